@@ -1,0 +1,84 @@
+# Needs python3 (3.11 or newer, with venv) and a package index; everything else goes into .venv.
+# `make` = lint + types + tests; `make help` lists the rest.
+
+PYTHON ?= python3
+JOBS ?= 2
+
+bin := .venv/bin
+code := $(wildcard src tests tools bench)
+
+# $(call check,NAME,COMMAND): one line when the command succeeds, all it printed when it fails.
+check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
+
+.DEFAULT_GOAL := test
+.PHONY: test pytest lint ruff format-check imports licences env types format demo bench corpus lock clean help
+
+test: lint types pytest ## Lint, types, tests with coverage (the default)
+
+pytest: .venv/dev.stamp ## Tests with coverage
+	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
+	@$(bin)/pytest -q -n $(JOBS) --cov --cov-report=
+	@$(bin)/coverage json -q
+	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
+
+lint: ruff format-check imports licences env types ## Style, import direction, licences, types
+
+ruff: .venv/dev.stamp
+	$(call check,ruff check,$(bin)/ruff check $(code))
+
+format-check: .venv/dev.stamp
+	$(call check,ruff format,$(bin)/ruff format --check $(code))
+
+imports: .venv/dev.stamp
+	$(call check,import layers,$(bin)/lint-imports --cache-dir .cache/imports)
+
+licences: .venv/dev.stamp
+	$(call check,licences,$(bin)/python tools/check_licences.py)
+
+env: .venv/dev.stamp
+	$(call check,tests leave os.environ alone,$(bin)/python tools/check_env.py tests)
+
+types: .venv/dev.stamp ## Strict types
+	$(call check,mypy --strict,$(bin)/mypy $(code))
+
+format: .venv/dev.stamp ## Format the code and fix what can be fixed
+	@$(bin)/ruff check --fix-only --quiet $(code)
+	@$(bin)/ruff format $(code)
+
+demo: .venv/run.stamp ## See it work
+	@$(bin)/weft demo
+
+bench: .venv/dev.stamp ## Measure
+	@$(bin)/python bench/run.py
+
+corpus: .venv/dev.stamp ## Read every skill below a folder: make corpus DIR=path
+	@test -n "$(DIR)" || { echo "usage: make corpus DIR=path" >&2; exit 2; }
+	@$(bin)/python bench/corpus.py "$(DIR)"
+
+lock: .venv/python.stamp ## Pin dependencies anew: make lock [UPGRADE=1]
+	@tools/lock $(if $(UPGRADE),--upgrade)
+
+clean: ## Remove what make made
+	@rm -rf .venv .cache .hypothesis build dist
+	@find src tests tools $(wildcard bench) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+# The environment, in steps: `make demo` needs only what the product itself needs.
+.venv/python.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	@echo "making .venv"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/run.stamp: .venv/python.stamp requirements/run.txt requirements/build.txt pyproject.toml
+	@echo "installing clawft"
+	@tools/install --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@tools/install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev.stamp: .venv/run.stamp requirements/dev.txt
+	@echo "installing what checks it"
+	@tools/install --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,20 @@
+"""Settings: read once, frozen, one file per section."""
+
+from clawft.config.keys import find_by_path, to_snake_case
+from clawft.config.load import CONFIG_NAMES, Config, config_files, load_config
+from clawft.config.secret import SecretRef
+from clawft.config.skills import LoadSettings, SecuritySettings, SkillEntry, SkillsSettings
+
+__all__ = [
+    "CONFIG_NAMES",
+    "Config",
+    "LoadSettings",
+    "SecretRef",
+    "SecuritySettings",
+    "SkillEntry",
+    "SkillsSettings",
+    "config_files",
+    "find_by_path",
+    "load_config",
+    "to_snake_case",
+]

@@ -1,0 +1,58 @@
+"""The section `[skills]` (R173): what is loaded, and from where."""
+
+from msgspec import Struct
+
+from clawft.config.secret import SecretRef
+
+__all__ = ["OTHER_CLIENTS", "LoadSettings", "SecuritySettings", "SkillEntry", "SkillsSettings"]
+
+OTHER_CLIENTS = (".codex", ".gemini", ".opencode", ".cursor", ".github", ".goose")
+
+
+class LoadSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[skills.load]`."""
+
+    #: Further folders of skills, searched last. `~` and paths relative to the project are understood.
+    extra_dirs: tuple[str, ...] = ()
+    #: Folders of other clients whose `skills/` is read too, in the project and in the home folder.
+    clients: tuple[str, ...] = OTHER_CLIENTS
+    #: Notice edits while a session or the daemon runs.
+    watch: bool = True
+    #: How long edits must rest before they are read again, in milliseconds.
+    watch_debounce_ms: int = 250
+
+
+class SkillEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[skills.entries.NAME]`: settings of one skill."""
+
+    #: false takes the skill out of use.
+    enabled: bool = True
+    #: Environment variables the skill gets while it runs; they satisfy its `requires.env`.
+    env: dict[str, str] = {}
+    #: The value for the variable the skill names as its `primaryEnv`.
+    api_key: SecretRef | None = None
+
+
+class SecuritySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[skills.security]`."""
+
+    #: Scan a skill before it is offered.
+    scan_on_load: bool = True
+    #: Keep a skill with a critical finding from being offered or run.
+    block_critical: bool = True
+    #: The starts of command lines that a skill's own text may run; empty runs nothing.
+    allowed_command_prefixes: tuple[str, ...] = ()
+
+
+class SkillsSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[skills]`."""
+
+    #: false takes all skills out of use.
+    enabled: bool = True
+    #: Which bundled skills may be used; absent means all.
+    allow_bundled: tuple[str, ...] | None = None
+    #: How much of a skill's body reaches a model; the rest is cut off with a warning.
+    max_skill_prompt_bytes: int = 32 * 1024
+    load: LoadSettings = LoadSettings()
+    entries: dict[str, SkillEntry] = {}
+    security: SecuritySettings = SecuritySettings()

@@ -1,0 +1,82 @@
+"""Where skills and agents are looked for: THE precedence table, highest first (DESIGN.md; R29, R34, R39, D9)."""
+
+import os
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from clawft.config import SkillsSettings
+from clawft.workspace import MARKER, Workspace
+
+__all__ = ["SCOPES", "Location", "agent_locations", "explicit_locations", "skill_locations"]
+
+# scope -> folders below its base: the project root, or the home folder
+_PROJECT_SKILLS = (".clawft/skills", ".agents/skills", ".claude/skills", "skills", ".skills")
+_USER_SKILLS = (
+    ".clawft/skills",
+    ".clawft/workspace/skills",
+    ".agents/skills",
+    ".claude/skills",
+    ".openclaw/skills",
+    ".omniagent/skills",
+    ".wundr/skills",
+)
+_AGENTS = (".clawft/agents", ".claude/agents")
+SCOPES = ("project", "user", "plugin", "bundled", "extra", "dir")
+
+
+class Location(Struct, frozen=True):
+    """A folder to search: whose it is (`scope`), which row of the table (`layer`), and where."""
+
+    scope: str
+    layer: str
+    path: str
+
+
+def skill_locations(workspace: Workspace, settings: SkillsSettings, plugin_dirs: Sequence[str] = ()) -> tuple[Location, ...]:
+    """Every folder that is searched for skills, highest precedence first."""
+    clients = tuple(f"{client}/skills" for client in settings.load.clients)
+    project = _below("project", workspace.project, (*_PROJECT_SKILLS, *clients), workspace)
+    user = _below("user", workspace.home, (*_USER_SKILLS, *clients), workspace)
+    plugin = [Location("plugin", path, path) for path in plugin_dirs]
+    bundled = Location("bundled", "bundled", os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills"))
+    extra = [Location("extra", path, _absolute(path, workspace.project, workspace.home)) for path in settings.load.extra_dirs]
+    return _distinct([*project, *user, *plugin, bundled, *extra])
+
+
+def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
+    """Every folder that is searched for agents; the built-in ones come after these."""
+    return _distinct([*_below("project", workspace.project, _AGENTS, workspace), *_below("user", workspace.home, _AGENTS, workspace)])
+
+
+def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:
+    """Just the folders a user named."""
+    return _distinct([Location("dir", folder, _absolute(folder, workspace.cwd, workspace.home)) for folder in folders])
+
+
+def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) -> list[Location]:
+    found = []
+    for folder in folders:
+        path = os.path.join(base, folder)
+        if scope == "user" and folder.startswith(MARKER + "/"):
+            path = os.path.join(workspace.user_dir, folder[len(MARKER) + 1 :])
+        found.append(Location(scope, folder, path))
+    return found
+
+
+def _absolute(path: str, base: str, home: str) -> str:
+    expanded = home + path[1:] if path == "~" or path.startswith("~/") else path
+    return os.path.normpath(os.path.join(base, expanded))
+
+
+def _distinct(locations: Sequence[Location]) -> tuple[Location, ...]:
+    """Each folder once. Where the project is the home folder, what is there is the user's own."""
+    rank = {"user": 0, "project": 1}
+    best: dict[str, Location] = {}
+    for location in locations:
+        real = os.path.realpath(location.path) if os.path.isdir(location.path) else location.path
+        known = best.get(real)
+        if known is None or rank.get(location.scope, 2) < rank.get(known.scope, 2):
+            best[real] = location
+    kept = set(map(id, best.values()))
+    return tuple(location for location in locations if id(location) in kept)

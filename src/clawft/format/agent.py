@@ -1,0 +1,105 @@
+"""`agent.yaml`, `<name>.yaml`, AGENT.md and `<name>.md` to Agent (R74, R77); Claude's agent files are the last form."""
+
+from collections.abc import Callable
+from typing import Any
+
+from clawft.errors import YamlParse
+from clawft.format.fields import UNREAD, read_text, read_words
+from clawft.format.frontmatter import split_frontmatter
+from clawft.format.model import Agent
+from clawft.format.names import is_canonical, slugify
+from clawft.format.notes import Notes
+from clawft.format.prose import first_paragraph
+from clawft.format.yaml import load_yaml
+
+__all__ = ["parse_agent"]
+
+
+def parse_agent(text: str, file_name: str, name: str, *, path: str) -> Agent:
+    """Read an agent file; `name` is what it is called on disk. Raises: MissingFrontmatter, YamlParse."""
+    if file_name.lower().endswith(".md"):
+        front = split_frontmatter(text, path, name)
+        if front is None:
+            notes, raw, body = Notes(path), {}, text
+            notes.add("no-frontmatter", "warning", "There is no frontmatter; the whole file is the system prompt", line=1)
+        else:
+            notes = Notes(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
+            raw, body = _load(notes, name), text[front.body_start :]
+    else:
+        notes = Notes(path, text)
+        raw, body = _load(notes, name), ""
+    return _build(raw, body.strip(), name, notes)
+
+
+def _load(notes: Notes, name: str) -> dict[Any, Any]:
+    raw, complaint = load_yaml(notes.source, notes)
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict) or (complaint and not raw):
+        reason = complaint or f"a {type(raw).__name__}, not a mapping of keys to values"
+        raise YamlParse("yaml-invalid", f"agent/{name}: not valid: {reason}", path=notes.path, line=notes.first_line)
+    return raw
+
+
+def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
+    fields: dict[str, Any] = {}
+    for key, value in raw.items():
+        spelling = str(key).replace("-", "_")
+        reader = _READERS.get(spelling) or _READERS.get(_ALIASES.get(spelling, ""))
+        if reader is None:
+            fields.setdefault("extra", {})[str(key)] = value
+            notes.add("unknown-field", "note", f"'{str(key)[:60]}' has no effect here", key=str(key))
+        elif value is not None and (read := reader(value, str(key), notes)) is not UNREAD:
+            fields[_ALIASES.get(spelling, spelling)] = read
+    if not is_canonical(fields.get("name", "")):
+        fields["name"] = slugify(fields.get("name", "")) or slugify(name) or name
+    if body:
+        if fields.get("system_prompt"):
+            notes.add("prompt-twice", "warning", "Both 'system_prompt' and the body are there; the body counts", key="system_prompt")
+        fields["system_prompt"] = body
+    if not fields.get("description"):
+        fields["description"] = first_paragraph(fields.get("system_prompt", ""))
+        notes.add("description-missing", "warning", "There is no description", line=notes.first_line, hint="Add a description")
+    return Agent(**fields, diagnostics=tuple(notes.found))
+
+
+def _read_tools(value: Any, key: str, notes: Notes) -> Any:
+    """Omitted, empty or `*` means all; `none` or `!*` means none (D16)."""
+    words = read_words(value, key, notes)
+    if words is UNREAD:
+        return ()  # fail closed: an unreadable list grants nothing
+    if words in (("none",), ("!*",)):
+        return ()
+    return None if not words or words == ("*",) else words
+
+
+def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[[Any, str, Notes], Any]:
+    def read_number(value: Any, key: str, notes: Notes) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high and (kind is float or value == int(value)):
+            return kind(value)
+        notes.add("wrong-type", "warning", f"'{key}' should be a number from {low:g} to {high:g}; it was left out", key=key)
+        return UNREAD
+
+    return read_number
+
+
+_READERS: dict[str, Callable[[Any, str, Notes], Any]] = {
+    "name": read_text,
+    "description": read_text,
+    "model": read_text,
+    "system_prompt": read_text,
+    "tools": _read_tools,
+    "disallowed_tools": read_words,
+    "skills": read_words,
+    "max_tool_iterations": _number(int, 1, 1000),
+    "temperature": _number(float, 0, 2),
+    "context_window": _number(int, 1, 100_000_000),
+}
+_ALIASES = {
+    "disallowedTools": "disallowed_tools",
+    "systemPrompt": "system_prompt",
+    "maxToolIterations": "max_tool_iterations",
+    "contextWindow": "context_window",
+    "allowed_tools": "tools",
+    "maxTurns": "max_tool_iterations",
+}

@@ -1,0 +1,208 @@
+"""Which spelling of which key means which field of a Skill, and how its value is read.
+
+The one table of the union of all clients' frontmatter (INTEROP 1.6). A value of the wrong shape is converted where
+the intent is plain and left out where it is not; either way it is said.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from clawft.format.model import Install, ToolDefinition
+from clawft.format.notes import Notes
+
+__all__ = ["BLOCK_KEYS", "KEYS", "UNREAD", "Field", "provided_tool", "read_names", "read_text", "read_words"]
+
+UNREAD = object()  # what a reader returns for a value that cannot be used
+
+_WORD = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
+_TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+
+
+class Field(Struct, frozen=True):
+    """One field: its name in Skill, its canonical key, and the function that reads a value."""
+
+    name: str
+    key: str
+    read: Callable[[Any, str, Notes], Any]
+
+
+def read_text(value: Any, key: str, notes: Notes) -> Any:
+    if type(value) is str:
+        return value.strip()
+    if isinstance(value, bool | int | float):
+        return notes.written_value(key) or str(value)
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        notes.add("wrong-type", "warning", f"'{key}' should be a text, not a list; its items were joined", key=key)
+        return ", ".join(value)
+    return _refuse(value, key, "a text", notes)
+
+
+def read_flag(value: Any, key: str, notes: Notes) -> Any:
+    if type(value) is bool:
+        return value
+    word = str(value).strip().lower()
+    if isinstance(value, str | int) and (word in _TRUE or word in _FALSE):
+        meant = word in _TRUE
+        fix = notes.replace_value(key, str(meant).lower())
+        notes.add("flag-spelling", "note", f"'{key}' was read as {str(meant).lower()}", key=key, hint=f"Write {key}: {str(meant).lower()}", fix=fix)
+        return meant
+    return _refuse(value, key, "true or false", notes)
+
+
+def read_names(value: Any, key: str, notes: Notes) -> Any:
+    """A list of texts; a single text is a list of one, and commas divide it."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, list):
+        names = tuple(str(item).strip() for item in value if isinstance(item, str | int | float))
+        if len(names) < len(value):
+            notes.add("wrong-type", "warning", f"'{key}' holds items that are not texts; they were left out", key=key)
+        return names
+    return _refuse(value, key, "a list of texts", notes)
+
+
+def read_words(value: Any, key: str, notes: Notes) -> Any:
+    """A list of tools: YAML list, or words divided by commas or spaces, `Bash(git add:*)` being one (D15)."""
+    if isinstance(value, str):
+        words = tuple(_WORD.findall(value))
+        if _WORD.sub("", value).strip(" ,\t\n"):
+            notes.add("tools-unbalanced", "warning", f"'{key}' has unbalanced parentheses: {value[:60]}", key=key)
+        return words
+    return read_names(value, key, notes)
+
+
+def read_mapping(value: Any, key: str, notes: Notes) -> Any:
+    if isinstance(value, dict):
+        return value
+    return _refuse(value, key, "a mapping", notes)
+
+
+def read_tools(value: Any, key: str, notes: Notes) -> Any:
+    """Kept as written: `skill.py` divides required tools from provided ones (D14)."""
+    if isinstance(value, list):
+        return value
+    return list(read_words(value, key, notes)) if isinstance(value, str) else _refuse(value, key, "a list", notes)
+
+
+def read_installs(value: Any, key: str, notes: Notes) -> Any:
+    """The ways to install what is required; a kind nobody knows keeps its label (D46)."""
+    items = [dict(item, kind=kind) for kind, item in value.items() if isinstance(item, dict)] if isinstance(value, dict) else value
+    if not isinstance(items, list):
+        return _refuse(value, key, "a list of installers", notes)
+    return tuple(_install(item) for item in items if isinstance(item, dict | str))
+
+
+def _install(item: Any) -> Install:
+    if isinstance(item, str):
+        return Install(label=item)
+    text = {name: str(item.get(name) or "") for name in ("kind", "id", "label", "formula", "cask", "package", "module", "url")}
+    lists = {name: tuple(str(one) for one in item.get(name) or ()) for name in ("bins", "os") if isinstance(item.get(name), list)}
+    return Install(**text, **lists)
+
+
+def _choice(*allowed: str) -> Callable[[Any, str, Notes], Any]:
+    def read_choice(value: Any, key: str, notes: Notes) -> Any:
+        word = str(value).strip().lower()
+        if word in allowed:
+            return word
+        return _refuse(value, key, " or ".join(allowed), notes)
+
+    return read_choice
+
+
+def _refuse(value: Any, key: str, wanted: str, notes: Notes) -> object:
+    shown = repr(value)[:40] if isinstance(value, str | int | float | bool) else f"a {type(value).__name__}"
+    notes.add("wrong-type", "warning", f"'{key}' should be {wanted}, not {shown}; it was left out", key=key)
+    return UNREAD
+
+
+def provided_tool(item: dict[str, Any]) -> ToolDefinition | None:
+    """A tool definition of 001 §14.4, or of MCP (`inputSchema`)."""
+    name = item.get("name")
+    schema = item.get("parameters") or item.get("inputSchema") or {}
+    if not isinstance(name, str) or not isinstance(schema, dict):
+        return None
+    return ToolDefinition(name, str(item.get("description") or ""), schema)
+
+
+# Skill field -> (reader, further spellings). The canonical key is the field's name with hyphens; its snake_case and
+# camelCase spellings are always understood.
+_FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
+    "name": (read_text, ()),
+    "description": (read_text, ()),
+    "display_name": (read_text, ("title",)),
+    "when_to_use": (read_text, ()),
+    "version": (read_text, ()),
+    "license": (read_text, ("licence",)),
+    "compatibility": (read_text, ()),
+    "homepage": (read_text, ("url", "website")),
+    "author": (read_text, ()),
+    "emoji": (read_text, ()),
+    "category": (read_text, ()),
+    "tags": (read_names, ()),
+    "triggers": (read_names, ("trigger", "keywords", "read-when")),
+    "disable_model_invocation": (read_flag, ()),
+    "user_invocable": (read_flag, ("invocable",)),
+    "always": (read_flag, ()),
+    "argument_hint": (read_text, ()),
+    "arguments": (read_words, ()),
+    "variables": (read_names, ()),
+    "paths": (read_names, ()),
+    "context": (_choice("inline", "fork"), ()),
+    "agent": (read_text, ()),
+    "background": (read_flag, ()),
+    "model": (read_text, ()),
+    "effort": (read_text, ()),
+    "shell": (read_text, ()),
+    "execution": (_choice("prompt", "wasm", "native", "shell"), ()),
+    "allowed_tools": (read_words, ()),
+    "disallowed_tools": (read_words, ()),
+    "tools": (read_tools, ()),
+    "permissions": (read_names, ()),
+    "hooks": (read_mapping, ()),
+    "hook_before": (read_text, ()),
+    "hook_after": (read_text, ()),
+    "command_dispatch": (read_text, ()),
+    "command_tool": (read_text, ()),
+    "command_arg_mode": (read_text, ()),
+    "requires": (read_mapping, ()),
+    "install": (read_installs, ()),
+    "os": (read_names, ("platforms",)),
+    "bins": (read_names, ()),
+    "primary_env": (read_text, ()),
+    "skill_key": (read_text, ()),
+    "dependencies": (read_names, ("depends-on",)),
+    "required_environment_variables": (read_tools, ()),
+    "env_vars": (read_tools, ()),
+    "metadata": (read_mapping, ()),
+}
+
+
+_SNAKE = {"when_to_use", "required_environment_variables", "display_name"}  # as the client that reads them writes them
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def _spellings() -> dict[str, Field]:
+    keys: dict[str, Field] = {}
+    for name, (read, further) in _FIELDS.items():
+        canonical = name if name in _SNAKE else name.replace("_", "-")
+        for spelling in (name.replace("_", "-"), name, _camel(name), *further):
+            keys[spelling] = Field(name, canonical if spelling not in further else spelling, read)
+    return keys
+
+
+KEYS = _spellings()
+# What may also stand in a client's block under `metadata` (D45).
+BLOCK_KEYS = {
+    spelling: field
+    for spelling, field in KEYS.items()
+    if field.name
+    in {"always", "emoji", "homepage", "skill_key", "primary_env", "os", "requires", "install", "category", "tags", "author", "env_vars", "version"}
+}

@@ -1,0 +1,31 @@
+"""Names of skills and agents: what is canonical, and what is allowed on disk."""
+
+import re
+import unicodedata
+
+__all__ = ["MAX_NAME", "is_canonical", "is_safe_folder", "slugify"]
+
+MAX_NAME = 64
+_CANONICAL = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_SAFE_FOLDER = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def is_canonical(name: str) -> bool:
+    """Lowercase letters and digits of any script, joined by single hyphens, at most 64 (D5)."""
+    if len(name) > MAX_NAME:
+        return False
+    if _CANONICAL.fullmatch(name):
+        return True
+    return bool(name) and name == name.lower() and all(part.isalnum() for part in name.split("-"))
+
+
+def slugify(name: str) -> str:
+    """The canonical name nearest to a text; empty when nothing of it can be kept."""
+    folded = unicodedata.normalize("NFKC", name).lower()
+    words = "".join(char if char.isalnum() and char == char.lower() else " " for char in folded).split()
+    return "-".join(words)[:MAX_NAME].strip("-")
+
+
+def is_safe_folder(name: str) -> bool:
+    """Whether a folder may hold a skill (SEC-02): letters, digits, `_` and `-` only."""
+    return _SAFE_FOLDER.fullmatch(name) is not None

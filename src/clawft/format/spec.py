@@ -1,0 +1,77 @@
+"""The Agent Skills specification to the letter, for `validate --strict`: what a skill must be to load everywhere."""
+
+import unicodedata
+from typing import Any
+
+from clawft.errors import ClawftError, Diagnostic
+from clawft.format.frontmatter import split_frontmatter
+from clawft.format.names import MAX_NAME
+from clawft.format.notes import Notes
+from clawft.format.yaml import load_yaml
+
+__all__ = ["check_spec"]
+
+FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+MAX_DESCRIPTION = 1024
+MAX_COMPATIBILITY = 500
+
+
+def check_spec(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
+    """Every violation of the spec in a SKILL.md, as errors."""
+    try:
+        front = split_frontmatter(text, path, dir_name)
+    except ClawftError as error:
+        return (error.diagnostic,)
+    if front is None or front.start:
+        return (Diagnostic("spec-frontmatter", "error", "The file must start with frontmatter", path, 1),)
+    notes = Notes(path, front.yaml, front.yaml_start, 2)
+    raw, complaint = load_yaml(front.yaml, Notes(path))
+    if complaint or not isinstance(raw, dict):
+        return (Diagnostic("spec-yaml", "error", f"The frontmatter must be a YAML mapping: {complaint or 'it is not'}", path, 2),)
+    for key in raw:
+        if key not in FIELDS:
+            _say(notes, "spec-field", f"The spec has no field '{str(key)[:60]}'", str(key), f"Allowed: {', '.join(FIELDS)}")
+    _check_name(raw.get("name"), dir_name, notes)
+    _check_text(raw.get("description"), "description", MAX_DESCRIPTION, notes, required=True)
+    _check_text(raw.get("compatibility"), "compatibility", MAX_COMPATIBILITY, notes)
+    _check_text(raw.get("license"), "license", 0, notes)
+    _check_text(raw.get("allowed-tools"), "allowed-tools", 0, notes)
+    _check_metadata(raw.get("metadata", {}), notes)
+    return tuple(notes.found)
+
+
+def _say(notes: Notes, code: str, message: str, key: str, hint: str = "") -> None:
+    notes.add(code, "error", message, key=key, hint=hint)
+
+
+def _check_name(value: Any, dir_name: str, notes: Notes) -> None:
+    if not isinstance(value, str) or not value.strip():
+        return _say(notes, "spec-name", "'name' is required, as a text", "name")
+    name = unicodedata.normalize("NFKC", value.strip())
+    if len(name) > MAX_NAME:
+        _say(notes, "spec-name", f"'name' has {len(name)} characters; {MAX_NAME} is the limit", "name")
+    if name != name.lower():
+        _say(notes, "spec-name", f"'name' must be lowercase: {name[:80]}", "name")
+    if name.startswith("-") or name.endswith("-") or "--" in name:
+        _say(notes, "spec-name", f"'name' has a leading, trailing or double hyphen: {name[:80]}", "name")
+    if not all(char.isalnum() or char == "-" for char in name):
+        _say(notes, "spec-name", f"'name' may hold letters, digits and hyphens only: {name[:80]}", "name")
+    if unicodedata.normalize("NFKC", dir_name) != name:
+        _say(notes, "spec-name", f"'name' must equal its folder '{dir_name}', not '{name[:80]}'", "name", "Rename the folder or the skill")
+    return None
+
+
+def _check_text(value: Any, key: str, limit: int, notes: Notes, *, required: bool = False) -> None:
+    if value is None and not required:
+        return
+    if not isinstance(value, str) or not value.strip():
+        _say(notes, f"spec-{key}", f"'{key}' must be a text that is not empty", key)
+    elif limit and len(value) > limit:
+        _say(notes, f"spec-{key}", f"'{key}' has {len(value)} characters; {limit} is the limit", key)
+
+
+def _check_metadata(value: Any, notes: Notes) -> None:
+    if not isinstance(value, dict):
+        _say(notes, "spec-metadata", "'metadata' must be a mapping", "metadata")
+    elif any(not isinstance(item, str) for pair in value.items() for item in pair):
+        _say(notes, "spec-metadata", "'metadata' must map texts to texts", "metadata", "Quote the values; nested blocks are an extension")

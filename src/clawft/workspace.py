@@ -1,0 +1,59 @@
+"""Where the user is: home, the user folder, the current folder and the project root (R32).
+
+Everything else takes these as arguments; nothing but the composition root reads the environment.
+"""
+
+import os
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+__all__ = ["MARKER", "Workspace", "find_workspace"]
+
+MARKER = ".clawft"
+
+
+class Workspace(Struct, frozen=True):
+    """Absolute paths. `user_dir` is `~/.clawft` unless CLAWFT_HOME moves it; `marked` tells whether the project
+    root was chosen by a `.clawft/` folder or CLAWFT_PROJECT rather than being just the current folder."""
+
+    home: str
+    user_dir: str
+    cwd: str
+    project: str
+    marked: bool = False
+
+    def shorten(self, path: str) -> str:
+        """A path as people write it: relative to the current folder or with `~`."""
+        if path == self.cwd or path.startswith(self.cwd.rstrip("/") + "/"):
+            return os.path.relpath(path, self.cwd)
+        if path.startswith(self.home.rstrip("/") + "/"):
+            return "~" + path[len(self.home.rstrip("/")) :]
+        return path
+
+
+def find_workspace(environ: Mapping[str, str], cwd: str) -> Workspace:
+    """The workspace for an environment and a current folder."""
+    home = os.path.abspath(environ.get("HOME") or environ.get("USERPROFILE") or os.path.expanduser("~"))
+    user_dir = os.path.abspath(os.path.expanduser(environ.get("CLAWFT_HOME") or os.path.join(home, MARKER)))
+    named = environ.get("CLAWFT_PROJECT")
+    if named:
+        return Workspace(home, user_dir, cwd, os.path.abspath(os.path.join(cwd, named)), marked=True)
+    found = _find_marked(cwd, user_dir)
+    return Workspace(home, user_dir, cwd, found or cwd, marked=found is not None)
+
+
+def _find_marked(folder: str, user_dir: str) -> str | None:
+    """The nearest folder, upwards, that holds `.clawft/`; the user folder itself marks no project."""
+    while True:
+        marker = os.path.join(folder, MARKER)
+        if os.path.isdir(marker) and not _same(marker, user_dir):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _same(left: str, right: str) -> bool:
+    return os.path.realpath(left) == os.path.realpath(right)

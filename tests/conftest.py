@@ -1,0 +1,41 @@
+"""What tests share: the skip guard, the Hypothesis profile, environments to change and to pass on."""
+
+import os
+import sysconfig
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+pytest_plugins = ["skip_guard"]
+
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("ci")
+
+
+@pytest.fixture
+def environ() -> Iterator[MutableMapping[str, str]]:
+    """This process's environment, to change by item and `del`; put back afterwards.
+
+    The only way for a test to change it (tools/check_env.py).
+    """
+    before = dict(os.environ)
+    try:
+        yield os.environ
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.fixture
+def child_env(tmp_path: Path) -> dict[str, str]:
+    """An environment for child processes: `weft` on PATH, a home of its own, no settings of the developer.
+
+    Passes on what coverage needs to measure the child.
+    """
+    home = tmp_path / "home"
+    home.mkdir()
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+    coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage}

@@ -1,0 +1,43 @@
+"""The lock files: exact, hashed, and free of where they were made."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+
+
+def pins(path: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", path.read_text("utf-8"), re.MULTILINE))
+
+
+def test_there_is_a_lock_file_for_each_purpose() -> None:
+    assert [path.stem for path in LOCKS] == ["all", "build", "dev", "run", "uv"]
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
+def test_lock_file_pins_every_package_with_hashes(path: Path) -> None:
+    lines = path.read_text("utf-8").replace("\\\n", "").splitlines()
+    for requirement in [line for line in lines if not line.startswith("#")]:
+        assert re.fullmatch(r"[\w.-]+==[\w.]+( ; [^;]+?)?(\s+--hash=sha256:[0-9a-f]{64})+\s*", requirement)
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
+def test_lock_file_names_no_address_index_or_local_path(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert not re.search(r"http|://|--(extra-)?index-url|--find-links|--trusted-host|@ |\s/", text)
+
+
+def test_lock_files_agree_on_versions() -> None:
+    dev = pins(ROOT / "requirements" / "dev.txt")
+    for name in ("run", "all", "build"):
+        assert pins(ROOT / "requirements" / f"{name}.txt").items() <= dev.items()
+
+
+def test_runtime_lock_has_every_runtime_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = {re.split(r"[^\w.-]", line)[0] for line in project["dependencies"]}
+    assert wanted <= pins(ROOT / "requirements" / "run.txt").keys()
