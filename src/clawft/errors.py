@@ -8,7 +8,18 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["ClawftError", "Diagnostic", "Edit", "MissingFrontmatter", "NotFound", "Severity", "SkillLoadError", "Unreadable", "YamlParse", "find_close"]
+__all__ = [
+    "ClawftError",
+    "Diagnostic",
+    "Edit",
+    "MissingFrontmatter",
+    "NotFound",
+    "Severity",
+    "SkillLoadError",
+    "Unreadable",
+    "YamlParse",
+    "find_close",
+]
 
 Severity = Literal["error", "warning", "note"]
 
@@ -42,7 +53,9 @@ class ClawftError(Exception):
 
     exit_code = 1
 
-    def __init__(self, code: str, message: str, *, path: str = "", line: int = 0, hint: str = "", fix: tuple[Edit, ...] = ()) -> None:
+    def __init__(
+        self, code: str, message: str, *, path: str = "", line: int = 0, hint: str = "", fix: tuple[Edit, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.diagnostic = Diagnostic(code, "error", message, path, line, hint, fix)
 
@@ -77,7 +90,7 @@ class YamlParse(SkillLoadError):
 
 def find_close(name: str, known: Iterable[str]) -> str | None:
     """The known name that was most likely meant."""
-    from difflib import get_close_matches  # noqa: PLC0415  (only needed after a typo)
+    from difflib import get_close_matches  # only needed after a typo
 
     matches = get_close_matches(name, sorted(set(known)), n=1, cutoff=0.6)
     return matches[0] if matches else None

@@ -50,7 +50,12 @@ def load_config(workspace: Workspace) -> Config:
         if data is None:
             continue
         if read and os.path.dirname(read[-1]) == os.path.dirname(path):
-            raise ClawftError("config-twice", f"Both {os.path.basename(read[-1])} and {os.path.basename(path)} exist", path=path, hint="Keep one of them")
+            raise ClawftError(
+                "config-twice",
+                f"Both {os.path.basename(read[-1])} and {os.path.basename(path)} exist",
+                path=path,
+                hint="Keep one of them",
+            )
         section = normalise_keys(_decode(path, data), _is_free)
         _convert(section, path, data)  # on its own first, so that an error names the file it is in
         values = _merge(values, section)
@@ -74,13 +79,15 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
     try:
         text = data.decode("utf-8-sig")
         if path.endswith(".toml"):
-            import tomllib  # noqa: PLC0415  (only where there is such a file)
+            import tomllib  # only where there is such a file
 
             return tomllib.loads(text)
         value = msgspec.json.decode(text or "{}")
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, DecodeError, UnicodeDecodeError
         line = re.search(r"line (\d+)", str(error))
-        raise ClawftError("config-invalid", f"The config cannot be parsed: {error}", path=path, line=int(line[1]) if line else 0) from error
+        raise ClawftError(
+            "config-invalid", f"The config cannot be parsed: {error}", path=path, line=int(line[1]) if line else 0
+        ) from error
     if not isinstance(value, dict):
         raise ClawftError("config-invalid", "The config is not a JSON object", path=path, line=1)
     return value
@@ -116,7 +123,13 @@ def _explain(complaint: str, path: str, data: bytes) -> ClawftError:
         problem = _AT.sub("", complaint)
         return ClawftError("config-invalid", f"skills{where}: {problem[0].lower()}{problem[1:]}", path=path, line=line)
     close = find_close(key, (name for part in _PARTS for name in part.__struct_fields__))
-    return ClawftError("config-unknown-key", f"There is no setting 'skills{where}.{key}'", path=path, line=line, hint=f"Did you mean '{close}'?" if close else "")
+    return ClawftError(
+        "config-unknown-key",
+        f"There is no setting 'skills{where}.{key}'",
+        path=path,
+        line=line,
+        hint=f"Did you mean '{close}'?" if close else "",
+    )
 
 
 def _line_of(key: str, data: bytes) -> int:

@@ -29,7 +29,13 @@ class SecretRef(Struct, frozen=True, repr_omit_defaults=True):
         return bool(self.literal or environ.get(self.env))
 
     def __repr__(self) -> str:
-        return f"SecretRef(env={self.env})" if self.env else "SecretRef(<redacted>)" if self.literal else "SecretRef(<unconfigured>)"
+        return (
+            f"SecretRef(env={self.env})"
+            if self.env
+            else "SecretRef(<redacted>)"
+            if self.literal
+            else "SecretRef(<unconfigured>)"
+        )
 
     def __str__(self) -> str:
         return f"${{{self.env}}}" if self.env else "<redacted>" if self.literal else ""

@@ -35,7 +35,7 @@ def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_
 
 def load_prompt(found: Found, max_prompt_bytes: int) -> Skill:
     """The skill of an entry with its prompt, read from disk now (R30). Raises: ClawftError."""
-    from clawft.discovery.read import load_skill  # noqa: PLC0415  (the parsers are not needed for a warm catalog)
+    from clawft.discovery.read import load_skill  # the parsers are not needed for a warm catalog
 
     folder, _, file = found.file.rpartition("/")
     try:
@@ -84,7 +84,7 @@ class _Loader:
         return self.parse(folder, file, path)
 
     def parse(self, folder: str, file: str, path: str) -> bool:
-        from clawft.discovery.read import load_skill  # noqa: PLC0415  (the parsers are not needed for a warm catalog)
+        from clawft.discovery.read import load_skill  # the parsers are not needed for a warm catalog
 
         try:
             skill, status = load_skill(folder, file, self.location.path, self.max_prompt_bytes)
@@ -102,7 +102,7 @@ class _Loader:
 
 
 def _without_prompt(skill: Skill) -> Skill:
-    from msgspec import structs  # noqa: PLC0415
+    from msgspec import structs
 
     return structs.replace(skill, prompt=None)
 

@@ -33,20 +33,28 @@ class Location(Struct, frozen=True):
     path: str
 
 
-def skill_locations(workspace: Workspace, settings: SkillsSettings, plugin_dirs: Sequence[str] = ()) -> tuple[Location, ...]:
+def skill_locations(
+    workspace: Workspace, settings: SkillsSettings, plugin_dirs: Sequence[str] = ()
+) -> tuple[Location, ...]:
     """Every folder that is searched for skills, highest precedence first."""
     clients = tuple(f"{client}/skills" for client in settings.load.clients)
     project = _below("project", workspace.project, (*_PROJECT_SKILLS, *clients), workspace)
     user = _below("user", workspace.home, (*_USER_SKILLS, *clients), workspace)
     plugin = [Location("plugin", path, path) for path in plugin_dirs]
-    bundled = Location("bundled", "bundled", os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills"))
-    extra = [Location("extra", path, _absolute(path, workspace.project, workspace.home)) for path in settings.load.extra_dirs]
+    bundled = Location(
+        "bundled", "bundled", os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills")
+    )
+    extra = [
+        Location("extra", path, _absolute(path, workspace.project, workspace.home)) for path in settings.load.extra_dirs
+    ]
     return _distinct([*project, *user, *plugin, bundled, *extra])
 
 
 def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
     """Every folder that is searched for agents; the built-in ones come after these."""
-    return _distinct([*_below("project", workspace.project, _AGENTS, workspace), *_below("user", workspace.home, _AGENTS, workspace)])
+    return _distinct(
+        [*_below("project", workspace.project, _AGENTS, workspace), *_below("user", workspace.home, _AGENTS, workspace)]
+    )
 
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:

@@ -21,7 +21,9 @@ def parse_agent(text: str, file_name: str, name: str, *, path: str) -> Agent:
         front = split_frontmatter(text, path, name)
         if front is None:
             notes, raw, body = Notes(path), {}, text
-            notes.add("no-frontmatter", "warning", "There is no frontmatter; the whole file is the system prompt", line=1)
+            notes.add(
+                "no-frontmatter", "warning", "There is no frontmatter; the whole file is the system prompt", line=1
+            )
         else:
             notes = Notes(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
             raw, body = _load(notes, name), text[front.body_start :]
@@ -55,11 +57,18 @@ def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
         fields["name"] = slugify(fields.get("name", "")) or slugify(name) or name
     if body:
         if fields.get("system_prompt"):
-            notes.add("prompt-twice", "warning", "Both 'system_prompt' and the body are there; the body counts", key="system_prompt")
+            notes.add(
+                "prompt-twice",
+                "warning",
+                "Both 'system_prompt' and the body are there; the body counts",
+                key="system_prompt",
+            )
         fields["system_prompt"] = body
     if not fields.get("description"):
         fields["description"] = first_paragraph(fields.get("system_prompt", ""))
-        notes.add("description-missing", "warning", "There is no description", line=notes.first_line, hint="Add a description")
+        notes.add(
+            "description-missing", "warning", "There is no description", line=notes.first_line, hint="Add a description"
+        )
     return Agent(**fields, diagnostics=tuple(notes.found))
 
 
@@ -75,9 +84,16 @@ def _read_tools(value: Any, key: str, notes: Notes) -> Any:
 
 def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[[Any, str, Notes], Any]:
     def read_number(value: Any, key: str, notes: Notes) -> Any:
-        if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high and (kind is float or value == int(value)):
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and low <= value <= high
+            and (kind is float or value == int(value))
+        ):
             return kind(value)
-        notes.add("wrong-type", "warning", f"'{key}' should be a number from {low:g} to {high:g}; it was left out", key=key)
+        notes.add(
+            "wrong-type", "warning", f"'{key}' should be a number from {low:g} to {high:g}; it was left out", key=key
+        )
         return UNREAD
 
     return read_number

@@ -47,6 +47,10 @@ def _mapping(raw: dict[Any, Any], key: str, notes: Notes) -> dict[str, Any]:
 def _with_tools(requires: Requires, dependencies: dict[str, Any]) -> Requires:
     """Tools the sidecar depends on; an MCP server `x` is required as the tools `x__*`."""
     tools = dependencies.get("tools")
-    needed = [item for item in tools if isinstance(item, dict) and isinstance(item.get("value"), str)] if isinstance(tools, list) else []
+    needed = (
+        [item for item in tools if isinstance(item, dict) and isinstance(item.get("value"), str)]
+        if isinstance(tools, list)
+        else []
+    )
     names = [f"{item['value']}__*" if item.get("type") == "mcp" else item["value"] for item in needed]
     return msgspec.structs.replace(requires, tools=tuple(dict.fromkeys((*requires.tools, *names))))

@@ -27,10 +27,20 @@ def check_spec(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
     notes = Notes(path, front.yaml, front.yaml_start, 2)
     raw, complaint = load_yaml(front.yaml, Notes(path))
     if complaint or not isinstance(raw, dict):
-        return (Diagnostic("spec-yaml", "error", f"The frontmatter must be a YAML mapping: {complaint or 'it is not'}", path, 2),)
+        return (
+            Diagnostic(
+                "spec-yaml", "error", f"The frontmatter must be a YAML mapping: {complaint or 'it is not'}", path, 2
+            ),
+        )
     for key in raw:
         if key not in FIELDS:
-            _say(notes, "spec-field", f"The spec has no field '{str(key)[:60]}'", str(key), f"Allowed: {', '.join(FIELDS)}")
+            _say(
+                notes,
+                "spec-field",
+                f"The spec has no field '{str(key)[:60]}'",
+                str(key),
+                f"Allowed: {', '.join(FIELDS)}",
+            )
     _check_name(raw.get("name"), dir_name, notes)
     _check_text(raw.get("description"), "description", MAX_DESCRIPTION, notes, required=True)
     _check_text(raw.get("compatibility"), "compatibility", MAX_COMPATIBILITY, notes)
@@ -57,7 +67,13 @@ def _check_name(value: Any, dir_name: str, notes: Notes) -> None:
     if not all(char.isalnum() or char == "-" for char in name):
         _say(notes, "spec-name", f"'name' may hold letters, digits and hyphens only: {name[:80]}", "name")
     if unicodedata.normalize("NFKC", dir_name) != name:
-        _say(notes, "spec-name", f"'name' must equal its folder '{dir_name}', not '{name[:80]}'", "name", "Rename the folder or the skill")
+        _say(
+            notes,
+            "spec-name",
+            f"'name' must equal its folder '{dir_name}', not '{name[:80]}'",
+            "name",
+            "Rename the folder or the skill",
+        )
     return None
 
 
@@ -74,4 +90,10 @@ def _check_metadata(value: Any, notes: Notes) -> None:
     if not isinstance(value, dict):
         _say(notes, "spec-metadata", "'metadata' must be a mapping", "metadata")
     elif any(not isinstance(item, str) for pair in value.items() for item in pair):
-        _say(notes, "spec-metadata", "'metadata' must map texts to texts", "metadata", "Quote the values; nested blocks are an extension")
+        _say(
+            notes,
+            "spec-metadata",
+            "'metadata' must map texts to texts",
+            "metadata",
+            "Quote the values; nested blocks are an extension",
+        )

@@ -1,0 +1,5 @@
+"""`python -m clawft` is `weft`."""
+
+from clawft.cli import main
+
+main()

@@ -1,0 +1,102 @@
+"""The composition root: from an environment to the objects that commands work with. The only wiring."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from clawft.config import Config, load_config
+from clawft.discovery import (
+    Catalog,
+    Found,
+    Host,
+    Location,
+    agent_locations,
+    explicit_locations,
+    load_catalog,
+    load_prompt,
+    skill_locations,
+)
+from clawft.discovery.agents import load_agents
+from clawft.errors import NotFound, find_close
+from clawft.format.model import Skill
+from clawft.trust import AgentStanding, Standing, judge_agents, judge_skills, known_tool_names
+from clawft.workspace import Workspace, find_workspace
+
+__all__ = ["App", "open_app"]
+
+_SYSTEMS = {"cygwin": "win32"}
+
+
+class App:
+    """One view of the world: made once for a command, and read as far as the command needs it."""
+
+    def __init__(self, workspace: Workspace, environ: Mapping[str, str], dirs: Sequence[str] = ()) -> None:
+        self.workspace = workspace
+        self.environ = environ
+        self.dirs = tuple(dirs)
+
+    @cached_property
+    def config(self) -> Config:
+        return load_config(self.workspace)
+
+    @property
+    def cache_dir(self) -> str:
+        return os.path.join(self.workspace.user_dir, "cache")
+
+    @cached_property
+    def locations(self) -> tuple[Location, ...]:
+        """Where skills are looked for: only the `--dir` folders when there are any."""
+        if self.dirs:
+            return explicit_locations(self.dirs, self.workspace)
+        return skill_locations(self.workspace, self.config.skills)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Every skill found."""
+        limit = self.config.skills.max_skill_prompt_bytes
+        return load_catalog(self.locations, max_prompt_bytes=limit, cache_dir=self.cache_dir)
+
+    @cached_property
+    def host(self) -> Host:
+        return Host(_SYSTEMS.get(sys.platform, sys.platform), self.environ, self.config.values, known_tool_names())
+
+    @cached_property
+    def skills(self) -> tuple[Standing, ...]:
+        """Every skill with its state, in order of precedence."""
+        return judge_skills(self.catalog, self.config.skills, self.host)
+
+    @cached_property
+    def agents(self) -> tuple[AgentStanding, ...]:
+        """Every agent with its state, in order of precedence."""
+        return judge_agents(load_agents(agent_locations(self.workspace)))
+
+    def get_skill(self, reference: str) -> Standing:
+        """The skill of a name, or of `scope:name`. Raises: NotFound with the close match."""
+        scope, colon, bare = reference.rpartition(":")
+        named = [one for one in self.skills if one.name == bare and (not colon or one.found.location.scope == scope)]
+        if not named:
+            raise _not_found("skill", reference, (one.name for one in self.skills))
+        return next((one for one in named if one.state not in ("shadowed", "broken")), named[0])
+
+    def get_agent(self, name: str) -> AgentStanding:
+        """The agent of a name. Raises: NotFound with the close match."""
+        named = [one for one in self.agents if one.found.name == name]
+        if not named:
+            raise _not_found("agent", name, (one.found.name for one in self.agents))
+        return next((one for one in named if one.state == "ready"), named[0])
+
+    def load_prompt(self, found: Found) -> Skill:
+        """The skill with its prompt, read now. Raises: ClawftError."""
+        return load_prompt(found, self.config.skills.max_skill_prompt_bytes)
+
+
+def open_app(environ: Mapping[str, str], cwd: str, dirs: Sequence[str] = ()) -> App:
+    """The app for an environment and a current folder."""
+    return App(find_workspace(environ, cwd), environ, dirs)
+
+
+def _not_found(kind: str, name: str, known: Iterable[str]) -> NotFound:
+    close = find_close(name.rpartition(":")[2], known)
+    hint = (f"did you mean '{close}'? " if close else "") + f"Run: weft {kind}s list"
+    return NotFound(f"{kind}-not-found", f"No {kind} '{name}'", hint=hint)

@@ -1,0 +1,37 @@
+"""Options that several commands share, and the app they open."""
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from clawft.app import App, open_app
+
+__all__ = ["dir_option", "format_option", "open_here", "scope_option"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def format_option(function: F) -> F:
+    choice = click.Choice(["table", "json"])
+    return click.option("--format", "output", type=choice, default="table", show_default=True, help="How to print.")(
+        function
+    )
+
+
+def dir_option(function: F) -> F:
+    text = "Search only this folder (repeatable). It may be a skill or a folder of skills."
+    return click.option("--dir", "dirs", multiple=True, metavar="PATH", help=text)(function)
+
+
+def scope_option(function: F) -> F:
+    choice = click.Choice(["project", "user", "plugin", "bundled", "extra", "all"])
+    return click.option("--scope", type=choice, default="all", show_default=True, help="Only what belongs there.")(
+        function
+    )
+
+
+def open_here(dirs: tuple[str, ...] = ()) -> App:
+    """The app for this process's environment and current folder."""
+    return open_app(os.environ, os.getcwd(), dirs)

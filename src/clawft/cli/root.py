@@ -1,0 +1,61 @@
+"""`weft` itself, and groups that load a command when it is asked for."""
+
+from importlib import import_module
+
+import click
+
+from clawft import __version__
+
+__all__ = ["LazyGroup", "weft"]
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named by module: `{"list": "clawft.cli.skills.list"}`, the command being `command`.
+
+    `aliases` are further names, which help does not list.
+    """
+
+    def __init__(self, *args: object, modules: dict[str, str], aliases: dict[str, str], **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.modules = modules
+        self.aliases = aliases
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = self.modules.get(self.aliases.get(cmd_name, cmd_name))
+        if module is None:
+            return None
+        command: click.Command = import_module(module).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from clawft.errors import find_close
+
+            close = find_close(args[0], self.modules)
+            if close is None:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean '{close}'?", ctx) from error
+
+
+@click.group(
+    cls=LazyGroup,
+    modules={
+        "skills": "clawft.cli.skills",
+        "agents": "clawft.cli.agents",
+        "config": "clawft.cli.config",
+        "doctor": "clawft.cli.doctor",
+        "demo": "clawft.cli.demo",
+    },
+    aliases={"skill": "skills", "agent": "agents"},
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, "--version", message="weft %(version)s")
+def weft() -> None:
+    """Read every dialect of SKILL.md: what each skill is, what state it is in and why, and what a model is told."""

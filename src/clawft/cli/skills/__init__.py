@@ -1,0 +1,19 @@
+"""`weft skills`."""
+
+import click
+
+from clawft.cli.root import LazyGroup
+
+__all__ = ["command"]
+
+
+@click.group(
+    "skills",
+    cls=LazyGroup,
+    modules={
+        name: f"clawft.cli.skills.{name}" for name in ("list", "show", "why", "render", "validate", "fix", "search")
+    },
+    aliases={"info": "show"},
+)
+def command() -> None:
+    """List, explain, render, check and mend skills."""

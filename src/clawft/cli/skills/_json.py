@@ -1,0 +1,45 @@
+"""A skill as other programs read it: the objects of `clawft.skills.list.v1` (DESIGN.md)."""
+
+from typing import Any
+
+import msgspec
+
+from clawft.cli.output import to_json
+from clawft.discovery.digest import compute_digest
+from clawft.format.model import Skill
+from clawft.trust import Standing
+
+__all__ = ["skill_json", "tokens_of"]
+
+
+def tokens_of(skill: Skill) -> dict[str, int]:
+    """About how many tokens the skill costs in a catalog, and when its body is loaded (four characters each)."""
+    catalog = len(f"- {skill.name}: {skill.description} {skill.when_to_use}".strip())
+    return {"catalog": -(-catalog // 4), "body": -(-skill.body_chars // 4)}
+
+
+def skill_json(standing: Standing) -> dict[str, Any]:
+    """The summary of one skill."""
+    found = standing.found
+    skill = found.skill or Skill(name=found.name)
+    return {
+        "name": skill.name,
+        "display_name": skill.display_name or skill.name,
+        "description": skill.description,
+        "version": skill.version,
+        "scope": found.location.scope,
+        "layer": found.location.layer,
+        "format": skill.format,
+        "path": found.file,
+        "digest": compute_digest(found.folder).value or None,
+        "state": standing.state,
+        "reasons": [to_json(reason) for reason in standing.reasons],
+        "user_invocable": standing.user_may_invoke,
+        "model_invocable": standing.offered,
+        "context": skill.context,
+        "allowed_tools": skill.allowed_tools,
+        "requires": msgspec.to_builtins(msgspec.structs.asdict(skill.requires)),
+        "emoji": skill.emoji or None,
+        "homepage": skill.homepage or None,
+        "tokens": tokens_of(skill),
+    }

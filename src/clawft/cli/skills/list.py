@@ -1,0 +1,68 @@
+"""`weft skills list`: every skill found, usable or not, with its state and the reason for it."""
+
+import click
+
+from clawft.cli.options import dir_option, format_option, open_here, scope_option
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
+from clawft.trust import STATES, Standing
+
+__all__ = ["command"]
+
+_MARKS = {"ready": "✓", "manual": "✓", "shadowed": "·"}
+
+
+@click.command("list")
+@scope_option
+@format_option
+@dir_option
+def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
+    """List every skill found, with its state and why."""
+    app = open_here(dirs)
+    skills = sorted((one for one in app.skills if scope in ("all", one.found.location.scope)), key=lambda one: one.name)
+    if output == "json":
+        from clawft.cli.skills._json import skill_json
+
+        notes = [to_json(diagnostic) for diagnostic in app.catalog.diagnostics]
+        return print_json("clawft.skills.list.v1", skills=[skill_json(one) for one in skills], diagnostics=notes)
+    if skills:
+        print_table(
+            ("", "NAME", "DESCRIPTION", "STATE", "SCOPE", "FORMAT"),
+            [_row(one) for one in skills],
+            wide=2,
+            after=[_reason(one) for one in skills],
+        )
+    for diagnostic in app.catalog.diagnostics:
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+    say(_summary(skills))
+    return None
+
+
+def _row(standing: Standing) -> tuple[str, ...]:
+    found, skill = standing.found, standing.found.skill
+    name = f"{standing.name} {skill.emoji}" if skill and skill.emoji else standing.name
+    kind = "legacy" if found.file.endswith("skill.json") else "SKILL.md"
+    mark = _MARKS.get(standing.state, "✗")
+    return (mark, name, skill.description if skill else "", standing.state, found.location.scope, kind)
+
+
+def _reason(standing: Standing) -> str:
+    """One line on why a skill is not simply ready."""
+    if standing.state == "ready" or not standing.reasons:
+        return ""
+    first = standing.reasons[0]
+    text = first.message.removeprefix(f'skill "{standing.name}" ')
+    if standing.state == "broken" and first.line:
+        text = f"line {first.line}: {text}"
+    more = (
+        f" (and {len(standing.reasons) - 1} more: weft skills why {standing.name})" if len(standing.reasons) > 1 else ""
+    )
+    hint = f". {first.hint}" if first.hint else ""
+    return f"   └ {one_line(text + hint + more)}"
+
+
+def _summary(skills: list[Standing]) -> str:
+    if not skills:
+        return "No skills found. Run: weft doctor (it lists the folders that are searched)"
+    counts = {state: sum(one.state == state for one in skills) for state in STATES}
+    parts = [f"{count} {state}" for state, count in reversed(counts.items()) if count]
+    return f"{len(skills)} skill{'s' * (len(skills) != 1)}: {', '.join(parts)}"

@@ -1,0 +1,44 @@
+"""`weft skills render NAME [ARGS…]`: exactly what a model would be told, and nothing else, on stdout."""
+
+import sys
+
+import click
+
+from clawft.cli.options import dir_option, format_option, open_here
+from clawft.cli.output import clean, print_json, say, show_diagnostic, to_json
+from clawft.errors import ClawftError
+from clawft.render import Arguments, Variables, render_skill
+
+__all__ = ["command"]
+
+
+@click.command("render", context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.option("--session-id", default="", help="What $SESSION_ID stands for.")
+@format_option
+@dir_option
+def command(name: str, args: tuple[str, ...], session_id: str, output: str, dirs: tuple[str, ...]) -> None:
+    """Print the prompt of a skill with its arguments filled in."""
+    app = open_here(dirs)
+    standing = app.get_skill(name)
+    if standing.state == "broken":
+        problem = standing.reasons[0]
+        raise ClawftError(problem.code, problem.message, path=problem.path, line=problem.line, hint=problem.hint)
+    skill = app.load_prompt(standing.found)
+    variables = Variables(session_id, standing.found.folder, app.workspace.project)
+    rendered = render_skill(skill, Arguments(" ".join(args), args), variables, standing.found.file)
+    warnings = [
+        *standing.reasons,
+        *(one for one in skill.diagnostics if one.code == "body-truncated"),
+        *rendered.diagnostics,
+    ]
+    if output == "json":
+        notes = [to_json(one) for one in warnings]
+        return print_json("clawft.skills.render.v1", name=skill.name, prompt=rendered.text, diagnostics=notes)
+    for diagnostic in warnings:
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+    if not rendered.text:
+        say(f"The skill '{skill.name}' has no instructions")
+    click.echo(clean(rendered.text) if sys.stdout.isatty() else rendered.text)
+    return None

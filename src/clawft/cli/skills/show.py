@@ -1,0 +1,107 @@
+"""`weft skills show NAME`: all there is to know about one skill."""
+
+import click
+import msgspec
+
+from clawft.cli.options import dir_option, format_option, open_here
+from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
+from clawft.cli.skills._json import skill_json, tokens_of
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.requirements import install_command
+from clawft.format.model import Skill
+from clawft.trust import Standing
+
+__all__ = ["command"]
+
+
+@click.command("show")
+@click.argument("name")
+@format_option
+@dir_option
+def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
+    """Show one skill: NAME, or SCOPE:NAME for a shadowed one."""
+    app = open_here(dirs)
+    standing = app.get_skill(name)
+    digest = compute_digest(standing.found.folder)
+    if output == "json":
+        return print_json(
+            "clawft.skills.list.v1", skills=[{**skill_json(standing), **_all_fields(standing)}], diagnostics=[]
+        )
+    folder = app.workspace.shorten(standing.found.folder)
+    for label, value in _lines(standing, folder):
+        click.echo(f"{label}: {one_line(value)}")
+    if standing.found.skill:
+        for line in _requirements(standing.found.skill):
+            click.echo(line)
+    click.echo(f"Digest: {digest.value or 'none'}")
+    for diagnostic in (*standing.reasons, *standing.found.diagnostics, *digest.diagnostics):
+        if standing.state != "broken" or diagnostic in standing.reasons:
+            show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
+    return None
+
+
+def _all_fields(standing: Standing) -> dict[str, object]:
+    """What the summary leaves out: every field of the skill, and what was said while reading it."""
+    skill = standing.found.skill
+    if skill is None:
+        return {"diagnostics": [to_json(one) for one in standing.found.diagnostics]}
+    fields = msgspec.to_builtins(
+        {
+            name: getattr(skill, name)
+            for name in skill.__struct_fields__
+            if name not in ("prompt", "diagnostics", "requires")
+        }
+    )
+    summary = skill_json(standing)
+    return {
+        **{name: value for name, value in fields.items() if name not in summary},
+        "diagnostics": [to_json(one) for one in skill.diagnostics],
+    }
+
+
+def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
+    skill, at = standing.found.skill, standing.found.location
+    if skill is None:
+        return [("Skill", standing.name), ("State", "broken"), ("Scope", f"{at.scope} ({folder}/)")]
+    tokens = tokens_of(skill)
+    title = f"{skill.emoji} {skill.name}" if skill.emoji else skill.name
+    lines = [
+        ("Skill", title),
+        ("Display Name", skill.display_name),
+        ("Description", skill.description),
+        ("When To Use", skill.when_to_use),
+        ("Version", skill.version),
+        ("Format", "legacy" if skill.format == "legacy" else "SKILL.md"),
+        ("Scope", f"{at.scope} ({folder}/)"),
+        ("State", standing.state),
+        ("Variables", ", ".join(skill.variables)),
+        ("Arguments", ", ".join(skill.arguments)),
+        ("Argument Hint", skill.argument_hint),
+        ("User Invocable", _yes(standing.user_may_invoke)),
+        ("Model Invocable", _yes(standing.offered)),
+        ("Context", skill.context),
+        ("Agent", skill.agent),
+        ("Model", skill.model),
+        ("Allowed Tools", ", ".join(skill.allowed_tools)),
+        ("Disallowed Tools", ", ".join(skill.disallowed_tools)),
+        ("Provided Tools", ", ".join(tool.name for tool in skill.provided_tools)),
+        ("Execution", skill.execution if skill.execution != "prompt" else ""),
+        ("Tags", ", ".join(skill.tags)),
+        ("License", skill.license),
+        ("Compatibility", skill.compatibility),
+        ("Author", skill.author),
+        ("Homepage", skill.homepage),
+        ("Tokens", f"about {tokens['catalog']} in a catalog, {tokens['body']} when loaded"),
+    ]
+    return [(label, value) for label, value in lines if value]
+
+
+def _requirements(skill: Skill) -> list[str]:
+    requires = skill.requires
+    wanted = [(field, getattr(requires, field)) for field in requires.__struct_fields__]
+    lines = [f"Requires {field.replace('_', ' ')}: {one_line(', '.join(names))}" for field, names in wanted if names]
+    return lines + [f"Install: {one_line(install_command(one))}" for one in skill.install if install_command(one)]
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

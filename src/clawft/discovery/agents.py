@@ -1,0 +1,101 @@
+"""Agents on disk and built in (R74-R76): `<name>.yaml|yml|md`, `<name>/AGENT.md`, `<name>/agent.yaml`."""
+
+import os
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from clawft.discovery.locations import Location
+from clawft.discovery.walk import is_below
+from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.files import read_regular
+from clawft.format.model import Agent
+from clawft.format.names import is_safe_folder
+
+__all__ = ["BUILTIN_AGENTS", "FoundAgent", "load_agents"]
+
+MAX_FILE_BYTES = 1 << 20
+_SUFFIXES = (".yaml", ".yml", ".md")
+_IN_FOLDER = ("AGENT.md", "agent.yaml", "agent.yml")
+
+BUILTIN_AGENTS = (
+    Agent(name="default", description="General-purpose agent"),
+    Agent(
+        name="explore",
+        description="Read-only exploration",
+        system_prompt="Explore and explain. Read widely, cite path and line, and change nothing.",
+        tools=("read_file", "list_directory", "web_search"),
+    ),
+    Agent(
+        name="coder",
+        description="Code-focused agent",
+        system_prompt="Write clean, tested code. Read before you edit, make small changes, and run what you change.",
+        tools=("read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "exec_shell"),
+    ),
+    Agent(
+        name="planner",
+        description="Plans, and executes nothing",
+        system_prompt="Plan before anything is done: goal, steps, risks, and how each step will be checked.",
+        tools=(),
+        temperature=0.9,
+    ),
+)
+
+
+class FoundAgent(Struct, frozen=True):
+    """One agent file, or a built-in; the agent in it, or the problem with it."""
+
+    scope: str
+    file: str = ""
+    agent: Agent | None = None
+    problem: Diagnostic | None = None
+
+    @property
+    def name(self) -> str:
+        if self.agent:
+            return self.agent.name
+        folder, _, file = self.file.rpartition("/")
+        return os.path.basename(folder) if file in _IN_FOLDER else file.rpartition(".")[0]
+
+
+def load_agents(locations: Sequence[Location]) -> tuple[FoundAgent, ...]:
+    """Every agent, highest precedence first, the built-in ones last."""
+    found = [agent for location in locations for agent in _load_location(location)]
+    return (*found, *(FoundAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS))
+
+
+def _load_location(location: Location) -> list[FoundAgent]:
+    try:
+        names = sorted(os.listdir(location.path))
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        path = f"{location.path}/{name}"
+        stem, dot, suffix = name.rpartition(".")
+        if dot + suffix in _SUFFIXES and stem:
+            found.append(_load(path, stem, location))
+        elif not name.startswith(".") and os.path.isdir(path):
+            file = next((file for file in _IN_FOLDER if os.path.lexists(f"{path}/{file}")), None)
+            if file:
+                found.append(_load(f"{path}/{file}", name, location))
+    return found
+
+
+def _load(path: str, name: str, location: Location) -> FoundAgent:
+    from clawft.format import decode_text, parse_agent  # where there is an agent file to parse
+
+    try:
+        if not is_safe_folder(name):
+            raise Unreadable("folder-name", f"The name '{name}' may hold letters, digits, '_' and '-' only", path=path)
+        if not is_below(os.path.realpath(path), os.path.realpath(location.path)):
+            raise Unreadable("link-leaves-root", "The link leads out of the searched folder", path=path)
+        data, _ = read_regular(path, MAX_FILE_BYTES, follow=True)
+        agent = parse_agent(decode_text(data, path).text, os.path.basename(path), name, path=path)
+    except FileNotFoundError:
+        return FoundAgent(
+            location.scope, path, problem=Diagnostic("unreadable", "error", "The link leads to nothing", path)
+        )
+    except ClawftError as error:
+        return FoundAgent(location.scope, path, problem=error.diagnostic)
+    return FoundAgent(location.scope, path, agent)

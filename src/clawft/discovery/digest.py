@@ -1,0 +1,83 @@
+"""The digest of a skill folder (D57): what approvals, locks and signatures are bound to."""
+
+import hashlib
+import os
+import stat
+
+from msgspec import Struct
+
+from clawft.errors import Diagnostic
+
+__all__ = ["Digest", "compute_digest"]
+
+MAX_FILES = 20_000
+MAX_BYTES = 512 << 20
+_LEFT_OUT_FOLDERS = frozenset({".git", "__pycache__", ".clawhub", ".clawft"})
+_LEFT_OUT_FILES = frozenset({".clawft-signature", ".DS_Store"})
+_CHUNK = 1 << 20
+
+
+class Digest(Struct, frozen=True):
+    """The digest, empty when the folder is over the limits or unreadable; and what it does not cover."""
+
+    value: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def compute_digest(folder: str) -> Digest:
+    """Hash every regular file of a folder: path, executable or not, size and content."""
+    diagnostics: list[Diagnostic] = []
+    files = _list_files(folder, diagnostics)
+    total = sum(status.st_size for _, _, status in files)
+    if len(files) > MAX_FILES or total > MAX_BYTES:
+        message = f"The folder has {len(files)} files and {total} bytes: too much to take a digest of"
+        return Digest("", (*diagnostics, Diagnostic("digest-limit", "warning", message, folder)))
+    whole = hashlib.sha256()
+    for relative, path, status in sorted(files):
+        try:
+            content, size = _hash_file(path)
+        except OSError as error:
+            message = f"The file cannot be read, so there is no digest: {error.strerror}"
+            return Digest("", (*diagnostics, Diagnostic("unreadable", "warning", message, path)))
+        flag = b"x" if status.st_mode & 0o111 else b"-"
+        whole.update(b"%s\0%s\0%d\0%s\n" % (relative, flag, size, content))
+    return Digest("sha256:" + whole.hexdigest(), tuple(diagnostics))
+
+
+def _list_files(folder: str, diagnostics: list[Diagnostic]) -> list[tuple[bytes, str, os.stat_result]]:
+    files: list[tuple[bytes, str, os.stat_result]] = []
+    pending = [(folder, "")]
+    while pending and len(files) <= MAX_FILES:
+        current, prefix = pending.pop()
+        try:
+            with os.scandir(current) as entries:
+                listed = list(entries)
+        except OSError as error:
+            diagnostics.append(
+                Diagnostic("unreadable", "warning", f"The folder cannot be read: {error.strerror}", current)
+            )
+            continue
+        for entry in listed:
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                if entry.name not in _LEFT_OUT_FOLDERS:
+                    pending.append((entry.path, f"{prefix}{entry.name}/"))
+            elif stat.S_ISREG(status.st_mode):
+                if entry.name not in _LEFT_OUT_FILES:
+                    files.append((os.fsencode(prefix + entry.name), entry.path, status))
+            else:
+                kind = "link" if stat.S_ISLNK(status.st_mode) else "special file"
+                diagnostics.append(
+                    Diagnostic("not-in-digest", "warning", f"A {kind} is not covered by the digest", entry.path)
+                )
+    return files
+
+
+def _hash_file(path: str) -> tuple[bytes, int]:
+    """The hex sha256 of the bytes that were read, and how many they were."""
+    content, size = hashlib.sha256(), 0
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        while chunk := file.read(_CHUNK):
+            content.update(chunk)
+            size += len(chunk)
+    return content.hexdigest().encode(), size

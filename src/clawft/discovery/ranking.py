@@ -1,0 +1,63 @@
+"""Which skills fit a request (R30, R40): SQLite's FTS5 over names, descriptions and tags, ranked by BM25."""
+
+import re
+import sqlite3
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from clawft.format.model import Skill
+
+__all__ = ["Ranked", "match_context"]
+
+_WORD = re.compile(r"\w+")
+_WEIGHTS = "8.0, 3.0, 4.0"  # name, description, tags
+_MAX_TERMS = 64
+_STOP = frozenset(
+    """a about all an and any are as at be been but by can could did do does for from get give go had has have help
+    her him his how i if in into is it its just let like make may me more my need new no not of on one or our out please
+    she should so some than that the their them then there these they this to up us use using want was we were what when
+    where which who why will with would you your""".split()
+)
+
+
+class Ranked(Struct, frozen=True):
+    """A skill and how well it fits; higher is better."""
+
+    skill: Skill
+    score: float
+
+
+def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tuple[Ranked, ...]:
+    """The skills whose name, description or tags share words with a request, best first."""
+    query = _query(request)
+    candidates = tuple(skills)
+    if not query or not candidates:
+        return ()
+    database = sqlite3.connect(":memory:")
+    try:
+        database.execute("CREATE VIRTUAL TABLE skill USING fts5(name, description, tags, tokenize='porter unicode61')")
+        database.executemany(
+            "INSERT INTO skill(rowid, name, description, tags) VALUES (?, ?, ?, ?)",
+            map(_row, range(len(candidates)), candidates),
+        )
+        rows = database.execute(
+            f"SELECT rowid, bm25(skill, {_WEIGHTS}) AS cost FROM skill WHERE skill MATCH ? ORDER BY cost, rowid LIMIT ?",
+            (query, limit),
+        ).fetchall()
+    finally:
+        database.close()
+    return tuple(Ranked(candidates[index], round(-cost, 4)) for index, cost in rows)
+
+
+def _query(request: str) -> str:
+    """The words of a request, quoted so that none is an operator; any of them may match."""
+    words = [word.lower() for word in _WORD.findall(request.replace("_", " "))]
+    telling = [word for word in dict.fromkeys(words) if word not in _STOP] or list(dict.fromkeys(words))
+    return " OR ".join(f'"{word}"' for word in telling[:_MAX_TERMS])
+
+
+def _row(index: int, skill: Skill) -> tuple[int, str, str, str]:
+    name = f"{skill.name.replace('-', ' ')} {skill.display_name}"
+    tags = " ".join((*skill.tags, *skill.triggers, skill.category, skill.interface.short_description))
+    return index, name, f"{skill.description} {skill.when_to_use}", tags

@@ -1,0 +1,114 @@
+"""What a skill requires against what this machine has (R41-R47, D11, D12): every unmet one, with how to get it."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from clawft.config import SkillEntry, find_by_path
+from clawft.errors import Diagnostic
+from clawft.format.model import Install, Skill
+
+__all__ = ["Host", "check_requirements", "install_command"]
+
+_NOTHING = SkillEntry()
+_COMMANDS = {
+    "brew": "brew install {}",
+    "apt": "apt install {}",
+    "node": "npm install -g {}",
+    "npm": "npm install -g {}",
+    "go": "go install {}",
+    "uv": "uv tool install {}",
+    "pip": "pip install {}",
+    "pipx": "pipx install {}",
+    "cargo": "cargo install {}",
+    "gem": "gem install {}",
+    "choco": "choco install {}",
+    "download": "download {}",
+}
+
+
+class Host:
+    """This machine as far as requirements ask: system, programs, environment, config and tools."""
+
+    def __init__(
+        self, system: str, environ: Mapping[str, str], values: Mapping[str, Any], tools: frozenset[str] = frozenset()
+    ) -> None:
+        self.system = system
+        self.environ = environ
+        self.values = values
+        self.tools = tools
+        self._folders = [folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+        self._programs: dict[str, bool] = {}
+
+    def has_program(self, name: str) -> bool:
+        """Whether a program is on PATH; each name is looked up once."""
+        known = self._programs.get(name)
+        if known is None:
+            known = self._programs[name] = self._find(name)
+        return known
+
+    def has_tool(self, name: str) -> bool:
+        """Whether a tool is there under any client's name for it; `Bash(git:*)` asks for `Bash`."""
+        plain = name.partition("(")[0].strip()
+        return plain in self.tools or plain.lower() in self.tools
+
+    def _find(self, name: str) -> bool:
+        if self.system == "win32":
+            from shutil import which  # PATHEXT and friends; a slow import elsewhere not needed
+
+            return which(name, path=os.pathsep.join(self._folders)) is not None
+        paths = [name] if "/" in name else [f"{folder}/{name}" for folder in self._folders]
+        return bool(name) and any(os.access(path, os.X_OK) and not os.path.isdir(path) for path in paths)
+
+
+def check_requirements(
+    skill: Skill, host: Host, entry: SkillEntry = _NOTHING, path: str = ""
+) -> tuple[Diagnostic, ...]:
+    """All unmet requirements, not just the first (R42). `always` skips all but system and tools (D12)."""
+    requires = skill.requires
+    unmet: list[Diagnostic] = []
+
+    def say(code: str, kind: str, name: str, hint: str) -> None:
+        unmet.append(Diagnostic(code, "warning", f'skill "{skill.name}" requires {kind} "{name}"', path, 0, hint))
+
+    if requires.os and host.system not in requires.os:
+        say("requires-os", "operating system", ", ".join(requires.os), f"This machine runs {host.system}")
+    for tool in requires.tools:
+        if not host.has_tool(tool):
+            say("requires-tool", "tool", tool, "No tool of this name is available here")
+    if skill.always:
+        return tuple(unmet)
+    for program in requires.bins:
+        if not host.has_program(program):
+            say("requires-bin", "binary", program, _hint(skill.install, (program,)))
+    if requires.any_bins and not any(host.has_program(program) for program in requires.any_bins):
+        say(
+            "requires-any-bin", "binary (any of)", ", ".join(requires.any_bins), _hint(skill.install, requires.any_bins)
+        )
+    for name in requires.env:
+        if not _has_env(name, skill, host, entry):
+            say("requires-env", "environment variable", name, f"Set {name}, or skills.entries.{skill.name}.env.{name}")
+    for setting in requires.config:
+        if not find_by_path(host.values, setting):
+            say("requires-config", "config", setting, f"Set {setting} in config.toml")
+    return tuple(unmet)
+
+
+def _has_env(name: str, skill: Skill, host: Host, entry: SkillEntry) -> bool:
+    if host.environ.get(name) or entry.env.get(name):
+        return True
+    return name == skill.primary_env and entry.api_key is not None and entry.api_key.is_configured(host.environ)
+
+
+def _hint(installs: tuple[Install, ...], programs: tuple[str, ...]) -> str:
+    """How to install one of the programs, by the ways the skill names for it."""
+    fitting = [one for one in installs if not one.bins or set(one.bins) & set(programs)]
+    ways = [way for way in map(install_command, fitting) if way]
+    return "; or: ".join(dict.fromkeys(ways)) if ways else f"Install {programs[0]} and put it on PATH"
+
+
+def install_command(install: Install) -> str:
+    """What a person would type; the label where the kind is unknown. Never run by loading."""
+    what = install.formula or install.cask or install.module or install.package or install.url or install.id
+    command = _COMMANDS.get(install.kind)
+    return command.format(what) if command and what else install.label or what

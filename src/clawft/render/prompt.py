@@ -1,0 +1,37 @@
+"""The prompt of a skill: exactly what `weft skills render` prints and a model is told (D55)."""
+
+from msgspec import Struct
+
+from clawft.errors import Diagnostic
+from clawft.format.model import Skill
+from clawft.render.dynamic import find_dynamic
+from clawft.render.template import Arguments, Variables, append_arguments, fill_in
+
+__all__ = ["Rendered", "render_skill"]
+
+
+class Rendered(Struct, frozen=True):
+    """The text, and what there is to say about it."""
+
+    text: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def render_skill(skill: Skill, arguments: Arguments, variables: Variables, path: str = "") -> Rendered:
+    """A skill's prompt with its arguments. Commands in it are left as they are written, and said."""
+    template = skill.prompt or ""
+    known = Variables(
+        variables.session_id, variables.skill_dir, variables.project_dir, skill.arguments or skill.variables
+    )
+    parts: list[str] = []
+    diagnostics: list[Diagnostic] = []
+    position, placed = 0, False
+    for dynamic in find_dynamic(template):
+        text, here = fill_in(template[position : dynamic.start], arguments, known)
+        parts += [text, template[dynamic.start : dynamic.end]]
+        position, placed = dynamic.end, placed or here
+        message = f"The command is left as text and was not run: {dynamic.command.splitlines()[0][:60] if dynamic.command else ''}"
+        diagnostics.append(Diagnostic("dynamic-context", "note", message, path, dynamic.line))
+    text, here = fill_in(template[position:], arguments, known)
+    whole = "".join((*parts, text))
+    return Rendered(whole if placed or here else append_arguments(whole, arguments), tuple(diagnostics))

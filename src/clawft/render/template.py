@@ -1,0 +1,124 @@
+"""Fill in a template (R48-R55): one pass from left to right, and what is filled in is never looked at again (D18)."""
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+__all__ = ["Arguments", "Variables", "extract_variables", "render_template", "split_arguments"]
+
+_SESSION = frozenset({"SESSION_ID", "CLAUDE_SESSION_ID"})
+_FOLDERS = {"CLAUDE_SKILL_DIR": "skill_dir", "CLAUDE_PROJECT_DIR": "project_dir"}
+_TOKEN = re.compile(
+    r"(?<!\\)(?P<escape>\\*)(?:"
+    r"\$ARGUMENTS\[(?P<index>[0-9]+)\]"
+    r"|\$(?P<all>ARGUMENTS)(?![A-Za-z0-9_])"
+    r"|\$\{(?P<shorthand>[0-9]+)\}"
+    r"|\$\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}"
+    r"|\$(?P<bare>[A-Za-z_][A-Za-z0-9_-]*)"
+    r"|\{\{[ \t]*(?P<variable>[A-Za-z_][A-Za-z0-9_-]*)[ \t]*\}\}"
+    r"|(?P<base>\{baseDir\})"
+    r")"
+)
+
+
+class Arguments(Struct, frozen=True):
+    """What follows a skill's name: the text as typed, and its words as a shell would split them (D37)."""
+
+    raw: str = ""
+    words: tuple[str, ...] = ()
+
+
+class Variables(Struct, frozen=True):
+    """What a template may ask for besides its arguments. `names` are the skill's named arguments, in order."""
+
+    session_id: str = ""
+    skill_dir: str = ""
+    project_dir: str = ""
+    names: tuple[str, ...] = ()
+
+
+def split_arguments(raw: str) -> Arguments:
+    """Split a line of arguments by the rules of a shell; unbalanced quotes fall back to white space (D37)."""
+    try:
+        words = shlex.split(raw)
+    except ValueError:
+        words = raw.split()
+    return Arguments(raw.strip(), tuple(words))
+
+
+def join_arguments(words: Sequence[str]) -> Arguments:
+    """Arguments that a shell has already split: the raw text is their plain join."""
+    return Arguments(" ".join(words), tuple(words))
+
+
+def render_template(
+    template: str, arguments: Sequence[str] | Arguments, session_id: str = "", variables: Variables | None = None
+) -> str:
+    """A template with its arguments; they are appended if it has no place for them (R50, R53)."""
+    given = arguments if isinstance(arguments, Arguments) else join_arguments(arguments)
+    known = variables or Variables(session_id=session_id)
+    text, placed = fill_in(template, given, known)
+    return text if placed else append_arguments(text, given)
+
+
+def append_arguments(text: str, arguments: Arguments) -> str:
+    return f"{text}\n\nARGUMENTS: {arguments.raw}" if arguments.raw else text
+
+
+def fill_in(template: str, arguments: Arguments, known: Variables) -> tuple[str, bool]:
+    """The template with its tokens replaced, and whether one of them was a place for arguments."""
+    placed = False
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal placed
+        found = _look_up(match, arguments, known)
+        if found is None:
+            return match[0]
+        if match["escape"] == "\\":  # D59: just one backslash escapes, and only what would be replaced
+            return match[0][1:]
+        value, is_argument = found
+        placed = placed or is_argument
+        return match["escape"] + value
+
+    return _TOKEN.sub(replace, template), placed
+
+
+def _look_up(match: re.Match[str], arguments: Arguments, known: Variables) -> tuple[str, bool] | None:
+    """The value of a token and whether it is an argument; None for what is no token of ours and stays (D19)."""
+    kind = match.lastgroup
+    name = match[kind] if kind else ""
+    if kind == "all":
+        return arguments.raw, True
+    if kind in ("index", "shorthand"):
+        return _word(arguments, int(name) if len(name) < 9 else len(arguments.words)), True
+    if kind == "base":
+        return (known.skill_dir, False) if known.skill_dir else None
+    if kind in ("braced", "bare") and name in _SESSION and (kind == "braced" or name == "SESSION_ID"):
+        return known.session_id, False
+    if kind == "braced" and name in _FOLDERS:
+        folder: str = getattr(known, _FOLDERS[name])
+        return (folder, False) if folder else None
+    rest = ""
+    while kind == "bare" and name not in known.names and "-" in name:  # `$topic-based` asks for `topic`
+        name, hyphen, tail = name.rpartition("-")
+        rest = hyphen + tail + rest
+    if kind in ("bare", "braced", "variable") and name in known.names:
+        return _word(arguments, known.names.index(name)) + rest, True
+    return None
+
+
+def _word(arguments: Arguments, index: int) -> str:
+    return arguments.words[index] if index < len(arguments.words) else ""
+
+
+def extract_variables(template: str) -> list[str]:
+    """What a template asks for, each once: `ARGUMENTS`, `ARGUMENTS[0]`, `1`, `SESSION_ID` … (R52)."""
+    names: dict[str, None] = {}
+    for match in _TOKEN.finditer(template):
+        kind = match.lastgroup
+        if match["escape"] != "\\" and kind:
+            name = {"index": f"ARGUMENTS[{match['index']}]", "base": "baseDir"}.get(kind, match[kind])
+            names[name] = None
+    return list(names)

@@ -1,0 +1,16 @@
+"""May this act? The state of every skill and agent, with its reasons."""
+
+from clawft.trust.state import STATES, AgentStanding, Standing, State, judge_agents, judge_skills
+from clawft.trust.tools import CANONICAL_TOOLS, TOOL_ALIASES, known_tool_names
+
+__all__ = [
+    "CANONICAL_TOOLS",
+    "STATES",
+    "TOOL_ALIASES",
+    "AgentStanding",
+    "Standing",
+    "State",
+    "judge_agents",
+    "judge_skills",
+    "known_tool_names",
+]

@@ -1,0 +1,164 @@
+"""The state of a skill, and why (DESIGN.md). One function decides it; every surface prints its answer."""
+
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from clawft.config import SkillEntry, SkillsSettings
+from clawft.discovery.agents import FoundAgent
+from clawft.discovery.catalog import Catalog, Found
+from clawft.discovery.requirements import Host, check_requirements
+from clawft.errors import Diagnostic
+from clawft.format.model import Skill
+
+__all__ = ["STATES", "AgentStanding", "Standing", "State", "judge_agents", "judge_skills"]
+
+State = Literal["broken", "shadowed", "disabled", "ineligible", "manual", "ready"]
+STATES: dict[State, str] = {
+    "broken": "it cannot be read",
+    "shadowed": "another skill of this name comes first",
+    "disabled": "the config turns it off",
+    "ineligible": "something it requires is missing",
+    "manual": "only a person may start it",
+    "ready": "a model may be offered it",
+}
+_USABLE = frozenset({"ineligible", "manual", "ready"})
+_NO_ENTRY = SkillEntry()
+
+
+class Standing(Struct, frozen=True):
+    """One skill with its state and the reasons for it."""
+
+    found: Found
+    state: State
+    reasons: tuple[Diagnostic, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.found.name
+
+    @property
+    def offered(self) -> bool:
+        """Whether a model is told of it."""
+        return self.state == "ready"
+
+    @property
+    def user_may_invoke(self) -> bool:
+        usable = self.state in _USABLE or self.state == "shadowed"
+        return usable and self.found.skill is not None and self.found.skill.user_invocable
+
+
+class AgentStanding(Struct, frozen=True):
+    """One agent with its state and the reasons for it."""
+
+    found: FoundAgent
+    state: State
+    reasons: tuple[Diagnostic, ...] = ()
+
+
+def judge_skills(catalog: Catalog, settings: SkillsSettings, host: Host) -> tuple[Standing, ...]:
+    """The state of every skill found, in the order found."""
+    standings = [_judge(found, settings, host) for found in catalog.found]
+    return tuple(_shadow(standings))
+
+
+def _judge(found: Found, settings: SkillsSettings, host: Host) -> Standing:
+    """The state of a skill as if it were alone; the first match wins."""
+    skill = found.skill
+    if skill is None:
+        return Standing(found, "broken", found.diagnostics)
+    entry = settings.entries.get(skill.name) or settings.entries.get(skill.skill_key) or _NO_ENTRY
+    off = _why_disabled(found, skill, settings, entry)
+    if off:
+        return Standing(found, "disabled", (Diagnostic("disabled", "note", off, found.file),))
+    if _requires_anything(skill) and (unmet := check_requirements(skill, host, entry, found.file)):
+        return Standing(found, "ineligible", unmet)
+    if skill.disable_model_invocation:
+        reason = Diagnostic(
+            "manual", "note", "It sets disable-model-invocation: a person starts it by name", found.file
+        )
+        return Standing(found, "manual", (reason,))
+    if not skill.description:
+        reason = Diagnostic("manual", "warning", "It has no description, so a model could not choose it", found.file)
+        return Standing(found, "manual", (reason,))
+    return Standing(found, "ready")
+
+
+def _requires_anything(skill: Skill) -> bool:
+    return skill.requires != _NO_REQUIRES
+
+
+_NO_REQUIRES = Skill(name="-").requires
+
+
+def _why_disabled(found: Found, skill: Skill, settings: SkillsSettings, entry: SkillEntry) -> str:
+    if not settings.enabled:
+        return "The config has skills.enabled = false"
+    if not entry.enabled:
+        return f"The config has skills.entries.{skill.name}.enabled = false"
+    bundled = settings.allow_bundled
+    if found.location.scope == "bundled" and bundled is not None and skill.name not in bundled:
+        return "The config's skills.allow_bundled does not name it"
+    return ""
+
+
+def _shadow(standings: list[Standing]) -> list[Standing]:
+    """Let the first usable skill of a name hide the later ones; an unusable one hides nothing."""
+    by_name: dict[str, list[int]] = {}
+    for index, standing in enumerate(standings):
+        by_name.setdefault(standing.name, []).append(index)
+    for name, indexes in by_name.items():
+        if len(indexes) == 1:
+            continue
+        first = next((index for index in indexes if standings[index].state in _USABLE), None)
+        if first is None:
+            continue
+        for index in indexes:
+            if index < first:
+                standings[index] = _not_hiding(standings[index], standings[first])
+            elif index > first and standings[index].state != "broken":
+                standings[first] = _overriding(standings[first], standings[index])
+                standings[index] = _hidden(standings[index], standings[first], name)
+    return standings
+
+
+def _hidden(loser: Standing, winner: Standing, name: str) -> Standing:
+    at = winner.found.location
+    where = f"{at.scope} ({at.layer})" if at.layer != at.scope else at.scope
+    hint = f"Name it as {loser.found.location.scope}:{name}" if at.scope != loser.found.location.scope else "Rename one"
+    return Standing(
+        loser.found,
+        "shadowed",
+        (Diagnostic("shadowed", "warning", f"{where} has '{name}' too and comes first", winner.found.file, 0, hint),),
+    )
+
+
+def _overriding(winner: Standing, loser: Standing) -> Standing:
+    """R116: that a skill takes the place of another of its name is said."""
+    note = Diagnostic(
+        "overrides", "note", f"It takes the place of the one in {loser.found.location.scope}", loser.found.file
+    )
+    return structs.replace(winner, reasons=(*winner.reasons, note))
+
+
+def _not_hiding(unusable: Standing, winner: Standing) -> Standing:
+    message = f"The usable '{winner.name}' of {winner.found.location.scope} stays in use in its place"
+    note = Diagnostic("not-hiding", "warning", message, winner.found.file)
+    return structs.replace(unusable, reasons=(*unusable.reasons, note))
+
+
+def judge_agents(found: tuple[FoundAgent, ...]) -> tuple[AgentStanding, ...]:
+    """The state of every agent: broken, shadowed by an earlier one of its name, or ready."""
+    winners: dict[str, FoundAgent] = {}
+    standings = []
+    for one in found:
+        if one.agent is None:
+            standings.append(AgentStanding(one, "broken", (one.problem,) if one.problem else ()))
+        elif one.name in winners:
+            winner = winners[one.name]
+            reason = Diagnostic("shadowed", "note", f"{winner.scope} has '{one.name}' too and comes first", winner.file)
+            standings.append(AgentStanding(one, "shadowed", (reason,)))
+        else:
+            winners[one.name] = one
+            standings.append(AgentStanding(one, "ready"))
+    return tuple(standings)
