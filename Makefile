@@ -11,7 +11,7 @@ code := $(wildcard src tests tools bench)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest lint ruff format-check imports licences env types format demo bench corpus lock clean help
+.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo bench corpus lock clean help
 
 test: lint types pytest ## Lint, types, tests with coverage (the default)
 
@@ -21,7 +21,7 @@ pytest: .venv/dev.stamp ## Tests with coverage
 	@$(bin)/coverage json -q
 	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
 
-lint: ruff format-check imports licences env types ## Style, import direction, licences, types
+lint: ruff format-check imports licences env docs-check types ## Style, import direction, licences, types
 
 ruff: .venv/dev.stamp
 	$(call check,ruff check,$(bin)/ruff check $(code))
@@ -44,6 +44,12 @@ types: .venv/dev.stamp ## Strict types
 format: .venv/dev.stamp ## Format the code and fix what can be fixed
 	@$(bin)/ruff check --fix-only --quiet $(code)
 	@$(bin)/ruff format $(code)
+
+docs-check: .venv/dev.stamp
+	$(call check,generated docs,$(bin)/python tools/docs.py --check)
+
+docs: .venv/dev.stamp ## Write the generated pages of docs/
+	@$(bin)/python tools/docs.py
 
 demo: .venv/run.stamp ## See it work
 	@$(bin)/weft demo
@@ -76,6 +82,7 @@ help: ## This list
 	@echo "installing clawft"
 	@tools/install --require-hashes -r requirements/run.txt -r requirements/build.txt
 	@tools/install --no-deps --no-build-isolation --editable .
+	@$(bin)/python -m compileall -q src
 	@touch $@
 
 .venv/dev.stamp: .venv/run.stamp requirements/dev.txt

@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
         "doctor": "clawft.cli.doctor",
         "demo": "clawft.cli.demo",
     },
-    aliases={"skill": "skills", "agent": "agents"},
+    aliases={"skill": "skills"},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "--version", message="weft %(version)s")

@@ -16,9 +16,9 @@ class LoadSettings(Struct, frozen=True, forbid_unknown_fields=True):
     extra_dirs: tuple[str, ...] = ()
     #: Folders of other clients whose `skills/` is read too, in the project and in the home folder.
     clients: tuple[str, ...] = OTHER_CLIENTS
-    #: Notice edits while a session or the daemon runs.
+    #: Notice edits while a session or the daemon runs. Accepted, without effect yet.
     watch: bool = True
-    #: How long edits must rest before they are read again, in milliseconds.
+    #: How long edits must rest before they are read again, in milliseconds. Accepted, without effect yet.
     watch_debounce_ms: int = 250
 
 
@@ -36,11 +36,11 @@ class SkillEntry(Struct, frozen=True, forbid_unknown_fields=True):
 class SecuritySettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[skills.security]`."""
 
-    #: Scan a skill before it is offered.
+    #: Scan a skill before it is offered. Accepted, without effect yet.
     scan_on_load: bool = True
-    #: Keep a skill with a critical finding from being offered or run.
+    #: Keep a skill with a critical finding from being offered or run. Accepted, without effect yet.
     block_critical: bool = True
-    #: The starts of command lines that a skill's own text may run; empty runs nothing.
+    #: The starts of command lines that a skill's own text may run; empty runs nothing. Accepted, without effect yet.
     allowed_command_prefixes: tuple[str, ...] = ()
 
 
