@@ -80,7 +80,7 @@ help: ## This list
 
 .venv/run.stamp: .venv/python.stamp requirements/run.txt requirements/build.txt pyproject.toml
 	@echo "installing clawft"
-	@tools/install --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@UV_COMPILE_BYTECODE=1 tools/install --require-hashes -r requirements/run.txt -r requirements/build.txt
 	@tools/install --no-deps --no-build-isolation --editable .
 	@$(bin)/python -m compileall -q src
 	@touch $@

@@ -1,4 +1,4 @@
-"""`weft demo`: a small project with good, broken, shadowed and ineligible skills, and the commands that tell them apart.
+"""`weft demo`: a small project with good, broken, shadowed and ineligible skills, and the commands that tell.
 
 Everything is laid out in a temporary folder and shown by the real command, run as a real process.
 """

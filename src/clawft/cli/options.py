@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from clawft.app import App, open_app
+from clawft.discovery import SCOPES
 
 __all__ = ["dir_option", "format_option", "open_here", "scope_option"]
 
@@ -26,7 +27,7 @@ def dir_option(function: F) -> F:
 
 
 def scope_option(function: F) -> F:
-    choice = click.Choice(["project", "user", "plugin", "bundled", "extra", "all"])
+    choice = click.Choice([*(scope for scope in SCOPES if scope != "dir"), "all"])
     return click.option("--scope", type=choice, default="all", show_default=True, help="Only what belongs there.")(
         function
     )

@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -98,6 +97,8 @@ def width_of(text: str) -> int:
     """Cells a text takes on a terminal: wide characters take two, joiners and marks none."""
     if text.isascii():
         return len(text)
+    import unicodedata  # the one character table, and not needed for plain text
+
     return sum(
         0
         if unicodedata.combining(char) or char in "\u200b\u200d\ufe0e\ufe0f"
@@ -110,16 +111,13 @@ def width_of(text: str) -> int:
 
 def fit(text: str, cells: int) -> str:
     """A text padded or cut to a number of cells."""
-    width = width_of(text)
-    if width <= cells:
-        return text + " " * (cells - width)
-    while text and width_of(text) > cells - 1:
-        text = (
-            text[: max(len(text) - max(1, (width_of(text) - cells) // 2), 0)]
-            if width_of(text) > cells + 8
-            else text[:-1]
-        )
-    return text + "…" + " " * (cells - width_of(text) - 1)
+    if text.isascii():
+        return text.ljust(cells) if len(text) <= cells else text[: cells - 1] + "…"
+    if width_of(text) > cells:
+        while width_of(text) > cells - 1:
+            text = text[: min(len(text) - 1, cells)]
+        text += "…"
+    return text + " " * (cells - width_of(text))
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: int, after: Sequence[str] = ()) -> None:

@@ -4,14 +4,15 @@ Looked for in the template only, never in ordinary fences or images. They are re
 """
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 __all__ = ["Dynamic", "find_dynamic"]
 
-_LINE = re.compile(r"!(?![\[!=`\s])(?P<command>\S.*)$")
-_INLINE = re.compile(r"(?:^|(?<=\s))!`(?P<command>[^`\n]+)`")
-_FENCE = re.compile(r"[ \t]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>.*)$")
+# A fence, or a line that starts with `!`; found from the line end before it, which is the fast thing to look for.
+_LINE = re.compile(r"\n(?:[ \t]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|!(?![\[!=`\s])(?P<command>[^\n]+))")
+_INLINE = re.compile(r"!`(?P<command>[^`\n]+)`")
 
 
 class Dynamic(Struct, frozen=True):
@@ -22,35 +23,58 @@ class Dynamic(Struct, frozen=True):
     line: int
     command: str
 
+    @property
+    def head(self) -> str:
+        """The command's first line, short enough to be quoted."""
+        return self.command.partition("\n")[0][:60]
+
+
+_Span = tuple[int, int, str]
+
 
 def find_dynamic(template: str) -> tuple[Dynamic, ...]:
     """Every place, in order."""
     if "!" not in template:
         return ()
-    found: list[Dynamic] = []
-    offset, fence, opened = 0, "", (0, 0, False)
-    for number, line in enumerate(template.split("\n"), 1):
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark["fence"].startswith(fence) and not mark["info"].strip():
-                start, first, is_dynamic = opened
-                if is_dynamic:
-                    found.append(Dynamic(start, offset + len(line), first, _inside(template[start:offset])))
-                fence = ""
-        elif mark:
-            fence, opened = mark["fence"], (offset, number, mark["info"].strip() == "!")
-        else:
-            found += _in_line(line, offset, number)
-        offset += len(line) + 1
-    return tuple(found)
+    text = "\n" + template
+    spans: list[_Span] = []
+    fenced: list[tuple[int, int]] = []
+    fence, opened, runs = "", 0, False
+    for match in _LINE.finditer(text):
+        if match["command"] is not None:
+            if not fence:
+                spans.append((match.start() + 1, match.end(), match["command"]))
+        elif not fence:
+            fence, opened, runs = match["fence"], match.start() + 1, match["info"].strip() == "!"
+        elif match["fence"].startswith(fence) and not match["info"].strip():
+            if runs:
+                spans.append((opened, match.end(), text[opened : match.start()].partition("\n")[2]))
+            fenced.append((opened, match.end()))
+            fence = ""
+    if fence:
+        fenced.append((opened, len(text)))
+    spans += _inline(text, sorted([*fenced, *((start, end) for start, end, _ in spans)]))
+    return tuple(_places(text, sorted(spans)))
 
 
-def _inside(block: str) -> str:
-    return block.partition("\n")[2].strip()
+def _inline(text: str, taken: list[tuple[int, int]]) -> list[_Span]:
+    """The form !`command`, at the start of a line or after white space, outside of all that is taken."""
+    spans: list[_Span] = []
+    index = 0
+    for match in _INLINE.finditer(text):
+        start = match.start()
+        while index < len(taken) and taken[index][1] <= start:
+            index += 1
+        inside = index < len(taken) and taken[index][0] <= start
+        if not inside and text[start - 1].isspace():
+            spans.append((start, match.end(), match["command"]))
+    return spans
 
 
-def _in_line(line: str, offset: int, number: int) -> list[Dynamic]:
-    whole = _LINE.match(line)
-    if whole:
-        return [Dynamic(offset, offset + len(line), number, whole["command"].strip())]
-    return [Dynamic(offset + one.start(), offset + one.end(), number, one["command"]) for one in _INLINE.finditer(line)]
+def _places(text: str, spans: list[_Span]) -> Iterator[Dynamic]:
+    """The spans as places in the template, which is `text` without its first character."""
+    line = position = 0
+    for start, end, command in spans:
+        line += text.count("\n", position, start)
+        position = start
+        yield Dynamic(start - 1, end - 1, line, command.strip())

@@ -30,7 +30,7 @@ def render_skill(skill: Skill, arguments: Arguments, variables: Variables, path:
         text, here = fill_in(template[position : dynamic.start], arguments, known)
         parts += [text, template[dynamic.start : dynamic.end]]
         position, placed = dynamic.end, placed or here
-        message = f"The command is left as text and was not run: {dynamic.command.splitlines()[0][:60] if dynamic.command else ''}"
+        message = f"The command is left as text and was not run: {dynamic.head}"
         diagnostics.append(Diagnostic("dynamic-context", "note", message, path, dynamic.line))
     text, here = fill_in(template[position:], arguments, known)
     whole = "".join((*parts, text))

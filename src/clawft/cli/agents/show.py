@@ -19,7 +19,7 @@ def command(name: str, output: str) -> None:
     app = open_here()
     standing = app.get_agent(name)
     if output == "json":
-        return print_json("clawft.agents.list.v1", agents=[agent_json(standing)])
+        return print_json("clawft.agents.show.v1", **agent_json(standing))
     where = app.workspace.shorten(standing.found.file)
     for label, value in _lines(standing, where):
         click.echo(f"{label}: {one_line(value)}")

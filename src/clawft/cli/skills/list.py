@@ -50,7 +50,7 @@ def _reason(standing: Standing) -> str:
     if standing.state == "ready" or not standing.reasons:
         return ""
     first = standing.reasons[0]
-    text = first.message.removeprefix(f'skill "{standing.name}" ')
+    text = first.message.removeprefix(f'skill "{standing.name}" ').removeprefix(f"skill/{standing.name}: ")
     if standing.state == "broken" and first.line:
         text = f"line {first.line}: {text}"
     more = (

@@ -24,9 +24,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     standing = app.get_skill(name)
     digest = compute_digest(standing.found.folder)
     if output == "json":
-        return print_json(
-            "clawft.skills.list.v1", skills=[{**skill_json(standing), **_all_fields(standing)}], diagnostics=[]
-        )
+        return print_json("clawft.skills.show.v1", **_all_fields(standing))
     folder = app.workspace.shorten(standing.found.folder)
     for label, value in _lines(standing, folder):
         click.echo(f"{label}: {one_line(value)}")
@@ -41,22 +39,13 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
 
 
 def _all_fields(standing: Standing) -> dict[str, object]:
-    """What the summary leaves out: every field of the skill, and what was said while reading it."""
-    skill = standing.found.skill
-    if skill is None:
-        return {"diagnostics": [to_json(one) for one in standing.found.diagnostics]}
-    fields = msgspec.to_builtins(
-        {
-            name: getattr(skill, name)
-            for name in skill.__struct_fields__
-            if name not in ("prompt", "diagnostics", "requires")
-        }
-    )
+    """The summary that `list` gives, every other field of the skill, and what was said while reading it."""
     summary = skill_json(standing)
-    return {
-        **{name: value for name, value in fields.items() if name not in summary},
-        "diagnostics": [to_json(one) for one in skill.diagnostics],
-    }
+    skill = standing.found.skill or Skill(name=standing.name)
+    hidden = {"prompt", "diagnostics", *summary}
+    others = {name: getattr(skill, name) for name in skill.__struct_fields__ if name not in hidden}
+    said = [to_json(one) for one in standing.found.diagnostics]
+    return {**summary, **msgspec.to_builtins(others), "diagnostics": said}
 
 
 def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
@@ -77,8 +66,8 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Variables", ", ".join(skill.variables)),
         ("Arguments", ", ".join(skill.arguments)),
         ("Argument Hint", skill.argument_hint),
-        ("User Invocable", _yes(standing.user_may_invoke)),
-        ("Model Invocable", _yes(standing.offered)),
+        ("User Invocable", _yes(skill.user_invocable)),
+        ("Model Invocable", _yes(not skill.disable_model_invocation)),
         ("Context", skill.context),
         ("Agent", skill.agent),
         ("Model", skill.model),

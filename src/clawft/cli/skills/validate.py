@@ -66,7 +66,7 @@ def _check(app: App, found: Found, strict: bool) -> _Checked:
         return _Checked(found, (error.diagnostic,))
     diagnostics = list(skill.diagnostics)
     for place in find_dynamic(skill.prompt or ""):
-        message = f"A command that some clients run: {place.command.split(chr(10))[0][:60]}"
+        message = f"A command that some clients run: {place.head}"
         diagnostics.append(Diagnostic("dynamic-context", "note", message, found.file, place.line + skill.body_line - 1))
     if strict:
         diagnostics += _check_strict(found)

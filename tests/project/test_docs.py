@@ -1,0 +1,57 @@
+"""The docs say what the product does: every page that follows from the code is up to date."""
+
+import ast
+import re
+from pathlib import Path
+
+import docs
+
+ROOT = Path(__file__).resolve().parents[2]
+_SAYS = {"add", "say", "_say", "Diagnostic", "ClawftError", "NotFound", "Unreadable", "YamlParse", "MissingFrontmatter"}
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    for path, text in docs.pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make docs"
+
+
+def test_every_diagnostic_code_is_explained() -> None:
+    page = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    missing = sorted(code for code in _codes() if f"`{code}`" not in page)
+    assert missing == []
+
+
+def test_every_explained_code_exists() -> None:
+    page = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    first_cells = [row.split("|")[1] if row.startswith("|") else row for row in page.split("\n") if "`" in row]
+    named = {code for cell in first_cells for code in re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", cell)}
+    assert sorted(code for code in named if code not in _codes() and not _is_composed(code)) == []
+
+
+def test_every_source_file_stands_in_the_tour_of_the_code() -> None:
+    tour = (ROOT / "docs" / "CODE.md").read_text(encoding="utf-8")
+    for path in sorted((ROOT / "src" / "clawft").rglob("*.py")):
+        below = path.relative_to(ROOT / "src" / "clawft")
+        if path.name in ("__init__.py", "__main__.py") or below.parts[:2] in (("cli", "skills"), ("cli", "agents")):
+            continue
+        assert path.name in tour, f"docs/CODE.md does not mention {below}"
+
+
+def _is_composed(code: str) -> bool:
+    return code.startswith("spec-") or code.endswith("-not-found")
+
+
+def _codes() -> set[str]:
+    """The first text given to whatever makes a diagnostic or an error."""
+    codes = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _called(node.func) in _SAYS:
+                texts = [one.value for one in node.args[:2] if isinstance(one, ast.Constant)]
+                if texts and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", str(texts[0])):
+                    codes.add(str(texts[0]))
+    return codes - {"error", "warning", "note"}  # after a code that is put together
+
+
+def _called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
