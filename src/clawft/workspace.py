@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-__all__ = ["MARKER", "Workspace", "find_workspace"]
+__all__ = ["MARKER", "Workspace", "find_workspace", "resolve_path"]
 
 MARKER = ".clawft"
 
@@ -35,25 +35,27 @@ class Workspace(Struct, frozen=True):
 def find_workspace(environ: Mapping[str, str], cwd: str) -> Workspace:
     """The workspace for an environment and a current folder."""
     home = os.path.abspath(environ.get("HOME") or environ.get("USERPROFILE") or os.path.expanduser("~"))
-    user_dir = os.path.abspath(os.path.expanduser(environ.get("CLAWFT_HOME") or os.path.join(home, MARKER)))
+    user_dir = resolve_path(environ.get("CLAWFT_HOME") or f"~/{MARKER}", cwd, home)
     named = environ.get("CLAWFT_PROJECT")
     if named:
-        return Workspace(home, user_dir, cwd, os.path.abspath(os.path.join(cwd, named)), marked=True)
-    found = _find_marked(cwd, user_dir)
+        return Workspace(home, user_dir, cwd, resolve_path(named, cwd, home), marked=True)
+    found = _find_marked(cwd, (user_dir, os.path.join(home, MARKER)))
     return Workspace(home, user_dir, cwd, found or cwd, marked=found is not None)
 
 
-def _find_marked(folder: str, user_dir: str) -> str | None:
-    """The nearest folder, upwards, that holds `.clawft/`; the user folder itself marks no project."""
+def resolve_path(path: str, base: str, home: str) -> str:
+    """A path as people write it, made absolute: `~` is home, and a relative one starts at `base`."""
+    expanded = home + path[1:] if path == "~" or path.startswith("~/") else path
+    return os.path.normpath(os.path.join(base, expanded))
+
+
+def _find_marked(folder: str, user_dirs: tuple[str, ...]) -> str | None:
+    """The nearest folder, upwards, that holds `.clawft/`; the user's own marks no project."""
     while True:
         marker = os.path.join(folder, MARKER)
-        if os.path.isdir(marker) and not _same(marker, user_dir):
+        if os.path.isdir(marker) and os.path.realpath(marker) not in map(os.path.realpath, user_dirs):
             return folder
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
-
-
-def _same(left: str, right: str) -> bool:
-    return os.path.realpath(left) == os.path.realpath(right)

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from io import TextIOWrapper
+from typing import NoReturn
 
 __all__ = ["main"]
 
@@ -14,9 +16,13 @@ def main() -> None:
     from clawft.cli.root import weft
     from clawft.errors import ClawftError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character still gets the rest
     try:
-        code = weft.main(standalone_mode=False, prog_name="weft") or 0
-        sys.stdout.flush()
+        code: int = weft.main(standalone_mode=False, prog_name="weft") or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         code = error.exit_code
@@ -25,7 +31,19 @@ def main() -> None:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
-    except BrokenPipeError:  # the reader has seen enough, as in `weft skills list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (SystemExit, BrokenPipeError):  # the reader has seen enough, as in `weft skills list | head`
         code = 0
+    except OSError as error:
+        show_error(ClawftError("system", f"The system refused: {error}"))
+        code = 1
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit without a word about an output that is gone."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)

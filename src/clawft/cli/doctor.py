@@ -11,7 +11,8 @@ from msgspec import Struct
 from clawft import __version__
 from clawft.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, print_json
+from clawft.cli.output import one_line, print_json
+from clawft.discovery import SCOPES
 from clawft.errors import ClawftError
 
 __all__ = ["command"]
@@ -40,9 +41,9 @@ def command(output: str) -> int:
         print_json("clawft.doctor.v1", ok=healthy, checks=rows)
     else:
         for check in checks:
-            click.echo(f"{_MARKS[check.status]} {check.name}: {clean(check.message)}")
+            click.echo(f"{_MARKS[check.status]} {check.name}: {one_line(check.message)}")
             if check.hint:
-                click.echo(f"    hint: {clean(check.hint)}")
+                click.echo(f"    hint: {one_line(check.hint)}")
     return 0 if healthy else 1
 
 
@@ -65,6 +66,8 @@ def _check_config(app: App) -> Iterator[_Check]:
     try:
         files = app.config.files
         yield _Check("config", "ok", ", ".join(map(workspace.shorten, files)) or "none; defaults are used")
+        for one in app.config.diagnostics:
+            yield _Check("config", "problem", f"{workspace.shorten(one.path)}: {one.message}", one.hint)
     except ClawftError as error:
         where = f" ({workspace.shorten(error.diagnostic.where)})" if error.diagnostic.where else ""
         yield _Check("config", "problem", f"{error}{where}", error.hint)
@@ -102,9 +105,11 @@ def _check_locations(app: App) -> Iterator[_Check]:
         count = counts[location.path]
         where = app.workspace.shorten(location.path)
         yield _Check("searched", "ok", f"{where} ({location.scope}): {count} skill{'s' * (count != 1)}")
-    missing = [location for location in app.locations if not os.path.isdir(location.path)]
-    if missing:
-        yield _Check("not there", "note", ", ".join(app.workspace.shorten(one.path) for one in missing))
+    for scope in SCOPES:
+        missing = [one for one in app.locations if one.scope == scope and not os.path.isdir(one.path)]
+        if missing:
+            folders = ", ".join(app.workspace.shorten(one.path).removesuffix("/skills") for one in missing)
+            yield _Check("not there", "note", f"skills of {scope} in {folders}")
     for diagnostic in app.catalog.diagnostics:
         yield _Check(
             "search", "note", f"{app.workspace.shorten(diagnostic.path)}: {diagnostic.message}", diagnostic.hint

@@ -8,6 +8,7 @@ import click
 
 from clawft.app import App, open_app
 from clawft.discovery import SCOPES
+from clawft.errors import ClawftError
 
 __all__ = ["dir_option", "format_option", "open_here", "scope_option"]
 
@@ -34,5 +35,13 @@ def scope_option(function: F) -> F:
 
 
 def open_here(dirs: tuple[str, ...] = ()) -> App:
-    """The app for this process's environment and current folder."""
-    return open_app(os.environ, os.getcwd(), dirs)
+    """The app for this process's environment and current folder. Raises: ClawftError when a folder is not there."""
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError as error:
+        raise ClawftError("no-folder", "The current folder is gone", hint="Change to one that exists") from error
+    app = open_app(os.environ, cwd, dirs)
+    for location in app.locations if dirs else ():
+        if not os.path.isdir(location.path):
+            raise ClawftError("no-folder", "There is no such folder", path=location.path, hint="Check --dir")
+    return app

@@ -25,7 +25,8 @@ __all__ = [
 ]
 
 # Control and direction characters of a stranger's text could rewrite the screen.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_INDENT = "     "
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
@@ -45,8 +46,20 @@ def say(text: str = "") -> None:
 
 def print_json(schema: str, **values: Any) -> None:
     """One document on stdout, `schema` first."""
-    document = msgspec.json.encode({"schema": schema, **values})
-    click.echo(msgspec.json.format(document, indent=2).decode())
+    document = {"schema": schema, **values}
+    try:
+        encoded = msgspec.json.encode(document)
+    except UnicodeEncodeError:  # a file name that is not UTF-8
+        encoded = msgspec.json.encode(_encodable(document))
+    click.echo(msgspec.json.format(encoded, indent=2).decode())
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
+    return [_encodable(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def to_json(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -64,7 +77,7 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, indent: str = "") -> None:
     """`path:line: warning[code]: message`, and the hint below it."""
-    place = clean(where)
+    place = one_line(where)
     head = click.style(f"{diagnostic.severity}[{diagnostic.code}]", fg=_COLOURS[diagnostic.severity])
     click.echo(f"{indent}{place + ': ' if place else ''}{head}: {one_line(diagnostic.message)}", err=err)
     if diagnostic.hint:
@@ -76,21 +89,18 @@ def show_error(error: ClawftError) -> None:
     diagnostic = error.diagnostic
     say(f"{click.style(f'error[{diagnostic.code}]', fg='red')}: {one_line(diagnostic.message)}")
     if diagnostic.where:
-        say(f"  --> {clean(diagnostic.where)}")
+        say(f"  --> {one_line(diagnostic.where)}")
     if diagnostic.hint:
         say(f"hint: {one_line(diagnostic.hint)}")
 
 
-def terminal_width() -> int:
-    """Columns of the terminal; a wide page where there is none."""
+def terminal_width() -> int | None:
+    """Columns of the terminal, None where there is none: then nothing needs to fit."""
     try:
-        return (
-            int(os.environ["COLUMNS"])
-            if os.environ.get("COLUMNS")
-            else os.get_terminal_size(sys.stdout.fileno()).columns
-        )
-    except (OSError, ValueError):
-        return 120
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (AttributeError, OSError, ValueError):
+        return None
+    return max(columns, 20) if columns > 0 else 80
 
 
 def width_of(text: str) -> int:
@@ -123,13 +133,28 @@ def fit(text: str, cells: int) -> str:
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: int, after: Sequence[str] = ()) -> None:
     """Columns as wide as their content; column number `wide` takes what the terminal leaves, cut with `…`.
 
-    `after` holds a line to print under each row, or ''.
+    `after` holds what to say under each row, or ''; it is wrapped and hung on a `└`.
     """
     table = [list(map(one_line, row)) for row in rows]
     widths = [max(map(width_of, column)) for column in zip(heads, *table, strict=True)]
     others = sum(widths) - widths[wide] + 2 * (len(widths) - 1)
-    widths[wide] = max(12, min(widths[wide], terminal_width() - others))
+    columns = terminal_width()
+    widths[wide] = max(8, min(widths[wide], (columns or 120) - others))
     for number, row in enumerate([list(heads), *table]):
         click.echo("  ".join(fit(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip())
         if number and after and after[number - 1]:
-            click.echo(after[number - 1])
+            click.echo(_hang(one_line(after[number - 1]), columns))
+
+
+def _hang(text: str, columns: int | None) -> str:
+    """A text under its row, its words in lines that fit."""
+    lines = [""]
+    for word in text.split() if columns is not None else [text]:
+        room = (columns or 0) - len(_INDENT)
+        if columns is not None and width_of(word) > room:
+            word = fit(word, room)
+        if lines[-1] and width_of(lines[-1]) + 1 + width_of(word) > room:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return "   └ " + f"\n{_INDENT}".join(lines)

@@ -1,5 +1,6 @@
 """`weft` itself, and groups that load a command when it is asked for."""
 
+import os
 from importlib import import_module
 
 import click
@@ -57,5 +58,8 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "--version", message="weft %(version)s")
-def weft() -> None:
+@click.pass_context
+def weft(ctx: click.Context) -> None:
     """Read every dialect of SKILL.md: what each skill is, what state it is in and why, and what a model is told."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False

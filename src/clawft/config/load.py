@@ -4,16 +4,16 @@
 """
 
 import os
-import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from clawft.config.keys import normalise_keys, to_snake_case
+from clawft.config.keys import normalise_keys
 from clawft.config.secret import SecretRef
-from clawft.config.skills import LoadSettings, SecuritySettings, SkillEntry, SkillsSettings
-from clawft.errors import ClawftError, find_close
+from clawft.config.skills import SkillsSettings
+from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.files import read_regular
 from clawft.workspace import MARKER, Workspace
 
@@ -21,9 +21,7 @@ __all__ = ["CONFIG_NAMES", "Config", "config_files", "load_config"]
 
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
-_UNKNOWN = re.compile(r"unknown field `(\w+)`")
-_PARTS = (SkillsSettings, LoadSettings, SecuritySettings, SkillEntry)
-_AT = re.compile(r" - at `\$(.*)`$")
+_SECTIONS = frozenset({"agents", "providers", "skills", "tools", "mcp", "serve", "hooks", "plugins", "memory"})
 
 
 class Config(Struct, frozen=True):
@@ -32,6 +30,10 @@ class Config(Struct, frozen=True):
     skills: SkillsSettings = SkillsSettings()
     values: dict[str, Any] = {}
     files: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Config(files={self.files!r})"  # the values may hold a secret
 
 
 def config_files(workspace: Workspace) -> tuple[str, ...]:
@@ -40,31 +42,30 @@ def config_files(workspace: Workspace) -> tuple[str, ...]:
     return tuple(os.path.join(folder, name) for folder in dict.fromkeys(folders) for name in CONFIG_NAMES)
 
 
-def load_config(workspace: Workspace) -> Config:
+def load_config(workspace: Workspace, environ: Mapping[str, str]) -> Config:
     """Read what there is. Raises: ClawftError for a file that cannot be read or a value that cannot be meant."""
     values: dict[str, Any] = {}
     skills = SkillsSettings()
     read: list[str] = []
+    diagnostics: list[Diagnostic] = []
     for path in config_files(workspace):
         data = _read(path)
         if data is None:
             continue
         if read and os.path.dirname(read[-1]) == os.path.dirname(path):
-            raise ClawftError(
-                "config-twice",
-                f"Both {os.path.basename(read[-1])} and {os.path.basename(path)} exist",
-                path=path,
-                hint="Keep one of them",
-            )
+            names = f"{os.path.basename(read[-1])} and {os.path.basename(path)}"
+            raise ClawftError("config-twice", f"Both {names} exist", path=path, hint="Keep one of them")
         section = normalise_keys(_decode(path, data), _is_free)
-        _convert(section, path, data)  # on its own first, so that an error names the file it is in
+        _convert(section, path, data, environ)  # on its own first, so that an error names the file it is in
+        diagnostics += _check(section, path, environ)
         values = _merge(values, section)
-        skills = _convert(values, path, data)
+        skills = _convert(values, path, data, environ)
         read.append(path)
-    return Config(skills, values, tuple(read))
+    return Config(skills, values, tuple(read), tuple(diagnostics))
 
 
 def _is_free(path: tuple[str, ...]) -> bool:
+    """Tables whose keys are names that the user chose."""
     return path == ("skills", "entries") or (path[:2] == ("skills", "entries") and path[3:] == ("env",))
 
 
@@ -82,61 +83,53 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
             import tomllib  # only where there is such a file
 
             return tomllib.loads(text)
-        value = msgspec.json.decode(text or "{}")
+        value = msgspec.json.decode(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, DecodeError, UnicodeDecodeError
-        line = re.search(r"line (\d+)", str(error))
-        raise ClawftError(
-            "config-invalid", f"The config cannot be parsed: {error}", path=path, line=int(line[1]) if line else 0
-        ) from error
+        from clawft.config.explain import explain_syntax
+
+        raise explain_syntax(error, path, data) from error
     if not isinstance(value, dict):
         raise ClawftError("config-invalid", "The config is not a JSON object", path=path, line=1)
     return value
 
 
-def _convert(values: dict[str, Any], path: str, data: bytes) -> SkillsSettings:
+def _convert(values: dict[str, Any], path: str, data: bytes, environ: Mapping[str, str]) -> SkillsSettings:
     try:
-        return msgspec.convert(_with_secrets(values.get("skills", {})), SkillsSettings)
+        return msgspec.convert(_with_secrets(values.get("skills", {}), environ), SkillsSettings)
     except msgspec.ValidationError as error:
-        raise _explain(str(error), path, data) from error
+        from clawft.config.explain import explain_value
+
+        raise explain_value(str(error), path, data) from error
 
 
-def _with_secrets(skills: Any) -> Any:
+def _with_secrets(skills: Any, environ: Mapping[str, str]) -> Any:
     """The section with every `api_key` as a reference, whichever way it was written (R149)."""
-    entries = skills.get("entries") if isinstance(skills, dict) else None
-    if not isinstance(entries, dict):
-        return skills
     made = {}
-    for name, entry in entries.items():
-        secret = SecretRef.parse(entry.get("api_key")) if isinstance(entry, dict) else None
+    for name, entry in _entries(skills).items():
+        secret = SecretRef.parse(entry["api_key"], environ) if isinstance(entry, dict) and "api_key" in entry else None
         made[name] = {**entry, "api_key": secret} if secret else entry
-    return {**skills, "entries": made}
+    return {**skills, "entries": made} if made else skills
 
 
-def _explain(complaint: str, path: str, data: bytes) -> ClawftError:
-    """The parser's complaint with the line of the key and, for an unknown key, the one that was meant."""
-    at = _AT.search(complaint)
-    where = at[1] if at else ""
-    unknown = _UNKNOWN.search(complaint)
-    key = unknown[1] if unknown else re.sub(r"\[.*?\]", "", where).rpartition(".")[2]
-    line = _line_of(key, data)
-    if unknown is None:
-        problem = _AT.sub("", complaint)
-        return ClawftError("config-invalid", f"skills{where}: {problem[0].lower()}{problem[1:]}", path=path, line=line)
-    close = find_close(key, (name for part in _PARTS for name in part.__struct_fields__))
-    return ClawftError(
-        "config-unknown-key",
-        f"There is no setting 'skills{where}.{key}'",
-        path=path,
-        line=line,
-        hint=f"Did you mean '{close}'?" if close else "",
-    )
+def _entries(skills: Any) -> dict[str, Any]:
+    entries = skills.get("entries") if isinstance(skills, dict) else None
+    return entries if isinstance(entries, dict) else {}
 
 
-def _line_of(key: str, data: bytes) -> int:
-    for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), 1):
-        if any(to_snake_case(word) == key for word in re.findall(r"[\w-]+", line.split("=")[0].split(": ")[0])):
-            return number
-    return 0
+def _check(section: dict[str, Any], path: str, environ: Mapping[str, str]) -> list[Diagnostic]:
+    """What is legal but hardly meant: a secret in plain text, a section with a typo in its name."""
+    found = []
+    for name, entry in _entries(section.get("skills")).items():
+        secret = SecretRef.parse(entry.get("api_key"), environ)
+        if secret and secret.is_literal:
+            message = f"skills.entries.{name}.api_key holds a secret in plain text"
+            hint = 'Put it into a variable and write { env = "NAME" }'
+            found.append(Diagnostic("secret-literal", "warning", message, path, 0, hint))
+    for name in section:
+        if name not in _SECTIONS and find_close(name, ("skills",)):
+            message = f"There is no section '{name}'"
+            found.append(Diagnostic("config-unknown-section", "warning", message, path, 0, "Did you mean 'skills'?"))
+    return found
 
 
 def _merge(low: dict[str, Any], high: dict[str, Any]) -> dict[str, Any]:

@@ -3,39 +3,50 @@
 import re
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 __all__ = ["SecretRef"]
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
-class SecretRef(Struct, frozen=True, repr_omit_defaults=True):
-    """The name of an environment variable, or a text written into the config itself."""
+class SecretRef:
+    """The name of an environment variable, or a secret that was written into the config itself.
 
-    env: str = ""
-    literal: str = ""
+    Not a struct, so that no encoder takes it apart.
+    """
+
+    __slots__ = ("_literal", "env")
+
+    def __init__(self, env: str = "", literal: str = "") -> None:
+        self.env = env
+        self._literal = literal
 
     @classmethod
-    def parse(cls, written: object) -> "SecretRef | None":
-        """`{env = "NAME"}` or a text: one that looks like a variable is its name, any other is the secret itself."""
+    def parse(cls, written: object, environ: Mapping[str, str]) -> "SecretRef | None":
+        """`{env = "NAME"}`, or a text: the name of a variable if there is one of that name, else the secret itself."""
         if isinstance(written, dict) and isinstance(written.get("env"), str) and len(written) == 1:
             return cls(env=written["env"])
         if isinstance(written, str):
-            return cls(env=written) if _ENV_NAME.fullmatch(written) else cls(literal=written)
+            is_name = _ENV_NAME.fullmatch(written) and written in environ
+            return cls(env=written) if is_name or not written else cls(literal=written)
         return None
 
+    @property
+    def is_literal(self) -> bool:
+        """Whether the config holds the secret itself, which it should not."""
+        return bool(self._literal)
+
     def is_configured(self, environ: Mapping[str, str]) -> bool:
-        return bool(self.literal or environ.get(self.env))
+        return bool(self._literal or environ.get(self.env))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SecretRef) and (self.env, self._literal) == (other.env, other._literal)
+
+    def __hash__(self) -> int:
+        return hash((self.env, self._literal))
 
     def __repr__(self) -> str:
-        return (
-            f"SecretRef(env={self.env})"
-            if self.env
-            else "SecretRef(<redacted>)"
-            if self.literal
-            else "SecretRef(<unconfigured>)"
-        )
+        shown = f"env={self.env}" if self.env else "<redacted>" if self._literal else "<unconfigured>"
+        return f"SecretRef({shown})"
 
     def __str__(self) -> str:
-        return f"${{{self.env}}}" if self.env else "<redacted>" if self.literal else ""
+        return f"${{{self.env}}}" if self.env else "<redacted>" if self._literal else ""

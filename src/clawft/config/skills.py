@@ -1,6 +1,8 @@
 """The section `[skills]` (R173): what is loaded, and from where."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from clawft.config.secret import SecretRef
 
@@ -19,7 +21,7 @@ class LoadSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Notice edits while a session or the daemon runs. Accepted, without effect yet.
     watch: bool = True
     #: How long edits must rest before they are read again, in milliseconds. Accepted, without effect yet.
-    watch_debounce_ms: int = 250
+    watch_debounce_ms: Annotated[int, Meta(ge=0)] = 250
 
 
 class SkillEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +54,7 @@ class SkillsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Which bundled skills may be used; absent means all.
     allow_bundled: tuple[str, ...] | None = None
     #: How much of a skill's body reaches a model; the rest is cut off with a warning.
-    max_skill_prompt_bytes: int = 32 * 1024
+    max_skill_prompt_bytes: Annotated[int, Meta(ge=1)] = 32 * 1024
     load: LoadSettings = LoadSettings()
     entries: dict[str, SkillEntry] = {}
     security: SecuritySettings = SecuritySettings()

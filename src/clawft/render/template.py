@@ -8,6 +8,7 @@ from msgspec import Struct
 
 __all__ = ["Arguments", "Variables", "extract_variables", "render_template", "split_arguments"]
 
+_MAX_QUOTED = 100_000  # a shell's quoting is looked at in arguments up to this long; a pasted document has none
 _SESSION = frozenset({"SESSION_ID", "CLAUDE_SESSION_ID"})
 _FOLDERS = {"CLAUDE_SKILL_DIR": "skill_dir", "CLAUDE_PROJECT_DIR": "project_dir"}
 # Starts with its only two first characters, so that plain text is skipped at full speed.
@@ -18,7 +19,7 @@ _TOKEN = re.compile(
     r"|(?P<all>ARGUMENTS)(?![A-Za-z0-9_])"
     r"|\{(?P<shorthand>[0-9]+)\}"
     r"|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}"
-    r"|(?P<bare>[A-Za-z_][A-Za-z0-9_-]*)"
+    r"|(?P<bare>[A-Za-z_][A-Za-z0-9_-]{0,99})"
     r")|(?<=\{)(?:"
     r"\{[ \t]*(?P<variable>[A-Za-z_][A-Za-z0-9_-]*)[ \t]*\}\}"
     r"|(?P<base>baseDir)\}"
@@ -45,7 +46,7 @@ class Variables(Struct, frozen=True):
 def split_arguments(raw: str) -> Arguments:
     """Split a line of arguments by the rules of a shell; unbalanced quotes fall back to white space (D37)."""
     try:
-        words = shlex.split(raw)
+        words = shlex.split(raw) if len(raw) <= _MAX_QUOTED else raw.split()
     except ValueError:
         words = raw.split()
     return Arguments(raw.strip(), tuple(words))
@@ -74,8 +75,9 @@ def fill_in(template: str, arguments: Arguments, known: Variables) -> tuple[str,
     """The template with its tokens replaced, and whether one of them was a place for arguments."""
     parts: list[str] = []
     position, placed = 0, False
+    places = {name: index for index, name in reversed(list(enumerate(known.names)))}
     for match in _TOKEN.finditer(template):
-        found = _look_up(match, arguments, known)
+        found = _look_up(match, arguments, known, places)
         if found is None:
             continue
         start = match.start()
@@ -94,7 +96,9 @@ def _is_escaped(template: str, start: int) -> bool:
     return template[start - 1 : start] == "\\" and template[start - 2 : start - 1] != "\\"
 
 
-def _look_up(match: re.Match[str], arguments: Arguments, known: Variables) -> tuple[str, bool] | None:
+def _look_up(
+    match: re.Match[str], arguments: Arguments, known: Variables, places: dict[str, int]
+) -> tuple[str, bool] | None:
     """The value of a token and whether it is an argument; None for what is no token of ours and stays (D19)."""
     kind = match.lastgroup
     name = match[kind] if kind else ""
@@ -110,11 +114,11 @@ def _look_up(match: re.Match[str], arguments: Arguments, known: Variables) -> tu
         folder: str = getattr(known, _FOLDERS[name])
         return (folder, False) if folder else None
     rest = ""
-    while kind == "bare" and name not in known.names and "-" in name:  # `$topic-based` asks for `topic`
+    while kind == "bare" and name not in places and "-" in name:  # `$topic-based` asks for `topic`
         name, hyphen, tail = name.rpartition("-")
         rest = hyphen + tail + rest
-    if kind in ("bare", "braced", "variable") and name in known.names:
-        return _word(arguments, known.names.index(name)) + rest, True
+    if kind in ("bare", "braced", "variable") and name in places:
+        return _word(arguments, places[name]) + rest, True
     return None
 
 

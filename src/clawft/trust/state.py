@@ -8,7 +8,7 @@ from clawft.config import SkillEntry, SkillsSettings
 from clawft.discovery.agents import FoundAgent
 from clawft.discovery.catalog import Catalog, Found
 from clawft.discovery.requirements import Host, check_requirements
-from clawft.errors import Diagnostic
+from clawft.errors import Diagnostic, Severity
 from clawft.format.model import Skill
 
 __all__ = ["STATES", "AgentStanding", "Standing", "State", "judge_agents", "judge_skills"]
@@ -43,9 +43,14 @@ class Standing(Struct, frozen=True):
         return self.state == "ready"
 
     @property
+    def usable(self) -> bool:
+        """Whether it is the one that its name stands for."""
+        return self.state in _USABLE
+
+    @property
     def user_may_invoke(self) -> bool:
-        usable = self.state in _USABLE or self.state == "shadowed"
-        return usable and self.found.skill is not None and self.found.skill.user_invocable
+        started = self.usable or self.state == "shadowed"
+        return started and self.found.skill is not None and self.found.skill.user_invocable
 
 
 class AgentStanding(Struct, frozen=True):
@@ -67,8 +72,9 @@ def _judge(found: Found, settings: SkillsSettings, host: Host) -> Standing:
     skill = found.skill
     if skill is None:
         return Standing(found, "broken", found.diagnostics)
-    entry = settings.entries.get(skill.name) or settings.entries.get(skill.skill_key) or _NO_ENTRY
-    off = _why_disabled(found, skill, settings, entry)
+    key = skill.name if skill.name in settings.entries else skill.skill_key
+    entry = settings.entries.get(key, _NO_ENTRY)
+    off = _why_disabled(found, key, settings, entry)
     if off:
         return Standing(found, "disabled", (Diagnostic("disabled", "note", off, found.file),))
     if _requires_anything(skill) and (unmet := check_requirements(skill, host, entry, found.file)):
@@ -91,13 +97,13 @@ def _requires_anything(skill: Skill) -> bool:
 _NO_REQUIRES = Skill(name="-").requires
 
 
-def _why_disabled(found: Found, skill: Skill, settings: SkillsSettings, entry: SkillEntry) -> str:
+def _why_disabled(found: Found, key: str, settings: SkillsSettings, entry: SkillEntry) -> str:
     if not settings.enabled:
         return "The config has skills.enabled = false"
     if not entry.enabled:
-        return f"The config has skills.entries.{skill.name}.enabled = false"
+        return f"The config has skills.entries.{key}.enabled = false"
     bundled = settings.allow_bundled
-    if found.location.scope == "bundled" and bundled is not None and skill.name not in bundled:
+    if found.location.scope == "bundled" and bundled is not None and found.name not in bundled:
         return "The config's skills.allow_bundled does not name it"
     return ""
 
@@ -110,13 +116,13 @@ def _shadow(standings: list[Standing]) -> list[Standing]:
     for name, indexes in by_name.items():
         if len(indexes) == 1:
             continue
-        first = next((index for index in indexes if standings[index].state in _USABLE), None)
+        first = next((index for index in indexes if standings[index].usable), None)
         if first is None:
             continue
         for index in indexes:
             if index < first:
                 standings[index] = _not_hiding(standings[index], standings[first])
-            elif index > first and standings[index].state != "broken":
+            elif index > first and standings[index].usable:
                 standings[first] = _overriding(standings[first], standings[index])
                 standings[index] = _hidden(standings[index], standings[first], name)
     return standings
@@ -134,11 +140,13 @@ def _hidden(loser: Standing, winner: Standing, name: str) -> Standing:
 
 
 def _overriding(winner: Standing, loser: Standing) -> Standing:
-    """R116: that a skill takes the place of another of its name is said."""
-    note = Diagnostic(
-        "overrides", "note", f"It takes the place of the one in {loser.found.location.scope}", loser.found.file
+    """R116: that a skill takes the place of another of its name is said, and a project's warned of."""
+    above, below = winner.found.location.scope, loser.found.location.scope
+    severity: Severity = "warning" if above == "project" and below != above else "note"
+    message = f"It takes the place of the one in {below}"
+    return structs.replace(
+        winner, reasons=(*winner.reasons, Diagnostic("overrides", severity, message, loser.found.file))
     )
-    return structs.replace(winner, reasons=(*winner.reasons, note))
 
 
 def _not_hiding(unusable: Standing, winner: Standing) -> Standing:
@@ -149,16 +157,21 @@ def _not_hiding(unusable: Standing, winner: Standing) -> Standing:
 
 def judge_agents(found: tuple[FoundAgent, ...]) -> tuple[AgentStanding, ...]:
     """The state of every agent: broken, shadowed by an earlier one of its name, or ready."""
-    winners: dict[str, FoundAgent] = {}
-    standings = []
+    standings: list[AgentStanding] = []
+    winners: dict[str, int] = {}
     for one in found:
         if one.agent is None:
             standings.append(AgentStanding(one, "broken", (one.problem,) if one.problem else ()))
         elif one.name in winners:
-            winner = winners[one.name]
-            reason = Diagnostic("shadowed", "note", f"{winner.scope} has '{one.name}' too and comes first", winner.file)
+            winner = standings[winners[one.name]]
+            reason = Diagnostic(
+                "shadowed", "note", f"{winner.found.scope} has '{one.name}' too and comes first", winner.found.file
+            )
             standings.append(AgentStanding(one, "shadowed", (reason,)))
+            severity: Severity = "warning" if winner.found.scope == "project" else "note"
+            said = Diagnostic("overrides", severity, f"It takes the place of the one in {one.scope}", one.file)
+            standings[winners[one.name]] = structs.replace(winner, reasons=(*winner.reasons, said))
         else:
-            winners[one.name] = one
+            winners[one.name] = len(standings)
             standings.append(AgentStanding(one, "ready"))
     return tuple(standings)

@@ -4,7 +4,7 @@ import click
 
 from clawft.cli.agents._json import agent_json
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table
+from clawft.cli.output import print_json, print_table
 from clawft.trust import AgentStanding
 
 __all__ = ["command"]
@@ -33,7 +33,9 @@ def _row(standing: AgentStanding) -> tuple[str, ...]:
 
 
 def _reason(standing: AgentStanding) -> str:
-    if standing.state == "ready" or not standing.reasons:
+    if not standing.reasons:
         return ""
     first = standing.reasons[0]
-    return f"  └ {standing.state}: {one_line(first.message)}" + (f" (line {first.line})" if first.line else "")
+    if standing.state == "ready":
+        return first.message if first.severity == "warning" else ""
+    return f"{standing.state}: {first.message}" + (f" (line {first.line})" if first.line else "")

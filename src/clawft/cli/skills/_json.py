@@ -31,7 +31,7 @@ def skill_json(standing: Standing) -> dict[str, Any]:
         "layer": found.location.layer,
         "format": skill.format,
         "path": found.file,
-        "digest": compute_digest(found.folder).value or None,
+        "digest": (compute_digest(found.folder).value or None) if found.skill else None,
         "state": standing.state,
         "reasons": [to_json(reason) for reason in standing.reasons],
         "user_invocable": skill.user_invocable,

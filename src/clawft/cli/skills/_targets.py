@@ -8,6 +8,8 @@ from clawft.errors import NotFound
 
 __all__ = ["find_targets"]
 
+_FILES = frozenset({"skill.md", "skill.json", "prompt.md"})
+
 
 def find_targets(app: App, named: tuple[str, ...]) -> list[Found]:
     """The skill files that were named, each once. Raises: NotFound for what is neither a path nor a skill."""
@@ -22,7 +24,11 @@ def find_targets(app: App, named: tuple[str, ...]) -> list[Found]:
 
 def _find(app: App, name: str) -> list[Found]:
     path = os.path.join(app.workspace.cwd, os.path.expanduser(name))
-    if os.path.isfile(path) or (os.path.lexists(path) and not os.path.isdir(path)):
+    if os.path.lexists(path) and not os.path.isdir(path):
+        if os.path.basename(path).lower() not in _FILES:
+            raise NotFound(
+                "no-skill-here", f"'{name}' is not a skill file", path=path, hint="A skill is a folder with a SKILL.md"
+            )
         path = os.path.dirname(path)
     elif not os.path.isdir(path):
         return [app.get_skill(name).found]

@@ -4,9 +4,10 @@ import os
 from difflib import unified_diff
 
 import click
+from msgspec import Struct
 
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import clean, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._targets import find_targets
 from clawft.discovery import Found
 from clawft.errors import ClawftError, Diagnostic
@@ -20,6 +21,12 @@ MAX_FILE_BYTES = 1 << 20
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
+class _Mended(Struct, frozen=True):
+    path: str
+    fixed: Fixed
+    backup: str
+
+
 @click.command("fix")
 @click.argument("targets", nargs=-1, metavar="[PATH|NAME]...")
 @click.option("--write", is_flag=True, help="Apply the edits; each original is kept as SKILL.md.bak.")
@@ -27,35 +34,37 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @dir_option
 def command(targets: tuple[str, ...], write: bool, output: str, dirs: tuple[str, ...]) -> int:
     """Show what would mend skill files, as a diff. Nothing is changed without --write."""
+    if write and not (targets or dirs):
+        raise click.UsageError("--write needs to be told what to mend: a PATH, a NAME or --dir")
     app = open_here(dirs)
-    results = []
+    mended: list[_Mended] = []
     problems: list[Diagnostic] = []
     for found in find_targets(app, targets):
         try:
             fixed = _fix(found)
+            if fixed and fixed.applied:
+                mended.append(_Mended(found.file, fixed, _write(found.file, fixed.data) if write else ""))
         except ClawftError as error:
             problems.append(error.diagnostic)
-            continue
-        if fixed and fixed.applied:
-            results.append((found, fixed, _write(found.file, fixed.data) if write else ""))
     if output == "json":
-        files = [
-            {
-                "path": found.file,
-                "fixed": [to_json(one) for one in fixed.applied],
-                "diff": _diff(found.file, fixed),
-                "backup": backup or None,
-            }
-            for found, fixed, backup in results
-        ]
+        files = [_to_json(one) for one in mended]
         print_json("clawft.skills.fix.v1", written=write, files=files, diagnostics=[to_json(one) for one in problems])
         return 1 if problems else 0
-    for found, fixed, backup in results:
-        _show(app.workspace.shorten(found.file), fixed, app.workspace.shorten(backup))
+    for one in mended:
+        _show(app.workspace.shorten(one.path), one.fixed, app.workspace.shorten(one.backup))
     for problem in problems:
         show_diagnostic(problem, where=app.workspace.shorten(problem.where))
-    say(_summary(len(results), write))
+    say(_summary(len(mended), write))
     return 1 if problems else 0
+
+
+def _to_json(mended: _Mended) -> dict[str, object]:
+    return {
+        "path": mended.path,
+        "fixed": [to_json(one) for one in mended.fixed.applied],
+        "diff": _diff(mended.path, mended.fixed),
+        "backup": mended.backup or None,
+    }
 
 
 def _fix(found: Found) -> Fixed | None:
@@ -91,7 +100,7 @@ def _write(path: str, data: bytes) -> str:
 
 
 def _diff(path: str, fixed: Fixed) -> str:
-    return "".join(unified_diff(_lines(fixed.before), _lines(fixed.after), path, path, n=1))
+    return "".join(unified_diff(_lines(fixed.before), _lines(fixed.after), one_line(path), one_line(path), n=1))
 
 
 def _lines(text: str) -> list[str]:
@@ -99,12 +108,12 @@ def _lines(text: str) -> list[str]:
 
 
 def _show(path: str, fixed: Fixed, backup: str) -> None:
-    for applied in fixed.applied:
+    for applied in sorted(fixed.applied, key=lambda one: one.line):
         show_diagnostic(applied, where=f"{path}:{applied.line}")
     for line in _diff(path, fixed).splitlines():
         click.echo(click.style(clean(line), fg=_COLOURS.get(line[:1])))
     if backup:
-        say(f"written; the original is {backup}")
+        say(f"written; the original is {one_line(backup)}")
 
 
 def _summary(count: int, written: bool) -> str:

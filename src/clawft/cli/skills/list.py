@@ -3,11 +3,12 @@
 import click
 
 from clawft.cli.options import dir_option, format_option, open_here, scope_option
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import print_json, print_table, say, show_diagnostic, terminal_width, to_json
 from clawft.trust import STATES, Standing
 
 __all__ = ["command"]
 
+NARROW = 70  # columns; below, the table has what fits and the rest stands under each row
 _MARKS = {"ready": "✓", "manual": "✓", "shadowed": "·"}
 
 
@@ -19,19 +20,19 @@ def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
     """List every skill found, with its state and why."""
     app = open_here(dirs)
     skills = sorted((one for one in app.skills if scope in ("all", one.found.location.scope)), key=lambda one: one.name)
+    said = (*app.config.diagnostics, *app.catalog.diagnostics)
     if output == "json":
         from clawft.cli.skills._json import skill_json
 
-        notes = [to_json(diagnostic) for diagnostic in app.catalog.diagnostics]
+        notes = [to_json(diagnostic) for diagnostic in said]
         return print_json("clawft.skills.list.v1", skills=[skill_json(one) for one in skills], diagnostics=notes)
-    if skills:
-        print_table(
-            ("", "NAME", "DESCRIPTION", "STATE", "SCOPE", "FORMAT"),
-            [_row(one) for one in skills],
-            wide=2,
-            after=[_reason(one) for one in skills],
-        )
-    for diagnostic in app.catalog.diagnostics:
+    if skills and (terminal_width() or NARROW) >= NARROW:
+        heads = ("", "NAME", "DESCRIPTION", "STATE", "SCOPE", "FORMAT")
+        print_table(heads, [_row(one) for one in skills], wide=2, after=[_reason(one) for one in skills])
+    elif skills:
+        rows = [(mark, name, state) for mark, name, _, state, *_ in map(_row, skills)]
+        print_table(("", "NAME", "STATE"), rows, wide=1, after=[_reason(one) or _row(one)[2] for one in skills])
+    for diagnostic in said:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     say(_summary(skills))
     return None
@@ -46,18 +47,16 @@ def _row(standing: Standing) -> tuple[str, ...]:
 
 
 def _reason(standing: Standing) -> str:
-    """One line on why a skill is not simply ready."""
-    if standing.state == "ready" or not standing.reasons:
+    """One line on why a skill is not simply ready, or what else to know of it."""
+    said = [one for one in standing.reasons if standing.state != "ready" or one.severity == "warning"]
+    if not said:
         return ""
-    first = standing.reasons[0]
+    first = said[0]
     text = first.message.removeprefix(f'skill "{standing.name}" ').removeprefix(f"skill/{standing.name}: ")
     if standing.state == "broken" and first.line:
         text = f"line {first.line}: {text}"
-    more = (
-        f" (and {len(standing.reasons) - 1} more: weft skills why {standing.name})" if len(standing.reasons) > 1 else ""
-    )
-    hint = f". {first.hint}" if first.hint else ""
-    return f"   └ {one_line(text + hint + more)}"
+    more = f" (and {len(said) - 1} more: weft skills why {standing.name})" if len(said) > 1 else ""
+    return text + (f". {first.hint}" if first.hint else "") + more
 
 
 def _summary(skills: list[Standing]) -> str:

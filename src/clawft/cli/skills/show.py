@@ -6,7 +6,7 @@ import msgspec
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
 from clawft.cli.skills._json import skill_json, tokens_of
-from clawft.discovery.digest import compute_digest
+from clawft.discovery.digest import Digest, compute_digest
 from clawft.discovery.requirements import install_command
 from clawft.format.model import Skill
 from clawft.trust import Standing
@@ -22,7 +22,6 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     """Show one skill: NAME, or SCOPE:NAME for a shadowed one."""
     app = open_here(dirs)
     standing = app.get_skill(name)
-    digest = compute_digest(standing.found.folder)
     if output == "json":
         return print_json("clawft.skills.show.v1", **_all_fields(standing))
     folder = app.workspace.shorten(standing.found.folder)
@@ -31,10 +30,10 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     if standing.found.skill:
         for line in _requirements(standing.found.skill):
             click.echo(line)
+    digest = compute_digest(standing.found.folder) if standing.found.skill else Digest("")
     click.echo(f"Digest: {digest.value or 'none'}")
-    for diagnostic in (*standing.reasons, *standing.found.diagnostics, *digest.diagnostics):
-        if standing.state != "broken" or diagnostic in standing.reasons:
-            show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
+    for diagnostic in dict.fromkeys((*standing.reasons, *standing.found.diagnostics, *digest.diagnostics)):
+        show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
     return None
 
 

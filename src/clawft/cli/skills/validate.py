@@ -54,6 +54,8 @@ def command(targets: tuple[str, ...], strict: bool, quiet: bool, output: str, di
         for diagnostic in one.diagnostics:
             if not quiet or diagnostic.severity != "note":
                 show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
+    for diagnostic in () if targets else app.catalog.diagnostics:
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
     say(_summary(checked, strict))
     return 0 if ok else 1
 

@@ -4,8 +4,8 @@ import click
 
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
-from clawft.errors import Diagnostic
 from clawft.trust import STATES, Standing
+from clawft.workspace import Workspace
 
 __all__ = ["command"]
 
@@ -36,22 +36,22 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
         ]
         return print_json("clawft.skills.why.v1", name=chosen.name, skills=answers)
     for one in same:
-        _explain(one, app.workspace.shorten(one.found.file))
+        _explain(one, app.workspace)
     return None
 
 
-def _explain(standing: Standing, path: str) -> None:
+def _explain(standing: Standing, workspace: Workspace) -> None:
+    at = standing.found.location.scope
     click.echo(f"{one_line(standing.name)} is {standing.state}: {STATES[standing.state]}")
-    click.echo(f"  in {standing.found.location.scope}: {path}")
-    for reason in standing.reasons:
-        _show(reason)
+    click.echo(f"  in {at}: {one_line(workspace.shorten(standing.found.file))}")
     click.echo(f"  a model is {'told of it' if standing.offered else 'not told of it'}")
-    click.echo(f"  a person {'may' if standing.user_may_invoke else 'may not'} start it by name")
-    others = [one for one in standing.found.diagnostics if one not in standing.reasons]
-    for diagnostic in others:
-        _show(diagnostic)
-
-
-def _show(diagnostic: Diagnostic) -> None:
-    where = f"line {diagnostic.line}" if diagnostic.line else None
-    show_diagnostic(diagnostic, err=False, where=where or "", indent="  ")
+    name = standing.name if standing.usable else f"{at}:{standing.name}"
+    click.echo(
+        f"  a person may start it as {one_line(name)}" if standing.user_may_invoke else "  a person may not start it"
+    )
+    for diagnostic in dict.fromkeys((*standing.reasons, *standing.found.diagnostics)):
+        elsewhere = diagnostic.path != standing.found.file
+        where = (
+            workspace.shorten(diagnostic.where) if elsewhere else f"line {diagnostic.line}" if diagnostic.line else ""
+        )
+        show_diagnostic(diagnostic, err=False, where=where, indent="  ")

@@ -1,0 +1,59 @@
+"""What tests of the command line share: the real `weft` as a process, and a project to run it in."""
+
+import os
+import pty
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty project; `home` beside it is the user's."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def weft(project: Path, child_env: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `weft ARGS…` in the project; keyword arguments change its environment."""
+
+    def run(*args: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
+        command = ["weft", *map(str, args)]
+        env = {**child_env, **environ}
+        return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.fixture
+def terminal(project: Path, child_env: dict[str, str]) -> Callable[..., tuple[int, str]]:
+    """Run `weft ARGS…` in the project with a terminal as its output: the exit code, and what the terminal got."""
+
+    def run(*args: str, **environ: str) -> tuple[int, str]:
+        master, slave = pty.openpty()
+        env = {**child_env, "TERM": "xterm", **environ}
+        process = subprocess.Popen(
+            ["weft", *args], cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave
+        )
+        os.close(slave)
+        got = b""
+        try:
+            while chunk := os.read(master, 65536):
+                got += chunk
+        except OSError:  # Linux: all writers are gone
+            pass
+        finally:
+            os.close(master)
+        return process.wait(timeout=60), got.decode()
+
+    return run
+
+
+@pytest.fixture
+def unprivileged() -> list[str]:
+    """What to put before a command so that rights of files count, for root too."""
+    return ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []

@@ -1,0 +1,57 @@
+"""References to secrets: how they are written, and that nothing shows what they hold (R148, R149, D29)."""
+
+import pytest
+
+from clawft.config import SecretRef
+
+
+def test_table_names_the_variable() -> None:
+    assert SecretRef.parse({"env": "API_KEY"}, {}) == SecretRef(env="API_KEY")
+
+
+def test_text_that_names_a_variable_which_is_set_means_the_variable() -> None:
+    assert SecretRef.parse("OPENAI_API_KEY", {"OPENAI_API_KEY": "x"}) == SecretRef(env="OPENAI_API_KEY")
+    assert SecretRef.parse("OPENAI_API_KEY", {}) == SecretRef(literal="OPENAI_API_KEY")
+
+
+@pytest.mark.parametrize("written", ["sk-live-1234", "lower_case", "Pa$$word", "9STARTS_WITH_DIGIT", "HAS SPACE"])
+def test_any_other_text_is_the_secret_itself(written: str) -> None:
+    assert SecretRef.parse(written, {}) == SecretRef(literal=written)
+
+
+def test_empty_text_configures_nothing() -> None:
+    secret = SecretRef.parse("", {})
+    assert secret is not None
+    assert not secret.is_configured({})
+
+
+@pytest.mark.parametrize("written", [None, 3, True, [], {}, {"env": 3}, {"name": "X"}])
+def test_anything_else_is_no_reference(written: object) -> None:
+    assert SecretRef.parse(written, {}) is None
+
+
+def test_reference_is_configured_when_its_variable_is_set_and_not_empty() -> None:
+    secret = SecretRef(env="API_KEY")
+    assert secret.is_configured({"API_KEY": "x"})
+    assert not secret.is_configured({"API_KEY": ""})
+    assert not secret.is_configured({})
+
+
+def test_literal_is_configured_in_any_environment() -> None:
+    assert SecretRef(literal="sk-1").is_configured({})
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        (SecretRef(env="API_KEY"), "${API_KEY}", "SecretRef(env=API_KEY)"),
+        (SecretRef(literal="sk-live-1234"), "<redacted>", "SecretRef(<redacted>)"),
+        (SecretRef(), "", "SecretRef(<unconfigured>)"),
+    ],
+)
+def test_no_form_of_a_reference_shows_the_secret(secret: SecretRef, text: str, shown: str) -> None:
+    assert (str(secret), repr(secret), f"{secret}") == (text, shown, text)
+
+
+def test_repr_inside_another_value_shows_no_secret() -> None:
+    assert "sk-live" not in repr([{"key": SecretRef(literal="sk-live-1234")}])

@@ -1,0 +1,60 @@
+"""The prompt of a skill, from its text and its arguments; golden cases in tests/golden/render."""
+
+from pathlib import Path
+
+import pytest
+
+from clawft.format import Skill, parse_skill_md
+from clawft.render import Arguments, Variables, render_skill, split_arguments
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "render"
+FIXED = Variables(session_id="session-1", skill_dir="/skills/golden", project_dir="/project")
+
+
+@pytest.mark.parametrize("case", sorted(folder.name for folder in GOLDEN.iterdir()))
+def test_golden_case(case: str) -> None:
+    folder = GOLDEN / case
+    skill = parse_skill_md((folder / "SKILL.md").read_text("utf-8"), case)
+    arguments = split_arguments((folder / "args.txt").read_text("utf-8").removesuffix("\n"))
+    rendered = render_skill(skill, arguments, FIXED)
+    assert rendered.text == (folder / "expected.txt").read_text("utf-8").removesuffix("\n")
+
+
+def test_named_arguments_come_from_the_skill() -> None:
+    skill = Skill(name="a", prompt="From $source to {{target}}", arguments=("source", "target"))
+    assert render_skill(skill, split_arguments("x y"), FIXED).text == "From x to y"
+
+
+def test_variables_of_the_skill_serve_as_names_where_it_has_no_arguments() -> None:
+    skill = Skill(name="a", prompt="About ${topic}", variables=("topic",))
+    assert render_skill(skill, split_arguments("bees"), FIXED).text == "About bees"
+
+
+def test_command_is_left_as_text_and_said_with_its_line() -> None:
+    skill = Skill(name="a", prompt="Status of $ARGUMENTS\n\n!gh pr view $ARGUMENTS\n")
+    rendered = render_skill(skill, split_arguments("12; rm -rf /"), FIXED, "a/SKILL.md")
+    assert rendered.text == "Status of 12; rm -rf /\n\n!gh pr view $ARGUMENTS\n"
+    (found,) = rendered.diagnostics
+    assert (found.code, found.severity, found.line) == ("dynamic-context", "note", 3)
+    assert found.where.startswith("a/SKILL.md:")
+
+
+def test_argument_that_looks_like_a_command_is_not_taken_for_one() -> None:
+    rendered = render_skill(Skill(name="a", prompt="Look:\n$ARGUMENTS"), Arguments("!rm -rf /", ("!rm",)), FIXED)
+    assert rendered.text == "Look:\n!rm -rf /"
+    assert rendered.diagnostics == ()
+
+
+def test_arguments_are_appended_once_after_everything() -> None:
+    rendered = render_skill(Skill(name="a", prompt="One\n!date\nTwo"), split_arguments("x"), FIXED)
+    assert rendered.text == "One\n!date\nTwo\n\nARGUMENTS: x"
+
+
+def test_placeholder_before_or_after_a_command_counts_for_the_whole() -> None:
+    for prompt in ("$ARGUMENTS\n!date\nTwo", "One\n!date\n$ARGUMENTS"):
+        assert "ARGUMENTS:" not in render_skill(Skill(name="a", prompt=prompt), split_arguments("x"), FIXED).text
+
+
+def test_skill_without_a_body_gives_its_arguments_alone() -> None:
+    assert render_skill(Skill(name="a"), split_arguments("x"), FIXED).text == "\n\nARGUMENTS: x"
+    assert render_skill(Skill(name="a"), Arguments(), FIXED).text == ""

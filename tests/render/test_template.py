@@ -1,0 +1,258 @@
+"""Filling in a template: every token, the append rule, the escape, and that arguments are data (R48-R55, D17-D20)."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.render import Arguments, Variables, extract_variables, render_template, split_arguments
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "session_id", "expected"),
+    [
+        (
+            "Research $ARGUMENTS thoroughly.",
+            ["quantum computing"],
+            "sess-1",
+            "Research quantum computing thoroughly.",
+        ),
+        (
+            "Migrate ${0} from ${1} to ${2}.",
+            ["SearchBar", "React", "Vue"],
+            "sess-1",
+            "Migrate SearchBar from React to Vue.",
+        ),
+        (
+            "Convert $ARGUMENTS[0] to $ARGUMENTS[1].",
+            ["Celsius", "Fahrenheit"],
+            "sess-1",
+            "Convert Celsius to Fahrenheit.",
+        ),
+        ("Log to ${SESSION_ID}.log", [], "abc-123", "Log to abc-123.log"),
+        ("Session: ${CLAUDE_SESSION_ID}", [], "xyz-789", "Session: xyz-789"),
+        (
+            "Just instructions with no placeholders.",
+            ["extra args"],
+            "sess-1",
+            "Just instructions with no placeholders.\n\nARGUMENTS: extra args",
+        ),
+        ("No args here.", [], "sess-1", "No args here."),
+    ],
+)
+def test_examples_of_the_seed(template: str, arguments: list[str], session_id: str, expected: str) -> None:
+    assert render_template(template, arguments, session_id) == expected  # 000 §5.2
+
+
+def test_all_occurrences_are_replaced() -> None:
+    assert render_template("$ARGUMENTS, $ARGUMENTS and $ARGUMENTS", ["x"]) == "x, x and x"  # R54
+
+
+def test_without_arguments_the_placeholder_becomes_nothing() -> None:
+    assert render_template("Review $ARGUMENTS now", []) == "Review  now"  # D20
+
+
+@pytest.mark.parametrize("template", ["$ARGUMENTS[1]", "${1}", "${99999999999999999999}", "$ARGUMENTS[4294967296]"])
+def test_index_out_of_range_becomes_nothing(template: str) -> None:
+    assert render_template(f"<{template}>", ["only"]) == "<>"  # D18
+
+
+@pytest.mark.parametrize("template", ["costs $100", "awk '{print $1}'", "$0", "$5.00", "$", "$$", "a$"])
+def test_bare_number_after_a_dollar_stays(template: str) -> None:
+    assert render_template(template, []) == template  # R48
+
+
+@pytest.mark.parametrize("template", ["${HOME}", "$PATH", "${FOO_BAR}", "{{ thing }}", "${}", "${a-b}", "$ARGUMENTSX"])
+def test_unknown_names_stay(template: str) -> None:
+    assert render_template(template, []) == template  # D19
+
+
+@pytest.mark.parametrize("template", ["${HOME}", "$PATH", "costs $100", "$ARGUMENTSX", "$SESSION_ID"])
+def test_arguments_are_appended_where_nothing_was_a_place_for_them(template: str) -> None:
+    assert render_template(template, ["x"], "s").endswith("\n\nARGUMENTS: x")  # D18
+
+
+@pytest.mark.parametrize("template", ["${0}", "${7}", "$ARGUMENTS[3]", "$ARGUMENTS"])
+def test_any_argument_placeholder_keeps_them_from_being_appended(template: str) -> None:
+    assert "ARGUMENTS:" not in render_template(template, ["a", "b"])  # D18
+
+
+def test_named_argument_is_a_placeholder_too() -> None:
+    known = Variables(names=("topic",))
+    assert render_template("About $topic", ["bees"], variables=known) == "About bees"  # D59
+
+
+@pytest.mark.parametrize("token", ["$topic", "${topic}", "{{topic}}", "{{ topic }}", "{{\ttopic }}"])
+def test_named_argument_in_every_spelling(token: str) -> None:
+    known = Variables(names=("depth", "topic"))
+    assert render_template(f"({token})", ["3", "bees"], variables=known) == "(bees)"
+
+
+def test_missing_named_argument_becomes_nothing() -> None:
+    assert render_template("[$topic]", [], variables=Variables(names=("topic",))) == "[]"
+
+
+def test_name_with_a_hyphen_is_found_before_its_first_part() -> None:
+    known = Variables(names=("user-id", "user"))
+    assert render_template("$user-id $user-based $user", ["7", "ann"], variables=known) == "7 ann-based ann"
+
+
+def test_session_id_in_every_spelling() -> None:
+    assert render_template("$SESSION_ID ${SESSION_ID} ${CLAUDE_SESSION_ID}", [], "s-1") == "s-1 s-1 s-1"
+
+
+def test_folders_are_filled_in_where_they_are_known() -> None:
+    known = Variables(skill_dir="/skills/a", project_dir="/work")
+    template = "{baseDir}/x ${CLAUDE_SKILL_DIR}/y ${CLAUDE_PROJECT_DIR}/z"
+    assert render_template(template, [], variables=known) == "/skills/a/x /skills/a/y /work/z"
+
+
+def test_folders_that_are_not_known_stay() -> None:
+    template = "{baseDir} ${CLAUDE_SKILL_DIR} ${CLAUDE_PROJECT_DIR}"
+    assert render_template(template, []) == template
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        (r"\$ARGUMENTS", "$ARGUMENTS\n\nARGUMENTS: x"),
+        (r"\${0} and ${0}", "${0} and x"),
+        (r"\\$ARGUMENTS", r"\\x"),
+        (r"\\\$ARGUMENTS", r"\\\x"),
+        (r"\$100 and \$HOME", "\\$100 and \\$HOME\n\nARGUMENTS: x"),
+        (r"\{{topic}} {{topic}}", "{{topic}} x"),
+        (r"\{baseDir} $topic", "{baseDir} x"),
+        (r"C:\dir\file $ARGUMENTS", r"C:\dir\file x"),
+    ],
+)
+def test_one_backslash_escapes_what_would_be_replaced(template: str, expected: str) -> None:
+    known = Variables(skill_dir="/s", names=("topic",))
+    assert render_template(template, ["x"], variables=known) == expected  # D59
+
+
+@pytest.mark.parametrize("argument", ["${1}", "$ARGUMENTS", "$ARGUMENTS[0]", "${SESSION_ID}", "{baseDir}", r"\1\g<0>"])
+def test_argument_is_never_expanded_again(argument: str) -> None:
+    known = Variables(session_id="s", skill_dir="/s")
+    rendered = render_template("${0} ${1}", Arguments("raw", (argument, "second")), variables=known)
+    assert rendered == f"{argument} second"  # D18
+
+
+def test_raw_text_fills_in_arguments_and_its_words_fill_in_indexes() -> None:
+    given_arguments = split_arguments('  "Search Bar"  React ')
+    assert (
+        render_template("$ARGUMENTS | ${0} | ${1}", given_arguments) == '"Search Bar"  React | Search Bar | React'
+    )  # D37
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ("", ()),
+        ("   ", ()),
+        ("a b", ("a", "b")),
+        ("'a b' c", ("a b", "c")),
+        (r"a\ b", ("a b",)),
+        ("it's broken", ("it's", "broken")),  # D37: unbalanced quotes
+        ('say "hi', ("say", '"hi')),
+        ("a\tb\nc", ("a", "b", "c")),
+        ("# no comment", ("#", "no", "comment")),
+        ("''", ("",)),
+    ],
+)
+def test_line_of_arguments_is_split_as_a_shell_would(raw: str, words: tuple[str, ...]) -> None:
+    assert split_arguments(raw) == Arguments(raw.strip(), words)
+
+
+def test_variables_of_a_template_are_listed_once_and_in_order() -> None:
+    assert extract_variables("Research $ARGUMENTS[0] about ${1}") == ["ARGUMENTS[0]", "1"]  # 000 §5.6
+    assert extract_variables("$ARGUMENTS ${1} ${SESSION_ID} {baseDir} ${1} {{ x }}") == [
+        "ARGUMENTS",
+        "1",
+        "SESSION_ID",
+        "baseDir",
+        "x",
+    ]
+
+
+def test_escaped_variable_is_not_listed() -> None:
+    assert extract_variables(r"\$ARGUMENTS \${1} costs $5") == []
+
+
+_PLAIN = st.text(alphabet=st.characters(exclude_characters="${", exclude_categories=["Cs"]), max_size=80)
+_ANYTHING = st.text(
+    alphabet=st.one_of(st.sampled_from("$\\{}[]01ARGUMENTS_"), st.characters(exclude_categories=["Cs"])), max_size=80
+)
+_TOKENS = st.sampled_from(["$ARGUMENTS", "${0}", "${1}", "$ARGUMENTS[0]", "$ARGUMENTS[9]", "${SESSION_ID}", "{{n}}"])
+
+
+@given(_PLAIN, st.lists(_ANYTHING, max_size=3))
+def test_text_without_tokens_is_unchanged_but_for_the_append_rule(template: str, words: list[str]) -> None:
+    raw = " ".join(words)
+    expected = f"{template}\n\nARGUMENTS: {raw}" if raw else template
+    assert render_template(template, words) == expected
+
+
+@given(st.lists(_PLAIN.filter(lambda text: "\\" not in text), min_size=2, max_size=6), _ANYTHING)
+def test_every_occurrence_is_replaced_by_the_argument_as_it_is(parts: list[str], argument: str) -> None:
+    parts = [re.sub(r"^[\w\[]", ".", part) for part in parts]  # what follows must not belong to the token
+    assert render_template("$ARGUMENTS".join(parts), [argument]) == argument.join(parts)
+
+
+@given(st.lists(st.one_of(_PLAIN, _TOKENS), max_size=8), st.lists(_ANYTHING, max_size=3))
+def test_an_escaped_token_is_left_without_its_backslash(parts: list[str], words: list[str]) -> None:
+    template = " ".join(parts)
+    rendered = render_template(template + r" \$ARGUMENTS ${0}", words)
+    assert rendered.endswith(" $ARGUMENTS " + (words[0] if words else ""))
+
+
+@given(_ANYTHING, st.lists(_ANYTHING, max_size=3))
+def test_any_template_renders_and_lists_its_variables(template: str, words: list[str]) -> None:
+    rendered = render_template(template, words, "s")
+    if not extract_variables(template) and "\\" not in template:
+        assert rendered.startswith(template)
+
+
+@given(_ANYTHING)
+def test_any_line_of_arguments_is_split(raw: str) -> None:
+    assert split_arguments(raw).raw == raw.strip()
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "\\" * 500_000 + "$ARGUMENTS",
+        "\\" * 500_000,
+        "\\a" * 250_000,
+        "$" * 1_000_000,
+        "$ARGUMENTS" * 50_000,
+        "$ARGUMENTS[" + "9" * 500_000 + "]",
+        "$ARGUMENTS[" + "9" * 500_000,
+        "${" * 300_000,
+        "{{ " * 300_000,
+        "{{a" + " " * 500_000,
+        "\n" * 500_000,
+        "$a " * 200_000,
+    ],
+    ids=lambda template: f"{template[:12]!r}",
+)
+def test_hostile_template_takes_bounded_time(template: str) -> None:
+    start = time.monotonic()
+    render_template(template, ["x", "y"], "s")
+    extract_variables(template)
+    assert time.monotonic() - start < 5
+
+
+def test_five_hundred_thousand_backslashes_are_no_escape() -> None:
+    assert render_template("\\" * 500_000 + "$ARGUMENTS", ["x"]) == "\\" * 500_000 + "x"
+
+
+def test_typical_prompt_renders_within_a_millisecond() -> None:
+    template = "Do ${0} with $ARGUMENTS, cheaply ($5).\n" * 50
+    best = 1.0
+    for _ in range(20):
+        start = time.perf_counter()
+        render_template(template, ["a", "b"], "s")
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.001  # R55

@@ -1,0 +1,315 @@
+"""The state of a skill and why (DESIGN.md, "The state of a skill"): every state, every reason, the first that fits."""
+
+from pathlib import Path
+
+import pytest
+
+from clawft.config import SecretRef, SkillEntry, SkillsSettings
+from clawft.discovery import Catalog, Found, Host, Location
+from clawft.discovery.agents import BUILTIN_AGENTS, FoundAgent
+from clawft.errors import Diagnostic
+from clawft.format import Agent, Requires, Skill
+from clawft.trust import STATES, Standing, judge_agents, judge_skills, known_tool_names
+
+HOST = Host("linux", {"PATH": ""}, {}, known_tool_names())
+NEEDY = Requires(bins=("no-such-program",))
+
+
+def _found(skill: Skill, scope: str = "project", layer: str = "skills") -> Found:
+    folder = f"/{scope}/{layer}/{skill.name}"
+    return Found(Location(scope, layer, f"/{scope}/{layer}"), folder, f"{folder}/SKILL.md", skill)
+
+
+def _broken(name: str, scope: str = "project") -> Found:
+    folder = f"/{scope}/skills/{name}"
+    problem = Diagnostic("frontmatter-unterminated", "error", "It never ends", f"{folder}/SKILL.md", 1)
+    return Found(Location(scope, "skills", f"/{scope}/skills"), folder, f"{folder}/SKILL.md", problem=problem)
+
+
+def _judge(*found: Found, settings: SkillsSettings | None = None, host: Host = HOST) -> tuple[Standing, ...]:
+    return judge_skills(Catalog(found), settings or SkillsSettings(), host)
+
+
+def _codes(standing: Standing) -> list[str]:
+    return [one.code for one in standing.reasons]
+
+
+def test_every_state_has_a_meaning() -> None:
+    assert {"broken", "shadowed", "disabled", "ineligible", "manual", "ready"} <= set(STATES)
+    assert all(STATES.values())
+
+
+def test_skill_that_nothing_speaks_against_is_ready_without_reasons() -> None:
+    (standing,) = _judge(_found(Skill(name="a", description="d")))
+
+    assert (standing.name, standing.state, standing.reasons) == ("a", "ready", ())
+    assert standing.offered
+    assert standing.user_may_invoke
+
+
+def test_skill_that_cannot_be_read_is_broken_with_the_problem_as_reason() -> None:
+    (standing,) = _judge(_broken("a"))
+
+    assert standing.state == "broken"
+    assert _codes(standing) == ["frontmatter-unterminated"]
+    assert not standing.offered
+    assert not standing.user_may_invoke
+
+
+@pytest.mark.parametrize(
+    ("settings", "scope", "words"),
+    [
+        (SkillsSettings(enabled=False), "project", "skills.enabled = false"),
+        (SkillsSettings(entries={"a": SkillEntry(enabled=False)}), "user", "skills.entries.a.enabled = false"),
+        (SkillsSettings(allow_bundled=("other",)), "bundled", "skills.allow_bundled"),
+        (SkillsSettings(allow_bundled=()), "bundled", "skills.allow_bundled"),
+    ],
+)
+def test_config_that_turns_a_skill_off_is_named(settings: SkillsSettings, scope: str, words: str) -> None:
+    (standing,) = _judge(_found(Skill(name="a", description="d"), scope), settings=settings)
+
+    assert standing.state == "disabled"
+    assert _codes(standing) == ["disabled"]
+    assert words in standing.reasons[0].message
+    assert not standing.offered
+    assert not standing.user_may_invoke
+
+
+@pytest.mark.parametrize(
+    ("settings", "scope"),
+    [
+        (SkillsSettings(allow_bundled=None), "bundled"),
+        (SkillsSettings(allow_bundled=("a",)), "bundled"),
+        (SkillsSettings(allow_bundled=()), "user"),
+        (SkillsSettings(entries={"a": SkillEntry(), "b": SkillEntry(enabled=False)}), "project"),
+    ],
+)
+def test_config_that_speaks_of_others_leaves_a_skill_alone(settings: SkillsSettings, scope: str) -> None:
+    (standing,) = _judge(_found(Skill(name="a", description="d"), scope), settings=settings)
+
+    assert standing.state == "ready"
+
+
+def test_entry_is_found_by_the_key_a_skill_gives_itself() -> None:
+    settings = SkillsSettings(entries={"the-key": SkillEntry(enabled=False)})
+
+    (standing,) = _judge(_found(Skill(name="a", description="d", skill_key="the-key")), settings=settings)
+
+    assert standing.state == "disabled"
+
+
+def test_missing_requirement_is_ineligible_with_every_unmet_one_as_reason() -> None:
+    requires = Requires(bins=("no-such-program",), env=("NO_SUCH_VARIABLE",))
+
+    (standing,) = _judge(_found(Skill(name="a", description="d", requires=requires)))
+
+    assert standing.state == "ineligible"
+    assert _codes(standing) == ["requires-bin", "requires-env"]
+    assert all(one.path == "/project/skills/a/SKILL.md" for one in standing.reasons)
+    assert not standing.offered
+    assert standing.user_may_invoke  # with a warning (D11)
+
+
+def test_skill_that_only_a_person_may_start_is_manual() -> None:
+    (standing,) = _judge(_found(Skill(name="a", description="d", disable_model_invocation=True)))
+
+    assert (standing.state, _codes(standing)) == ("manual", ["manual"])
+    assert not standing.offered
+    assert standing.user_may_invoke
+
+
+def test_skill_without_description_is_manual_with_a_warning() -> None:
+    (standing,) = _judge(_found(Skill(name="a")))
+
+    assert standing.state == "manual"
+    assert [(one.code, one.severity) for one in standing.reasons] == [("manual", "warning")]
+
+
+def test_skill_that_no_person_may_start_is_still_offered() -> None:
+    (standing,) = _judge(_found(Skill(name="a", description="d", user_invocable=False)))
+
+    assert standing.state == "ready"
+    assert standing.offered
+    assert not standing.user_may_invoke
+
+
+def test_first_state_that_fits_wins() -> None:
+    off = SkillsSettings(entries={"a": SkillEntry(enabled=False)})
+    everything = Skill(name="a", requires=NEEDY, disable_model_invocation=True)
+
+    assert _judge(_broken("a"), settings=off)[0].state == "broken"
+    assert _judge(_found(everything), settings=off)[0].state == "disabled"
+    assert _judge(_found(everything))[0].state == "ineligible"
+    assert _judge(_found(Skill(name="a", disable_model_invocation=True)))[0].state == "manual"
+
+
+@pytest.mark.parametrize(
+    "winner",
+    [
+        Skill(name="a", description="d"),
+        Skill(name="a", description="d", disable_model_invocation=True),
+        Skill(name="a", description="d", requires=NEEDY),
+    ],
+    ids=["ready", "manual", "ineligible"],
+)
+def test_usable_skill_hides_the_lower_one_of_its_name(winner: Skill) -> None:
+    high, low = _judge(_found(winner, "project"), _found(Skill(name="a", description="low"), "user"))
+
+    assert high.state != "shadowed"
+    assert low.state == "shadowed"
+    (reason,) = low.reasons
+    assert (reason.code, reason.path) == ("shadowed", "/project/skills/a/SKILL.md")
+    assert "project (skills)" in reason.message
+    assert reason.hint == "Name it as user:a"
+    assert not low.offered
+    assert low.user_may_invoke
+
+
+def test_skill_that_takes_the_place_of_another_says_so() -> None:
+    high, _ = _judge(_found(Skill(name="a", description="d"), "project"), _found(Skill(name="a"), "user"))
+
+    assert [(one.code, one.severity, one.path) for one in high.reasons] == [
+        ("overrides", "warning", "/user/skills/a/SKILL.md")
+    ]
+    assert "user" in high.reasons[0].message
+
+
+def test_broken_skill_hides_nothing_and_says_what_stays_in_use() -> None:
+    high, low = _judge(_broken("a", "project"), _found(Skill(name="a", description="d"), "user"))
+
+    assert (high.state, low.state) == ("broken", "ready")
+    assert low.reasons == ()
+    assert [(one.code, one.severity) for one in high.reasons] == [
+        ("frontmatter-unterminated", "error"),
+        ("not-hiding", "warning"),
+    ]
+    assert "user" in high.reasons[-1].message
+    assert high.reasons[-1].path == "/user/skills/a/SKILL.md"
+
+
+def test_disabled_skill_hides_nothing() -> None:
+    settings = SkillsSettings(entries={"key": SkillEntry(enabled=False)})
+    off = _found(Skill(name="a", description="d", skill_key="key"), "project")
+
+    high, low = _judge(off, _found(Skill(name="a", description="d"), "user"), settings=settings)
+
+    assert (high.state, low.state) == ("disabled", "ready")
+    assert _codes(high) == ["disabled", "not-hiding"]
+
+
+def test_broken_skill_below_a_usable_one_stays_broken() -> None:
+    high, low = _judge(_found(Skill(name="a", description="d"), "project"), _broken("a", "user"))
+
+    assert (high.state, low.state) == ("ready", "broken")
+    assert high.reasons == ()
+
+
+def test_only_the_first_usable_of_many_is_in_use() -> None:
+    standings = _judge(
+        _broken("a", "project"),
+        _found(Skill(name="a", description="1"), "project", ".claude/skills"),
+        _found(Skill(name="a", description="2"), "user"),
+        _broken("a", "plugin"),
+        _found(Skill(name="a", description="3"), "bundled", "bundled"),
+        _found(Skill(name="b", description="4"), "bundled", "bundled"),
+    )
+
+    assert [one.state for one in standings] == ["broken", "ready", "shadowed", "broken", "shadowed", "ready"]
+    assert _codes(standings[1]) == ["overrides", "overrides"]
+
+
+def test_twins_in_one_layer_are_told_to_be_renamed() -> None:
+    twin = Skill(name="a", description="d")
+
+    first, second = _judge(_found(twin), _found(twin))
+
+    assert (first.state, second.state) == ("ready", "shadowed")
+    assert second.reasons[0].hint == "Rename one"
+
+
+def test_when_all_of_a_name_are_unusable_none_is_shadowed() -> None:
+    standings = _judge(_broken("a", "project"), _broken("a", "user"))
+
+    assert [one.state for one in standings] == ["broken", "broken"]
+    assert [_codes(one) for one in standings] == [["frontmatter-unterminated"]] * 2
+
+
+def test_always_makes_a_skill_ready_without_its_programs_but_not_on_another_system() -> None:
+    requires = Requires(bins=("no-such-program",), any_bins=("nor-this",), env=("NOR_THIS",), config=("nor.this",))
+    always = Skill(name="a", description="d", always=True, requires=requires)
+    elsewhere = Skill(name="b", description="d", always=True, requires=Requires(os=("darwin",)))
+    toolless = Skill(name="c", description="d", always=True, requires=Requires(tools=("telepathy",)))
+
+    a, b, c = _judge(_found(always), _found(elsewhere), _found(toolless))
+
+    assert (a.state, b.state, c.state) == ("ready", "ineligible", "ineligible")
+
+
+def test_always_does_not_undo_what_the_config_turns_off() -> None:
+    settings = SkillsSettings(entries={"a": SkillEntry(enabled=False)})
+
+    (standing,) = _judge(_found(Skill(name="a", description="d", always=True)), settings=settings)
+
+    assert standing.state == "disabled"
+
+
+def test_entries_of_the_config_satisfy_variables() -> None:
+    skill = Skill(name="a", description="d", primary_env="KEY", requires=Requires(env=("KEY", "OTHER")))
+    entry = SkillEntry(env={"OTHER": "o"}, api_key=SecretRef(literal="k"))
+
+    assert _judge(_found(skill))[0].state == "ineligible"
+    assert _judge(_found(skill), settings=SkillsSettings(entries={"a": entry}))[0].state == "ready"
+
+
+def test_settings_and_tools_are_requirements_too(tmp_path: Path) -> None:
+    host = Host("linux", {}, {"channels": {"slack": {"token": "t"}}}, known_tool_names())
+    met = Requires(config=("channels.slack.token",), tools=("Bash(git:*)", "web_search", "Read"))
+    unmet = Requires(config=("channels.discord",), tools=("telepathy",))
+
+    a, b = _judge(
+        _found(Skill(name="a", description="d", requires=met)),
+        _found(Skill(name="b", description="d", requires=unmet)),
+        host=host,
+    )
+
+    assert (a.state, b.state) == ("ready", "ineligible")
+    assert _codes(b) == ["requires-tool", "requires-config"]
+
+
+def test_no_skills_give_no_states() -> None:
+    assert _judge() == ()
+
+
+def test_agents_are_ready_shadowed_or_broken() -> None:
+    problem = Diagnostic("yaml-invalid", "error", "no mapping", "/p/bad.yaml", 1)
+    found = (
+        FoundAgent("project", "/p/bad.yaml", problem=problem),
+        FoundAgent("project", "/p/coder.yaml", Agent(name="coder", description="mine")),
+        FoundAgent("user", "/u/coder.yaml", Agent(name="coder", description="yours")),
+        *(FoundAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS),
+    )
+
+    standings = judge_agents(found)
+
+    assert [(one.found.scope, one.found.name, one.state) for one in standings] == [
+        ("project", "bad", "broken"),
+        ("project", "coder", "ready"),
+        ("user", "coder", "shadowed"),
+        ("built-in", "default", "ready"),
+        ("built-in", "explore", "ready"),
+        ("built-in", "coder", "shadowed"),
+        ("built-in", "planner", "ready"),
+    ]
+    assert standings[0].reasons == (problem,)
+    assert [(one.code, one.path) for one in standings[2].reasons] == [("shadowed", "/p/coder.yaml")]
+    assert "project" in standings[2].reasons[0].message
+
+
+def test_broken_agent_hides_nothing() -> None:
+    problem = Diagnostic("yaml-invalid", "error", "no mapping", "/p/coder.yaml", 1)
+
+    broken, ready = judge_agents(
+        (FoundAgent("project", "/p/coder.yaml", problem=problem), FoundAgent("user", "/u/c.yaml", Agent(name="coder")))
+    )
+
+    assert (broken.state, ready.state) == ("broken", "ready")
