@@ -18,6 +18,7 @@ from clawft.discovery import (
     skill_locations,
 )
 from clawft.discovery.agents import load_agents
+from clawft.discovery.sidecars import apply_sidecars
 from clawft.errors import NotFound, find_close
 from clawft.format.model import Skill
 from clawft.trust import AgentStanding, Standing, judge_agents, judge_skills, known_tool_names
@@ -38,11 +39,13 @@ class App:
 
     @cached_property
     def config(self) -> Config:
-        return load_config(self.workspace)
+        return load_config(self.workspace, self.environ)
 
     @property
-    def cache_dir(self) -> str:
-        return os.path.join(self.workspace.user_dir, "cache")
+    def cache_dir(self) -> str | None:
+        """Where what was parsed is kept; nowhere if the folder above the user's is not there: no home is made."""
+        user_dir = self.workspace.user_dir
+        return os.path.join(user_dir, "cache") if os.path.isdir(os.path.dirname(user_dir)) else None
 
     @cached_property
     def locations(self) -> tuple[Location, ...]:
@@ -55,7 +58,7 @@ class App:
     def catalog(self) -> Catalog:
         """Every skill found."""
         limit = self.config.skills.max_skill_prompt_bytes
-        return load_catalog(self.locations, max_prompt_bytes=limit, cache_dir=self.cache_dir)
+        return apply_sidecars(load_catalog(self.locations, max_prompt_bytes=limit, cache_dir=self.cache_dir))
 
     @cached_property
     def host(self) -> Host:
@@ -77,7 +80,7 @@ class App:
         named = [one for one in self.skills if one.name == bare and (not colon or one.found.location.scope == scope)]
         if not named:
             raise _not_found("skill", reference, (one.name for one in self.skills))
-        return next((one for one in named if one.state not in ("shadowed", "broken")), named[0])
+        return next((one for one in named if one.usable), named[0])
 
     def get_agent(self, name: str) -> AgentStanding:
         """The agent of a name. Raises: NotFound with the close match."""

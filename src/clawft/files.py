@@ -24,14 +24,23 @@ def read_regular(path: str, max_bytes: int, *, follow: bool = False) -> tuple[by
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise Unreadable("is-a-link", "The file is a symbolic link", path=path) from error
-        raise Unreadable("unreadable", f"The file cannot be read: {error.strerror}", path=path, hint="Check its permissions") from error
+        raise Unreadable(
+            "unreadable", f"The file cannot be read: {error.strerror}", path=path, hint="Check its permissions"
+        ) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise Unreadable("not-a-file", "This is not a regular file", path=path, hint="Replace it by a plain text file")
+            raise Unreadable(
+                "not-a-file", "This is not a regular file", path=path, hint="Replace it by a plain text file"
+            )
         size = status.st_size
         if size > max_bytes:
-            raise Unreadable("file-too-large", f"The file has {size} bytes; {max_bytes} is the limit", path=path, hint="Move detail into reference files")
+            raise Unreadable(
+                "file-too-large",
+                f"The file has {size} bytes; {max_bytes} is the limit",
+                path=path,
+                hint="Move detail into reference files",
+            )
         data = os.read(descriptor, size + 1)
         while len(data) < size and (more := os.read(descriptor, size - len(data))):
             data += more

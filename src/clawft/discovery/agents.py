@@ -16,6 +16,7 @@ __all__ = ["BUILTIN_AGENTS", "FoundAgent", "load_agents"]
 
 MAX_FILE_BYTES = 1 << 20
 _SUFFIXES = (".yaml", ".yml", ".md")
+_DOCUMENTS = frozenset({"README", "CHANGELOG", "LICENSE", "CONTRIBUTING"})  # about the agents, not agents
 _IN_FOLDER = ("AGENT.md", "agent.yaml", "agent.yml")
 
 BUILTIN_AGENTS = (
@@ -73,9 +74,11 @@ def _load_location(location: Location) -> list[FoundAgent]:
     for name in names:
         path = f"{location.path}/{name}"
         stem, dot, suffix = name.rpartition(".")
+        if name.startswith(".") or stem.upper() in _DOCUMENTS:
+            continue
         if dot + suffix in _SUFFIXES and stem:
             found.append(_load(path, stem, location))
-        elif not name.startswith(".") and os.path.isdir(path):
+        elif os.path.isdir(path):
             file = next((file for file in _IN_FOLDER if os.path.lexists(f"{path}/{file}")), None)
             if file:
                 found.append(_load(f"{path}/{file}", name, location))

@@ -1,79 +1,91 @@
-"""What was parsed before, keyed by path, time and size. An accelerator only: without it nothing changes but speed.
+"""What was found before, keyed by path, time and size. An accelerator only: without it nothing changes but speed.
 
 One file for each location. Files changed within the last moments are left out, since a second edit could leave
-time and size the same.
+time and size the same. A skill stays encoded until somebody asks for it; the checksum tells beforehand that it can be.
 """
 
 import os
 import time
+from binascii import crc32
 from hashlib import blake2b
 
 import msgspec
 from msgspec import Struct
 
 from clawft import __version__
-from clawft.format.model import Skill
+from clawft.discovery.listing import Listing, Place
 
-__all__ = ["Cached", "load_cache", "store_cache"]
+__all__ = ["load_cache", "store_cache"]
 
 MAX_FILES = 64
 SETTLE_NS = 1_000_000_000
-
-
-class Cached(Struct, frozen=True, array_like=True):
-    """A skill as it was parsed, and the file status it was parsed under."""
-
-    mtime_ns: int
-    ctime_ns: int
-    size: int
-    skill: Skill
+_CHECKSUM_BYTES = 4
 
 
 class _File(Struct, frozen=True):
     version: str
     root: str
     max_prompt_bytes: int
-    skills: dict[str, Cached]
+    listings: dict[str, Listing]
 
 
-_decoder: msgspec.msgpack.Decoder[_File] | None = None
+_decoder = msgspec.msgpack.Decoder(_File)
 
 
-def load_cache(folder: str, root: str, max_prompt_bytes: int) -> dict[str, Cached]:
-    """What is known of the skills below `root`, by path of their SKILL.md; empty if anything is amiss."""
+def load_cache(folder: str, root: str, max_prompt_bytes: int) -> dict[str, Listing]:
+    """What is known of the folders below `root`, by their path; nothing if anything is amiss."""
     try:
         with open(_path(folder, root), "rb") as file:
-            stored = msgspec.msgpack.decode(file.read(), type=_File)
+            content = memoryview(file.read())
+        if crc32(content[_CHECKSUM_BYTES:]) != int.from_bytes(content[:_CHECKSUM_BYTES]):
+            return {}
+        stored = _decoder.decode(content[_CHECKSUM_BYTES:])
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return {}
     if (stored.version, stored.root, stored.max_prompt_bytes) != (__version__, root, max_prompt_bytes):
         return {}
-    return stored.skills
+    return stored.listings
 
 
-def store_cache(folder: str, root: str, max_prompt_bytes: int, skills: dict[str, Cached]) -> None:
-    """Remember skills; a folder that cannot be written to is left alone."""
-    settled = time.time_ns() - SETTLE_NS
-    kept = {path: cached for path, cached in skills.items() if cached.mtime_ns < settled and cached.ctime_ns < settled}
+def store_cache(folder: str, root: str, max_prompt_bytes: int, listings: dict[str, Listing]) -> None:
+    """Remember what is known; a folder that cannot be written to is left alone."""
+    before = time.time_ns() - SETTLE_NS
+    settled = {path: _settle(listing, before) for path, listing in listings.items()}
     path = _path(folder, root)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
+        content = msgspec.msgpack.encode(_File(__version__, root, max_prompt_bytes, settled))
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with open(temporary, "wb") as file:
-            file.write(msgspec.msgpack.encode(_File(__version__, root, max_prompt_bytes, kept)))
+            file.write(crc32(content).to_bytes(_CHECKSUM_BYTES) + content)
         os.replace(temporary, path)
         _prune(folder)
-    except OSError:
+    except (OSError, UnicodeEncodeError):  # the latter where the name of a folder is not text
         return
 
 
+def _settle(listing: Listing, before: int) -> Listing:
+    """The listing without what was changed so recently that another change might not be noticed."""
+    places = [
+        place if place.mtime_ns < before and place.ctime_ns < before else Place(place.folder)
+        for place in listing.places
+    ]
+    if listing.mtime_ns < before and listing.ctime_ns < before:
+        return Listing(places, listing.mtime_ns, listing.ctime_ns, listing.links)
+    return Listing(places)
+
+
 def _path(folder: str, root: str) -> str:
-    return os.path.join(folder, blake2b(root.encode("utf-8", errors="surrogateescape"), digest_size=12).hexdigest() + ".skills")
+    return os.path.join(
+        folder, blake2b(root.encode("utf-8", errors="surrogateescape"), digest_size=12).hexdigest() + ".skills"
+    )
 
 
 def _prune(folder: str) -> None:
     """Keep the newest files; places that were searched once do not pile up."""
     with os.scandir(folder) as entries:
-        files = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.name.endswith((".skills", ".tmp"))]
+        files = [
+            (entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.name.endswith((".skills", ".tmp"))
+        ]
     for _, path in sorted(files)[:-MAX_FILES]:
         os.unlink(path)

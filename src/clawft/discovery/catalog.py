@@ -1,22 +1,31 @@
 """What was found: every skill file in precedence order, usable or not, and what there is to say about the search."""
 
-from msgspec import Struct
+from msgspec import Struct, msgpack, structs
 
 from clawft.discovery.locations import Location
 from clawft.errors import Diagnostic
-from clawft.format import Skill
+from clawft.format.model import Skill
 
-__all__ = ["Catalog", "Found"]
+__all__ = ["Catalog", "Found", "encode_skill"]
+
+_decoder = msgpack.Decoder(Skill)
+encode_skill = msgpack.Encoder().encode  # for `Found.content`
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, eq=False, gc=False):
     """One skill folder: the skill in it, or the problem that keeps it from being one."""
 
     location: Location
     folder: str
     file: str
-    skill: Skill | None = None
+    content: Skill | bytes | None = None  # bytes: as the cache has it, decoded when it is first asked for
     problem: Diagnostic | None = None
+
+    @property
+    def skill(self) -> Skill | None:
+        if type(self.content) is bytes:
+            structs.force_setattr(self, "content", _decoder.decode(self.content))
+        return self.content  # type: ignore[return-value]
 
     @property
     def name(self) -> str:
@@ -25,6 +34,15 @@ class Found(Struct, frozen=True):
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         return self.skill.diagnostics if self.skill else (self.problem,) if self.problem else ()
+
+    def __eq__(self, other: object) -> bool:
+        """Decoded or not, the same skill at the same place is equal."""
+        if not isinstance(other, Found):
+            return NotImplemented
+        mine, theirs = (
+            (found.location, found.folder, found.file, found.skill, found.problem) for found in (self, other)
+        )
+        return mine == theirs
 
 
 class Catalog(Struct, frozen=True):

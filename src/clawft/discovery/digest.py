@@ -28,6 +28,8 @@ def compute_digest(folder: str) -> Digest:
     """Hash every regular file of a folder: path, executable or not, size and content."""
     diagnostics: list[Diagnostic] = []
     files = _list_files(folder, diagnostics)
+    if any(one.code == "unreadable" for one in diagnostics):  # what cannot be read cannot be covered
+        return Digest("", tuple(diagnostics))
     total = sum(status.st_size for _, _, status in files)
     if len(files) > MAX_FILES or total > MAX_BYTES:
         message = f"The folder has {len(files)} files and {total} bytes: too much to take a digest of"

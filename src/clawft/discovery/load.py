@@ -2,46 +2,62 @@
 
 import gc
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 
-from clawft.discovery.cache import Cached, load_cache, store_cache
-from clawft.discovery.catalog import Catalog, Found
+from clawft.discovery.cache import load_cache, store_cache
+from clawft.discovery.catalog import Catalog, Found, encode_skill
+from clawft.discovery.listing import Listing, Place
 from clawft.discovery.locations import Location
-from clawft.discovery.walk import walk_skills
+from clawft.discovery.read import SkillFile, load_file
+from clawft.discovery.sidecars import with_sidecar
+from clawft.discovery.walk import Walk
 from clawft.errors import ClawftError, Diagnostic
 from clawft.format.model import Skill
 
 __all__ = ["load_catalog", "load_prompt"]
 
-_SIDECAR = "/agents/openai.yaml"
+_BATCH_BYTES = 1 << 20
 
 
 def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_dir: str | None = None) -> Catalog:
-    """Every skill below the locations, broken ones included. Without `cache_dir` everything is read afresh."""
+    """Every skill below the locations, broken ones included. Without `cache_dir` everything is read afresh.
+
+    Sidecars are a step of their own: `apply_sidecars`.
+    """
+    # Thousands of small values that all stay: looking for cycles among them takes longer than making them.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _load_catalog(locations, max_prompt_bytes, cache_dir)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _load_catalog(locations: Sequence[Location], max_prompt_bytes: int, cache_dir: str | None) -> Catalog:
     found: list[Found] = []
     diagnostics: list[Diagnostic] = []
-    with _gc_paused():
-        for location in locations:
-            if not os.path.isdir(location.path):
-                if location.scope in ("dir", "extra"):
-                    diagnostics.append(Diagnostic("no-folder", "warning", "There is no such folder", location.path))
-                continue
+    for location in locations:
+        if os.path.isdir(location.path):
             loader = _Loader(location, max_prompt_bytes, cache_dir)
             diagnostics += loader.load()
             found += loader.found
+        elif location.scope in ("dir", "extra"):
+            diagnostics.append(Diagnostic("no-folder", "warning", "There is no such folder", location.path))
     return Catalog(tuple(found), tuple(diagnostics))
 
 
 def load_prompt(found: Found, max_prompt_bytes: int) -> Skill:
     """The skill of an entry with its prompt, read from disk now (R30). Raises: ClawftError."""
-    from clawft.discovery.read import load_skill  # the parsers are not needed for a warm catalog
+    from clawft.discovery.parse import parse_file  # the parsers are not needed for a warm catalog
 
-    folder, _, file = found.file.rpartition("/")
+    root = found.location.path
+    folder, _, name = found.file.rpartition("/")
     try:
-        return load_skill(folder, file, found.location.path, max_prompt_bytes)[0]
+        file = load_file(folder, name, root)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ClawftError("skill-gone", "The skill was removed meanwhile", path=found.file) from error
+    return with_sidecar(parse_file(file, root, max_prompt_bytes, keep_prompt=True), folder, root)
 
 
 class _Loader:
@@ -51,69 +67,88 @@ class _Loader:
         self.location = location
         self.max_prompt_bytes = max_prompt_bytes
         self.cache_dir = cache_dir
-        self.cached = load_cache(cache_dir, location.path, max_prompt_bytes) if cache_dir else {}
-        self.fresh: dict[str, Cached] = {}
-        self.missed = False
         self.found: list[Found] = []
+        self.changed: dict[str, Place] = {}
+        self.files: list[SkillFile] = []
+        self.unparsed_bytes = 0
 
     def load(self) -> list[Diagnostic]:
-        diagnostics = walk_skills(self.location.path, self.visit)
-        if self.cache_dir and (self.missed or len(self.fresh) != len(self.cached)):
-            store_cache(self.cache_dir, self.location.path, self.max_prompt_bytes, self.fresh)
-        return diagnostics
+        root, limit, folder = self.location.path, self.max_prompt_bytes, self.cache_dir
+        known = load_cache(folder, root, limit) if folder else {}
+        walk = Walk(self.take_skills, self.take_file, known)
+        walk.run(root)
+        self.parse()
+        if folder and (self.changed or walk.listings != known):
+            store_cache(folder, root, limit, {path: self.update(listing) for path, listing in walk.listings.items()})
+        return walk.diagnostics
 
-    def visit(self, folder: str, file: str) -> bool:
-        """Take the skill of a folder, if `file` is there; tells whether it is."""
-        path = f"{folder}/{file}"
-        cached = self.cached.get(path)
-        if cached is not None:
-            try:
-                status = os.lstat(path)
-            except OSError:
-                status = None
-            if (
-                status is not None
-                and status.st_mtime_ns == cached.mtime_ns
-                and status.st_ctime_ns == cached.ctime_ns
-                and status.st_size == cached.size
-                and not os.access(folder + _SIDECAR, os.F_OK)
-            ):
-                self.fresh[path] = cached
-                self.found.append(Found(self.location, folder, path, cached.skill))
-                return True
-        return self.parse(folder, file, path)
+    def take_skills(self, places: Iterable[Place]) -> Iterator[str]:
+        """Take the SKILL.md of each place, as it is known if it has not changed; yields the folders without one."""
+        location, lstat = self.location, os.lstat
+        for place in places:
+            folder = place.folder
+            path = f"{folder}/SKILL.md"
+            if place.skill:
+                try:
+                    status = lstat(path)
+                except OSError:
+                    status = None
+                if (
+                    status is not None
+                    and status.st_mtime_ns == place.mtime_ns
+                    and status.st_ctime_ns == place.ctime_ns
+                    and status.st_size == place.size
+                ):
+                    if self.files:
+                        self.parse()  # keeps the order
+                    self.found.append(Found(location, folder, path, place.skill))
+                    continue
+                self.changed[folder] = Place(folder)
+            if not self.take_file(folder, "SKILL.md"):
+                yield folder
 
-    def parse(self, folder: str, file: str, path: str) -> bool:
-        from clawft.discovery.read import load_skill  # the parsers are not needed for a warm catalog
-
+    def take_file(self, folder: str, name: str) -> bool:
+        """Read a skill file, to be parsed later; tells whether it is there."""
         try:
-            skill, status = load_skill(folder, file, self.location.path, self.max_prompt_bytes)
+            file = load_file(folder, name, self.location.path)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except ClawftError as error:
-            self.found.append(Found(self.location, folder, path, problem=error.diagnostic))
+            self.parse()  # keeps the order
+            self.found.append(Found(self.location, folder, f"{folder}/{name}", problem=error.diagnostic))
             return True
-        self.missed = True
-        skill = _without_prompt(skill)
-        self.found.append(Found(self.location, folder, path, skill))
-        if status is not None:
-            self.fresh[path] = Cached(status.st_mtime_ns, status.st_ctime_ns, status.st_size, skill)
+        self.files.append(file)
+        self.unparsed_bytes += len(file.data)
+        if self.unparsed_bytes > _BATCH_BYTES:
+            self.parse()
         return True
 
+    def parse(self) -> None:
+        """Parse what was read. In one go: a processor that turns to system calls in between is slower at both."""
+        if not self.files:
+            return
+        from clawft.discovery.parse import parse_file  # the parsers are not needed for a warm catalog
 
-def _without_prompt(skill: Skill) -> Skill:
-    from msgspec import structs
+        for file in self.files:
+            try:
+                skill = parse_file(file, self.location.path, self.max_prompt_bytes, keep_prompt=False)
+            except ClawftError as error:
+                self.found.append(Found(self.location, file.folder, file.path, problem=error.diagnostic))
+                continue
+            self.found.append(Found(self.location, file.folder, file.path, skill))
+            if self.cache_dir and file.name == "SKILL.md":
+                self.remember(file, skill)
+        self.files.clear()
+        self.unparsed_bytes = 0
 
-    return structs.replace(skill, prompt=None)
+    def remember(self, file: SkillFile, skill: Skill) -> None:
+        try:
+            encoded = encode_skill(skill)
+        except (OverflowError, UnicodeEncodeError):  # a number in what is kept as it is, or a path that is not text
+            return
+        status = file.status
+        self.changed[file.folder] = Place(file.folder, status.st_mtime_ns, status.st_ctime_ns, status.st_size, encoded)
 
-
-@contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Thousands of small values that all stay: looking for cycles among them takes longer than making them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    def update(self, listing: Listing) -> Listing:
+        places = [self.changed.get(place.folder, place) for place in listing.places]
+        return Listing(places, listing.mtime_ns, listing.ctime_ns, listing.links)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from clawft.config import SkillsSettings
-from clawft.workspace import MARKER, Workspace
+from clawft.workspace import MARKER, Workspace, resolve_path
 
 __all__ = ["SCOPES", "Location", "agent_locations", "explicit_locations", "skill_locations"]
 
@@ -45,7 +45,7 @@ def skill_locations(
         "bundled", "bundled", os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills")
     )
     extra = [
-        Location("extra", path, _absolute(path, workspace.project, workspace.home)) for path in settings.load.extra_dirs
+        Location("extra", path, resolve_path(path, workspace.project, workspace.home)) for path in settings.load.extra_dirs
     ]
     return _distinct([*project, *user, *plugin, bundled, *extra])
 
@@ -59,7 +59,7 @@ def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:
     """Just the folders a user named."""
-    return _distinct([Location("dir", folder, _absolute(folder, workspace.cwd, workspace.home)) for folder in folders])
+    return _distinct([Location("dir", folder, resolve_path(folder, workspace.cwd, workspace.home)) for folder in folders])
 
 
 def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) -> list[Location]:
@@ -70,11 +70,6 @@ def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) 
             path = os.path.join(workspace.user_dir, folder[len(MARKER) + 1 :])
         found.append(Location(scope, folder, path))
     return found
-
-
-def _absolute(path: str, base: str, home: str) -> str:
-    expanded = home + path[1:] if path == "~" or path.startswith("~/") else path
-    return os.path.normpath(os.path.join(base, expanded))
 
 
 def _distinct(locations: Sequence[Location]) -> tuple[Location, ...]:

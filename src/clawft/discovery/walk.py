@@ -1,90 +1,99 @@
 """Find skill folders below a location (D8): bounded depth and count, no link out of it, no folder twice."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import islice
 
-from clawft.errors import Diagnostic
+from clawft.discovery.listing import Listing, Place, list_folder
+from clawft.errors import Diagnostic, Severity
 
-__all__ = ["MAX_DEPTH", "walk_skills"]
+__all__ = ["MAX_DEPTH", "Walk", "is_below"]
 
 MAX_DEPTH = 4
 MAX_FOLDERS = 100_000
-_SKIPPED = frozenset({"node_modules", "__pycache__"})
-_LEGACY = "skill.json"
 
-Visit = Callable[[str, str], bool]
+TakeSkills = Callable[[Iterable[Place]], Iterator[str]]
+TakeFile = Callable[[str, str], bool]
 
 
-class _Walk:
-    def __init__(self, root: str, visit: Visit) -> None:
-        self.root = root
-        self.visit = visit
-        self.real_root = os.path.realpath(root)
+class Walk:
+    """One search of a location. `known` are the listings of the last one, `listings` those of this one.
+
+    `take_skills` takes the SKILL.md of the places it is given and yields the folders that have none, as it comes to
+    them; these are searched further. `take_file` is offered what else may be a skill's file, and tells whether it is.
+    """
+
+    def __init__(self, take_skills: TakeSkills, take_file: TakeFile, known: dict[str, Listing]) -> None:
+        self.take_skills = take_skills
+        self.take_file = take_file
+        self.known = known
+        self.listings: dict[str, Listing] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self.real_root = ""
         self.seen: set[str] = set()
         self.folders = 0
         self.too_deep: list[str] = []
-        self.diagnostics: list[Diagnostic] = []
+
+    def run(self, root: str) -> None:
+        """Offer every folder that may hold a skill, in sorted order."""
+        self.real_root = os.path.realpath(root)
+        self.listings[""] = self.known.get("") or Listing([Place(root)])
+        self.search(self.listings[""].places, 0)
+        if self.too_deep:
+            places = f"({len(self.too_deep)} places, the first is this)"
+            message = f"Folders more than {MAX_DEPTH} levels down were not searched {places}"
+            self.say("depth-limit", "note", message, self.too_deep[0])
+
+    @cached_property
+    def known_places(self) -> dict[str, Place]:
+        return {place.folder: place for listing in self.known.values() for place in listing.places if place.skill}
+
+    def search(self, places: Iterable[Place], depth: int) -> None:
+        for bare in self.take_skills(places):
+            self.enter(bare, depth)
 
     def enter(self, folder: str, depth: int) -> None:
         """Look at a folder that holds no SKILL.md: another spelling of it, a legacy skill, or folders below."""
         try:
-            with os.scandir(folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
+            entries = list_folder(folder, self.known.get(folder), self.known_places)
         except OSError as error:
             self.say("unreadable", "warning", f"The folder cannot be read: {error.strerror}", folder)
             return
-        file = next((entry.name for entry in listed if entry.name.lower() == "skill.md"), "") or next(
-            (entry.name for entry in listed if entry.name == _LEGACY), ""
-        )
-        if file and self.visit(folder, file):
+        if entries.file and self.take_file(folder, entries.file):
             return
-        for entry in listed:
-            name = entry.name
-            if name[0] == "." or name in _SKIPPED or not self.is_folder(entry):
-                continue
-            if depth >= MAX_DEPTH:
-                self.too_deep.append(entry.path)
-                return
-            self.folders += 1
-            if self.folders > MAX_FOLDERS:
-                self.say("too-many-folders", "warning", f"More than {MAX_FOLDERS} folders; the rest was not searched", folder)
-                return
-            path = f"{folder}/{name}"
-            if not self.visit(path, "SKILL.md"):
-                self.enter(path, depth + 1)
+        self.listings[folder] = entries.listing
+        below: Iterable[Place] = self.limit(folder, entries.listing.places)
+        if entries.links:  # each is judged when its turn comes: it may lead where the walk has been by then
+            below = (place for place in below if place.folder not in entries.links or self.follows(place.folder))
+        if depth < MAX_DEPTH:
+            self.search(below, depth + 1)
+        else:
+            self.too_deep += [place.folder for place in islice(below, 1)]
 
-    def is_folder(self, entry: os.DirEntry[str]) -> bool:
-        """A folder to look into. A link counts only if it stays below the root and was not seen yet."""
-        if not entry.is_symlink():
-            return entry.is_dir()
-        real = os.path.realpath(entry.path)
-        if not os.path.isdir(real):
+    def limit(self, folder: str, places: list[Place]) -> list[Place]:
+        self.folders += len(places)
+        if self.folders <= MAX_FOLDERS:
+            return places
+        self.say("too-many-folders", "warning", f"More than {MAX_FOLDERS} folders; the rest was not searched", folder)
+        return places[: MAX_FOLDERS - self.folders]
+
+    def follows(self, link: str) -> bool:
+        """A link counts only if it leads to a folder below the root that was not seen yet."""
+        real = os.path.realpath(link)
+        if not os.path.isdir(real) or real in self.seen:
             return False
         if not is_below(real, self.real_root):
-            self.say("link-leaves-root", "warning", f"The link leads out of the searched folder, to {real}; it was not followed", entry.path, "Add that folder to skills.load.extra_dirs")
-            return False
-        if real in self.seen:
+            message = f"The link leads out of the searched folder, to {real}; it was not followed"
+            self.say("link-leaves-root", "warning", message, link, "Add that folder to skills.load.extra_dirs")
             return False
         self.seen.add(real)
         return True
 
-    def say(self, code: str, severity: str, message: str, path: str, hint: str = "") -> None:
-        self.diagnostics.append(Diagnostic(code, severity, message, path, 0, hint))  # type: ignore[arg-type]
+    def say(self, code: str, severity: Severity, message: str, path: str, hint: str = "") -> None:
+        self.diagnostics.append(Diagnostic(code, severity, message, path, 0, hint))
 
 
 def is_below(path: str, root: str) -> bool:
     """Whether an absolute, resolved path is the root or inside it."""
     return path == root or path.startswith(root.rstrip("/") + "/")
-
-
-def walk_skills(root: str, visit: Visit) -> list[Diagnostic]:
-    """Call `visit(folder, file)` for each folder that may hold a skill, in sorted order; it tells whether it does.
-
-    A folder that does is not searched further. Returns what was left out.
-    """
-    walk = _Walk(root, visit)
-    if not visit(root, "SKILL.md"):
-        walk.enter(root, 0)
-    if walk.too_deep:
-        walk.say("depth-limit", "note", f"Folders more than {MAX_DEPTH} levels down were not searched ({len(walk.too_deep)} places, the first is this)", walk.too_deep[0])
-    return walk.diagnostics

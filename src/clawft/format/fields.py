@@ -18,7 +18,11 @@ __all__ = ["BLOCK_KEYS", "KEYS", "UNREAD", "Field", "provided_tool", "read_names
 UNREAD = object()  # what a reader returns for a value that cannot be used
 
 _WORD = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
+_SCALAR = (str, int, float)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+_INSTALLER = (dict, str)
+_INSTALL_TEXTS = frozenset({"kind", "id", "label", "formula", "cask", "package", "module", "url"})
+_INSTALL_LISTS = frozenset({"bins", "os"})
 
 
 class Field(Struct, frozen=True):
@@ -32,7 +36,7 @@ class Field(Struct, frozen=True):
 def read_text(value: Any, key: str, notes: Notes) -> Any:
     if type(value) is str:
         return value.strip()
-    if isinstance(value, bool | int | float):
+    if isinstance(value, _SCALAR):
         return notes.written_value(key) or str(value)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         notes.add("wrong-type", "warning", f"'{key}' should be a text, not a list; its items were joined", key=key)
@@ -47,7 +51,14 @@ def read_flag(value: Any, key: str, notes: Notes) -> Any:
     if isinstance(value, str | int) and (word in _TRUE or word in _FALSE):
         meant = word in _TRUE
         fix = notes.replace_value(key, str(meant).lower())
-        notes.add("flag-spelling", "note", f"'{key}' was read as {str(meant).lower()}", key=key, hint=f"Write {key}: {str(meant).lower()}", fix=fix)
+        notes.add(
+            "flag-spelling",
+            "note",
+            f"'{key}' was read as {str(meant).lower()}",
+            key=key,
+            hint=f"Write {key}: {str(meant).lower()}",
+            fix=fix,
+        )
         return meant
     return _refuse(value, key, "true or false", notes)
 
@@ -57,7 +68,7 @@ def read_names(value: Any, key: str, notes: Notes) -> Any:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if isinstance(value, list):
-        names = tuple(str(item).strip() for item in value if isinstance(item, str | int | float))
+        names = tuple([str(item).strip() for item in value if isinstance(item, _SCALAR)])
         if len(names) < len(value):
             notes.add("wrong-type", "warning", f"'{key}' holds items that are not texts; they were left out", key=key)
         return names
@@ -89,18 +100,26 @@ def read_tools(value: Any, key: str, notes: Notes) -> Any:
 
 def read_installs(value: Any, key: str, notes: Notes) -> Any:
     """The ways to install what is required; a kind nobody knows keeps its label (D46)."""
-    items = [dict(item, kind=kind) for kind, item in value.items() if isinstance(item, dict)] if isinstance(value, dict) else value
+    items = (
+        [dict(item, kind=kind) for kind, item in value.items() if isinstance(item, dict)]
+        if isinstance(value, dict)
+        else value
+    )
     if not isinstance(items, list):
         return _refuse(value, key, "a list of installers", notes)
-    return tuple(_install(item) for item in items if isinstance(item, dict | str))
+    return tuple([_install(item) for item in items if isinstance(item, _INSTALLER)])
 
 
 def _install(item: Any) -> Install:
     if isinstance(item, str):
         return Install(label=item)
-    text = {name: str(item.get(name) or "") for name in ("kind", "id", "label", "formula", "cask", "package", "module", "url")}
-    lists = {name: tuple(str(one) for one in item.get(name) or ()) for name in ("bins", "os") if isinstance(item.get(name), list)}
-    return Install(**text, **lists)
+    fields: dict[str, Any] = {}
+    for name, value in item.items():
+        if name in _INSTALL_TEXTS:
+            fields[name] = str(value or "")
+        elif name in _INSTALL_LISTS and isinstance(value, list):
+            fields[name] = tuple([str(one) for one in value])
+    return Install(**fields)
 
 
 def _choice(*allowed: str) -> Callable[[Any, str, Notes], Any]:
@@ -204,5 +223,19 @@ BLOCK_KEYS = {
     spelling: field
     for spelling, field in KEYS.items()
     if field.name
-    in {"always", "emoji", "homepage", "skill_key", "primary_env", "os", "requires", "install", "category", "tags", "author", "env_vars", "version"}
+    in {
+        "always",
+        "emoji",
+        "homepage",
+        "skill_key",
+        "primary_env",
+        "os",
+        "requires",
+        "install",
+        "category",
+        "tags",
+        "author",
+        "env_vars",
+        "version",
+    }
 }

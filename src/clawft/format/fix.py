@@ -2,13 +2,14 @@
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, Diagnostic, Edit
+from clawft.errors import ClawftError, Diagnostic
 from clawft.format.skill import parse_skill_md
-from clawft.format.text import REENCODE, decode_text, encode_text
+from clawft.format.text import decode_text, encode_text
 
 __all__ = ["Fixed", "fix_skill_md"]
 
 _MAX_ROUNDS = 20
+_FORM = frozenset({"yaml-unquoted", "yaml-stray-line", "duplicate-key"})  # mended first: only then is the rest certain
 
 
 class Fixed(Struct, frozen=True):
@@ -27,10 +28,12 @@ def fix_skill_md(data: bytes, dir_name: str, path: str = "SKILL.md") -> Fixed:
     text = decoded.text
     for _ in range(_MAX_ROUNDS):
         fixable = [found for found in _diagnose(text, dir_name, path) if found.fix]
-        text, done = _apply(text, fixable)
-        applied += done
-        if not done:
+        form = [found for found in fixable if found.code in _FORM]
+        mended, done = _apply(text, form or fixable)
+        if mended == text:
             break
+        text = mended
+        applied += done
     changed = text != decoded.text or bool(applied)
     return Fixed(decoded.text, text, encode_text(text, crlf=decoded.crlf) if changed else data, tuple(applied))
 
@@ -45,15 +48,13 @@ def _diagnose(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
 def _apply(text: str, fixable: list[Diagnostic]) -> tuple[str, list[Diagnostic]]:
     """The text with all edits that do not touch one another; the others wait for the next round."""
     done: list[Diagnostic] = []
-    edits: list[Edit] = []
-    for found in fixable:
-        if found.fix != REENCODE and not any(_touch(new, old) for new in found.fix for old in edits):
-            done.append(found)
-            edits += found.fix
-    for edit in sorted(edits, key=lambda one: one.start, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text, done
-
-
-def _touch(left: Edit, right: Edit) -> bool:
-    return left.start <= right.end and right.start <= left.end
+    parts: list[str] = []
+    position, last = 0, -1
+    for found in sorted(fixable, key=lambda one: one.fix[0].start):
+        if found.fix[0].start <= last:
+            continue
+        done.append(found)
+        for edit in found.fix:
+            parts += (text[position : edit.start], edit.text)
+            position = last = edit.end
+    return "".join((*parts, text[position:])), done

@@ -9,12 +9,12 @@ from clawft.errors import Edit, MissingFrontmatter
 __all__ = ["Frontmatter", "split_frontmatter"]
 
 _OPEN = re.compile(r"\s*^---[ \t]*\n", re.MULTILINE)
-_CLOSE = re.compile(r"\n---[ \t]*(?:\n|\Z)")
+_CLOSE = re.compile(r"\n---[ \t]*(?:\n\s*|\Z)")
 _YAML_LINE = re.compile(r"[ \t#-]|[A-Za-z_][\w.-]*[ \t]*:(?:[ \t]|$)|$")
 
 
 class Frontmatter(Struct, frozen=True, gc=False):
-    """Where the YAML and the body stand in the text. `start` is 0 unless blank lines come first."""
+    """Where the YAML and the first word of the body stand. `start` is 0 unless blank lines come first."""
 
     yaml: str
     yaml_start: int

@@ -16,6 +16,7 @@ __all__ = ["NAMESPACES", "check_metadata", "read_block", "read_requires"]
 NAMESPACES = ("clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot")
 MAX_METADATA_BYTES = 8192  # R117
 MAX_METADATA_DEPTH = 10
+_KNOWN = frozenset(NAMESPACES)
 _OS = {"macos": "darwin", "mac": "darwin", "osx": "darwin", "windows": "win32", "win": "win32"}
 _REQUIRES = {
     "bins": "bins",
@@ -30,6 +31,14 @@ _REQUIRES = {
     "os": "os",
     "tools": "tools",
 }
+# What may stand beside `requires` -> the requirement it is
+_FLAT = {
+    "bins": "bins",
+    "required_environment_variables": "env",
+    "env_vars": "env",
+    "os": "os",
+    "required_tools": "tools",
+}
 
 
 def check_metadata(metadata: dict[Any, Any], notes: Notes) -> dict[str, Any]:
@@ -41,9 +50,14 @@ def check_metadata(metadata: dict[Any, Any], notes: Notes) -> dict[str, Any]:
     too_deep = encoded.count(b"{") + encoded.count(b"[") > MAX_METADATA_DEPTH and _depth(metadata) > MAX_METADATA_DEPTH
     if not encoded or len(encoded) > MAX_METADATA_BYTES or too_deep:
         limit = f"{MAX_METADATA_BYTES} bytes and {MAX_METADATA_DEPTH} levels"
-        notes.add("metadata-limit", "error", f"'metadata' is over {limit}; all of it was left out, requirements too", key="metadata")
+        notes.add(
+            "metadata-limit",
+            "error",
+            f"'metadata' is over {limit}; all of it was left out, requirements too",
+            key="metadata",
+        )
         return {}
-    if all(type(key) is str for key in metadata):
+    if {str}.issuperset(map(type, metadata)):
         return metadata
     decoded: dict[str, Any] = msgspec.json.decode(encoded)
     return decoded
@@ -64,16 +78,15 @@ def _depth(value: Any) -> int:
 
 def read_block(metadata: dict[str, Any], notes: Notes) -> dict[str, Any]:
     """The fields that a client's block, or the flat metadata, gives the skill."""
-    block: dict[str, Any] = {key: value for key, value in metadata.items() if key in BLOCK_KEYS}
-    for namespace in reversed(NAMESPACES):
-        inner = metadata.get(namespace)
-        if isinstance(inner, dict):
-            block.update((key, value) for key, value in inner.items() if key in BLOCK_KEYS)
+    block = dict(metadata)
+    for namespace in sorted(_KNOWN.intersection(metadata), key=NAMESPACES.index, reverse=True):
+        if isinstance(metadata[namespace], dict):
+            block.update(metadata[namespace])
     fields: dict[str, Any] = {}
     for key, value in block.items():
-        if value is None:
+        field = BLOCK_KEYS.get(key)
+        if field is None or value is None:
             continue
-        field = BLOCK_KEYS[key]
         read = field.read(value, key, notes)
         if read is not UNREAD:
             fields[field.name] = read
@@ -89,22 +102,24 @@ def read_requires(fields: dict[str, Any], notes: Notes) -> Requires:
             notes.add("unknown-requirement", "note", f"No client checks 'requires.{key}'", key="metadata")
         elif value is not None:
             names = read_names(_names_of(value), f"requires.{key}", notes)
-            found[name] = found.get(name, ()) + (names if names is not UNREAD else ())
-    found["bins"] = found.get("bins", ()) + fields.pop("bins", ())
-    found["env"] = found.get("env", ()) + _required_env(fields)
-    found["os"] = tuple(_OS.get(name.lower(), name.lower()) for name in found.get("os", ()) + fields.pop("os", ()))
-    found["tools"] = found.get("tools", ()) + fields.pop("required_tools", ())
+            if names is not UNREAD:
+                found[name] = found.get(name, ()) + names
+    for flat, name in _FLAT.items():
+        if flat in fields:
+            names = fields.pop(flat)
+            found[name] = found.get(name, ()) + (_required(names) if name == "env" else names)
+    if "os" in found:
+        found["os"] = tuple(_OS.get(name.lower(), name.lower()) for name in found["os"])
     return Requires(**{name: tuple(dict.fromkeys(values)) for name, values in found.items()})
 
 
 def _names_of(value: Any) -> Any:
     """Items written as mappings (`{name: X, …}`) count by their name unless they are marked optional."""
-    if not isinstance(value, list):
+    if not isinstance(value, list) or dict not in map(type, value):
         return value
     wanted = [item for item in value if not (isinstance(item, dict) and item.get("required") is False)]
     return [item.get("name") if isinstance(item, dict) else item for item in wanted]
 
 
-def _required_env(fields: dict[str, Any]) -> tuple[str, ...]:
-    listed = [*fields.pop("required_environment_variables", ()), *fields.pop("env_vars", ())]
+def _required(listed: list[Any]) -> tuple[str, ...]:
     return tuple(name for name in _names_of(listed) if isinstance(name, str) and name)

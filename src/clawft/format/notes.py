@@ -1,6 +1,9 @@
 """Collects what there is to say about one text while it is read, with the line of every key."""
 
 import re
+from functools import lru_cache
+
+from msgspec import Struct
 
 from clawft.errors import Diagnostic, Edit, Severity
 
@@ -9,18 +12,25 @@ __all__ = ["Notes", "quote_yaml"]
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 
 
-class Notes:
+class Notes(Struct, gc=False):
     """The diagnostics of one file. `source` is the YAML part, which starts at `start` of the whole text."""
 
-    def __init__(self, path: str, source: str = "", start: int = 0, first_line: int = 1) -> None:
-        self.path = path
-        self.source = source
-        self.start = start
-        self.first_line = first_line
-        self.found: list[Diagnostic] = []
+    path: str
+    source: str = ""
+    start: int = 0
+    first_line: int = 1
+    found: list[Diagnostic] = []
 
-    def add(
-        self, code: str, severity: Severity, message: str, *, key: str = "", line: int = 0, hint: str = "", fix: tuple[Edit, ...] = ()
+    def add(  # noqa: PLR0913  (all but the first three are named)
+        self,
+        code: str,
+        severity: Severity,
+        message: str,
+        *,
+        key: str = "",
+        line: int = 0,
+        hint: str = "",
+        fix: tuple[Edit, ...] = (),
     ) -> None:
         """Say something; a `key` gives its line, else `line` counts within the file."""
         where = self.line_of(key) if key else line
@@ -28,6 +38,8 @@ class Notes:
 
     def line_of(self, key: str) -> int:
         """The line of a root-level key in the file; the first line of the source when it is not there."""
+        if self.source.startswith(f"{key}:"):  # as the name does, in most files
+            return self.first_line
         match = self._key(key)
         return self.first_line + (self.source.count("\n", 0, match.start()) if match else 0)
 
@@ -61,10 +73,17 @@ class Notes:
         return (Edit(self.start, self.start, line + "\n"),)
 
     def _key(self, key: str) -> re.Match[str] | None:
-        return re.search(rf"^(['\"]?{re.escape(key)}['\"]?)[ \t]*:([^\n]*)$", self.source, re.MULTILINE)
+        return _find_key(key).search(self.source)
+
+
+@lru_cache
+def _find_key(key: str) -> re.Pattern[str]:
+    return re.compile(rf"^(['\"]?{re.escape(key)}['\"]?)[ \t]*:([^\n]*)$", re.MULTILINE)
 
 
 def quote_yaml(text: str) -> str:
     """A text as a double-quoted YAML scalar on one line."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    escaped = (
+        text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    )
     return '"' + _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped) + '"'

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from clawft.errors import Edit
 from clawft.format.notes import Notes, quote_yaml
+from clawft.format.plain import read_plain
 
 __all__ = ["load_yaml"]
 
@@ -30,6 +31,9 @@ class _Line(Struct, frozen=True, gc=False):
 
 def load_yaml(source: str, notes: Notes) -> tuple[Any, str]:
     """The value of a YAML text and, when it had to be recovered, YAML's own complaint."""
+    plain = read_plain(source)
+    if plain is not None:
+        return plain, ""
     try:
         return _parse(source), ""
     except ValueError as error:
@@ -108,7 +112,7 @@ def _chunks(lines: list[_Line], indent: int, notes: Notes) -> list[list[_Line]]:
 def _value(chunk: list[_Line], indent: int, key: str, first: str, notes: Notes, depth: int) -> Any:
     text = "\n".join(line.text[indent:] for line in chunk)
     try:
-        parsed = _parse(text)
+        parsed = read_plain(text) or _parse(text)
         if isinstance(parsed, dict) and len(parsed) == 1:
             return next(iter(parsed.values()))
     except ValueError:
@@ -134,7 +138,9 @@ def _plain(chunk: list[_Line], indent: int, key: str, notes: Notes) -> str:
     value = _CONTROL.sub("", value).strip()
     last = [line for line in chunk if line.text.strip()][-1]
     gap = "" if head[:start].endswith((" ", "\t")) else " "
-    edit = Edit(notes.start + chunk[0].offset + start, notes.start + last.offset + len(last.text), gap + quote_yaml(value))
+    edit = Edit(
+        notes.start + chunk[0].offset + start, notes.start + last.offset + len(last.text), gap + quote_yaml(value)
+    )
     notes.add(
         "yaml-unquoted",
         "warning",
@@ -147,4 +153,6 @@ def _plain(chunk: list[_Line], indent: int, key: str, notes: Notes) -> str:
 
 
 def _comment_out(lines: list[_Line], notes: Notes) -> tuple[Edit, ...]:
-    return tuple(Edit(notes.start + line.offset, notes.start + line.offset, "# ") for line in lines if line.text.strip())
+    return tuple(
+        Edit(notes.start + line.offset, notes.start + line.offset, "# ") for line in lines if line.text.strip()
+    )
