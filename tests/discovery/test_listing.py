@@ -58,7 +58,7 @@ def test_listing_with_links_or_with_a_skill_file_is_not_relied_on(tmp_path: Path
 
     links, file = (list_folder(str(tmp_path / name), None, {}) for name in ("links", "file"))
 
-    assert (links.listing.links, links.links) == (0, {str(tmp_path / "links" / "link")})
+    assert (links.listing.links, links.links) == (0, frozenset({str(tmp_path / "links" / "link")}))
     assert (file.listing.links, file.file) == (0, "skill.md")
 
 

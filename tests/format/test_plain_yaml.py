@@ -12,9 +12,13 @@ from clawft.format.fields import KEYS
 from clawft.format.plain import read_plain
 
 ODD = " :#-?,[]{}&*!|>'\"%@`\\=~<.+_/0123456789eExXoOabfnTt\t\x07\x7f\x85\xa0\xad\u200d\u2028\u2029\ufeff\ufffeé漢😀"
-WORDS = """true True TRUE tRUE false False FALSE null Null NULL nULL ~ yes No on Off y n .nan .NaN .inf -.inf nan inf
-Infinity 0 1 -1 +1 00 017 0o17 0x1F 0b11 1_000 1. .5 1.5 1e5 1E-5 e5 1e400 -0 1:30 2024-01-01 1.0.0 12345678901234567890
-99999999999999999999999999 2001-12-14T21:59:43Z << = - ? : --- ... !x &a *a | > |- >+ % @ `""".split()
+WORDS = (
+    "true", "True", "TRUE", "tRUE", "false", "False", "FALSE", "null", "Null", "NULL", "nULL", "~", "yes", "No",
+    "on", "Off", "y", "n", ".nan", ".NaN", ".inf", "-.inf", "nan", "inf", "Infinity", "0", "1", "-1", "+1", "00",
+    "017", "0o17", "0x1F", "0b11", "1_000", "1.", ".5", "1.5", "1e5", "1E-5", "e5", "1e400", "-0", "1:30",
+    "2024-01-01", "1.0.0", "12345678901234567890", "99999999999999999999999999", "2001-12-14T21:59:43Z", "<<", "=",
+    "-", "?", ":", "---", "...", "!x", "&a", "*a", "|", ">", "|-", ">+", "%", "@", "`",
+)  # fmt: skip
 
 texts = st.text(st.sampled_from(ODD), max_size=12) | st.text(max_size=12) | st.sampled_from(WORDS)
 phrases = st.lists(texts, min_size=1, max_size=4).map(" ".join)

@@ -7,7 +7,6 @@ time and size the same. A skill stays encoded until somebody asks for it; the ch
 import os
 import time
 from binascii import crc32
-from hashlib import blake2b
 
 import msgspec
 from msgspec import Struct
@@ -76,9 +75,9 @@ def _settle(listing: Listing, before: int) -> Listing:
 
 
 def _path(folder: str, root: str) -> str:
-    return os.path.join(
-        folder, blake2b(root.encode("utf-8", errors="surrogateescape"), digest_size=12).hexdigest() + ".skills"
-    )
+    """The file for a location. Two that share one take turns: each holds the path it is for."""
+    data = os.fsencode(root)
+    return os.path.join(folder, f"{crc32(data):08x}{crc32(data[::-1]):08x}.skills")
 
 
 def _prune(folder: str) -> None:

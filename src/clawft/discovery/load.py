@@ -57,7 +57,7 @@ def load_prompt(found: Found, max_prompt_bytes: int) -> Skill:
         file = load_file(folder, name, root)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ClawftError("skill-gone", "The skill was removed meanwhile", path=found.file) from error
-    return with_sidecar(parse_file(file, root, max_prompt_bytes, keep_prompt=True), folder, root)
+    return with_sidecar(parse_file(file, root, max_prompt_bytes), folder, root)
 
 
 class _Loader:
@@ -127,11 +127,11 @@ class _Loader:
         """Parse what was read. In one go: a processor that turns to system calls in between is slower at both."""
         if not self.files:
             return
-        from clawft.discovery.parse import parse_file  # the parsers are not needed for a warm catalog
+        from clawft.discovery.parse import parse_entry  # the parsers are not needed for a warm catalog
 
         for file in self.files:
             try:
-                skill = parse_file(file, self.location.path, self.max_prompt_bytes, keep_prompt=False)
+                skill = parse_entry(file, self.location.path, self.max_prompt_bytes)
             except ClawftError as error:
                 self.found.append(Found(self.location, file.folder, file.path, problem=error.diagnostic))
                 continue

@@ -45,7 +45,8 @@ def skill_locations(
         "bundled", "bundled", os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills")
     )
     extra = [
-        Location("extra", path, resolve_path(path, workspace.project, workspace.home)) for path in settings.load.extra_dirs
+        Location("extra", path, resolve_path(path, workspace.project, workspace.home))
+        for path in settings.load.extra_dirs
     ]
     return _distinct([*project, *user, *plugin, bundled, *extra])
 
@@ -59,7 +60,9 @@ def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:
     """Just the folders a user named."""
-    return _distinct([Location("dir", folder, resolve_path(folder, workspace.cwd, workspace.home)) for folder in folders])
+    return _distinct(
+        [Location("dir", folder, resolve_path(folder, workspace.cwd, workspace.home)) for folder in folders]
+    )
 
 
 def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) -> list[Location]:

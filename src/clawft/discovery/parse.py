@@ -6,26 +6,54 @@ from clawft.discovery.read import SkillFile, load_bytes
 from clawft.errors import Diagnostic, Unreadable
 from clawft.format import Skill, decode_text, parse_legacy, parse_skill_md
 from clawft.format.names import is_safe_folder
+from clawft.format.skill import parse_head
 
-__all__ = ["parse_file"]
+__all__ = ["parse_entry", "parse_file"]
+
+_OPEN, _DASHES = b"---\n", b"\n---"
+_NUL, _CR = 0, 13  # as numbers: Python looks for a byte twice as fast as for bytes
 
 
-def parse_file(file: SkillFile, root: str, max_prompt_bytes: int, *, keep_prompt: bool) -> Skill:
-    """The skill in a file, with its prompt or without. Raises: ClawftError when the skill is broken."""
-    path, name = file.path, file.folder.rpartition("/")[2]
-    if not is_safe_folder(name):
-        message = f"The folder name '{name}' may hold letters, digits, '_' and '-' only"
-        raise Unreadable("folder-name", message, path=path, hint="Rename the folder")
+def parse_file(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
+    """The skill in a file, with its prompt. Raises: ClawftError when the skill is broken."""
+    path, name = file.path, _folder_name(file)
     decoded = decode_text(file.data, path)
-    if file.name == "SKILL.md" and not keep_prompt and not decoded.diagnostics and len(file.data) <= max_prompt_bytes:
-        return parse_skill_md(decoded.text, name, path=path, max_prompt_bytes=None)  # it cannot be over the limit
     if file.name == "skill.json":
         prompt = _load_prompt(file.folder, root)
         skill = parse_legacy(decoded.text, prompt, name, path=path, max_prompt_bytes=max_prompt_bytes)
     else:
         skill = parse_skill_md(decoded.text, name, path=path, max_prompt_bytes=max_prompt_bytes)
-    found = decoded.diagnostics + _check_name(file) + skill.diagnostics
-    return structs.replace(skill, diagnostics=found, prompt=skill.prompt if keep_prompt else None)
+    found = decoded.diagnostics + _check_name(file)
+    return structs.replace(skill, diagnostics=found + skill.diagnostics) if found else skill
+
+
+def parse_entry(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
+    """The skill in a file as a catalog keeps it: by its frontmatter alone wherever that is enough.
+
+    What only the rest of the file tells, such as bytes that are no text, is found when its prompt is loaded.
+    Raises: ClawftError when the skill is broken.
+    """
+    data = file.data
+    end = data.find(_DASHES, 3)
+    start = end + 5
+    whole = data.startswith(_OPEN) and end > 0 and data[start - 1 : start] == b"\n"
+    if whole and file.name == "SKILL.md" and _NUL not in data and _CR not in data and len(data) <= max_prompt_bytes:
+        try:
+            head = data[:start].decode()
+        except UnicodeDecodeError:
+            head = ""
+        if head and (skill := parse_head(head, _folder_name(file), path=file.path, body_bytes=len(data) - start)):
+            return skill
+    return structs.replace(parse_file(file, root, max_prompt_bytes), prompt=None, body_line=0)
+
+
+def _folder_name(file: SkillFile) -> str:
+    """The name of the folder that holds a skill (SEC-02). Raises: Unreadable when it may not."""
+    name = file.folder.rpartition("/")[2]
+    if not is_safe_folder(name):
+        message = f"The folder name '{name}' may hold letters, digits, '_' and '-' only"
+        raise Unreadable("folder-name", message, path=file.path, hint="Rename the folder")
+    return name
 
 
 def _load_prompt(folder: str, root: str) -> str | None:

@@ -1,7 +1,7 @@
 """What a skill requires against what this machine has (R41-R47, D11, D12): every unmet one, with how to get it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clawft.config import SkillEntry, find_by_path
@@ -65,33 +65,40 @@ def check_requirements(
     skill: Skill, host: Host, entry: SkillEntry = _NOTHING, path: str = ""
 ) -> tuple[Diagnostic, ...]:
     """All unmet requirements, not just the first (R42). `always` skips all but system and tools (D12)."""
+    unmet = [*_check_platform(skill, host), *(() if skill.always else _check_supplies(skill, host, entry))]
+    return tuple(
+        Diagnostic(code, "warning", f'skill "{skill.name}" requires {kind} "{name}"', path, 0, hint)
+        for code, kind, name, hint in unmet
+    )
+
+
+_Unmet = Iterator[tuple[str, str, str, str]]
+
+
+def _check_platform(skill: Skill, host: Host) -> _Unmet:
     requires = skill.requires
-    unmet: list[Diagnostic] = []
-
-    def say(code: str, kind: str, name: str, hint: str) -> None:
-        unmet.append(Diagnostic(code, "warning", f'skill "{skill.name}" requires {kind} "{name}"', path, 0, hint))
-
     if requires.os and host.system not in requires.os:
-        say("requires-os", "operating system", ", ".join(requires.os), f"This machine runs {host.system}")
+        yield "requires-os", "operating system", ", ".join(requires.os), f"This machine runs {host.system}"
     for tool in requires.tools:
         if not host.has_tool(tool):
-            say("requires-tool", "tool", tool, "No tool of this name is available here")
-    if skill.always:
-        return tuple(unmet)
+            yield "requires-tool", "tool", tool, "No tool of this name is available here"
+
+
+def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
+    requires = skill.requires
     for program in requires.bins:
         if not host.has_program(program):
-            say("requires-bin", "binary", program, _hint(skill.install, (program,)))
-    if requires.any_bins and not any(host.has_program(program) for program in requires.any_bins):
-        say(
-            "requires-any-bin", "binary (any of)", ", ".join(requires.any_bins), _hint(skill.install, requires.any_bins)
-        )
+            yield "requires-bin", "binary", program, _hint(skill.install, (program,))
+    some = requires.any_bins
+    if some and not any(host.has_program(program) for program in some):
+        yield "requires-any-bin", "binary (any of)", ", ".join(some), _hint(skill.install, some)
     for name in requires.env:
         if not _has_env(name, skill, host, entry):
-            say("requires-env", "environment variable", name, f"Set {name}, or skills.entries.{skill.name}.env.{name}")
+            hint = f"Set {name}, or skills.entries.{skill.name}.env.{name}"
+            yield "requires-env", "environment variable", name, hint
     for setting in requires.config:
         if not find_by_path(host.values, setting):
-            say("requires-config", "config", setting, f"Set {setting} in config.toml")
-    return tuple(unmet)
+            yield "requires-config", "config", setting, f"Set {setting} in config.toml"
 
 
 def _has_env(name: str, skill: Skill, host: Host, entry: SkillEntry) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clawft.errors import YamlParse
-from clawft.format.fields import UNREAD, read_text, read_words
+from clawft.format.fields import NOTHING, UNREAD, read_arguments, read_denied, read_text, read_words
 from clawft.format.frontmatter import split_frontmatter
 from clawft.format.model import Agent
 from clawft.format.names import is_canonical, slugify
@@ -75,9 +75,7 @@ def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
 def _read_tools(value: Any, key: str, notes: Notes) -> Any:
     """Omitted, empty or `*` means all; `none` or `!*` means none (D16)."""
     words = read_words(value, key, notes)
-    if words is UNREAD:
-        return ()  # fail closed: an unreadable list grants nothing
-    if words in (("none",), ("!*",)):
+    if words in (("none",), NOTHING):
         return ()
     return None if not words or words == ("*",) else words
 
@@ -105,8 +103,8 @@ _READERS: dict[str, Callable[[Any, str, Notes], Any]] = {
     "model": read_text,
     "system_prompt": read_text,
     "tools": _read_tools,
-    "disallowed_tools": read_words,
-    "skills": read_words,
+    "disallowed_tools": read_denied,
+    "skills": read_arguments,
     "max_tool_iterations": _number(int, 1, 1000),
     "temperature": _number(float, 0, 2),
     "context_window": _number(int, 1, 100_000_000),

@@ -13,11 +13,26 @@ from msgspec import Struct
 from clawft.format.model import Install, ToolDefinition
 from clawft.format.notes import Notes
 
-__all__ = ["BLOCK_KEYS", "KEYS", "UNREAD", "Field", "provided_tool", "read_names", "read_text", "read_words"]
+__all__ = [
+    "BLOCK_KEYS",
+    "KEYS",
+    "NOTHING",
+    "UNREAD",
+    "Field",
+    "provided_tool",
+    "read_arguments",
+    "read_denied",
+    "read_names",
+    "read_text",
+    "read_words",
+]
 
 UNREAD = object()  # what a reader returns for a value that cannot be used
 
-_WORD = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
+NOTHING = ("!*",)  # a list of tools that cannot be read grants none: it never widens what the skill may do
+_WORD = re.compile(r"[^\s,()]+(?:\s*\([^()]*\)?[^\s,]*)?|\([^\s,]*|\)[^\s,]*")
+_BALANCED = re.compile(r"[^\s()]+(?:\([^()]*\))?")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SCALAR = (str, int, float)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 _INSTALLER = (dict, str)
@@ -35,13 +50,26 @@ class Field(Struct, frozen=True):
 
 def read_text(value: Any, key: str, notes: Notes) -> Any:
     if type(value) is str:
-        return value.strip()
+        return value.strip() if value.isprintable() else _without_control(value, key, notes)
     if isinstance(value, _SCALAR):
         return notes.written_value(key) or str(value)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         notes.add("wrong-type", "warning", f"'{key}' should be a text, not a list; its items were joined", key=key)
         return ", ".join(value)
     return _refuse(value, key, "a text", notes)
+
+
+def _without_control(value: str, key: str, notes: Notes) -> str:
+    """The text without characters that would act on a terminal or hide text from a reader; lines may break."""
+    kept = _CONTROL.sub("", value)
+    if kept != value:
+        notes.add("control-character", "warning", f"'{key}' holds control characters; they were removed", key=key)
+    return kept.strip()
+
+
+def read_hint(value: Any, key: str, notes: Notes) -> Any:
+    """`argument-hint: [topic]` is YAML for a list, and meant as it is written."""
+    return notes.written_value(key) if isinstance(value, list) else read_text(value, key, notes)
 
 
 def read_flag(value: Any, key: str, notes: Notes) -> Any:
@@ -77,12 +105,26 @@ def read_names(value: Any, key: str, notes: Notes) -> Any:
 
 def read_words(value: Any, key: str, notes: Notes) -> Any:
     """A list of tools: YAML list, or words divided by commas or spaces, `Bash(git add:*)` being one (D15)."""
-    if isinstance(value, str):
-        words = tuple(_WORD.findall(value))
-        if _WORD.sub("", value).strip(" ,\t\n"):
-            notes.add("tools-unbalanced", "warning", f"'{key}' has unbalanced parentheses: {value[:60]}", key=key)
-        return words
-    return read_names(value, key, notes)
+    items = [value] if isinstance(value, str) else read_names(value, key, notes)
+    if items is UNREAD:
+        return NOTHING
+    words = [word for item in items for word in _WORD.findall(item)]
+    balanced = tuple(word for word in words if _BALANCED.fullmatch(word))
+    if len(balanced) < len(words):
+        bad = next(word for word in words if not _BALANCED.fullmatch(word))
+        notes.add("tools-unbalanced", "warning", f"'{key}' holds what is no tool and was left out: {bad[:60]}", key=key)
+    return balanced if balanced or not words else NOTHING
+
+
+def read_denied(value: Any, key: str, notes: Notes) -> Any:
+    """Tools that are taken away: where that cannot be read, all of them."""
+    words = read_words(value, key, notes)
+    return ("*",) if words == NOTHING else words
+
+
+def read_arguments(value: Any, key: str, notes: Notes) -> Any:
+    """Names of arguments: a list, or words."""
+    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else read_names(value, key, notes)
 
 
 def read_mapping(value: Any, key: str, notes: Notes) -> Any:
@@ -166,8 +208,8 @@ _FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
     "disable_model_invocation": (read_flag, ()),
     "user_invocable": (read_flag, ("invocable",)),
     "always": (read_flag, ()),
-    "argument_hint": (read_text, ()),
-    "arguments": (read_words, ()),
+    "argument_hint": (read_hint, ()),
+    "arguments": (read_arguments, ()),
     "variables": (read_names, ()),
     "paths": (read_names, ()),
     "context": (_choice("inline", "fork"), ()),
@@ -178,7 +220,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
     "shell": (read_text, ()),
     "execution": (_choice("prompt", "wasm", "native", "shell"), ()),
     "allowed_tools": (read_words, ()),
-    "disallowed_tools": (read_words, ()),
+    "disallowed_tools": (read_denied, ()),
     "tools": (read_tools, ()),
     "permissions": (read_names, ()),
     "hooks": (read_mapping, ()),

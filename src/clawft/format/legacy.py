@@ -20,7 +20,7 @@ def parse_legacy(
     path: str = "skill.json",
     max_prompt_bytes: int = MAX_PROMPT_BYTES,
 ) -> Skill:
-    """Read a `skill.json` and the text of its `prompt.md`, if there is one. Raises: YamlParse when it is no JSON object."""
+    """Read a `skill.json` and the text of its `prompt.md`, if there is one. Raises: YamlParse."""
     try:
         raw: Any = msgspec.json.decode(manifest)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -39,4 +39,5 @@ def parse_legacy(
             hint="Add prompt.md beside skill.json",
         )
     skill = build_skill(raw, prompt or "", dir_name, notes, max_prompt_bytes)
-    return msgspec.structs.replace(skill, format="legacy")
+    said = tuple(msgspec.structs.replace(found, line=1, fix=()) for found in skill.diagnostics)  # edits are for YAML
+    return msgspec.structs.replace(skill, format="legacy", diagnostics=said)

@@ -113,9 +113,10 @@ class Skill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     interface: Interface = Interface()
-    # Where it comes from; the prompt is read with the body and never stored (R12)
+    # Where it comes from; the prompt, which begins at `body_line`, is read with the body and never stored (R12)
     format: SkillFormat = "skill.md"
-    body_chars: int = 0
+    body_bytes: int = 0
+    body_line: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
     prompt: str | None = None
 

@@ -13,7 +13,7 @@ from clawft.format.notes import Notes
 
 __all__ = ["NAMESPACES", "check_metadata", "read_block", "read_requires"]
 
-NAMESPACES = ("clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot")
+NAMESPACES = ("clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot", "clawdhub")
 MAX_METADATA_BYTES = 8192  # R117
 MAX_METADATA_DEPTH = 10
 _KNOWN = frozenset(NAMESPACES)
@@ -45,10 +45,11 @@ def check_metadata(metadata: dict[Any, Any], notes: Notes) -> dict[str, Any]:
     """The metadata as JSON-safe values, or nothing when it is over the limits of R117."""
     try:
         encoded = msgspec.json.encode(metadata)
-    except (TypeError, ValueError, RecursionError):
-        encoded = b""
+    except (TypeError, ValueError, RecursionError):  # keys that are no texts, among others
+        metadata = _textual(metadata, MAX_METADATA_DEPTH + 1)
+        encoded = msgspec.json.encode(metadata)
     too_deep = encoded.count(b"{") + encoded.count(b"[") > MAX_METADATA_DEPTH and _depth(metadata) > MAX_METADATA_DEPTH
-    if not encoded or len(encoded) > MAX_METADATA_BYTES or too_deep:
+    if len(encoded) > MAX_METADATA_BYTES or too_deep:
         limit = f"{MAX_METADATA_BYTES} bytes and {MAX_METADATA_DEPTH} levels"
         notes.add(
             "metadata-limit",
@@ -61,6 +62,15 @@ def check_metadata(metadata: dict[Any, Any], notes: Notes) -> dict[str, Any]:
         return metadata
     decoded: dict[str, Any] = msgspec.json.decode(encoded)
     return decoded
+
+
+def _textual(value: Any, depth: int) -> Any:
+    """A value that JSON can hold: keys as texts, and no number that is none."""
+    if isinstance(value, dict):
+        return {str(key): _textual(inner, depth - 1) for key, inner in value.items()} if depth else {}
+    if isinstance(value, list):
+        return [_textual(inner, depth - 1) for inner in value] if depth else []
+    return value if isinstance(value, str | bool | int | None) else str(value)
 
 
 def _depth(value: Any) -> int:

@@ -1,7 +1,6 @@
-"""Collects what there is to say about one text while it is read, with the line of every key."""
+"""Collects what there is to say about one text while it is read, with lines, and the edits that mend it."""
 
 import re
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -10,6 +9,18 @@ from clawft.errors import Diagnostic, Edit, Severity
 __all__ = ["Notes", "quote_yaml"]
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
+_SAFE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+
+class _Key(Struct, frozen=True, gc=False):
+    """A root-level key: where it and its value on the same line stand in the source, and on which line."""
+
+    start: int
+    end: int
+    value: int
+    stop: int
+    line: int
 
 
 class Notes(Struct, gc=False):
@@ -20,6 +31,7 @@ class Notes(Struct, gc=False):
     start: int = 0
     first_line: int = 1
     found: list[Diagnostic] = []
+    keys: dict[str, _Key] | None = None
 
     def add(  # noqa: PLR0913  (all but the first three are named)
         self,
@@ -37,11 +49,11 @@ class Notes(Struct, gc=False):
         self.found.append(Diagnostic(code, severity, message, self.path, where, hint, fix))
 
     def line_of(self, key: str) -> int:
-        """The line of a root-level key in the file; the first line of the source when it is not there."""
+        """The line of a root-level key, or of the one that `key` is inside of; else the first line of the source."""
         if self.source.startswith(f"{key}:"):  # as the name does, in most files
             return self.first_line
-        match = self._key(key)
-        return self.first_line + (self.source.count("\n", 0, match.start()) if match else 0)
+        at = self._find(key) or self._find(key.partition(".")[0]) or self._find("metadata")
+        return self.first_line + (at.line if at else 0)
 
     @property
     def last_line(self) -> int:
@@ -50,39 +62,64 @@ class Notes(Struct, gc=False):
 
     def rename_key(self, key: str, to: str) -> tuple[Edit, ...]:
         """The edit that spells a root-level key differently."""
-        match = self._key(key)
-        return (Edit(self.start + match.start(1), self.start + match.end(1), to),) if match else ()
+        at = self._find(key)
+        return (Edit(self.start + at.start, self.start + at.end, to),) if at else ()
 
     def replace_value(self, key: str, to: str) -> tuple[Edit, ...]:
         """The edit that replaces the one-line value of a root-level key."""
-        match = self._key(key)
-        if match is None or not match[2].strip() or match[2].lstrip()[0] in "|>&":
+        at = self._find(key)
+        if at is None or self.source[at.value : at.stop].strip()[:1] in ("|", ">", "&"):
             return ()
-        follows = self.source[match.end() + 1 : match.end() + 2]
-        if follows in (" ", "\t", "-"):  # the value goes on in the next line
+        if self.source[at.stop + 1 : at.stop + 2] in (" ", "\t", "-"):  # the value goes on in the next line
             return ()
-        return (Edit(self.start + match.start(2), self.start + match.end(2), " " + to),)
+        return (Edit(self.start + at.value, self.start + at.stop, " " + to),)
+
+    def set_value(self, key: str, to: str) -> tuple[Edit, ...]:
+        """The edit that gives a key its value: where it stands empty, or at the top where it is not there."""
+        if self._find(key):
+            return self.replace_value(key, to)
+        indent = self.source[: len(self.source) - len(self.source.lstrip(" "))]
+        return (Edit(self.start, self.start, f"{indent}{key}: {to}\n"),)
 
     def written_value(self, key: str) -> str:
-        """The value of a root-level key as it stands in the file, before YAML made a number of it."""
-        match = self._key(key)
-        return match[2].split(" #")[0].strip().strip("'\"") if match else ""
+        """The value of a key as it stands in the file, before YAML made a number or a list of it."""
+        at = self._find(key)
+        if at:
+            return self.source[at.value : at.stop].split(" #")[0].strip().strip("'\"")
+        inner = re.search(rf"\b{re.escape(key)}[\"']?\s*:\s*([\w.+-]+)", self.source)
+        return inner[1] if inner else ""
 
-    def insert_top(self, line: str) -> tuple[Edit, ...]:
-        """The edit that adds a line at the top of the source."""
-        return (Edit(self.start, self.start, line + "\n"),)
-
-    def _key(self, key: str) -> re.Match[str] | None:
-        return _find_key(key).search(self.source)
+    def _find(self, key: str) -> _Key | None:
+        if self.keys is None:
+            self.keys = _index(self.source)
+        return self.keys.get(key) or self.keys.get(_fold(key))
 
 
-@lru_cache
-def _find_key(key: str) -> re.Pattern[str]:
-    return re.compile(rf"^(['\"]?{re.escape(key)}['\"]?)[ \t]*:([^\n]*)$", re.MULTILINE)
+def _index(source: str) -> dict[str, _Key]:
+    """The keys at the outermost level, under the spelling they have and folded to the usual one."""
+    keys: dict[str, _Key] = {}
+    indent = source[: len(source) - len(source.lstrip(" "))]
+    offset = 0
+    for number, line in enumerate(source.split("\n")):
+        name, colon, value = line[len(indent) :].partition(":")
+        if colon and line.startswith(indent) and name[:1].strip():
+            start, value_at = offset + len(indent), offset + len(line) - len(value)
+            key = _Key(start, start + len(name.rstrip()), value_at, offset + len(line), number)
+            spelled = name.strip().strip("'\"")
+            keys.setdefault(spelled, key)
+            keys.setdefault(_fold(spelled), key)
+        offset += len(line) + 1
+    return keys
+
+
+def _fold(key: str) -> str:
+    return key.lower().replace("_", "-").replace(" ", "-")
 
 
 def quote_yaml(text: str) -> str:
-    """A text as a double-quoted YAML scalar on one line."""
+    """A text as a YAML scalar on one line: plain if it is a simple word, else in double quotes."""
+    if _SAFE.fullmatch(text) and text not in _WORDS:
+        return text
     escaped = (
         text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import structs
 
 from clawft.errors import Edit, MissingFrontmatter, YamlParse
 from clawft.format.fields import KEYS, UNREAD, Field, provided_tool, read_text
@@ -14,7 +14,7 @@ from clawft.format.notes import Notes, quote_yaml
 from clawft.format.prose import first_paragraph, truncate_utf8
 from clawft.format.yaml import load_yaml
 
-__all__ = ["MAX_PROMPT_BYTES", "build_skill", "parse_skill_md"]
+__all__ = ["MAX_PROMPT_BYTES", "build_skill", "parse_head", "parse_skill_md"]
 
 MAX_PROMPT_BYTES = 32 * 1024  # R113, D26
 MAX_DESCRIPTION = 1024
@@ -22,52 +22,56 @@ _TEXTS = frozenset(key for key, field in KEYS.items() if key == field.key == fie
 _NEEDS = frozenset({"requires", "required_tools", "os", "bins", "required_environment_variables", "env_vars"})
 
 
-class _Body(Struct, frozen=True, gc=False):
-    """The text that ends in the body, where its first word stands, and how much of it becomes the prompt."""
-
-    text: str
-    start: int
-    max_bytes: int | None
-
-
 def parse_skill_md(
-    text: str,
-    dir_name: str,
-    *,
-    path: str = "SKILL.md",
-    strict: bool = False,
-    max_prompt_bytes: int | None = MAX_PROMPT_BYTES,
+    text: str, dir_name: str, *, path: str = "SKILL.md", strict: bool = False, max_prompt_bytes: int = MAX_PROMPT_BYTES
 ) -> Skill:
     """Read a SKILL.md whose folder is `dir_name`. `strict` accepts neither missing frontmatter nor broken YAML.
 
-    Without `max_prompt_bytes` the prompt is left out, unmeasured.
     Raises: MissingFrontmatter, YamlParse.
     """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = split_frontmatter(text, path, dir_name)
     if front is None:
-        body = _Body(text, len(text) - len(text.lstrip()), max_prompt_bytes)
-        return _without_frontmatter(body, dir_name, path, strict)
+        return _without_frontmatter(text, dir_name, path, strict, max_prompt_bytes)
     notes = Notes(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
     if front.start:
-        notes.add(
-            "leading-blank",
-            "warning",
-            "Blank lines stand before the frontmatter; most clients then miss it",
-            line=1,
-            fix=_drop_lead(front),
-        )
+        message = "Blank lines stand before the frontmatter; most clients then miss it"
+        notes.add("leading-blank", "warning", message, line=1, fix=(Edit(0, front.start, ""),))
     raw = _load_mapping(front.yaml, notes, dir_name, strict)
-    return _build(raw, _Body(text, front.body_start, max_prompt_bytes), dir_name, notes)
+    skill = build_skill(raw, text[front.body_start :], dir_name, notes, max_prompt_bytes)
+    return structs.replace(skill, body_line=text.count("\n", 0, front.body_start) + 1 + _blank_lines(text, front))
 
 
-def build_skill(
-    raw: dict[Any, Any], body: str, dir_name: str, notes: Notes, max_prompt_bytes: int = MAX_PROMPT_BYTES
-) -> Skill:
+def parse_head(head: str, dir_name: str, *, path: str, body_bytes: int) -> Skill | None:
+    """The skill by its frontmatter alone, as a catalog needs it; None where its text would have to speak for it.
+
+    `head` starts with a line `---` and ends with the next one. Raises: YamlParse.
+    """
+    yaml = head[4:-4]
+    notes = Notes(path, yaml, 4, 2)
+    fields = _read_frontmatter(_load_mapping(yaml, notes, dir_name, strict=False), dir_name, notes)
+    if not fields.get("description"):
+        return None
+    _describe(fields, "", notes)
+    return Skill(**fields, body_bytes=body_bytes, diagnostics=tuple(notes.found))
+
+
+def build_skill(raw: dict[Any, Any], body: str, dir_name: str, notes: Notes, max_prompt_bytes: int) -> Skill:
     """A Skill from the mapping of its frontmatter and its body, whatever file they came from."""
-    return _build(raw, _Body(body.lstrip(), 0, max_prompt_bytes), dir_name, notes)
+    fields = _read_frontmatter(raw, dir_name, notes)
+    text = body.strip()
+    _describe(fields, text, notes)
+    prompt = truncate_utf8(text, max_prompt_bytes)
+    if len(prompt) < len(text):
+        message = f"The body has {len(text)} characters; what is over {max_prompt_bytes} bytes is cut off"
+        notes.add("body-truncated", "warning", message, line=notes.last_line, hint="Move detail into reference files")
+    size = len(body.encode("utf-8", errors="replace"))
+    return Skill(**fields, body_bytes=size, diagnostics=tuple(notes.found), prompt=prompt or None)
 
 
-def _build(raw: dict[Any, Any], body: _Body, dir_name: str, notes: Notes) -> Skill:
+def _read_frontmatter(raw: dict[Any, Any], dir_name: str, notes: Notes) -> dict[str, Any]:
+    """All fields of a Skill that its frontmatter gives; the description may be missing."""
     fields = _read_fields(raw, notes)
     if "metadata" in fields:
         _read_metadata(fields, notes)
@@ -76,26 +80,12 @@ def _build(raw: dict[Any, Any], body: _Body, dir_name: str, notes: Notes) -> Ski
     if not _NEEDS.isdisjoint(fields):
         fields["requires"] = read_requires(fields, notes)
     _name(fields, dir_name, notes)
-    _describe(fields, body, notes)
-    fields["body_chars"] = chars = max(len(body.text.rstrip()) - body.start, 0)
-    fields["prompt"] = _prompt(body, chars, notes)
-    return Skill(**fields, diagnostics=tuple(notes.found))
+    return fields
 
 
-def _prompt(body: _Body, chars: int, notes: Notes) -> str | None:
-    """The body, cut to its limit."""
-    if body.max_bytes is None:
-        return None
-    prompt = truncate_utf8(body.text[body.start : body.start + chars], body.max_bytes)
-    if len(prompt) < chars:
-        notes.add(
-            "body-truncated",
-            "warning",
-            f"The body has {chars} characters; what is over {body.max_bytes} bytes is cut off",
-            line=notes.last_line,
-            hint="Move detail into reference files",
-        )
-    return prompt or None
+def _blank_lines(text: str, front: Frontmatter) -> int:
+    body = text[front.body_start :]
+    return body.count("\n", 0, len(body) - len(body.lstrip()))
 
 
 def _load_mapping(yaml: str, notes: Notes, dir_name: str, strict: bool) -> dict[Any, Any]:
@@ -115,31 +105,25 @@ def _load_mapping(yaml: str, notes: Notes, dir_name: str, strict: bool) -> dict[
     return raw
 
 
-def _without_frontmatter(body: _Body, dir_name: str, path: str, strict: bool) -> Skill:
+def _without_frontmatter(text: str, dir_name: str, path: str, strict: bool, max_prompt_bytes: int) -> Skill:
     hint = "Start the file with '---', name, description, '---'"
     if strict:
-        raise MissingFrontmatter(
-            "no-frontmatter", f"skill/{dir_name}: there is no frontmatter", path=path, line=1, hint=hint
-        )
+        message = f"skill/{dir_name}: there is no frontmatter"
+        raise MissingFrontmatter("no-frontmatter", message, path=path, line=1, hint=hint)
     notes = Notes(path)
-    name, description = slugify(dir_name) or dir_name, first_paragraph(body.text)
+    name, description = slugify(dir_name) or dir_name, first_paragraph(text)
     front = f"---\nname: {quote_yaml(name)}\ndescription: {quote_yaml(description)}\n---\n\n"
-    notes.add(
-        "no-frontmatter",
-        "warning",
-        "There is no frontmatter; name and description were taken from folder and text",
-        line=1,
-        hint=hint,
-        fix=(Edit(0, 0, front),),
-    )
-    return _build({"name": name, "description": description}, body, dir_name, notes)
+    message = "There is no frontmatter; name and description were taken from folder and text"
+    notes.add("no-frontmatter", "warning", message, line=1, hint=hint, fix=(Edit(0, 0, front),))
+    skill = build_skill({"name": name, "description": description}, text, dir_name, notes, max_prompt_bytes)
+    return structs.replace(skill, body_line=1 + text.count("\n", 0, len(text) - len(text.lstrip())))
 
 
 def _read_fields(raw: dict[Any, Any], notes: Notes) -> dict[str, Any]:
     """Every key of the frontmatter under the name of its field; what no client knows goes to `extra`."""
     fields: dict[str, Any] = {}
     for key, value in raw.items():
-        if key in _TEXTS and key not in fields and type(value) is str:  # most of them
+        if key in _TEXTS and key not in fields and type(value) is str and value.isprintable():  # most of them
             fields[key] = value.strip()
             continue
         field = KEYS.get(key) or _find_field(str(key))
@@ -154,21 +138,22 @@ def _read_fields(raw: dict[Any, Any], notes: Notes) -> dict[str, Any]:
                 hint="Remove one of them",
             )
         elif value is not None:
-            if key != field.key and field.key not in raw:
-                notes.add(
-                    "key-spelling",
-                    "note",
-                    f"'{key}' was read as '{field.key}'",
-                    key=key,
-                    hint=f"Write {field.key}",
-                    fix=notes.rename_key(key, field.key),
-                )
             read = field.read(value, key, notes)
             if read is not UNREAD:
                 fields[field.name] = read
+                if key != field.key:
+                    _check_spelling(str(key), field, raw, notes)
         else:
             notes.add("empty-field", "note", f"'{key}' is empty", key=str(key))
     return fields
+
+
+def _check_spelling(key: str, field: Field, raw: dict[Any, Any], notes: Notes) -> None:
+    """Say that a key has another client's spelling; it is renamed only where no second key says the same."""
+    meant = [KEYS.get(other) or _find_field(str(other)) for other in raw]
+    alone = sum(one is not None and one.name == field.name for one in meant) == 1
+    fix = notes.rename_key(key, field.key) if alone else ()
+    notes.add("key-spelling", "note", f"'{key}' was read as '{field.key}'", key=key, hint=f"Write {field.key}", fix=fix)
 
 
 def _find_field(key: str) -> Field | None:
@@ -226,7 +211,7 @@ def _name(fields: dict[str, Any], dir_name: str, notes: Notes) -> None:
             f"There is no name; the folder's is used: {name}",
             line=notes.first_line,
             hint=f"Add name: {name}",
-            fix=notes.insert_top(f"name: {quote_yaml(name)}"),
+            fix=notes.set_value("name", quote_yaml(name)),
         )
         return
     if is_canonical(written):
@@ -255,7 +240,7 @@ def _name(fields: dict[str, Any], dir_name: str, notes: Notes) -> None:
     )
 
 
-def _describe(fields: dict[str, Any], body: _Body, notes: Notes) -> None:
+def _describe(fields: dict[str, Any], body: str, notes: Notes) -> None:
     """The description, or the first paragraph of the body in its place (D7)."""
     written = fields.get("description", "")
     if written:
@@ -268,7 +253,7 @@ def _describe(fields: dict[str, Any], body: _Body, notes: Notes) -> None:
                 hint="Say what it does and when to use it; move the rest into the body",
             )
         return
-    fields["description"] = description = first_paragraph(body.text[body.start :])
+    fields["description"] = description = first_paragraph(body)
     if description:
         notes.add(
             "description-missing",
@@ -276,7 +261,7 @@ def _describe(fields: dict[str, Any], body: _Body, notes: Notes) -> None:
             "There is no description; the first paragraph of the body is used",
             line=notes.first_line,
             hint="Add a description that says what the skill does and when to use it",
-            fix=notes.insert_top(f"description: {quote_yaml(description)}"),
+            fix=notes.set_value("description", quote_yaml(description)),
         )
     else:
         notes.add(
@@ -286,7 +271,3 @@ def _describe(fields: dict[str, Any], body: _Body, notes: Notes) -> None:
             line=notes.first_line,
             hint="Add a description that says what the skill does and when to use it",
         )
-
-
-def _drop_lead(front: Frontmatter) -> tuple[Edit, ...]:
-    return (Edit(0, front.start, ""),)

@@ -17,7 +17,9 @@ from clawft.format.plain import read_plain
 __all__ = ["load_yaml"]
 
 MAX_DEPTH = 64  # R111; also keeps hostile nesting away from the parser, which needs quadratic time for it
-_KEY = re.compile(r"([A-Za-z_][\w .$/-]*?|\"[^\"\n]*\"|'[^'\n]*')[ \t]*:(?:[ \t]+(.*))?$")
+_MAX_BLOCKS = 8
+_MAX_KEY = 200
+_NAME = re.compile(r"[A-Za-z_][\w .$/-]*")
 _BRACKET = re.compile(r"[\[{]|[\]}]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 _LINE = re.compile(r"line (\d+)")
@@ -42,7 +44,8 @@ def load_yaml(source: str, notes: Notes) -> tuple[Any, str]:
     for number, text in enumerate(source.split("\n")):
         lines.append(_Line(offset, number, text))
         offset += len(text) + 1
-    return _recover(lines, 0, notes, 0), _relocate(complaint, notes.first_line)
+    indent = len(source) - len(source.lstrip(" "))
+    return _recover(lines, indent, notes, 0), _relocate(complaint, notes.first_line)
 
 
 def _parse(text: str) -> Any:
@@ -68,9 +71,7 @@ def _relocate(complaint: str, first_line: int) -> str:
 def _recover(lines: list[_Line], indent: int, notes: Notes, depth: int) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for chunk in _chunks(lines, indent, notes):
-        match = _KEY.match(chunk[0].text[indent:])
-        assert match is not None, "a chunk starts with a key"
-        key = match[1].strip("'\"")
+        key, value_at = _split_key(chunk[0].text[indent:])
         if key in result:
             notes.add(
                 "duplicate-key",
@@ -81,8 +82,24 @@ def _recover(lines: list[_Line], indent: int, notes: Notes, depth: int) -> dict[
                 fix=_comment_out(chunk, notes),
             )
             continue
-        result[key] = _value(chunk, indent, key, match[2] or "", notes, depth)
+        result[key] = _value(_Chunk(key, chunk, indent, indent + value_at), notes, depth)
     return result
+
+
+def _split_key(content: str) -> tuple[str, int]:
+    """The key that a line starts with, and where its value begins; no key gives ''."""
+    if content[:1] in ("'", '"'):
+        name, _, rest = content[1:].partition(content[0])
+        at = len(content) - len(rest) + len(rest) - len(rest.lstrip(" \t"))
+        key = name if rest.lstrip(" \t").startswith(":") else ""
+    else:
+        name = content.partition(":")[0]
+        at = len(name)
+        key = name.rstrip() if at < len(content) and len(name) <= _MAX_KEY and _NAME.fullmatch(name) else ""
+    after = content[at + 1 :]
+    if not key or after[:1].strip():
+        return "", 0
+    return key, len(content) - len(after.lstrip(" \t"))
 
 
 def _chunks(lines: list[_Line], indent: int, notes: Notes) -> list[list[_Line]]:
@@ -90,7 +107,7 @@ def _chunks(lines: list[_Line], indent: int, notes: Notes) -> list[list[_Line]]:
     chunks: list[list[_Line]] = []
     for line in lines:
         content = line.text[indent:]
-        if line.text[:indent].strip() == "" and _KEY.match(content):
+        if not line.text[:indent].strip() and _split_key(content)[0]:
             chunks.append([line])
         elif not content.strip() or content.startswith("#"):
             if chunks and (not content.strip()):
@@ -109,43 +126,51 @@ def _chunks(lines: list[_Line], indent: int, notes: Notes) -> list[list[_Line]]:
     return chunks
 
 
-def _value(chunk: list[_Line], indent: int, key: str, first: str, notes: Notes, depth: int) -> Any:
-    text = "\n".join(line.text[indent:] for line in chunk)
+class _Chunk(Struct, frozen=True):
+    """A key with all lines that belong to it; `value_at` is where the value begins on the first of them."""
+
+    key: str
+    lines: list[_Line]
+    indent: int
+    value_at: int
+
+
+def _value(chunk: _Chunk, notes: Notes, depth: int) -> Any:
+    text = "\n".join(line.text[chunk.indent :] for line in chunk.lines)
     try:
         parsed = read_plain(text) or _parse(text)
         if isinstance(parsed, dict) and len(parsed) == 1:
             return next(iter(parsed.values()))
     except ValueError:
         pass
-    rest = [line for line in chunk[1:] if line.text.strip()]
-    if not first.strip() and rest and depth < 8 and not rest[0].text.lstrip().startswith("-"):
+    rest = [line for line in chunk.lines[1:] if line.text.strip()]
+    inline = chunk.lines[0].text[chunk.value_at :].strip()
+    if not inline and rest and depth < _MAX_BLOCKS and not rest[0].text.lstrip().startswith("-"):
         inner = min(len(line.text) - len(line.text.lstrip()) for line in rest)
-        if inner > indent:
+        if inner > chunk.indent:
             return _recover(rest, inner, notes, depth + 1)
-    return _plain(chunk, indent, key, notes)
+    return _plain(chunk, notes)
 
 
-def _plain(chunk: list[_Line], indent: int, key: str, notes: Notes) -> str:
+def _plain(chunk: _Chunk, notes: Notes) -> str:
     """Take a value as plain text: what stands after the colon, with its lines joined."""
-    head = chunk[0].text
-    start = indent + re.match(r"[^:]*:[ \t]*", head[indent:]).end()  # type: ignore[union-attr]
-    words = [head[start:].strip(), *(line.text.strip() for line in chunk[1:])]
+    first, start = chunk.lines[0], chunk.value_at
+    words = [first.text[start:].strip(), *(line.text.strip() for line in chunk.lines[1:])]
     if words[0][:1] in ("|", ">"):
         words[0] = ""
     value = " ".join(word for word in words if word)
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
     value = _CONTROL.sub("", value).strip()
-    last = [line for line in chunk if line.text.strip()][-1]
-    gap = "" if head[:start].endswith((" ", "\t")) else " "
-    edit = Edit(
-        notes.start + chunk[0].offset + start, notes.start + last.offset + len(last.text), gap + quote_yaml(value)
-    )
+    last = [line for line in chunk.lines if line.text.strip()][-1]
+    gap = "" if first.text[:start].endswith((" ", "\t")) else " "
+    end = notes.start + last.offset + len(last.text)
+    edit = Edit(notes.start + first.offset + start, end, gap + quote_yaml(value))
     notes.add(
         "yaml-unquoted",
         "warning",
-        f"The value of '{key}' is not valid YAML; it was read as plain text",
-        line=notes.first_line + chunk[0].number,
+        f"The value of '{chunk.key}' is not valid YAML; it was read as plain text",
+        line=notes.first_line + first.number,
         hint="Put the value in quotes",
         fix=(edit,),
     )

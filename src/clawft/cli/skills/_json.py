@@ -13,9 +13,9 @@ __all__ = ["skill_json", "tokens_of"]
 
 
 def tokens_of(skill: Skill) -> dict[str, int]:
-    """About how many tokens the skill costs in a catalog, and when its body is loaded (four characters each)."""
+    """About how many tokens the skill costs in a catalog, and when its body is loaded (four bytes each)."""
     catalog = len(f"- {skill.name}: {skill.description} {skill.when_to_use}".strip())
-    return {"catalog": -(-catalog // 4), "body": -(-skill.body_chars // 4)}
+    return {"catalog": -(-catalog // 4), "body": -(-skill.body_bytes // 4)}
 
 
 def skill_json(standing: Standing) -> dict[str, Any]:
