@@ -19,7 +19,7 @@ from clawft.discovery import (
 )
 from clawft.discovery.agents import load_agents
 from clawft.discovery.sidecars import apply_sidecars
-from clawft.errors import NotFound, find_close
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.format.model import Skill
 from clawft.trust import AgentStanding, Standing, judge_agents, judge_skills, known_tool_names
 from clawft.workspace import Workspace, find_workspace
@@ -88,6 +88,13 @@ class App:
         if not named:
             raise _not_found("agent", name, (one.found.name for one in self.agents))
         return next((one for one in named if one.state == "ready"), named[0])
+
+    def diagnose(self, found: Found) -> tuple[Diagnostic, ...]:
+        """All there is to say about a skill's file, read now and whole."""
+        try:
+            return self.load_prompt(found).diagnostics
+        except ClawftError as error:
+            return (error.diagnostic,)
 
     def load_prompt(self, found: Found) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""

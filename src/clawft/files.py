@@ -29,7 +29,7 @@ def read_regular(path: str, max_bytes: int, *, follow: bool = False) -> tuple[by
         ) from error
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
+        if stat.S_IFMT(status.st_mode) != stat.S_IFREG:
             raise Unreadable(
                 "not-a-file", "This is not a regular file", path=path, hint="Replace it by a plain text file"
             )

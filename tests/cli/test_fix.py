@@ -10,7 +10,7 @@ import pytest
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
 ODD = "---\nname: Odd One\ndescription: Colons: here\nallowed_tools: Read\n---\n\nBody.\n"
-MENDED = '---\nname: "odd-one"\ndescription: "Colons: here"\nallowed-tools: Read\n---\n\nBody.\n'
+MENDED = '---\nname: odd-one\ndescription: "Colons: here"\nallowed-tools: Read\n---\n\nBody.\n'
 
 
 @pytest.fixture
@@ -167,6 +167,6 @@ def test_json_of_fix(weft: Weft, odd: Path, write: bool) -> None:
     (file,) = document["files"]
     assert file["path"] == str(odd)
     assert {one["code"] for one in file["fixed"]} == {"name-not-canonical", "yaml-unquoted", "key-spelling"}
-    assert '+name: "odd-one"\n' in file["diff"]
+    assert "+name: odd-one\n" in file["diff"]
     assert file["backup"] == (f"{odd}.bak" if write else None)
     assert odd.read_text() == (MENDED if write else ODD)

@@ -1,8 +1,6 @@
-"""Each of these fails today and shows one bug; ready to move into tests/ once it is fixed."""
+"""What once went wrong on the command line and around it."""
 
-import json
 import os
-import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,7 +12,6 @@ from clawft.app import open_app
 from clawft.config import SkillEntry, SkillsSettings
 from clawft.discovery import Catalog, Found, Host, Location, load_catalog
 from clawft.discovery.agents import load_agents
-from clawft.discovery.digest import compute_digest
 from clawft.format import Skill
 from clawft.trust import judge_skills
 from clawft.workspace import find_workspace
@@ -28,7 +25,7 @@ def _skill(folder: Path, description: str = "A skill.", name: str = "") -> None:
     (folder / "SKILL.md").write_text(f"---\nname: {name or folder.name}\ndescription: {description}\n---\n\nDo it.\n")
 
 
-def test_b01_command_in_the_body_is_said_with_its_line_in_the_file(weft: Weft, project: Path) -> None:
+def test_command_in_the_body_is_said_with_its_line_in_the_file(weft: Weft, project: Path) -> None:
     (project / "skills" / "one").mkdir(parents=True)
     (project / "skills" / "one" / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\n\nFirst.\n\n!ls -l\n")
     done = weft("skills", "validate", "one")
@@ -36,7 +33,7 @@ def test_b01_command_in_the_body_is_said_with_its_line_in_the_file(weft: Weft, p
     assert "skills/one/SKILL.md:8: note[dynamic-context]" in done.stdout
 
 
-def test_b02_folder_whose_name_is_not_utf8_does_not_break_the_cache(
+def test_folder_whose_name_is_not_utf8_does_not_break_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time_ns
@@ -51,27 +48,27 @@ def test_b02_folder_whose_name_is_not_utf8_does_not_break_the_cache(
     assert [one.name for one in catalog.found] == ["latin"]
 
 
-def test_b03_why_shows_no_control_character_of_a_folder(terminal: Terminal, project: Path) -> None:
+def test_why_shows_no_control_character_of_a_folder(terminal: Terminal, project: Path) -> None:
     _skill(project / "skills" / "\x1b]0;pwned\x07\x1b[2J" / "inner")
     _, shown = terminal("skills", "why", "inner")
     assert "\x1b]0;" not in shown
 
 
 @pytest.mark.parametrize("command", ["validate", "show inner", "why inner", "fix"])
-def test_b04_folder_with_a_newline_forges_no_line(weft: Weft, project: Path, command: str) -> None:
+def test_folder_with_a_newline_forges_no_line(weft: Weft, project: Path, command: str) -> None:
     _skill(project / "skills" / "x\n0 files checked: nothing to say\n" / "inner", name="Inner")
     done = weft("skills", *command.split())
     assert "0 files checked: nothing to say" not in (done.stdout + done.stderr).splitlines()
 
 
-def test_b05_no_color_is_honoured(terminal: Terminal, project: Path) -> None:
+def test_no_color_is_honoured(terminal: Terminal, project: Path) -> None:
     (project / "skills" / "bad").mkdir(parents=True)
     (project / "skills" / "bad" / "SKILL.md").write_text("---\nname: bad\n")
     _, shown = terminal("skills", "validate", NO_COLOR="1")
     assert "\x1b" not in shown
 
 
-def test_b06_digest_of_a_folder_that_cannot_all_be_read_is_empty(
+def test_digest_of_a_folder_that_cannot_all_be_read_is_empty(
     project: Path, child_env: dict[str, str], unprivileged: list[str]
 ) -> None:
     _skill(project / "skills" / "one")
@@ -92,7 +89,7 @@ def test_b06_digest_of_a_folder_that_cannot_all_be_read_is_empty(
     assert "Digest: none" in done.stdout
 
 
-def test_b07_folder_and_link_to_it_are_one_skill(tmp_path: Path) -> None:
+def test_folder_and_link_to_it_are_one_skill(tmp_path: Path) -> None:
     _skill(tmp_path / "skills" / "a")
     (tmp_path / "skills" / "b").symlink_to("a")
     (tmp_path / "skills" / "up").symlink_to(".")
@@ -100,13 +97,13 @@ def test_b07_folder_and_link_to_it_are_one_skill(tmp_path: Path) -> None:
     assert [one.folder for one in catalog.found] == [str(tmp_path / "skills" / "a")]
 
 
-def test_b08a_validate_of_a_folder_that_is_not_there_fails(weft: Weft) -> None:
+def test_validate_of_a_folder_that_is_not_there_fails(weft: Weft) -> None:
     done = weft("skills", "validate", "--dir", "nowhere")
     assert done.returncode != 0
     assert "no such folder" in done.stderr
 
 
-def test_b08b_validate_says_what_was_not_searched(weft: Weft, project: Path, tmp_path: Path) -> None:
+def test_validate_says_what_was_not_searched(weft: Weft, project: Path, tmp_path: Path) -> None:
     _skill(tmp_path / "elsewhere" / "x")
     (project / "skills").mkdir()
     (project / "skills" / "out").symlink_to(tmp_path / "elsewhere")
@@ -114,7 +111,7 @@ def test_b08b_validate_says_what_was_not_searched(weft: Weft, project: Path, tmp
     assert "link-leaves-root" in done.stdout + done.stderr
 
 
-def test_b09_one_file_that_cannot_be_written_hides_no_other(
+def test_one_file_that_cannot_be_written_hides_no_other(
     project: Path, child_env: dict[str, str], unprivileged: list[str]
 ) -> None:
     for name in ("aaa", "bbb", "ccc"):
@@ -136,20 +133,20 @@ def test_b09_one_file_that_cannot_be_written_hides_no_other(
     assert (project / "skills" / "ccc" / "SKILL.md.bak").exists()
 
 
-def test_b10_show_of_a_broken_skill_says_it_once(weft: Weft, project: Path) -> None:
+def test_show_of_a_broken_skill_says_it_once(weft: Weft, project: Path) -> None:
     (project / "skills" / "bad").mkdir(parents=True)
     (project / "skills" / "bad" / "SKILL.md").write_text("---\nname: bad\n")
     assert weft("skills", "show", "bad").stdout.count("frontmatter-unterminated") == 1
 
 
-def test_b11_closed_pipe_is_no_failure(project: Path, child_env: dict[str, str]) -> None:
+def test_closed_pipe_is_no_failure(project: Path, child_env: dict[str, str]) -> None:
     done = subprocess.run(
         ["bash", "-c", "weft skills list | true; exit ${PIPESTATUS[0]}"], cwd=project, env=child_env, timeout=60
     )
     assert done.returncode == 0
 
 
-def test_b12_clawft_of_the_home_folder_marks_no_project_wherever_the_user_folder_is(tmp_path: Path) -> None:
+def test_clawft_of_the_home_folder_marks_no_project_wherever_the_user_folder_is(tmp_path: Path) -> None:
     (tmp_path / "home" / ".clawft").mkdir(parents=True)
     (tmp_path / "home" / "work").mkdir()
     environ = {"HOME": str(tmp_path / "home"), "CLAWFT_HOME": str(tmp_path / "moved")}
@@ -157,12 +154,12 @@ def test_b12_clawft_of_the_home_folder_marks_no_project_wherever_the_user_folder
 
 
 @pytest.mark.parametrize(("written", "meant"), [("~/x", "home/x"), ("x", "cwd/x")])
-def test_b13_clawft_home_goes_by_the_environment_and_folder_given(tmp_path: Path, written: str, meant: str) -> None:
+def test_clawft_home_goes_by_the_environment_and_folder_given(tmp_path: Path, written: str, meant: str) -> None:
     workspace = find_workspace({"HOME": str(tmp_path / "home"), "CLAWFT_HOME": written}, str(tmp_path / "cwd"))
     assert workspace.user_dir == str(tmp_path / meant)
 
 
-def test_b14_disabled_skill_below_a_usable_one_stays_disabled() -> None:
+def test_disabled_skill_below_a_usable_one_stays_disabled() -> None:
     def found(scope: str) -> Found:
         return Found(
             Location(scope, scope, f"/{scope}"), f"/{scope}/a", f"/{scope}/a/SKILL.md", Skill(name="a", description="d")
@@ -174,7 +171,7 @@ def test_b14_disabled_skill_below_a_usable_one_stays_disabled() -> None:
     assert not low.user_may_invoke
 
 
-def test_b15_usable_skill_is_preferred_to_a_disabled_one(tmp_path: Path) -> None:
+def test_usable_skill_is_preferred_to_a_disabled_one(tmp_path: Path) -> None:
     (tmp_path / "home" / ".clawft").mkdir(parents=True)
     (tmp_path / "home" / ".clawft" / "config.toml").write_text("[skills.entries.k]\nenabled = false\n")
     (tmp_path / "project" / "skills" / "x").mkdir(parents=True)
@@ -186,7 +183,7 @@ def test_b15_usable_skill_is_preferred_to_a_disabled_one(tmp_path: Path) -> None
     assert app.get_skill("x").state == "ready"
 
 
-def test_b16_reason_names_the_entry_that_turned_it_off() -> None:
+def test_reason_names_the_entry_that_turned_it_off() -> None:
     found = Found(Location("user", "u", "/u"), "/u/a", "/u/a/SKILL.md", Skill(name="a", description="d", skill_key="k"))
     (standing,) = judge_skills(
         Catalog((found,)), SkillsSettings(entries={"k": SkillEntry(enabled=False)}), Host("linux", {}, {})
@@ -194,13 +191,13 @@ def test_b16_reason_names_the_entry_that_turned_it_off() -> None:
     assert "skills.entries.k.enabled" in standing.reasons[0].message
 
 
-def test_b17_list_fits_into_40_columns(weft: Weft, project: Path) -> None:
+def test_list_fits_into_40_columns(weft: Weft, project: Path) -> None:
     _skill(project / "skills" / "one", "Words and words " * 20)
     done = weft("skills", "list", "--scope", "project", COLUMNS="40")
     assert max(map(len, done.stdout.splitlines())) <= 40
 
 
-def test_b18_hidden_files_are_no_agents(tmp_path: Path) -> None:
+def test_hidden_files_are_no_agents(tmp_path: Path) -> None:
     (tmp_path / "._coder.md").write_bytes(b"\0\5\x16\7")
     assert [one.scope for one in load_agents([Location("user", "a", str(tmp_path))]) if one.scope != "built-in"] == []
 
@@ -209,19 +206,19 @@ def test_b18_hidden_files_are_no_agents(tmp_path: Path) -> None:
     "script",
     ["weft skills list >&-", "weft skills list >/dev/full", "mkdir gone; cd gone; rmdir ../gone; weft skills list"],
 )
-def test_b19_odd_surroundings_cause_no_traceback(project: Path, child_env: dict[str, str], script: str) -> None:
+def test_odd_surroundings_cause_no_traceback(project: Path, child_env: dict[str, str], script: str) -> None:
     done = subprocess.run(
         ["bash", "-c", script], cwd=project, env=child_env, capture_output=True, text=True, timeout=60
     )
     assert "Traceback" not in done.stderr
 
 
-def test_b20_home_that_is_not_there_is_not_made(weft: Weft, tmp_path: Path) -> None:
+def test_home_that_is_not_there_is_not_made(weft: Weft, tmp_path: Path) -> None:
     weft("skills", "list", HOME=str(tmp_path / "nobody"))
     assert not (tmp_path / "nobody").exists()
 
 
-def test_b21_listing_does_not_read_a_file_that_is_too_large(weft: Weft, project: Path) -> None:
+def test_listing_does_not_read_a_file_that_is_too_large(weft: Weft, project: Path) -> None:
     (project / "skills" / "big").mkdir(parents=True)
     with (project / "skills" / "big" / "SKILL.md").open("wb") as file:
         file.truncate(500 << 20)
@@ -231,7 +228,7 @@ def test_b21_listing_does_not_read_a_file_that_is_too_large(weft: Weft, project:
     assert time.monotonic() - started < 0.4
 
 
-def test_b22_project_skill_that_overrides_a_user_one_warns() -> None:
+def test_project_skill_that_overrides_a_user_one_warns() -> None:
     def found(scope: str) -> Found:
         return Found(
             Location(scope, scope, f"/{scope}"), f"/{scope}/a", f"/{scope}/a/SKILL.md", Skill(name="a", description="d")
@@ -241,7 +238,7 @@ def test_b22_project_skill_that_overrides_a_user_one_warns() -> None:
     assert high.reasons[0].severity == "warning"
 
 
-def test_b23_why_of_a_shadowed_skill_names_how_to_start_it(weft: Weft, project: Path, tmp_path: Path) -> None:
+def test_why_of_a_shadowed_skill_names_how_to_start_it(weft: Weft, project: Path, tmp_path: Path) -> None:
     _skill(project / "skills" / "a")
     _skill(tmp_path / "home" / ".claude" / "skills" / "a")
     assert "a person may start it by name" not in weft("skills", "why", "a").stdout.partition("shadowed")[2]

@@ -41,7 +41,7 @@ def test_what_was_mended_is_told() -> None:
         "yaml-unquoted",
     }
     assert {found.path for found in fixed.applied} == {"p"}
-    assert fixed.after == '---\nname: "my-skill"\nallowed-tools: Read\ndescription: "a: b"\n---\nBody'
+    assert fixed.after == '---\nname: my-skill\nallowed-tools: Read\ndescription: "a: b"\n---\nBody'
 
 
 def test_utf16_is_written_as_utf8() -> None:

@@ -14,7 +14,7 @@ from clawft.format import check_spec, decode_text, fix_skill_md, parse_agent, pa
 from clawft.format.fields import KEYS
 from clawft.format.notes import quote_yaml
 
-LIMIT_S = 5
+LIMIT_S = 20  # a second or two, but for coverage and a busy machine
 HEAD = "name: a\ndescription: d\n"
 
 
@@ -62,7 +62,9 @@ HOSTILE = {
     "a broken line of a megabyte": (_front(f"{HEAD}a: b: {'x' * 1_000_000}"), "yaml-unquoted", 4),
     "a description of a megabyte": (_front(f"name: a\ndescription: {'x' * 1_000_000}"), "description-long", 3),
     "a name of a megabyte": (_front(f"name: {'X' * 1_000_000}\ndescription: d"), "name-not-canonical", 2),
-    "a key of 100 kilobytes": (_front(f"{HEAD}{'x' * 100_000}: y"), "unknown-field", 4),
+    "a key of 100 kilobytes": (_front(f"{HEAD}{'x' * 100_000}: y"), "yaml-stray-line", 4),
+    "a key with 100,000 spaces": (_front(f"{HEAD}b: c: d\na{' ' * 100_000}x"), "yaml-stray-line", 5),
+    "20,000 unknown keys": (_front(HEAD + "\n".join(f"k{i}: v" for i in range(20_000))), "unknown-field", 20_003),
     "500,000 newlines": (b"\n" * 500_000, "no-frontmatter", 1),
     "500,000 newlines before": (b"\n" * 500_000 + _front(HEAD), "leading-blank", 1),
     "500,000 newlines within": (_front(f"{HEAD}a: b: c{chr(10) * 500_000}"), "yaml-unquoted", 4),
@@ -93,8 +95,6 @@ HOSTILE = {
     "a second document": (_front(f"{HEAD}...\nb: c"), "unknown-field", 5),
 }
 TEXTS = [case for case, (_, code, _) in HOSTILE.items() if code != "not-text"]
-# Read fast, mended slowly: to be taken out of here with the bugs behind it.
-SLOW_TO_MEND = {"a megabyte of open brackets", "nested braces", "50,000 duplicate keys", "100,000 stray lines"}
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -106,7 +106,7 @@ def test_hostile_file_is_read_in_bounded_time_and_said_with_its_line(case: str) 
     assert f"{code} a/SKILL.md:{line}" in [f"{found.code} {found.where}" for found in said]
 
 
-@pytest.mark.parametrize("case", [case for case in TEXTS if case not in SLOW_TO_MEND])
+@pytest.mark.parametrize("case", TEXTS)
 def test_hostile_file_is_checked_and_mended_in_bounded_time(case: str) -> None:
     data = HOSTILE[case][0]
     start = time.monotonic()

@@ -65,7 +65,7 @@ def test_unterminated_frontmatter_is_an_error_that_names_the_skill() -> None:
 
 def test_empty_body_is_no_prompt() -> None:
     skill = parse_skill_md("---\nname: empty\ndescription: Empty body\n---\n", "empty")  # 000 §5.1
-    assert (skill.prompt, skill.body_chars, skill.diagnostics) == (None, 0, ())
+    assert (skill.prompt, skill.body_bytes, skill.diagnostics) == (None, 0, ())
 
 
 def test_openclaw_metadata_is_kept_and_read() -> None:
@@ -96,7 +96,7 @@ def test_fork_context_with_its_agent() -> None:
 
 def test_defaults_of_everything_that_is_not_written() -> None:
     skill = parse_skill_md("---\nname: a\ndescription: d\n---\nBody", "a")  # R4, R5, R16
-    assert set(msgspec.to_builtins(skill)) <= {"name", "description", "prompt", "body_chars", "body_line"}
+    assert set(msgspec.to_builtins(skill)) <= {"name", "description", "prompt", "body_bytes", "body_line"}
     assert (skill.version, skill.context, skill.execution, skill.format) == ("0.1.0", "inline", "prompt", "skill.md")
     assert (skill.user_invocable, skill.disable_model_invocation, skill.always) == (True, False, False)
 
@@ -389,7 +389,7 @@ def test_unicode_name_in_lowercase_is_canonical() -> None:
 def test_control_characters_do_not_reach_the_name() -> None:
     skill = parse_skill_md('---\nname: "a\\x1b[31mb\\0"\ndescription: d\n---\n', "folder")
     assert skill.name == "a-31mb"
-    assert _said(skill) == [("name-not-canonical", 2)]
+    assert _said(skill) == [("control-character", 2), ("name-not-canonical", 2)]
 
 
 def test_number_as_a_name_is_taken_as_it_is_written() -> None:
@@ -416,7 +416,7 @@ def test_version_stays_as_it_is_written(written: str, version: str) -> None:
 
 def test_body_over_the_limit_is_cut_on_a_character_boundary() -> None:
     skill = parse_skill_md("---\nname: a\ndescription: d\n---\n" + "é" * 50, "a", max_prompt_bytes=21)  # R113, D26
-    assert (skill.prompt, skill.body_chars) == ("é" * 10, 50)
+    assert (skill.prompt, skill.body_bytes) == ("é" * 10, 100)
     assert _said(skill) == [("body-truncated", 4)]
 
 

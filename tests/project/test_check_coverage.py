@@ -10,9 +10,7 @@ import check_coverage
 
 def write_report(folder: Path, **covered_of_100: int) -> str:
     files = {
-        f"src/clawft/{name.replace('__', '/')}.py": {
-            "summary": {"covered_lines": covered, "num_statements": 100}
-        }
+        f"src/clawft/{name.replace('__', '/')}.py": {"summary": {"covered_lines": covered, "num_statements": 100}}
         for name, covered in covered_of_100.items()
     }
     path = folder / "report.json"

@@ -7,6 +7,7 @@ from pathlib import Path
 import docs
 
 ROOT = Path(__file__).resolve().parents[2]
+_SINGLE = {"bom", "crlf", "disabled", "manual", "overrides", "shadowed", "system", "unreadable"}
 _SAYS = {"add", "say", "_say", "Diagnostic", "ClawftError", "NotFound", "Unreadable", "YamlParse", "MissingFrontmatter"}
 
 
@@ -46,11 +47,13 @@ def _codes() -> set[str]:
     codes = set()
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and _called(node.func) in _SAYS:
+            if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
+                codes.add(str(getattr(node.value.elts[0], "value", "")))
+            elif isinstance(node, ast.Call) and _called(node.func) in _SAYS:
                 texts = [one.value for one in node.args[:2] if isinstance(one, ast.Constant)]
                 if texts and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", str(texts[0])):
                     codes.add(str(texts[0]))
-    return codes - {"error", "warning", "note"}  # after a code that is put together
+    return {code for code in codes if "-" in code or code in _SINGLE}
 
 
 def _called(function: ast.expr) -> str:

@@ -11,9 +11,9 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-__all__ = ["Entries", "Listing", "Place", "list_folder"]
+__all__ = ["SKIPPED", "Entries", "Listing", "Place", "list_folder"]
 
-_SKIPPED = frozenset({"node_modules", "__pycache__"})
+SKIPPED = frozenset({"node_modules", "__pycache__"})
 _LEGACY = "skill.json"
 _name = attrgetter("name")
 
@@ -56,7 +56,7 @@ def list_folder(folder: str, known: Listing | None, places: Mapping[str, Place])
         return Entries("", known)
     with os.scandir(folder) as scanned:
         entries = sorted(scanned, key=_name)
-    visible = [entry for entry in entries if entry.name[0] != "." and entry.name not in _SKIPPED]
+    visible = [entry for entry in entries if entry.name[0] != "." and entry.name not in SKIPPED]
     links = frozenset([entry.path for entry in visible if entry.is_symlink()])
     folders = [entry.path for entry in visible if entry.is_symlink() or entry.is_dir()]
     listed = [places.get(path) or Place(path) for path in folders]

@@ -13,11 +13,11 @@ __all__ = ["Ranked", "match_context"]
 _WORD = re.compile(r"\w+")
 _WEIGHTS = "8.0, 3.0, 4.0"  # name, description, tags
 _MAX_TERMS = 64
-_STOP = frozenset(  # noqa: SIM905  (words are read as words)
+_STOP = frozenset(
     """a about all an and any are as at be been but by can could did do does for from get give go had has have help
     her him his how i if in into is it its just let like make may me more my need new no not of on one or our out please
     she should so some than that the their them then there these they this to up us use using want was we were what when
-    where which who why will with would you your""".split()
+    where which who why will with would you your""".split()  # noqa: SIM905  (words are read as words)
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 
-from clawft.discovery.listing import Listing, Place, list_folder
+from clawft.discovery.listing import SKIPPED, Listing, Place, list_folder
 from clawft.errors import Diagnostic, Severity
 
 __all__ = ["MAX_DEPTH", "Walk", "is_below"]
@@ -79,9 +79,9 @@ class Walk:
         return places[: MAX_FOLDERS - self.folders]
 
     def follows(self, link: str) -> bool:
-        """A link counts only if it leads to a folder below the root that was not seen yet."""
+        """A link counts only if it leads to a folder below the root that is not found without it."""
         real = os.path.realpath(link)
-        if not os.path.isdir(real) or real in self.seen:
+        if not os.path.isdir(real) or real in self.seen or self.finds(real):
             return False
         if not is_below(real, self.real_root):
             message = f"The link leads out of the searched folder, to {real}; it was not followed"
@@ -89,6 +89,15 @@ class Walk:
             return False
         self.seen.add(real)
         return True
+
+    def finds(self, real: str) -> bool:
+        """Whether the walk comes to a folder by itself: not too deep, nothing hidden above it, and no skill."""
+        if not is_below(real, self.real_root):
+            return False
+        parts = real[len(self.real_root) + 1 :].split("/") if real != self.real_root else []
+        above = [os.path.join(self.real_root, *parts[:depth]) for depth in range(1, len(parts))]
+        hidden = any(part.startswith(".") or part in SKIPPED for part in parts)
+        return len(parts) <= MAX_DEPTH and not hidden and not any(os.path.lexists(f"{one}/SKILL.md") for one in above)
 
     def say(self, code: str, severity: Severity, message: str, path: str, hint: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, severity, message, path, 0, hint))

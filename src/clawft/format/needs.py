@@ -109,7 +109,7 @@ def read_requires(fields: dict[str, Any], notes: Notes) -> Requires:
     for key, value in (fields.pop("requires", None) or {}).items():
         name = _REQUIRES.get(key)
         if name is None:
-            notes.add("unknown-requirement", "note", f"No client checks 'requires.{key}'", key="metadata")
+            notes.add("unknown-requirement", "note", f"No client checks 'requires.{key}'", key=f"requires.{key}")
         elif value is not None:
             names = read_names(_names_of(value), f"requires.{key}", notes)
             if names is not UNREAD:

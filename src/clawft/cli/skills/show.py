@@ -23,7 +23,8 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     app = open_here(dirs)
     standing = app.get_skill(name)
     if output == "json":
-        return print_json("clawft.skills.show.v1", **_all_fields(standing))
+        said = [to_json(one) for one in app.diagnose(standing.found)]
+        return print_json("clawft.skills.show.v1", **_all_fields(standing), diagnostics=said)
     folder = app.workspace.shorten(standing.found.folder)
     for label, value in _lines(standing, folder):
         click.echo(f"{label}: {one_line(value)}")
@@ -32,19 +33,18 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
             click.echo(line)
     digest = compute_digest(standing.found.folder) if standing.found.skill else Digest("")
     click.echo(f"Digest: {digest.value or 'none'}")
-    for diagnostic in dict.fromkeys((*standing.reasons, *standing.found.diagnostics, *digest.diagnostics)):
+    for diagnostic in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found), *digest.diagnostics)):
         show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
     return None
 
 
 def _all_fields(standing: Standing) -> dict[str, object]:
-    """The summary that `list` gives, every other field of the skill, and what was said while reading it."""
+    """The summary that `list` gives, and every other field of the skill."""
     summary = skill_json(standing)
     skill = standing.found.skill or Skill(name=standing.name)
     hidden = {"prompt", "diagnostics", *summary}
     others = {name: getattr(skill, name) for name in skill.__struct_fields__ if name not in hidden}
-    said = [to_json(one) for one in standing.found.diagnostics]
-    return {**summary, **msgspec.to_builtins(others), "diagnostics": said}
+    return {**summary, **msgspec.to_builtins(others)}
 
 
 def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:

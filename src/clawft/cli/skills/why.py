@@ -2,10 +2,10 @@
 
 import click
 
+from clawft.app import App
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
 from clawft.trust import STATES, Standing
-from clawft.workspace import Workspace
 
 __all__ = ["command"]
 
@@ -30,17 +30,18 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
                 "model_invocable": one.offered,
                 "user_invocable": one.user_may_invoke,
                 "reasons": [to_json(reason) for reason in one.reasons],
-                "diagnostics": [to_json(diagnostic) for diagnostic in one.found.diagnostics],
+                "diagnostics": [to_json(diagnostic) for diagnostic in app.diagnose(one.found)],
             }
             for one in same
         ]
         return print_json("clawft.skills.why.v1", name=chosen.name, skills=answers)
     for one in same:
-        _explain(one, app.workspace)
+        _explain(one, app)
     return None
 
 
-def _explain(standing: Standing, workspace: Workspace) -> None:
+def _explain(standing: Standing, app: App) -> None:
+    workspace = app.workspace
     at = standing.found.location.scope
     click.echo(f"{one_line(standing.name)} is {standing.state}: {STATES[standing.state]}")
     click.echo(f"  in {at}: {one_line(workspace.shorten(standing.found.file))}")
@@ -49,7 +50,7 @@ def _explain(standing: Standing, workspace: Workspace) -> None:
     click.echo(
         f"  a person may start it as {one_line(name)}" if standing.user_may_invoke else "  a person may not start it"
     )
-    for diagnostic in dict.fromkeys((*standing.reasons, *standing.found.diagnostics)):
+    for diagnostic in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found))):
         elsewhere = diagnostic.path != standing.found.file
         where = (
             workspace.shorten(diagnostic.where) if elsewhere else f"line {diagnostic.line}" if diagnostic.line else ""
