@@ -5,7 +5,7 @@ import re
 __all__ = ["first_paragraph", "truncate_utf8"]
 
 MAX_PARAGRAPH = 200
-_SCAN = 20_000  # a description is at the top or nowhere
+_MAX_CHARS, _MAX_LINES = 20_000, 60  # a description is at the top or nowhere
 _SKIP = re.compile(r"#|!\[|\[!\[|<!--|---+$|\*\*\*+$|===+$|\|")
 
 
@@ -13,7 +13,7 @@ def first_paragraph(body: str) -> str:
     """The first paragraph that is prose, its lines joined, at most 200 characters; else the first heading (R9, D1)."""
     paragraph: list[str] = []
     heading, fenced = "", False
-    for raw in body[:_SCAN].split("\n"):
+    for raw in body[:_MAX_CHARS].split("\n", _MAX_LINES)[:_MAX_LINES]:
         line = raw.strip()
         if line.startswith(("```", "~~~")):
             fenced = not fenced
