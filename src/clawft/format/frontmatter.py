@@ -42,7 +42,10 @@ def _unterminated(text: str, yaml_start: int, path: str, dir_name: str) -> Missi
         if not content.strip() or not _YAML_LINE.match(content) or content.startswith("# "):
             break
         offset, line = offset + len(content) + 1, line + 1
-    fix = (Edit(offset, offset, "---\n"),) if yaml_start < offset <= len(text) else ()
+    if offset > len(text):  # the last line has no end
+        fix: tuple[Edit, ...] = (Edit(len(text), len(text), "\n---\n"),)
+    else:
+        fix = (Edit(offset, offset, "---\n"),) if offset > yaml_start else ()
     return MissingFrontmatter(
         "frontmatter-unterminated",
         f"skill/{dir_name}: the frontmatter opens with '---' but no later line is '---' alone",
