@@ -100,3 +100,7 @@ def test_path_is_shortened_as_people_write_it(path: str, shown: str) -> None:
 
 def test_path_is_shortened_from_the_root_folder() -> None:
     assert Workspace("/root", "/root/.clawft", "/", "/").shorten("/opt/skills") == "opt/skills"
+
+
+def test_empty_home_is_the_home_of_the_account() -> None:
+    assert find_workspace({"HOME": ""}, "/w").home == find_workspace({}, "/w").home != "/"

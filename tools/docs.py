@@ -3,23 +3,25 @@
 `--check` only tells whether they are up to date.
 """
 
-import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
 
 from clawft.cli.root import weft
+from clawft.config import LoadSettings, SecuritySettings, SkillEntry, SkillsSettings
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH = 88
-SETTINGS = {
-    "skills": ("config/skills.py", "SkillsSettings"),
-    "skills.load": ("config/skills.py", "LoadSettings"),
-    "skills.entries.NAME": ("config/skills.py", "SkillEntry"),
-    "skills.security": ("config/skills.py", "SecuritySettings"),
+WIDTH = 80
+SETTINGS: dict[str, type[msgspec.Struct]] = {
+    "skills": SkillsSettings,
+    "skills.load": LoadSettings,
+    "skills.entries.NAME": SkillEntry,
+    "skills.security": SecuritySettings,
 }
 
 
@@ -37,7 +39,7 @@ def commands_page() -> str:
         "",
     ]
     for path, command in walk_commands(weft, "weft"):
-        context = click.Context(command, info_name=path, terminal_width=WIDTH, max_content_width=WIDTH)
+        context = click.Context(command, info_name=path, terminal_width=WIDTH, help_option_names=["-h", "--help"])
         lines += [f"## {path}", "", "```text", command.get_help(context), "```", ""]
     return "\n".join(lines)
 
@@ -62,24 +64,23 @@ def settings_page() -> str:
         "key or a wrong type is an error with its line.",
         "",
     ]
-    for section, (file, name) in SETTINGS.items():
+    for section, struct in SETTINGS.items():
         lines += [f"## [{section}]", ""]
-        lines += [f"- `{field}` (default `{default}`): {text}" for field, default, text in settings_of(file, name)]
+        lines += [f"- `{field}`{default}: {text}" for field, default, text in settings_of(struct)]
         lines.append("")
     return "\n".join(lines)
 
 
-def settings_of(file: str, name: str) -> Iterator[tuple[str, str, str]]:
-    """The fields of a settings struct with the `#:` comment above each."""
-    source = (ROOT / "src" / "clawft" / file).read_text(encoding="utf-8")
-    rows = source.split("\n")
-    struct = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name)
-    for node in struct.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            comment = re.match(r"\s*#: (.*)", rows[node.lineno - 2])
-            if comment:
-                default = ast.unparse(node.value) if node.value else "none"
-                yield node.target.id, default, comment[1]
+def settings_of(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
+    """The settings of a section, with their defaults as JSON or TOML has them and the `#:` comment above each."""
+    rows = inspect.getsource(struct).split("\n")
+    for field in msgspec.structs.fields(struct):
+        row = next(number for number, line in enumerate(rows) if line.strip().startswith(f"{field.name}:"))
+        comment = re.match(r"\s*#: (.*)", rows[row - 1])
+        if comment:
+            default = field.default_factory() if callable(field.default_factory) else field.default
+            shown = "" if default is None else f" (default `{msgspec.json.encode(default).decode()}`)"
+            yield field.name, shown, comment[1]
 
 
 def main() -> int:

@@ -34,13 +34,23 @@ class Workspace(Struct, frozen=True):
 
 def find_workspace(environ: Mapping[str, str], cwd: str) -> Workspace:
     """The workspace for an environment and a current folder."""
-    home = os.path.abspath(environ.get("HOME") or environ.get("USERPROFILE") or os.path.expanduser("~"))
+    home = os.path.abspath(environ.get("HOME") or environ.get("USERPROFILE") or _account_home())
     user_dir = resolve_path(environ.get("CLAWFT_HOME") or f"~/{MARKER}", cwd, home)
     named = environ.get("CLAWFT_PROJECT")
     if named:
         return Workspace(home, user_dir, cwd, resolve_path(named, cwd, home), marked=True)
     found = _find_marked(cwd, (user_dir, os.path.join(home, MARKER)))
     return Workspace(home, user_dir, cwd, found or cwd, marked=found is not None)
+
+
+def _account_home() -> str:
+    """The home folder of the account, where the environment names none."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError):  # not on Windows, or an account without an entry
+        return os.path.expanduser("~")
 
 
 def resolve_path(path: str, base: str, home: str) -> str:

@@ -1,5 +1,6 @@
 """What once went wrong on the command line and around it."""
 
+import json
 import os
 import subprocess
 import time
@@ -218,14 +219,12 @@ def test_home_that_is_not_there_is_not_made(weft: Weft, tmp_path: Path) -> None:
     assert not (tmp_path / "nobody").exists()
 
 
-def test_listing_does_not_read_a_file_that_is_too_large(weft: Weft, project: Path) -> None:
+def test_skill_that_cannot_be_read_has_no_digest(weft: Weft, project: Path) -> None:
     (project / "skills" / "big").mkdir(parents=True)
     with (project / "skills" / "big" / "SKILL.md").open("wb") as file:
         file.truncate(500 << 20)
-    weft("skills", "list", "--format", "json")
-    started = time.monotonic()
-    weft("skills", "list", "--format", "json")
-    assert time.monotonic() - started < 0.4
+    (listed,) = json.loads(weft("skills", "list", "--format", "json", "--scope", "project").stdout)["skills"]
+    assert (listed["state"], listed["digest"]) == ("broken", None)
 
 
 def test_project_skill_that_overrides_a_user_one_warns() -> None:
@@ -242,3 +241,24 @@ def test_why_of_a_shadowed_skill_names_how_to_start_it(weft: Weft, project: Path
     _skill(project / "skills" / "a")
     _skill(tmp_path / "home" / ".claude" / "skills" / "a")
     assert "a person may start it by name" not in weft("skills", "why", "a").stdout.partition("shadowed")[2]
+
+
+def test_project_named_by_dir_shows_what_clients_keep_in_hidden_folders(weft: Weft, tmp_path: Path) -> None:
+    _skill(tmp_path / "elsewhere" / ".claude" / "skills" / "hidden-one")
+    done = weft("skills", "list", "--dir", tmp_path / "elsewhere")
+    assert "hidden-one" in done.stdout
+    assert weft("skills", "validate", tmp_path / "elsewhere").returncode == 0
+
+
+def test_why_of_a_qualified_name_tells_of_that_one_only(weft: Weft, project: Path, tmp_path: Path) -> None:
+    _skill(project / "skills" / "a")
+    _skill(tmp_path / "home" / ".claude" / "skills" / "a")
+    done = weft("skills", "why", "user:a")
+    assert done.stdout.startswith("a is shadowed")
+    assert "a is ready" not in done.stdout
+
+
+def test_path_that_is_not_there_is_no_misspelt_skill(weft: Weft, project: Path) -> None:
+    _skill(project / "skills" / "nope")
+    done = weft("skills", "validate", "/nope")
+    assert (done.returncode, "no such path" in done.stderr) == (1, True)

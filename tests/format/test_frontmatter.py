@@ -49,7 +49,7 @@ def test_blank_lines_before_it_are_counted() -> None:
 )
 def test_frontmatter_without_end_is_an_error_that_guesses_the_end(text: str, line: int, hint: str) -> None:
     with pytest.raises(MissingFrontmatter, match="skill/a") as caught:
-        split_frontmatter(text, "p", "a")
+        split_frontmatter(text, "p", "skill/a")
     assert caught.value.diagnostic.where == f"p:{line}"
     assert caught.value.hint.endswith(hint)
 

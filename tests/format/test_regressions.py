@@ -94,3 +94,34 @@ def test_metadata_keys_that_are_no_texts_become_texts() -> None:
 def test_body_line_is_where_the_prompt_begins() -> None:
     assert parse_skill_md("---\nname: a\ndescription: d\n---\n\n\nBody\n", "a").body_line == 7
     assert parse_skill_md("\n\nBody only\n", "a").body_line == 3
+
+
+def test_frontmatter_without_its_first_line_is_opened_and_not_doubled() -> None:
+    text = "name: nostart\ndescription: Forgot the dashes.\n---\n\nBody.\n"
+    assert _mend(text, "nostart") == "---\n" + text
+
+
+def test_header_in_a_fence_and_an_empty_file_are_not_mended_by_guessing() -> None:
+    assert _mend("```yaml\nname: a\n```\n\nBody\n") == "```yaml\nname: a\n```\n\nBody\n"
+    assert _mend("") == ""
+
+
+def test_misspelt_description_is_meant_as_one() -> None:
+    skill = _parse("name: a\ndescripton: It does.")
+    assert (skill.description, [found.code for found in skill.diagnostics]) == (
+        "It does.",
+        ["unknown-field", "key-spelling"],
+    )
+
+
+def test_quote_that_is_never_closed_is_left_out() -> None:
+    assert _parse('name: a\ndescription: "Unclosed quote').description == "Unclosed quote"
+
+
+def test_tab_that_strict_readers_refuse_is_said() -> None:
+    skill = _parse("name: a\ndescription:\td")
+    assert [(found.code, found.line) for found in skill.diagnostics] == [("tab-character", 3)]
+
+
+def test_list_of_tools_that_is_never_closed_grants_only_what_is_certain() -> None:
+    assert _parse("name: a\ndescription: d\nallowed-tools: [Read, Grep").allowed_tools == ("Grep",)

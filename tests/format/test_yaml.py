@@ -41,7 +41,7 @@ def test_valid_yaml_is_read_without_a_word(source: str, value: Any) -> None:
         ("a: b\nhint: [x] [y]\n", {"a": "b", "hint": "[x] [y]"}, [("yaml-unquoted", 3)]),
         ("a: @x\nb: `y`\n", {"a": "@x", "b": "`y`"}, [("yaml-unquoted", 2), ("yaml-unquoted", 3)]),
         ("a: 'it's'\n", {"a": "it's"}, [("yaml-unquoted", 2)]),
-        ('a: "unclosed\nb: c\n', {"a": '"unclosed', "b": "c"}, [("yaml-unquoted", 2)]),
+        ('a: "unclosed\nb: c\n', {"a": "unclosed", "b": "c"}, [("yaml-unquoted", 2)]),
         ("a: one: two\n  three\nb: [1]\n", {"a": "one: two three", "b": [1]}, [("yaml-unquoted", 2)]),
         ("a: b\na: c\n", {"a": "b"}, [("duplicate-key", 3)]),
         ("a: b\n=======\nc: d\n", {"a": "b", "c": "d"}, [("yaml-stray-line", 3)]),

@@ -169,9 +169,10 @@ def test_skill_that_takes_the_place_of_another_says_so() -> None:
     high, _ = _judge(_found(Skill(name="a", description="d"), "project"), _found(Skill(name="a"), "user"))
 
     assert [(one.code, one.severity, one.path) for one in high.reasons] == [
-        ("overrides", "warning", "/user/skills/a/SKILL.md")
+        ("overrides", "warning", "/project/skills/a/SKILL.md")
     ]
     assert "user" in high.reasons[0].message
+    assert "/user/skills/a/SKILL.md" in high.reasons[0].hint
 
 
 def test_broken_skill_hides_nothing_and_says_what_stays_in_use() -> None:

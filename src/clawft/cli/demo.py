@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from shutil import which
 
 import click
 
@@ -95,7 +96,10 @@ def command() -> int:
             click.echo(f"$ weft skills {' '.join(arguments)}")
             _run(folder, arguments)
             click.echo()
-    click.echo("Now try it on your own: weft skills list, or weft skills list --dir PATH for any folder of skills.")
+    weft = "weft" if which("weft") else os.path.join(os.path.relpath(os.path.dirname(sys.executable)), "weft")
+    click.echo(
+        f"Now try it on your own: {weft} skills list, or {weft} skills list --dir PATH for any folder of skills."
+    )
     return 0
 
 

@@ -40,6 +40,8 @@ def open_here(dirs: tuple[str, ...] = ()) -> App:
         cwd = os.getcwd()
     except FileNotFoundError as error:
         raise ClawftError("no-folder", "The current folder is gone", hint="Change to one that exists") from error
+    if "" in dirs:
+        raise click.UsageError("--dir needs a folder")
     app = open_app(os.environ, cwd, dirs)
     for location in app.locations if dirs else ():
         if not os.path.isdir(location.path):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from clawft.config import SkillsSettings
+from clawft.config.skills import OTHER_CLIENTS
 from clawft.workspace import MARKER, Workspace, resolve_path
 
 __all__ = ["SCOPES", "Location", "agent_locations", "explicit_locations", "skill_locations"]
@@ -59,10 +60,16 @@ def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
 
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:
-    """Just the folders a user named."""
-    return _distinct(
-        [Location("dir", folder, resolve_path(folder, workspace.cwd, workspace.home)) for folder in folders]
-    )
+    """Just the folders a user named; where one is a project, what clients keep in its hidden folders too."""
+    hidden = [inner for inner in (*_PROJECT_SKILLS, *(f"{one}/skills" for one in OTHER_CLIENTS)) if inner[0] == "."]
+    found = []
+    for folder in folders:
+        path = resolve_path(folder, workspace.cwd, workspace.home)
+        if os.path.basename(path) == "SKILL.md" and os.path.isfile(path):
+            path = os.path.dirname(path)
+        inside = [(f"{folder}/{inner}", os.path.join(path, inner)) for inner in hidden]
+        found += [Location("dir", folder, path), *(Location("dir", *one) for one in inside if os.path.isdir(one[1]))]
+    return _distinct(found)
 
 
 def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) -> list[Location]:

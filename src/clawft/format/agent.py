@@ -18,7 +18,7 @@ __all__ = ["parse_agent"]
 def parse_agent(text: str, file_name: str, name: str, *, path: str) -> Agent:
     """Read an agent file; `name` is what it is called on disk. Raises: MissingFrontmatter, YamlParse."""
     if file_name.lower().endswith(".md"):
-        front = split_frontmatter(text, path, name)
+        front = split_frontmatter(text, path, f"agent/{name}")
         if front is None:
             notes, raw, body = Notes(path), {}, text
             notes.add(

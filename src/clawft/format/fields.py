@@ -31,7 +31,7 @@ UNREAD = object()  # what a reader returns for a value that cannot be used
 
 NOTHING = ("!*",)  # a list of tools that cannot be read grants none: it never widens what the skill may do
 _WORD = re.compile(r"[^\s,()]+(?:\s*\([^()]*\)?[^\s,]*)?|\([^\s,]*|\)[^\s,]*")
-_BALANCED = re.compile(r"[^\s()]+(?:\([^()]*\))?")
+_BALANCED = re.compile(r"[^\s()\[\]{}]+(?:\([^()]*\))?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SCALAR = (str, int, float)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})

@@ -22,7 +22,7 @@ class Frontmatter(Struct, frozen=True, gc=False):
     start: int = 0
 
 
-def split_frontmatter(text: str, path: str, dir_name: str) -> Frontmatter | None:
+def split_frontmatter(text: str, path: str, label: str) -> Frontmatter | None:
     """The frontmatter, or None where there is none. Raises: MissingFrontmatter when it never ends (D2)."""
     opening = _OPEN.match(text)
     if opening is None:
@@ -30,12 +30,12 @@ def split_frontmatter(text: str, path: str, dir_name: str) -> Frontmatter | None
     yaml_start = opening.end()
     closing = _CLOSE.search(text, yaml_start - 1)
     if closing is None:
-        raise _unterminated(text, yaml_start, path, dir_name)
+        raise _unterminated(text, yaml_start, path, label)
     start = text.index("---")
     return Frontmatter(text[yaml_start : closing.start() + 1], yaml_start, closing.end(), start)
 
 
-def _unterminated(text: str, yaml_start: int, path: str, dir_name: str) -> MissingFrontmatter:
+def _unterminated(text: str, yaml_start: int, path: str, label: str) -> MissingFrontmatter:
     """The error for a frontmatter without end, with the place where the end most likely belongs."""
     offset, line = yaml_start, text.count("\n", 0, yaml_start)
     for content in text[yaml_start:].split("\n"):
@@ -48,7 +48,7 @@ def _unterminated(text: str, yaml_start: int, path: str, dir_name: str) -> Missi
         fix = (Edit(offset, offset, "---\n"),) if offset > yaml_start else ()
     return MissingFrontmatter(
         "frontmatter-unterminated",
-        f"skill/{dir_name}: the frontmatter opens with '---' but no later line is '---' alone",
+        f"{label}: the frontmatter opens with '---' but no later line is '---' alone",
         path=path,
         line=text.count("\n", 0, text.index("---")) + 1,
         hint=f"End it with a line '---', most likely after line {line}" if fix else "End it with a line '---'",

@@ -1,10 +1,11 @@
 """SKILL.md to Skill: the one public function that reads the format, `parse_skill_md` (D1)."""
 
+import re
 from typing import Any
 
 from msgspec import structs
 
-from clawft.errors import Edit, MissingFrontmatter, YamlParse
+from clawft.errors import Edit, MissingFrontmatter, YamlParse, find_close
 from clawft.format.fields import KEYS, UNREAD, Field, provided_tool, read_text
 from clawft.format.frontmatter import Frontmatter, split_frontmatter
 from clawft.format.model import Interface, Skill
@@ -19,6 +20,8 @@ __all__ = ["MAX_PROMPT_BYTES", "build_skill", "parse_head", "parse_skill_md"]
 MAX_PROMPT_BYTES = 32 * 1024  # R113, D26
 MAX_DESCRIPTION = 1024
 _TEXTS = frozenset(key for key, field in KEYS.items() if key == field.key == field.name and field.read is read_text)
+_TAB = re.compile(r"^[ ]*\t|:\t", re.MULTILINE)
+_UNOPENED = re.compile(r"(?:name|description)[ \t]*:[^\n]*\n(?:[\w-]+[ \t]*:[^\n]*\n|[ \t]+[^\n]*\n)*---[ \t]*\n")
 _NEEDS = frozenset({"requires", "required_tools", "os", "bins", "required_environment_variables", "env_vars"})
 
 
@@ -31,7 +34,7 @@ def parse_skill_md(
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    front = split_frontmatter(text, path, dir_name)
+    front = split_frontmatter(text, path, f"skill/{dir_name}")
     if front is None:
         return _without_frontmatter(text, dir_name, path, strict, max_prompt_bytes)
     notes = Notes(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
@@ -63,10 +66,10 @@ def build_skill(raw: dict[Any, Any], body: str, dir_name: str, notes: Notes, max
     text = body.strip()
     _describe(fields, text, notes)
     prompt = truncate_utf8(text, max_prompt_bytes)
-    if len(prompt) < len(text):
-        message = f"The body has {len(text)} characters; what is over {max_prompt_bytes} bytes is cut off"
-        notes.add("body-truncated", "warning", message, line=notes.last_line, hint="Move detail into reference files")
     size = len(body.encode("utf-8", errors="replace"))
+    if len(prompt) < len(text):
+        message = f"The body has {size} bytes; what is over {max_prompt_bytes} is cut off"
+        notes.add("body-truncated", "warning", message, line=notes.last_line, hint="Move detail into reference files")
     return Skill(**fields, body_bytes=size, diagnostics=tuple(notes.found), prompt=prompt or None)
 
 
@@ -90,6 +93,10 @@ def _blank_lines(text: str, front: Frontmatter) -> int:
 
 def _load_mapping(yaml: str, notes: Notes, dir_name: str, strict: bool) -> dict[Any, Any]:
     raw, complaint = load_yaml(yaml, notes)
+    if "\t" in yaml and (tab := _TAB.search(yaml)):
+        line = notes.first_line + yaml.count("\n", 0, tab.end())
+        message = "A tab stands where YAML wants spaces; strict readers refuse the file"
+        notes.add("tab-character", "warning", message, line=line, hint="Write spaces")
     if complaint and (strict or not isinstance(raw, dict) or not (raw.get("name") or raw.get("description"))):
         message = f"skill/{dir_name}: the frontmatter is not valid YAML: {complaint}"
         line = next((found.line for found in notes.found if found.code.startswith("yaml-")), notes.first_line)
@@ -112,9 +119,16 @@ def _without_frontmatter(text: str, dir_name: str, path: str, strict: bool, max_
         raise MissingFrontmatter("no-frontmatter", message, path=path, line=1, hint=hint)
     notes = Notes(path)
     name, description = slugify(dir_name) or dir_name, first_paragraph(text)
-    front = f"---\nname: {quote_yaml(name)}\ndescription: {quote_yaml(description)}\n---\n\n"
-    message = "There is no frontmatter; name and description were taken from folder and text"
-    notes.add("no-frontmatter", "warning", message, line=1, hint=hint, fix=(Edit(0, 0, front),))
+    if _UNOPENED.match(text):
+        message = "The frontmatter has no '---' above it, so it counts as text"
+        notes.add("no-frontmatter", "warning", message, line=1, hint="Start with '---'", fix=(Edit(0, 0, "---\n"),))
+    elif description and not text.lstrip().startswith("```"):
+        front = f"---\nname: {quote_yaml(name)}\ndescription: {quote_yaml(description)}\n---\n\n"
+        message = "There is no frontmatter; name and description were taken from folder and text"
+        notes.add("no-frontmatter", "warning", message, line=1, hint=hint, fix=(Edit(0, 0, front),))
+    else:
+        message = "There is no frontmatter" if text.strip() else "The file is empty"
+        notes.add("no-frontmatter", "warning", message, line=1, hint=hint)
     skill = build_skill({"name": name, "description": description}, text, dir_name, notes, max_prompt_bytes)
     return structs.replace(skill, body_line=1 + text.count("\n", 0, len(text) - len(text.lstrip())))
 
@@ -252,6 +266,12 @@ def _describe(fields: dict[str, Any], body: str, notes: Notes) -> None:
                 key="description",
                 hint="Say what it does and when to use it; move the rest into the body",
             )
+        return
+    misspelt = find_close("description", fields.get("extra", ()))
+    if misspelt and isinstance(fields["extra"][misspelt], str):
+        fields["description"] = fields["extra"].pop(misspelt).strip()
+        fix = notes.rename_key(misspelt, "description")
+        notes.add("key-spelling", "warning", f"'{misspelt}' was read as 'description'", key=misspelt, fix=fix)
         return
     fields["description"] = description = first_paragraph(body)
     if description:

@@ -19,7 +19,7 @@ MAX_COMPATIBILITY = 500
 def check_spec(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
     """Every violation of the spec in a SKILL.md, as errors."""
     try:
-        front = split_frontmatter(text, path, dir_name)
+        front = split_frontmatter(text, path, f"skill/{dir_name}")
     except ClawftError as error:
         return (error.diagnostic,)
     if front is None or front.start:

@@ -161,6 +161,8 @@ def _plain(chunk: _Chunk, notes: Notes) -> str:
     value = " ".join(word for word in words if word)
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
+    elif value[:1] in ("'", '"') and value.count(value[0]) == 1:  # opened and never closed
+        value = value[1:]
     value = _CONTROL.sub("", value).strip()
     last = [line for line in chunk.lines if line.text.strip()][-1]
     gap = "" if first.text[:start].endswith((" ", "\t")) else " "

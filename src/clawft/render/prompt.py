@@ -31,7 +31,9 @@ def render_skill(skill: Skill, arguments: Arguments, variables: Variables, path:
         parts += [text, template[dynamic.start : dynamic.end]]
         position, placed = dynamic.end, placed or here
         message = f"The command is left as text and was not run: {dynamic.head}"
-        diagnostics.append(Diagnostic("dynamic-context", "note", message, path, dynamic.line))
+        diagnostics.append(
+            Diagnostic("dynamic-context", "note", message, path, dynamic.line + max(skill.body_line, 1) - 1)
+        )
     text, here = fill_in(template[position:], arguments, known)
     whole = "".join((*parts, text))
     return Rendered(whole if placed or here else append_arguments(whole, arguments), tuple(diagnostics))

@@ -81,7 +81,7 @@ def _judge(found: Found, settings: SkillsSettings, host: Host) -> Standing:
         return Standing(found, "ineligible", unmet)
     if skill.disable_model_invocation:
         reason = Diagnostic(
-            "manual", "note", "It sets disable-model-invocation: a person starts it by name", found.file
+            "manual", "note", "It keeps models from starting it: a person starts it by name", found.file
         )
         return Standing(found, "manual", (reason,))
     if not skill.description:
@@ -143,10 +143,9 @@ def _overriding(winner: Standing, loser: Standing) -> Standing:
     """R116: that a skill takes the place of another of its name is said, and a project's warned of."""
     above, below = winner.found.location.scope, loser.found.location.scope
     severity: Severity = "warning" if above == "project" and below != above else "note"
-    message = f"It takes the place of the one in {below}"
-    return structs.replace(
-        winner, reasons=(*winner.reasons, Diagnostic("overrides", severity, message, loser.found.file))
-    )
+    message, hint = f"It takes the place of the one in {below}", f"The other: {loser.found.file}"
+    said = Diagnostic("overrides", severity, message, winner.found.file, 0, hint)
+    return structs.replace(winner, reasons=(*winner.reasons, said))
 
 
 def _not_hiding(unusable: Standing, winner: Standing) -> Standing:
@@ -169,7 +168,7 @@ def judge_agents(found: tuple[FoundAgent, ...]) -> tuple[AgentStanding, ...]:
             )
             standings.append(AgentStanding(one, "shadowed", (reason,)))
             severity: Severity = "warning" if winner.found.scope == "project" else "note"
-            said = Diagnostic("overrides", severity, f"It takes the place of the one in {one.scope}", one.file)
+            said = Diagnostic("overrides", severity, f"It takes the place of the one in {one.scope}", winner.found.file)
             standings[winners[one.name]] = structs.replace(winner, reasons=(*winner.reasons, said))
         else:
             winners[one.name] = len(standings)

@@ -31,6 +31,8 @@ def _find(app: App, name: str) -> list[Found]:
             )
         path = os.path.dirname(path)
     elif not os.path.isdir(path):
+        if "/" in name:
+            raise NotFound("no-skill-here", f"There is no such path: {name}")
         return [app.get_skill(name).found]
     below = open_app(app.environ, app.workspace.cwd, (path,)).catalog.found
     if not below:

@@ -54,7 +54,7 @@ def command(targets: tuple[str, ...], write: bool, output: str, dirs: tuple[str,
         _show(app.workspace.shorten(one.path), one.fixed, app.workspace.shorten(one.backup))
     for problem in problems:
         show_diagnostic(problem, where=app.workspace.shorten(problem.where))
-    say(_summary(len(mended), write))
+    say(_summary(len(mended), write, bool(targets or dirs)))
     return 1 if problems else 0
 
 
@@ -116,8 +116,10 @@ def _show(path: str, fixed: Fixed, backup: str) -> None:
         say(f"written; the original is {one_line(backup)}")
 
 
-def _summary(count: int, written: bool) -> str:
+def _summary(count: int, written: bool, named: bool) -> str:
     if not count:
         return "Nothing to mend"
     files = f"{count} file{'s' * (count != 1)}"
-    return f"{files} mended" if written else f"{files} can be mended; apply with --write"
+    if written:
+        return f"{files} mended"
+    return f"{files} can be mended; apply with --write" + ("" if named else " and the PATH or NAME of what to mend")

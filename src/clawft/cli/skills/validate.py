@@ -96,6 +96,6 @@ def _summary(checked: list[_Checked], strict: bool) -> str:
         ", ".join(f"{number} {level}{'s' * (number != 1)}" for level, number in count.items() if number)
         or "nothing to say"
     )
-    hint = f"; {fixable} can be mended: weft skills fix" if fixable else ""
+    hint = f"; {fixable} of these can be mended: weft skills fix" if fixable else ""
     against = " against the Agent Skills spec" if strict else ""
     return f"{files} checked{against}: {said}{hint}"

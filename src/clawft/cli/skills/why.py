@@ -18,7 +18,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     """Explain why a skill is, or is not, offered to a model."""
     app = open_here(dirs)
     chosen = app.get_skill(name)
-    same = [one for one in app.skills if one.name == chosen.name]
+    same = [chosen] if ":" in name else [one for one in app.skills if one.name == chosen.name]
     if output == "json":
         answers = [
             {
