@@ -1,5 +1,6 @@
 """The command line: one file per command, loaded when it is run. `main` translates errors to exit codes."""
 
+import gc
 import os
 import sys
 from io import TextIOWrapper
@@ -10,6 +11,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run `weft`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 130 interrupted."""
+    gc.set_threshold(50_000)  # a start makes many objects and leaves no garbage to look for
     import click
 
     from clawft.cli.output import show_error
