@@ -21,7 +21,7 @@ from clawft.discovery.agents import load_agents
 from clawft.discovery.sidecars import apply_sidecars
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.format.model import Skill
-from clawft.trust import AgentStanding, Standing, judge_agents, judge_skills, known_tool_names
+from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
 from clawft.workspace import Workspace, find_workspace
 
 __all__ = ["App", "open_app"]
@@ -92,7 +92,8 @@ class App:
     def diagnose(self, found: Found) -> tuple[Diagnostic, ...]:
         """All there is to say about a skill's file, read now and whole."""
         try:
-            return self.load_prompt(found).diagnostics
+            skill = self.load_prompt(found)
+            return (*skill.diagnostics, *check_tools(skill, found.file))
         except ClawftError as error:
             return (error.diagnostic,)
 

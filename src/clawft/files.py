@@ -6,10 +6,18 @@ import stat
 
 from clawft.errors import Unreadable
 
-__all__ = ["read_regular"]
+__all__ = ["read_regular", "real_path"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+
+
+def real_path(path: str) -> str:
+    """Where a path leads in the end; nowhere ('') if the system will not tell, as for endless chains of links."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, RecursionError, ValueError):
+        return ""
 
 
 def read_regular(path: str, max_bytes: int, *, follow: bool = False) -> tuple[bytes, os.stat_result]:

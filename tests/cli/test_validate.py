@@ -145,7 +145,7 @@ def test_json_of_validate_has_the_documented_keys(weft: Weft, project: Path) -> 
 
     assert (done.returncode, done.stderr) == (1, "")
     document = json.loads(done.stdout)
-    assert list(document) == ["schema", "ok", "files"]
+    assert list(document) == ["schema", "ok", "files", "diagnostics"]
     assert (document["schema"], document["ok"]) == ("clawft.skills.validate.v1", False)
     broken, odd = document["files"]
     assert list(broken)[:4] == ["path", "ok", "name", "diagnostics"]

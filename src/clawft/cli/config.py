@@ -5,7 +5,7 @@ import os
 import click
 
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json
+from clawft.cli.output import one_line, print_json
 from clawft.config import config_files
 
 __all__ = ["command"]
@@ -25,5 +25,5 @@ def path_command(output: str) -> None:
     if output == "json":
         return print_json("clawft.config.path.v1", files=[{"path": path, "exists": exists} for path, exists in files])
     for path, exists in files:
-        click.echo(path if exists else f"{path} (not there)")
+        click.echo(one_line(path if exists else f"{path} (not there)"))
     return None

@@ -27,6 +27,7 @@ __all__ = [
 # Control and direction characters of a stranger's text could rewrite the screen.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _INDENT = "     "
+MAX_REASON = 1000  # characters; `why` has the rest
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
@@ -51,7 +52,8 @@ def print_json(schema: str, **values: Any) -> None:
         encoded = msgspec.json.encode(document)
     except UnicodeEncodeError:  # a file name that is not UTF-8
         encoded = msgspec.json.encode(_encodable(document))
-    click.echo(msgspec.json.format(encoded, indent=2).decode())
+    text = msgspec.json.format(encoded, indent=2).decode()
+    click.echo(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def _encodable(value: Any) -> Any:
@@ -143,7 +145,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: in
     for number, row in enumerate([list(heads), *table]):
         click.echo("  ".join(fit(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip())
         if number and after and after[number - 1]:
-            click.echo(_hang(one_line(after[number - 1]), columns))
+            click.echo(_hang(one_line(after[number - 1])[:MAX_REASON], columns))
 
 
 def _hang(text: str, columns: int | None) -> str:

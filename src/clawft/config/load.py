@@ -21,6 +21,7 @@ __all__ = ["CONFIG_NAMES", "Config", "config_files", "load_config"]
 
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
+MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
 _SECTIONS = frozenset({"agents", "providers", "skills", "tools", "mcp", "serve", "hooks", "plugins", "memory"})
 
 
@@ -55,7 +56,9 @@ def load_config(workspace: Workspace, environ: Mapping[str, str]) -> Config:
         if read and os.path.dirname(read[-1]) == os.path.dirname(path):
             names = f"{os.path.basename(read[-1])} and {os.path.basename(path)}"
             raise ClawftError("config-twice", f"Both {names} exist", path=path, hint="Keep one of them")
-        section = normalise_keys(_decode(path, data), _is_free)
+        if any(line.count(b".") > MAX_DOTS for line in data.split(b"\n")):
+            raise ClawftError("config-invalid", f"A line has more than {MAX_DOTS} dots", path=path)
+        section = _decode(path, data)
         _convert(section, path, data, environ)  # on its own first, so that an error names the file it is in
         diagnostics += _check(section, path, environ)
         values = _merge(values, section)
@@ -82,15 +85,20 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
         if path.endswith(".toml"):
             import tomllib  # only where there is such a file
 
-            return tomllib.loads(text)
+            return _normalise(tomllib.loads(text))
         value = msgspec.json.decode(text) if text.strip() else {}
+        if isinstance(value, dict):
+            return _normalise(value)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, DecodeError, UnicodeDecodeError
         from clawft.config.explain import explain_syntax
 
         raise explain_syntax(error, path, data) from error
-    if not isinstance(value, dict):
-        raise ClawftError("config-invalid", "The config is not a JSON object", path=path, line=1)
-    return value
+    raise ClawftError("config-invalid", "The config is not a JSON object", path=path, line=1)
+
+
+def _normalise(values: dict[str, Any]) -> dict[str, Any]:
+    normal: dict[str, Any] = normalise_keys(values, _is_free)
+    return normal
 
 
 def _convert(values: dict[str, Any], path: str, data: bytes, environ: Mapping[str, str]) -> SkillsSettings:

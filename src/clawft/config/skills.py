@@ -21,7 +21,7 @@ class LoadSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Notice edits while a session or the daemon runs. Accepted, without effect yet.
     watch: bool = True
     #: How long edits must rest before they are read again, in milliseconds. Accepted, without effect yet.
-    watch_debounce_ms: Annotated[int, Meta(ge=0)] = 250
+    watch_debounce_ms: Annotated[int, Meta(ge=0, le=60_000)] = 250
 
 
 class SkillEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +54,7 @@ class SkillsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Which bundled skills may be used; absent means all.
     allow_bundled: tuple[str, ...] | None = None
     #: How much of a skill's body reaches a model; the rest is cut off with a warning.
-    max_skill_prompt_bytes: Annotated[int, Meta(ge=1)] = 32 * 1024
+    max_skill_prompt_bytes: Annotated[int, Meta(ge=1, le=1 << 20)] = 32 * 1024
     load: LoadSettings = LoadSettings()
     entries: dict[str, SkillEntry] = {}
     security: SecuritySettings = SecuritySettings()

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.discovery.locations import Location
 from clawft.discovery.walk import is_below
 from clawft.errors import ClawftError, Diagnostic, Unreadable
-from clawft.files import read_regular
+from clawft.files import read_regular, real_path
 from clawft.format.model import Agent
 from clawft.format.names import is_safe_folder
 
@@ -91,14 +91,15 @@ def _load(path: str, name: str, location: Location) -> FoundAgent:
     try:
         if not is_safe_folder(name):
             raise Unreadable("folder-name", f"The name '{name}' may hold letters, digits, '_' and '-' only", path=path)
-        if not is_below(os.path.realpath(path), os.path.realpath(location.path)):
+        if not is_below(real_path(path), real_path(location.path)):
             raise Unreadable("link-leaves-root", "The link leads out of the searched folder", path=path)
         data, _ = read_regular(path, MAX_FILE_BYTES, follow=True)
-        agent = parse_agent(decode_text(data, path).text, os.path.basename(path), name, path=path)
-    except FileNotFoundError:
+        decoded = decode_text(data, path)
+        agent = parse_agent(decoded.text, os.path.basename(path), name, path=path)
+    except (FileNotFoundError, NotADirectoryError):
         return FoundAgent(
             location.scope, path, problem=Diagnostic("unreadable", "error", "The link leads to nothing", path)
         )
     except ClawftError as error:
         return FoundAgent(location.scope, path, problem=error.diagnostic)
-    return FoundAgent(location.scope, path, agent)
+    return FoundAgent(location.scope, path, structs.replace(agent, diagnostics=decoded.diagnostics + agent.diagnostics))

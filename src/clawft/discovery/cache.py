@@ -7,16 +7,20 @@ time and size the same. A skill stays encoded until somebody asks for it; the ch
 import os
 import time
 from binascii import crc32
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
 
 from clawft import __version__
 from clawft.discovery.listing import Listing, Place
+from clawft.errors import Unreadable
+from clawft.files import read_regular
 
 __all__ = ["load_cache", "store_cache"]
 
 MAX_FILES = 64
+MAX_BYTES = 256 << 20
 SETTLE_NS = 1_000_000_000
 _CHECKSUM_BYTES = 4
 
@@ -34,12 +38,11 @@ _decoder = msgspec.msgpack.Decoder(_File)
 def load_cache(folder: str, root: str, max_prompt_bytes: int) -> dict[str, Listing]:
     """What is known of the folders below `root`, by their path; nothing if anything is amiss."""
     try:
-        with open(_path(folder, root), "rb") as file:
-            content = memoryview(file.read())
+        content = memoryview(read_regular(_path(folder, root), MAX_BYTES)[0])
         if crc32(content[_CHECKSUM_BYTES:]) != int.from_bytes(content[:_CHECKSUM_BYTES]):
             return {}
         stored = _decoder.decode(content[_CHECKSUM_BYTES:])
-    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
+    except (OSError, Unreadable, ValueError, msgspec.MsgspecError, RecursionError):
         return {}
     if (stored.version, stored.root, stored.max_prompt_bytes) != (__version__, root, max_prompt_bytes):
         return {}
@@ -59,8 +62,9 @@ def store_cache(folder: str, root: str, max_prompt_bytes: int, listings: dict[st
             file.write(crc32(content).to_bytes(_CHECKSUM_BYTES) + content)
         os.replace(temporary, path)
         _prune(folder)
-    except (OSError, UnicodeEncodeError):  # the latter where the name of a folder is not text
-        return
+    except (OSError, OverflowError, UnicodeEncodeError):  # the last where the name of a folder is not text
+        with suppress(OSError):
+            os.unlink(temporary)
 
 
 def _settle(listing: Listing, before: int) -> Listing:

@@ -6,13 +6,13 @@ import stat
 
 from msgspec import Struct
 
+from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import Diagnostic
 
 __all__ = ["Digest", "compute_digest"]
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 << 20
-_LEFT_OUT_FOLDERS = frozenset({".git", "__pycache__", ".clawhub", ".clawft"})
 _LEFT_OUT_FILES = frozenset({".clawft-signature", ".DS_Store"})
 _CHUNK = 1 << 20
 
@@ -28,7 +28,8 @@ def compute_digest(folder: str) -> Digest:
     """Hash every regular file of a folder: path, executable or not, size and content."""
     diagnostics: list[Diagnostic] = []
     files = _list_files(folder, diagnostics)
-    if any(one.code == "unreadable" for one in diagnostics):  # what cannot be read cannot be covered
+    linked = f"{folder}/SKILL.md"
+    if any(one.code == "unreadable" or one.path == linked for one in diagnostics):  # it would not cover what is read
         return Digest("", tuple(diagnostics))
     total = sum(status.st_size for _, _, status in files)
     if len(files) > MAX_FILES or total > MAX_BYTES:
@@ -62,7 +63,7 @@ def _list_files(folder: str, diagnostics: list[Diagnostic]) -> list[tuple[bytes,
         for entry in listed:
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
-                if entry.name not in _LEFT_OUT_FOLDERS:
+                if entry.name not in LEFT_OUT:
                     pending.append((entry.path, f"{prefix}{entry.name}/"))
             elif stat.S_ISREG(status.st_mode):
                 if entry.name not in _LEFT_OUT_FILES:

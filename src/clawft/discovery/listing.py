@@ -11,8 +11,9 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-__all__ = ["SKIPPED", "Entries", "Listing", "Place", "list_folder"]
+__all__ = ["LEFT_OUT", "SKIPPED", "Entries", "Listing", "Place", "list_folder"]
 
+LEFT_OUT = frozenset({".git", "__pycache__", ".clawhub", ".clawft"})  # no part of a skill: nothing is read there (D57)
 SKIPPED = frozenset({"node_modules", "__pycache__"})
 _LEGACY = "skill.json"
 _name = attrgetter("name")

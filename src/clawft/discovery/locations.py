@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from clawft.config import SkillsSettings
 from clawft.config.skills import OTHER_CLIENTS
+from clawft.files import real_path
 from clawft.workspace import MARKER, Workspace, resolve_path
 
 __all__ = ["SCOPES", "Location", "agent_locations", "explicit_locations", "skill_locations"]
@@ -87,7 +88,7 @@ def _distinct(locations: Sequence[Location]) -> tuple[Location, ...]:
     rank = {"user": 0, "project": 1}
     best: dict[str, Location] = {}
     for location in locations:
-        real = os.path.realpath(location.path) if os.path.isdir(location.path) else location.path
+        real = real_path(location.path) if os.path.isdir(location.path) else location.path
         known = best.get(real)
         if known is None or rank.get(location.scope, 2) < rank.get(known.scope, 2):
             best[real] = location

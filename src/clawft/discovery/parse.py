@@ -60,7 +60,7 @@ def _load_prompt(folder: str, root: str) -> str | None:
     path = f"{folder}/prompt.md"
     try:
         return decode_text(load_bytes(path, root)[0], path).text
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

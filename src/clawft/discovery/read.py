@@ -4,9 +4,10 @@ import os
 
 from msgspec import Struct
 
+from clawft.discovery.listing import LEFT_OUT
 from clawft.discovery.walk import is_below
 from clawft.errors import Unreadable
-from clawft.files import read_regular
+from clawft.files import read_regular, real_path
 
 __all__ = ["MAX_FILE_BYTES", "SkillFile", "load_bytes", "load_file"]
 
@@ -40,8 +41,8 @@ def load_bytes(path: str, root: str) -> tuple[bytes, os.stat_result]:
     except Unreadable as error:
         if error.code != "is-a-link":
             raise
-    real = os.path.realpath(path)
-    if not is_below(real, os.path.realpath(root)):
+    real = real_path(path)
+    if not is_below(real, real_path(root)) or not LEFT_OUT.isdisjoint(real.split("/")):
         raise Unreadable(
             "link-leaves-root",
             f"The link leads out of the searched folder, to {real}",
@@ -50,5 +51,5 @@ def load_bytes(path: str, root: str) -> tuple[bytes, os.stat_result]:
         )
     try:
         return read_regular(real, MAX_FILE_BYTES)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise Unreadable("unreadable", f"The link leads to nothing: {real}", path=path) from error

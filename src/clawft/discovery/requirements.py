@@ -57,8 +57,10 @@ class Host:
             from shutil import which  # PATHEXT and friends; a slow import elsewhere not needed
 
             return which(name, path=os.pathsep.join(self._folders)) is not None
+        if not name or "\0" in name:
+            return False
         paths = [name] if "/" in name else [f"{folder}/{name}" for folder in self._folders]
-        return bool(name) and any(os.access(path, os.X_OK) and not os.path.isdir(path) for path in paths)
+        return any(os.access(path, os.X_OK) and not os.path.isdir(path) for path in paths)
 
 
 def check_requirements(

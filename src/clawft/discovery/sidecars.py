@@ -6,7 +6,9 @@ from msgspec import structs
 
 from clawft.discovery.catalog import Catalog, Found
 from clawft.discovery.read import load_bytes
-from clawft.errors import ClawftError
+from clawft.discovery.walk import is_below
+from clawft.errors import ClawftError, Unreadable
+from clawft.files import real_path
 from clawft.format.model import Skill
 
 __all__ = ["apply_sidecars", "with_sidecar"]
@@ -35,6 +37,10 @@ def with_sidecar(skill: Skill, folder: str, root: str) -> Skill:
     from clawft.format import apply_sidecar, decode_text  # few skills have one, and a warm catalog needs no parser
 
     try:
+        if not is_below(real_path(path), real_path(root)):
+            raise Unreadable(
+                "link-leaves-root", "The sidecar stands behind a link out of the searched folder", path=path
+            )
         return apply_sidecar(skill, decode_text(load_bytes(path, root)[0], path).text, path)
     except ClawftError as error:
         problem = structs.replace(error.diagnostic, severity="warning")

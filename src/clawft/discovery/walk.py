@@ -7,6 +7,7 @@ from itertools import islice
 
 from clawft.discovery.listing import SKIPPED, Listing, Place, list_folder
 from clawft.errors import Diagnostic, Severity
+from clawft.files import real_path
 
 __all__ = ["MAX_DEPTH", "Walk", "is_below"]
 
@@ -33,11 +34,12 @@ class Walk:
         self.real_root = ""
         self.seen: set[str] = set()
         self.folders = 0
+        self.full = False
         self.too_deep: list[str] = []
 
     def run(self, root: str) -> None:
         """Offer every folder that may hold a skill, in sorted order."""
-        self.real_root = os.path.realpath(root)
+        self.real_root = real_path(root)
         self.listings[""] = self.known.get("") or Listing([Place(root)])
         self.search(self.listings[""].places, 0)
         if self.too_deep:
@@ -75,12 +77,18 @@ class Walk:
         self.folders += len(places)
         if self.folders <= MAX_FOLDERS:
             return places
+        if self.full:
+            return []
+        self.full = True
         self.say("too-many-folders", "warning", f"More than {MAX_FOLDERS} folders; the rest was not searched", folder)
         return places[: MAX_FOLDERS - self.folders]
 
     def follows(self, link: str) -> bool:
         """A link counts only if it leads to a folder below the root that is not found without it."""
-        real = os.path.realpath(link)
+        real = real_path(link)
+        if not os.path.exists(real):
+            self.say("link-broken", "note", "The link leads to nothing", link)
+            return False
         if not os.path.isdir(real) or real in self.seen or self.finds(real):
             return False
         if not is_below(real, self.real_root):
@@ -97,7 +105,10 @@ class Walk:
         parts = real[len(self.real_root) + 1 :].split("/") if real != self.real_root else []
         above = [os.path.join(self.real_root, *parts[:depth]) for depth in range(1, len(parts))]
         hidden = any(part.startswith(".") or part in SKIPPED for part in parts)
-        return len(parts) <= MAX_DEPTH and not hidden and not any(os.path.lexists(f"{one}/SKILL.md") for one in above)
+        skills = any(
+            os.path.lexists(f"{one}/{name}") for one in above for name in ("SKILL.md", "skill.md", "skill.json")
+        )
+        return len(parts) <= MAX_DEPTH and not hidden and not skills
 
     def say(self, code: str, severity: Severity, message: str, path: str, hint: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, severity, message, path, 0, hint))

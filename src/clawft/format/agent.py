@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clawft.errors import YamlParse
-from clawft.format.fields import NOTHING, UNREAD, read_arguments, read_denied, read_text, read_words
+from clawft.format.fields import NOTHING, UNREAD, json_safe, read_arguments, read_denied, read_text, read_words
 from clawft.format.frontmatter import split_frontmatter
 from clawft.format.model import Agent
 from clawft.format.names import is_canonical, slugify
@@ -49,10 +49,17 @@ def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
         spelling = str(key).replace("-", "_")
         reader = _READERS.get(spelling) or _READERS.get(_ALIASES.get(spelling, ""))
         if reader is None:
-            fields.setdefault("extra", {})[str(key)] = value
+            fields.setdefault("extra", {})[str(key)] = json_safe(value)
             notes.add("unknown-field", "note", f"'{str(key)[:60]}' has no effect here", key=str(key))
+        elif (name_of := _ALIASES.get(spelling, spelling)) in fields:
+            notes.add(
+                "duplicate-key",
+                "warning",
+                f"'{key}' says '{name_of}' a second time; the first one counts",
+                key=str(key),
+            )
         elif value is not None and (read := reader(value, str(key), notes)) is not UNREAD:
-            fields[_ALIASES.get(spelling, spelling)] = read
+            fields[name_of] = read
     if not is_canonical(fields.get("name", "")):
         fields["name"] = slugify(fields.get("name", "")) or slugify(name) or name
     if body:

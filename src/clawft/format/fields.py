@@ -19,6 +19,7 @@ __all__ = [
     "NOTHING",
     "UNREAD",
     "Field",
+    "json_safe",
     "provided_tool",
     "read_arguments",
     "read_denied",
@@ -127,9 +128,25 @@ def read_arguments(value: Any, key: str, notes: Notes) -> Any:
     return tuple(value.replace(",", " ").split()) if isinstance(value, str) else read_names(value, key, notes)
 
 
+def json_safe(value: Any, depth: int = 12) -> Any:
+    """A value that JSON can hold: keys as texts, numbers of 64 bits, and no deeper than `depth`."""
+    if isinstance(value, dict):
+        return {str(key): json_safe(inner, depth - 1) for key, inner in value.items()} if depth else {}
+    if isinstance(value, list):
+        return [json_safe(inner, depth - 1) for inner in value] if depth else []
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value)
+    return value if isinstance(value, str | int | float | None) and value == value else str(value)
+
+
+def read_metadata(value: Any, key: str, notes: Notes) -> Any:
+    """Kept as it is written; `needs.py` checks it."""
+    return value if isinstance(value, dict) else _refuse(value, key, "a mapping", notes)
+
+
 def read_mapping(value: Any, key: str, notes: Notes) -> Any:
     if isinstance(value, dict):
-        return value
+        return json_safe(value)
     return _refuse(value, key, "a mapping", notes)
 
 
@@ -186,7 +203,7 @@ def provided_tool(item: dict[str, Any]) -> ToolDefinition | None:
     schema = item.get("parameters") or item.get("inputSchema") or {}
     if not isinstance(name, str) or not isinstance(schema, dict):
         return None
-    return ToolDefinition(name, str(item.get("description") or ""), schema)
+    return ToolDefinition(name, str(item.get("description") or ""), json_safe(schema))
 
 
 # Skill field -> (reader, further spellings). The canonical key is the field's name with hyphens; its snake_case and
@@ -238,7 +255,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
     "dependencies": (read_names, ("depends-on",)),
     "required_environment_variables": (read_tools, ()),
     "env_vars": (read_tools, ()),
-    "metadata": (read_mapping, ()),
+    "metadata": (read_metadata, ()),
 }
 
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, Diagnostic
+from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.format.skill import parse_skill_md
 from clawft.format.text import decode_text, encode_text
 
@@ -22,7 +22,7 @@ class Fixed(Struct, frozen=True):
 
 
 def fix_skill_md(data: bytes, dir_name: str, path: str = "SKILL.md") -> Fixed:
-    """Mend what can be mended for certain. Raises: Unreadable when the file is not text."""
+    """Mend what can be mended for certain. Raises: Unreadable when the file cannot be written back as it was."""
     decoded = decode_text(data, path)
     applied = [found for found in decoded.diagnostics if found.fix]
     text = decoded.text
@@ -35,6 +35,10 @@ def fix_skill_md(data: bytes, dir_name: str, path: str = "SKILL.md") -> Fixed:
         text = mended
         applied += done
     changed = text != decoded.text or bool(applied)
+    recoded = any(found.fix for found in decoded.diagnostics)
+    if changed and not recoded and encode_text(decoded.text, crlf=decoded.crlf) != data:
+        message = "The file holds bytes that are not UTF-8, or mixed line ends: mending would change more than is shown"
+        raise Unreadable("not-mendable", message, path=path, hint="Save it as UTF-8 with one kind of line end first")
     return Fixed(decoded.text, text, encode_text(text, crlf=decoded.crlf) if changed else data, tuple(applied))
 
 

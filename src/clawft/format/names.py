@@ -16,7 +16,8 @@ def is_canonical(name: str) -> bool:
         return False
     if _CANONICAL.fullmatch(name):
         return True
-    return bool(name) and name == name.lower() and all(part.isalnum() for part in name.split("-"))
+    folded = unicodedata.normalize("NFKC", name).lower()  # so that no look-alike of a name is a name of its own
+    return bool(name) and name == folded and all(part.isalnum() for part in name.split("-"))
 
 
 def slugify(name: str) -> str:

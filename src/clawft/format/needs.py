@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.format.fields import BLOCK_KEYS, UNREAD, read_names
+from clawft.format.fields import BLOCK_KEYS, UNREAD, json_safe, read_names
 from clawft.format.model import Requires
 from clawft.format.notes import Notes
 
@@ -46,7 +46,7 @@ def check_metadata(metadata: dict[Any, Any], notes: Notes) -> dict[str, Any]:
     try:
         encoded = msgspec.json.encode(metadata)
     except (TypeError, ValueError, RecursionError):  # keys that are no texts, among others
-        metadata = _textual(metadata, MAX_METADATA_DEPTH + 1)
+        metadata = json_safe(metadata)
         encoded = msgspec.json.encode(metadata)
     too_deep = encoded.count(b"{") + encoded.count(b"[") > MAX_METADATA_DEPTH and _depth(metadata) > MAX_METADATA_DEPTH
     if len(encoded) > MAX_METADATA_BYTES or too_deep:
@@ -62,15 +62,6 @@ def check_metadata(metadata: dict[Any, Any], notes: Notes) -> dict[str, Any]:
         return metadata
     decoded: dict[str, Any] = msgspec.json.decode(encoded)
     return decoded
-
-
-def _textual(value: Any, depth: int) -> Any:
-    """A value that JSON can hold: keys as texts, and no number that is none."""
-    if isinstance(value, dict):
-        return {str(key): _textual(inner, depth - 1) for key, inner in value.items()} if depth else {}
-    if isinstance(value, list):
-        return [_textual(inner, depth - 1) for inner in value] if depth else []
-    return value if isinstance(value, str | bool | int | None) else str(value)
 
 
 def _depth(value: Any) -> int:

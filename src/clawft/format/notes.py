@@ -68,17 +68,25 @@ class Notes(Struct, gc=False):
     def replace_value(self, key: str, to: str) -> tuple[Edit, ...]:
         """The edit that replaces the one-line value of a root-level key."""
         at = self._find(key)
-        if at is None or self.source[at.value : at.stop].strip()[:1] in ("|", ">", "&"):
+        if at is None:
+            return ()
+        written = self.source[at.value : at.stop].strip()
+        if written[:1] in ("|", ">", "&"):
+            return ()
+        if written[:1] in ("'", '"') and (len(written) == 1 or written[-1] != written[0]):  # ends on a later line
             return ()
         if self.source[at.stop + 1 : at.stop + 2] in (" ", "\t", "-"):  # the value goes on in the next line
             return ()
-        return (Edit(self.start + at.value, self.start + at.stop, " " + to),)
+        comment = -1 if written[:1] in ("'", '"') else self.source.find(" #", at.value, at.stop)
+        return (Edit(self.start + at.value, self.start + (at.stop if comment < 0 else comment), " " + to),)
 
     def set_value(self, key: str, to: str) -> tuple[Edit, ...]:
         """The edit that gives a key its value: where it stands empty, or at the top where it is not there."""
         if self._find(key):
             return self.replace_value(key, to)
         indent = self.source[: len(self.source) - len(self.source.lstrip(" "))]
+        if self.source[len(indent) : len(indent) + 1] == "{":  # one flow mapping: there are no lines to add one to
+            return ()
         return (Edit(self.start, self.start, f"{indent}{key}: {to}\n"),)
 
     def written_value(self, key: str) -> str:

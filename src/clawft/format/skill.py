@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import structs
 
 from clawft.errors import Edit, MissingFrontmatter, YamlParse, find_close
-from clawft.format.fields import KEYS, UNREAD, Field, provided_tool, read_text
+from clawft.format.fields import KEYS, UNREAD, Field, json_safe, provided_tool, read_text
 from clawft.format.frontmatter import Frontmatter, split_frontmatter
 from clawft.format.model import Interface, Skill
 from clawft.format.names import MAX_NAME, is_canonical, slugify
@@ -182,7 +182,7 @@ def _keep_unknown(fields: dict[str, Any], key: str, value: Any, notes: Notes) ->
         fields["metadata"] = {**fields["metadata"], inner: value}
         notes.add("key-spelling", "note", f"'{key}' was read as '{inner}' inside 'metadata'", key=key)
         return
-    fields.setdefault("extra", {})[key] = value
+    fields.setdefault("extra", {})[key] = json_safe(value)
     notes.add(
         "unknown-field", "note", f"No client is known to read '{key[:60]}'; it is kept but has no effect", key=key
     )

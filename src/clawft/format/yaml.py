@@ -17,6 +17,8 @@ from clawft.format.plain import read_plain
 __all__ = ["load_yaml"]
 
 MAX_DEPTH = 64  # R111; also keeps hostile nesting away from the parser, which needs quadratic time for it
+_MAX_ALIASES = 32
+_ALIAS = re.compile(r"(?<!\w)\*\w")
 _MAX_BLOCKS = 8
 _MAX_KEY = 200
 _NAME = re.compile(r"[A-Za-z_][\w .$/-]*")
@@ -51,6 +53,8 @@ def load_yaml(source: str, notes: Notes) -> tuple[Any, str]:
 def _parse(text: str) -> Any:
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if "&" in text and len(_ALIAS.findall(text)) > _MAX_ALIASES:  # each may stand for as much as the file holds
+        raise ValueError(f"more than {_MAX_ALIASES} aliases")
     return ryaml.loads(text)
 
 

@@ -3,11 +3,15 @@
 import re
 import shlex
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
+from clawft.errors import ClawftError
+
 __all__ = ["Arguments", "Variables", "extract_variables", "render_template", "split_arguments"]
 
+MAX_FILLED = 4_000_000
 _MAX_QUOTED = 100_000  # a shell's quoting is looked at in arguments up to this long; a pasted document has none
 _SESSION = frozenset({"SESSION_ID", "CLAUDE_SESSION_ID"})
 _FOLDERS = {"CLAUDE_SKILL_DIR": "skill_dir", "CLAUDE_PROJECT_DIR": "project_dir"}
@@ -72,10 +76,13 @@ def append_arguments(text: str, arguments: Arguments) -> str:
 
 
 def fill_in(template: str, arguments: Arguments, known: Variables) -> tuple[str, bool]:
-    """The template with its tokens replaced, and whether one of them was a place for arguments."""
+    """The template with its tokens replaced, and whether one of them was a place for arguments.
+
+    Raises: ClawftError when that would make it enormous.
+    """
     parts: list[str] = []
-    position, placed = 0, False
-    places = {name: index for index, name in reversed(list(enumerate(known.names)))}
+    position, placed, size = 0, False, 0
+    places = _places(known.names)
     for match in _TOKEN.finditer(template):
         found = _look_up(match, arguments, known, places)
         if found is None:
@@ -86,9 +93,18 @@ def fill_in(template: str, arguments: Arguments, known: Variables) -> tuple[str,
             position = start
             continue
         value, is_argument = found
+        size += len(value)
+        if size > MAX_FILLED:
+            raise ClawftError("prompt-too-large", f"The arguments would fill more than {MAX_FILLED} characters")
         parts += (template[position:start], value)
         position, placed = match.end(), placed or is_argument
     return "".join((*parts, template[position:])), placed
+
+
+@lru_cache(maxsize=8)
+def _places(names: tuple[str, ...]) -> dict[str, int]:
+    """Where each named argument stands; the first of a name counts."""
+    return {name: index for index, name in reversed(list(enumerate(names)))}
 
 
 def _is_escaped(template: str, start: int) -> bool:

@@ -1,7 +1,7 @@
 """May this act? The state of every skill and agent, with its reasons."""
 
 from clawft.trust.state import STATES, AgentStanding, Standing, State, judge_agents, judge_skills
-from clawft.trust.tools import CANONICAL_TOOLS, TOOL_ALIASES, known_tool_names
+from clawft.trust.tools import CANONICAL_TOOLS, TOOL_ALIASES, check_tools, known_tool_names
 
 __all__ = [
     "CANONICAL_TOOLS",
@@ -10,6 +10,7 @@ __all__ = [
     "AgentStanding",
     "Standing",
     "State",
+    "check_tools",
     "judge_agents",
     "judge_skills",
     "known_tool_names",

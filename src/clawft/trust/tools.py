@@ -1,6 +1,9 @@
 """The names of tools: ours, and what other clients call them (D53)."""
 
-__all__ = ["CANONICAL_TOOLS", "TOOL_ALIASES", "known_tool_names"]
+from clawft.errors import Diagnostic
+from clawft.format.model import Skill
+
+__all__ = ["CANONICAL_TOOLS", "TOOL_ALIASES", "check_tools", "known_tool_names"]
 
 CANONICAL_TOOLS = (
     "read_file",
@@ -45,3 +48,14 @@ def known_tool_names() -> frozenset[str]:
     """Every name under which one of our tools may be required, in lower case too."""
     names = {*CANONICAL_TOOLS, *TOOL_ALIASES}
     return frozenset(names | {name.lower() for name in names})
+
+
+def check_tools(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
+    """Tools a skill allows or forbids under names that mean none of ours; MCP tools and patterns may be any."""
+    known = known_tool_names()
+    named = {tool.partition("(")[0] for tool in (*skill.allowed_tools, *skill.disallowed_tools)}
+    unknown = sorted(
+        tool for tool in named if tool.lower() not in known and "__" not in tool and not tool.endswith("*")
+    )
+    message = "'{}' is no tool that is known here: it allows and forbids nothing"
+    return tuple(Diagnostic("unknown-tool", "warning", message.format(tool), path) for tool in unknown)

@@ -40,5 +40,6 @@ def command(name: str, args: tuple[str, ...], session_id: str, output: str, dirs
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
     if not rendered.text:
         say(f"The skill '{skill.name}' has no instructions")
-    click.echo(clean(rendered.text) if sys.stdout.isatty() else rendered.text)
+    if sys.stdout is not None:  # written as it is: echo would take escape sequences out
+        sys.stdout.write((clean(rendered.text) if sys.stdout.isatty() else rendered.text) + "\n")
     return None

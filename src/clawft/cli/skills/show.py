@@ -23,7 +23,9 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     app = open_here(dirs)
     standing = app.get_skill(name)
     if output == "json":
-        said = [to_json(one) for one in app.diagnose(standing.found)]
+        said = [
+            to_json(one) for one in (*app.diagnose(standing.found), *compute_digest(standing.found.folder).diagnostics)
+        ]
         return print_json("clawft.skills.show.v1", **_all_fields(standing), diagnostics=said)
     folder = app.workspace.shorten(standing.found.folder)
     for label, value in _lines(standing, folder):

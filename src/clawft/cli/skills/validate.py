@@ -12,6 +12,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_regular
 from clawft.format import check_spec, decode_text
 from clawft.render import find_dynamic
+from clawft.trust import check_tools
 
 __all__ = ["command"]
 
@@ -48,7 +49,8 @@ def command(targets: tuple[str, ...], strict: bool, quiet: bool, output: str, di
             }
             for one in checked
         ]
-        print_json("clawft.skills.validate.v1", ok=ok, files=files)
+        searched = [to_json(one) for one in (() if targets else app.catalog.diagnostics)]
+        print_json("clawft.skills.validate.v1", ok=ok, files=files, diagnostics=searched)
         return 0 if ok else 1
     for one in checked:
         for diagnostic in one.diagnostics:
@@ -66,7 +68,7 @@ def _check(app: App, found: Found, strict: bool) -> _Checked:
         skill = app.load_prompt(found)
     except ClawftError as error:
         return _Checked(found, (error.diagnostic,))
-    diagnostics = list(skill.diagnostics)
+    diagnostics = [*skill.diagnostics, *check_tools(skill, found.file)]
     for place in find_dynamic(skill.prompt or ""):
         message = f"A command that some clients run: {place.head}"
         diagnostics.append(Diagnostic("dynamic-context", "note", message, found.file, place.line + skill.body_line - 1))
