@@ -33,7 +33,7 @@ class Sizes:
     few: int = 100
     sample: int = 200
     rounds: int = 15
-    slow_rounds: int = 5
+    slow_rounds: int = 9
     starts: int = 25
 
 

@@ -30,6 +30,8 @@ __all__ = [
 
 UNREAD = object()  # what a reader returns for a value that cannot be used
 
+_INSTALL_LISTS = frozenset({"bins", "os"})
+_INSTALL_TEXTS = frozenset(Install.__struct_fields__) - _INSTALL_LISTS
 NOTHING = ("!*",)  # a list of tools that cannot be read grants none: it never widens what the skill may do
 _WORD = re.compile(r"[^\s,()]+(?:\s*\([^()]*\)?[^\s,]*)?|\([^\s,]*|\)[^\s,]*")
 _BALANCED = re.compile(r"[^\s()\[\]{}]+(?:\([^()]*\))?")
@@ -139,15 +141,14 @@ def json_safe(value: Any, depth: int = 12) -> Any:
     return value if isinstance(value, str | int | float | None) and value == value else str(value)
 
 
-def read_metadata(value: Any, key: str, notes: Notes) -> Any:
-    """Kept as it is written; `needs.py` checks it."""
+def read_mapping(value: Any, key: str, notes: Notes) -> Any:
+    """A mapping as it is written, for what looks into it and checks what it takes."""
     return value if isinstance(value, dict) else _refuse(value, key, "a mapping", notes)
 
 
-def read_mapping(value: Any, key: str, notes: Notes) -> Any:
-    if isinstance(value, dict):
-        return json_safe(value)
-    return _refuse(value, key, "a mapping", notes)
+def read_json(value: Any, key: str, notes: Notes) -> Any:
+    """A mapping that is kept whole."""
+    return json_safe(value) if isinstance(value, dict) else _refuse(value, key, "a mapping", notes)
 
 
 def read_tools(value: Any, key: str, notes: Notes) -> Any:
@@ -173,11 +174,12 @@ def _install(item: Any) -> Install:
     if isinstance(item, str):
         return Install(label=item)
     fields: dict[str, Any] = {}
-    for name, value in item.items():
-        if name in _INSTALL_TEXTS:
-            fields[name] = str(value or "")
-        elif name in _INSTALL_LISTS and isinstance(value, list):
-            fields[name] = tuple([str(one) for one in value])
+    for key, value in item.items():
+        if key in _INSTALL_LISTS:
+            if isinstance(value, list):
+                fields[key] = tuple(map(str, value))
+        elif key in _INSTALL_TEXTS and value:
+            fields[key] = str(value)
     return Install(**fields)
 
 
@@ -240,7 +242,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
     "disallowed_tools": (read_denied, ()),
     "tools": (read_tools, ()),
     "permissions": (read_names, ()),
-    "hooks": (read_mapping, ()),
+    "hooks": (read_json, ()),
     "hook_before": (read_text, ()),
     "hook_after": (read_text, ()),
     "command_dispatch": (read_text, ()),
@@ -255,7 +257,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
     "dependencies": (read_names, ("depends-on",)),
     "required_environment_variables": (read_tools, ()),
     "env_vars": (read_tools, ()),
-    "metadata": (read_metadata, ()),
+    "metadata": (read_mapping, ()),
 }
 
 

@@ -16,7 +16,6 @@ __all__ = ["NAMESPACES", "check_metadata", "read_block", "read_requires"]
 NAMESPACES = ("clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot", "clawdhub")
 MAX_METADATA_BYTES = 8192  # R117
 MAX_METADATA_DEPTH = 10
-_KNOWN = frozenset(NAMESPACES)
 _OS = {"macos": "darwin", "mac": "darwin", "osx": "darwin", "windows": "win32", "win": "win32"}
 _REQUIRES = {
     "bins": "bins",
@@ -79,10 +78,13 @@ def _depth(value: Any) -> int:
 
 def read_block(metadata: dict[str, Any], notes: Notes) -> dict[str, Any]:
     """The fields that a client's block, or the flat metadata, gives the skill."""
-    block = dict(metadata)
-    for namespace in sorted(_KNOWN.intersection(metadata), key=NAMESPACES.index, reverse=True):
-        if isinstance(metadata[namespace], dict):
-            block.update(metadata[namespace])
+    named = [name for name in NAMESPACES if name in metadata and isinstance(metadata[name], dict)]
+    if len(metadata) == len(named) == 1:  # as most are
+        block = metadata[named[0]]
+    else:
+        block = dict(metadata)
+        for name in reversed(named):
+            block.update(metadata[name])
     fields: dict[str, Any] = {}
     for key, value in block.items():
         field = BLOCK_KEYS.get(key)
