@@ -17,6 +17,10 @@ class Folder:
         limit = SkillsSettings().max_skill_prompt_bytes
         return load_catalog((self.location,), max_prompt_bytes=limit, cache_dir=self.cache_dir)
 
+    def read(self) -> Catalog:
+        """Load without a cache, neither read nor written."""
+        return load_catalog((self.location,), max_prompt_bytes=SkillsSettings().max_skill_prompt_bytes)
+
     def forget(self) -> None:
         """Remove the cache: the next load is a cold one."""
         shutil.rmtree(self.cache_dir, ignore_errors=True)

@@ -16,7 +16,7 @@ from clawft.format.model import Skill
 
 __all__ = ["load_catalog", "load_prompt"]
 
-_BATCH_BYTES = 1 << 20
+_BATCH_BYTES = 1 << 18
 
 
 def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_dir: str | None = None) -> Catalog:
