@@ -109,3 +109,11 @@ def test_render_of_a_folder_that_is_named(weft: Weft, tmp_path: Path) -> None:
     _skill(tmp_path / "stranger" / "gift", "Open me.")
 
     assert weft("skills", "render", "--dir", "../stranger", "gift").stdout == "Open me.\n"
+
+
+def test_line_of_arguments_is_split_as_a_shell_would(weft: Weft, project: Path) -> None:
+    folder = project / "skills" / "two-words"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: two-words\ndescription: d\n---\n[${0}] [${1}] [$ARGUMENTS]\n")
+    assert weft("skills", "render", "two-words", "--args", 'a "b c"').stdout == '[a] [b c] [a "b c"]\n'
+    assert weft("skills", "render", "two-words", "x", "--args", "y").returncode == 2

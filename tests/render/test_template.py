@@ -167,7 +167,7 @@ def test_line_of_arguments_is_split_as_a_shell_would(raw: str, words: tuple[str,
 
 def test_variables_of_a_template_are_listed_once_and_in_order() -> None:
     assert extract_variables("Research $ARGUMENTS[0] about ${1}") == ["ARGUMENTS[0]", "1"]  # 000 §5.6
-    assert extract_variables("$ARGUMENTS ${1} ${SESSION_ID} {baseDir} ${1} {{ x }}") == [
+    assert extract_variables("$ARGUMENTS ${1} ${SESSION_ID} {baseDir} ${1} {{ x }} ${HOME}", ("x",)) == [
         "ARGUMENTS",
         "1",
         "SESSION_ID",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from clawft.discovery.locations import Location
+from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.discovery.walk import is_below
 from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import read_regular, real_path
@@ -14,7 +15,6 @@ from clawft.format.names import is_safe_folder
 
 __all__ = ["BUILTIN_AGENTS", "FoundAgent", "load_agents"]
 
-MAX_FILE_BYTES = 1 << 20
 _SUFFIXES = (".yaml", ".yml", ".md")
 _DOCUMENTS = frozenset({"README", "CHANGELOG", "LICENSE", "CONTRIBUTING"})  # about the agents, not agents
 _IN_FOLDER = ("AGENT.md", "agent.yaml", "agent.yml")

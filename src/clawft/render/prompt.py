@@ -5,7 +5,7 @@ from msgspec import Struct
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill
 from clawft.render.dynamic import find_dynamic
-from clawft.render.template import Arguments, Variables, append_arguments, fill_in
+from clawft.render.template import Arguments, Variables, append_arguments, fill_in, render_template
 
 __all__ = ["Rendered", "render_skill"]
 
@@ -23,10 +23,13 @@ def render_skill(skill: Skill, arguments: Arguments, variables: Variables, path:
     known = Variables(
         variables.session_id, variables.skill_dir, variables.project_dir, skill.arguments or skill.variables
     )
+    places = find_dynamic(template)
+    if not places:
+        return Rendered(render_template(template, arguments, variables=known))
     parts: list[str] = []
     diagnostics: list[Diagnostic] = []
     position, placed = 0, False
-    for dynamic in find_dynamic(template):
+    for dynamic in places:
         text, here = fill_in(template[position : dynamic.start], arguments, known)
         parts += [text, template[dynamic.start : dynamic.end]]
         position, placed = dynamic.end, placed or here

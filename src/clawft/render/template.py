@@ -142,12 +142,13 @@ def _word(arguments: Arguments, index: int) -> str:
     return arguments.words[index] if index < len(arguments.words) else ""
 
 
-def extract_variables(template: str) -> list[str]:
-    """What a template asks for, each once: `ARGUMENTS`, `ARGUMENTS[0]`, `1`, `SESSION_ID` … (R52)."""
-    names: dict[str, None] = {}
+def extract_variables(template: str, names: tuple[str, ...] = ()) -> list[str]:
+    """What a template asks for, each once: `ARGUMENTS`, `ARGUMENTS[0]`, `1`, `SESSION_ID`, named arguments … (R52)."""
+    anything = Variables("-", "-", "-", names)
+    found: dict[str, None] = {}
     for match in _TOKEN.finditer(template):
         kind = match.lastgroup
-        if kind and not _is_escaped(template, match.start()):
-            name = {"index": f"ARGUMENTS[{match['index']}]", "base": "baseDir"}.get(kind, match[kind])
-            names[name] = None
-    return list(names)
+        known = kind and _look_up(match, Arguments(), anything, _places(names)) is not None
+        if known and not _is_escaped(template, match.start()):
+            found[f"ARGUMENTS[{match['index']}]" if kind == "index" else match[str(kind)]] = None
+    return list(found)

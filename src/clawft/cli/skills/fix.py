@@ -10,6 +10,7 @@ from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._targets import find_targets
 from clawft.discovery import Found
+from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_regular
 from clawft.format import fix_skill_md
@@ -17,7 +18,6 @@ from clawft.format.fix import Fixed
 
 __all__ = ["command"]
 
-MAX_FILE_BYTES = 1 << 20
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 

@@ -7,7 +7,7 @@ import click
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import clean, print_json, say, show_diagnostic, to_json
 from clawft.errors import ClawftError
-from clawft.render import Arguments, Variables, render_skill
+from clawft.render import Arguments, Variables, render_skill, split_arguments
 
 __all__ = ["command"]
 
@@ -15,11 +15,14 @@ __all__ = ["command"]
 @click.command("render", context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.option("--args", "line", default="", help="The arguments as one line, as they would be typed after /NAME.")
 @click.option("--session-id", default="", help="What $SESSION_ID stands for.")
 @format_option
 @dir_option
-def command(name: str, args: tuple[str, ...], session_id: str, output: str, dirs: tuple[str, ...]) -> None:
+def command(name: str, args: tuple[str, ...], line: str, session_id: str, output: str, dirs: tuple[str, ...]) -> None:
     """Print the prompt of a skill with its arguments filled in."""
+    if args and line:
+        raise click.UsageError("Give the arguments either way, not both")
     app = open_here(dirs)
     standing = app.get_skill(name)
     if standing.state == "broken":
@@ -27,7 +30,8 @@ def command(name: str, args: tuple[str, ...], session_id: str, output: str, dirs
         raise ClawftError(problem.code, problem.message, path=problem.path, line=problem.line, hint=problem.hint)
     skill = app.load_prompt(standing.found)
     variables = Variables(session_id, standing.found.folder, app.workspace.project)
-    rendered = render_skill(skill, Arguments(" ".join(args), args), variables, standing.found.file)
+    given = split_arguments(line) if line else Arguments(" ".join(args), args)
+    rendered = render_skill(skill, given, variables, standing.found.file)
     warnings = [
         *standing.reasons,
         *(one for one in skill.diagnostics if one.code == "body-truncated"),

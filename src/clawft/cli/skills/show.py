@@ -3,12 +3,14 @@
 import click
 import msgspec
 
+from clawft.app import App
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
 from clawft.cli.skills._json import skill_json, tokens_of
 from clawft.discovery.digest import Digest, compute_digest
 from clawft.discovery.requirements import install_command
 from clawft.format.model import Skill
+from clawft.render import extract_variables
 from clawft.trust import Standing
 
 __all__ = ["command"]
@@ -31,7 +33,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     for label, value in _lines(standing, folder):
         click.echo(f"{label}: {one_line(value)}")
     if standing.found.skill:
-        for line in _requirements(standing.found.skill):
+        for line in (*_placeholders(app, standing), *_requirements(standing.found.skill)):
             click.echo(line)
     digest = compute_digest(standing.found.folder) if standing.found.skill else Digest("")
     click.echo(f"Digest: {digest.value or 'none'}")
@@ -84,6 +86,12 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Tokens", f"about {tokens['catalog']} in a catalog, {tokens['body']} when loaded"),
     ]
     return [(label, value) for label, value in lines if value]
+
+
+def _placeholders(app: App, standing: Standing) -> list[str]:
+    skill = app.load_prompt(standing.found)
+    asked = extract_variables(skill.prompt or "", skill.arguments or skill.variables)
+    return [f"Placeholders: {one_line(', '.join(asked))}"] if asked else []
 
 
 def _requirements(skill: Skill) -> list[str]:

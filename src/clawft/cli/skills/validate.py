@@ -8,6 +8,7 @@ from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._targets import find_targets
 from clawft.discovery import Found
+from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_regular
 from clawft.format import check_spec, decode_text
@@ -15,8 +16,6 @@ from clawft.render import find_dynamic
 from clawft.trust import check_tools
 
 __all__ = ["command"]
-
-MAX_FILE_BYTES = 1 << 20
 
 
 class _Checked(Struct, frozen=True):
