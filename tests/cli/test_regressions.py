@@ -262,3 +262,11 @@ def test_path_that_is_not_there_is_no_misspelt_skill(weft: Weft, project: Path) 
     _skill(project / "skills" / "nope")
     done = weft("skills", "validate", "/nope")
     assert (done.returncode, "no such path" in done.stderr) == (1, True)
+
+
+def test_markdown_file_beside_the_skills_is_said_with_and_without_a_cache(weft: Weft, project: Path) -> None:
+    _skill(project / ".claude" / "skills" / "one")
+    (project / ".claude" / "skills" / "flat.md").write_text("---\nname: flat\n---\n")
+    (project / ".claude" / "skills" / "README.md").write_text("About these skills.\n")
+    for _ in range(2):
+        assert weft("skills", "list").stderr.count("loose-file") == 1

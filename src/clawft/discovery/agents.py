@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
+from clawft.discovery.listing import DOCUMENTS
 from clawft.discovery.locations import Location
 from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.discovery.walk import is_below
@@ -16,7 +17,6 @@ from clawft.format.names import is_safe_folder
 __all__ = ["BUILTIN_AGENTS", "FoundAgent", "load_agents"]
 
 _SUFFIXES = (".yaml", ".yml", ".md")
-_DOCUMENTS = frozenset({"README", "CHANGELOG", "LICENSE", "CONTRIBUTING"})  # about the agents, not agents
 _IN_FOLDER = ("AGENT.md", "agent.yaml", "agent.yml")
 
 BUILTIN_AGENTS = (
@@ -74,7 +74,7 @@ def _load_location(location: Location) -> list[FoundAgent]:
     for name in names:
         path = f"{location.path}/{name}"
         stem, dot, suffix = name.rpartition(".")
-        if name.startswith(".") or stem.upper() in _DOCUMENTS:
+        if name.startswith(".") or stem.upper() in DOCUMENTS:
             continue
         if dot + suffix in _SUFFIXES and stem:
             found.append(_load(path, stem, location))

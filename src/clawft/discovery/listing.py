@@ -11,9 +11,10 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-__all__ = ["LEFT_OUT", "SKIPPED", "Entries", "Listing", "Place", "list_folder"]
+__all__ = ["DOCUMENTS", "LEFT_OUT", "SKIPPED", "Entries", "Listing", "Place", "list_folder"]
 
 LEFT_OUT = frozenset({".git", "__pycache__", ".clawhub", ".clawft"})  # no part of a skill: nothing is read there (D57)
+DOCUMENTS = frozenset({"README", "CHANGELOG", "LICENSE", "CONTRIBUTING", "AGENTS", "CLAUDE"})  # about what stands there
 SKIPPED = frozenset({"node_modules", "__pycache__"})
 _LEGACY = "skill.json"
 _name = attrgetter("name")
@@ -41,12 +42,13 @@ class Listing(Struct, frozen=True, array_like=True, gc=False):
 class Entries(Struct, frozen=True):
     """What matters of a folder without SKILL.md: a skill file of another name, and where to look further.
 
-    Some of the places may be links, to whatever.
+    Some of the places may be links, to whatever. `loose` are Markdown files that somebody may have meant as skills.
     """
 
     file: str
     listing: Listing
     links: frozenset[str] = frozenset()
+    loose: tuple[str, ...] = ()
 
 
 def list_folder(folder: str, known: Listing | None, places: Mapping[str, Place]) -> Entries:
@@ -62,9 +64,14 @@ def list_folder(folder: str, known: Listing | None, places: Mapping[str, Place])
     folders = [entry.path for entry in visible if entry.is_symlink() or entry.is_dir()]
     listed = [places.get(path) or Place(path) for path in folders]
     file = _find_file([entry.name for entry in entries])
+    loose = tuple([entry.path for entry in visible if entry.name.endswith(".md") and _is_loose(entry)])
     inner = sum([entry.is_dir(follow_symlinks=False) for entry in entries])
-    reliable = not file and not links and status.st_nlink == inner + 2
-    return Entries(file, Listing(listed, *stamp) if reliable else Listing(listed), links)
+    reliable = not file and not links and not loose and status.st_nlink == inner + 2
+    return Entries(file, Listing(listed, *stamp) if reliable else Listing(listed), links, loose)
+
+
+def _is_loose(entry: os.DirEntry[str]) -> bool:
+    return entry.name[:-3].upper() not in DOCUMENTS and entry.is_file(follow_symlinks=False)
 
 
 def _find_file(names: list[str]) -> str:

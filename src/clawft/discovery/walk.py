@@ -65,6 +65,10 @@ class Walk:
         if entries.file and self.take_file(folder, entries.file):
             return
         self.listings[folder] = entries.listing
+        if entries.loose and depth == 0:
+            many = f" ({len(entries.loose)} such files; the first is this)" if len(entries.loose) > 1 else ""
+            message = f"A Markdown file beside the skills is no skill{many}"
+            self.say("loose-file", "note", message, entries.loose[0], "A skill is a folder with a SKILL.md")
         below: Iterable[Place] = self.limit(folder, entries.listing.places)
         if entries.links:  # each is judged when its turn comes: it may lead where the walk has been by then
             below = (place for place in below if place.folder not in entries.links or self.follows(place.folder))
