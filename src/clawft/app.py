@@ -91,11 +91,14 @@ class App:
 
     def diagnose(self, found: Found) -> tuple[Diagnostic, ...]:
         """All there is to say about a skill's file, read now and whole."""
+        from clawft.render import check_dynamic  # a list of skills needs no rendering
+
         try:
             skill = self.load_prompt(found)
-            return (*skill.diagnostics, *check_tools(skill, found.file))
         except ClawftError as error:
             return (error.diagnostic,)
+        said = (*skill.diagnostics, *check_tools(skill, found.file), *check_dynamic(skill, found.file))
+        return tuple(sorted(said, key=lambda one: one.line))
 
     def load_prompt(self, found: Found) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-__all__ = ["Dynamic", "find_dynamic"]
+from clawft.errors import Diagnostic
+from clawft.format.model import Skill
+
+__all__ = ["Dynamic", "check_dynamic", "find_dynamic"]
 
 # A fence, or a line that starts with `!`; found from the line end before it, which is the fast thing to look for.
 _LINE = re.compile(r"\n(?:[ \t]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|!(?![\[!=`\s])(?P<command>[^\n]+))")
@@ -27,6 +30,16 @@ class Dynamic(Struct, frozen=True):
     def head(self) -> str:
         """The command's first line, short enough to be quoted."""
         return self.command.partition("\n")[0][:60]
+
+
+def check_dynamic(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
+    """Every command that some clients would run, with its line in the file."""
+    first = max(skill.body_line, 1)
+    message = "Some clients would run this command; it is left as text and was not run: "
+    return tuple(
+        Diagnostic("dynamic-context", "note", message + place.head, path, first + place.line - 1)
+        for place in find_dynamic(skill.prompt or "")
+    )
 
 
 _Span = tuple[int, int, str]

@@ -62,32 +62,36 @@ def join_arguments(words: Sequence[str]) -> Arguments:
 
 
 def render_template(
-    template: str, arguments: Sequence[str] | Arguments, session_id: str = "", variables: Variables | None = None
+    template: str,
+    arguments: Sequence[str] | Arguments,
+    session_id: str = "",
+    variables: Variables | None = None,
+    kept: Sequence[tuple[int, int]] = (),
 ) -> str:
-    """A template with its arguments; they are appended if it has no place for them (R50, R53)."""
-    given = arguments if isinstance(arguments, Arguments) else join_arguments(arguments)
-    known = variables or Variables(session_id=session_id)
-    text, placed = fill_in(template, given, known)
-    return text if placed else append_arguments(text, given)
+    """A template with its arguments; they are appended if it has no place for them (R50, R53).
 
-
-def append_arguments(text: str, arguments: Arguments) -> str:
-    return f"{text}\n\nARGUMENTS: {arguments.raw}" if arguments.raw else text
-
-
-def fill_in(template: str, arguments: Arguments, known: Variables) -> tuple[str, bool]:
-    """The template with its tokens replaced, and whether one of them was a place for arguments.
-
-    Raises: ClawftError when that would make it enormous.
+    The spans in `kept`, in order, stay as they are written. Raises: ClawftError when it would become enormous.
     """
+    given = arguments if isinstance(arguments, Arguments) else join_arguments(arguments)
+    text, placed = _fill_in(template, given, variables or Variables(session_id=session_id), kept)
+    return text if placed or not given.raw else f"{text}\n\nARGUMENTS: {given.raw}"
+
+
+def _fill_in(
+    template: str, arguments: Arguments, known: Variables, kept: Sequence[tuple[int, int]]
+) -> tuple[str, bool]:
+    """The template with its tokens replaced, and whether one of them was a place for arguments."""
     parts: list[str] = []
-    position, placed, size = 0, False, 0
+    position, placed, size, span = 0, False, 0, 0
     places = _places(known.names)
     for match in _TOKEN.finditer(template):
-        found = _look_up(match, arguments, known, places)
+        start = match.start()
+        while span < len(kept) and kept[span][1] <= start:
+            span += 1
+        inside = span < len(kept) and kept[span][0] <= start
+        found = None if inside else _look_up(match, arguments, known, places)
         if found is None:
             continue
-        start = match.start()
         if _is_escaped(template, start):  # D59: the backslash goes, the token stays
             parts.append(template[position : start - 1])
             position = start

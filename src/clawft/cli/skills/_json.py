@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 
 from clawft.cli.output import to_json
-from clawft.discovery.digest import compute_digest
+from clawft.discovery.digest import Digest, compute_digest
 from clawft.format.model import Skill
 from clawft.trust import Standing
 
-__all__ = ["skill_json", "tokens_of"]
+__all__ = ["digest_of", "skill_json", "tokens_of"]
 
 
 def tokens_of(skill: Skill) -> dict[str, int]:
@@ -18,7 +18,12 @@ def tokens_of(skill: Skill) -> dict[str, int]:
     return {"catalog": -(-catalog // 4), "body": -(-skill.body_bytes // 4)}
 
 
-def skill_json(standing: Standing) -> dict[str, Any]:
+def digest_of(standing: Standing) -> Digest:
+    """The digest of a skill's folder; a folder whose skill cannot be read has none."""
+    return compute_digest(standing.found.folder) if standing.found.skill else Digest("")
+
+
+def skill_json(standing: Standing, digest: Digest) -> dict[str, Any]:
     """The summary of one skill."""
     found = standing.found
     skill = found.skill or Skill(name=found.name)
@@ -31,7 +36,7 @@ def skill_json(standing: Standing) -> dict[str, Any]:
         "layer": found.location.layer,
         "format": skill.format,
         "path": found.file,
-        "digest": (compute_digest(found.folder).value or None) if found.skill else None,
+        "digest": digest.value or None,
         "state": standing.state,
         "reasons": [to_json(reason) for reason in standing.reasons],
         "user_invocable": skill.user_invocable,

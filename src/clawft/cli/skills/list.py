@@ -22,10 +22,10 @@ def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
     skills = sorted((one for one in app.skills if scope in ("all", one.found.location.scope)), key=lambda one: one.name)
     said = (*app.config.diagnostics, *app.catalog.diagnostics)
     if output == "json":
-        from clawft.cli.skills._json import skill_json
+        from clawft.cli.skills._json import digest_of, skill_json
 
-        notes = [to_json(diagnostic) for diagnostic in said]
-        return print_json("clawft.skills.list.v1", skills=[skill_json(one) for one in skills], diagnostics=notes)
+        listed = [skill_json(one, digest_of(one)) for one in skills]
+        return print_json("clawft.skills.list.v1", skills=listed, diagnostics=[to_json(one) for one in said])
     if skills and (terminal_width() or NARROW) >= NARROW:
         heads = ("", "NAME", "DESCRIPTION", "STATE", "SCOPE", "FORMAT")
         print_table(heads, [_row(one) for one in skills], wide=2, after=[_reason(one) for one in skills])

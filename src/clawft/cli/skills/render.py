@@ -6,7 +6,6 @@ import click
 
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import clean, print_json, say, show_diagnostic, to_json
-from clawft.errors import ClawftError
 from clawft.render import Arguments, Variables, render_skill, split_arguments
 
 __all__ = ["command"]
@@ -25,9 +24,6 @@ def command(name: str, args: tuple[str, ...], line: str, session_id: str, output
         raise click.UsageError("Give the arguments either way, not both")
     app = open_here(dirs)
     standing = app.get_skill(name)
-    if standing.state == "broken":
-        problem = standing.reasons[0]
-        raise ClawftError(problem.code, problem.message, path=problem.path, line=problem.line, hint=problem.hint)
     skill = app.load_prompt(standing.found)
     variables = Variables(session_id, standing.found.folder, app.workspace.project)
     given = split_arguments(line) if line else Arguments(" ".join(args), args)

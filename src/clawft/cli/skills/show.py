@@ -6,8 +6,8 @@ import msgspec
 from clawft.app import App
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
-from clawft.cli.skills._json import skill_json, tokens_of
-from clawft.discovery.digest import Digest, compute_digest
+from clawft.cli.skills._json import digest_of, skill_json, tokens_of
+from clawft.discovery.digest import Digest
 from clawft.discovery.requirements import install_command
 from clawft.format.model import Skill
 from clawft.render import extract_variables
@@ -24,27 +24,26 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     """Show one skill: NAME, or SCOPE:NAME for a shadowed one."""
     app = open_here(dirs)
     standing = app.get_skill(name)
+    digest = digest_of(standing)
+    said = (*app.diagnose(standing.found), *digest.diagnostics)
     if output == "json":
-        said = [
-            to_json(one) for one in (*app.diagnose(standing.found), *compute_digest(standing.found.folder).diagnostics)
-        ]
-        return print_json("clawft.skills.show.v1", **_all_fields(standing), diagnostics=said)
+        fields = _all_fields(standing, digest)
+        return print_json("clawft.skills.show.v1", **fields, diagnostics=[to_json(one) for one in said])
     folder = app.workspace.shorten(standing.found.folder)
     for label, value in _lines(standing, folder):
         click.echo(f"{label}: {one_line(value)}")
     if standing.found.skill:
         for line in (*_placeholders(app, standing), *_requirements(standing.found.skill)):
             click.echo(line)
-    digest = compute_digest(standing.found.folder) if standing.found.skill else Digest("")
     click.echo(f"Digest: {digest.value or 'none'}")
-    for diagnostic in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found), *digest.diagnostics)):
+    for diagnostic in dict.fromkeys((*standing.reasons, *said)):
         show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
     return None
 
 
-def _all_fields(standing: Standing) -> dict[str, object]:
+def _all_fields(standing: Standing, digest: Digest) -> dict[str, object]:
     """The summary that `list` gives, and every other field of the skill."""
-    summary = skill_json(standing)
+    summary = skill_json(standing, digest)
     skill = standing.found.skill or Skill(name=standing.name)
     hidden = {"prompt", "diagnostics", *summary}
     others = {name: getattr(skill, name) for name in skill.__struct_fields__ if name not in hidden}

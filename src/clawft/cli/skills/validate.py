@@ -8,12 +8,9 @@ from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._targets import find_targets
 from clawft.discovery import Found
-from clawft.discovery.read import MAX_FILE_BYTES
-from clawft.errors import ClawftError, Diagnostic
-from clawft.files import read_regular
+from clawft.discovery.read import load_bytes
+from clawft.errors import Diagnostic
 from clawft.format import check_spec, decode_text
-from clawft.render import find_dynamic
-from clawft.trust import check_tools
 
 __all__ = ["command"]
 
@@ -63,25 +60,16 @@ def command(targets: tuple[str, ...], strict: bool, quiet: bool, output: str, di
 
 def _check(app: App, found: Found, strict: bool) -> _Checked:
     """All there is to say about one file, read afresh from disk."""
-    try:
-        skill = app.load_prompt(found)
-    except ClawftError as error:
-        return _Checked(found, (error.diagnostic,))
-    diagnostics = [*skill.diagnostics, *check_tools(skill, found.file)]
-    for place in find_dynamic(skill.prompt or ""):
-        message = f"A command that some clients run: {place.head}"
-        diagnostics.append(Diagnostic("dynamic-context", "note", message, found.file, place.line + skill.body_line - 1))
-    if strict:
-        diagnostics += _check_strict(found)
-    return _Checked(found, tuple(sorted(diagnostics, key=lambda one: one.line)))
+    said = app.diagnose(found)
+    return _Checked(found, (*said, *_check_strict(found)) if strict and found.skill else said)
 
 
 def _check_strict(found: Found) -> tuple[Diagnostic, ...]:
-    file = found.file.rpartition("/")[2]
+    folder, _, file = found.file.rpartition("/")
     if file != "SKILL.md":
         return (Diagnostic("spec-file", "error", f"The spec knows SKILL.md only, not {file}", found.file),)
-    data, _ = read_regular(found.file, MAX_FILE_BYTES, follow=True)
-    return check_spec(decode_text(data, found.file).text, found.folder.rpartition("/")[2], found.file)
+    data, _ = load_bytes(found.file, found.location.path)
+    return check_spec(decode_text(data, found.file).text, folder.rpartition("/")[2], found.file)
 
 
 def _summary(checked: list[_Checked], strict: bool) -> str:
