@@ -14,6 +14,7 @@ __all__ = [
     "Edit",
     "MissingFrontmatter",
     "NotFound",
+    "Refused",
     "Severity",
     "SkillLoadError",
     "Unreadable",
@@ -70,6 +71,12 @@ class ClawftError(Exception):
 
 class NotFound(ClawftError):
     """A name that nothing has; the hint holds the close match."""
+
+
+class Refused(ClawftError):
+    """A policy, or nobody to ask, kept something from being done."""
+
+    exit_code = 3
 
 
 class Unreadable(ClawftError):

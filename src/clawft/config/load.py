@@ -1,28 +1,56 @@
-"""Config files to one frozen value: the user's, then the project's on top of it.
+"""Config files and variables to one frozen value: the user's file, the project's on top of it, then `CLAWFT_A__B`.
 
 `.toml` or `.json`; both in one folder is an error, since either could be the forgotten one.
 """
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from clawft.config.keys import normalise_keys
-from clawft.config.secret import SecretRef
+from clawft.config.keys import is_free, normalise_keys
+from clawft.config.secret import SecretRef, find_secrets
 from clawft.config.skills import SkillsSettings
-from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_regular
 from clawft.workspace import MARKER, Workspace
 
-__all__ = ["CONFIG_NAMES", "Config", "config_files", "load_config"]
+if TYPE_CHECKING:  # a list of skills needs none of these
+    from clawft.config.agents import AgentsSettings
+    from clawft.config.mcp import McpSettings
+    from clawft.config.memory import MemorySettings
+    from clawft.config.providers import ProviderSettings
+    from clawft.config.tools import ToolsSettings
+
+__all__ = [
+    "CONFIG_NAMES",
+    "SECTIONS",
+    "Config",
+    "Layer",
+    "check_layer",
+    "config_files",
+    "load_config",
+    "parse_config",
+    "section_type",
+]
 
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
-_SECTIONS = frozenset({"agents", "providers", "skills", "tools", "mcp", "serve", "hooks", "plugins", "memory"})
+SECTIONS = ("agents", "providers", "skills", "tools", "mcp", "memory")
+_LATER = ("serve", "hooks", "plugins")  # kept as written until something reads them
+
+
+class Layer(Struct, frozen=True):
+    """What one file, or the environment, sets. `source` is a path, or `environment`."""
+
+    source: str
+    values: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Layer({self.source!r})"  # the values may hold a secret
 
 
 class Config(Struct, frozen=True):
@@ -32,9 +60,48 @@ class Config(Struct, frozen=True):
     values: dict[str, Any] = {}
     files: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    sections: dict[str, Any] = {}
+
+    @property
+    def agents(self) -> "AgentsSettings":
+        section: AgentsSettings = self._section("agents")
+        return section
+
+    @property
+    def providers(self) -> "dict[str, ProviderSettings]":
+        section: dict[str, ProviderSettings] = self._section("providers")
+        return section
+
+    @property
+    def tools(self) -> "ToolsSettings":
+        section: ToolsSettings = self._section("tools")
+        return section
+
+    @property
+    def mcp(self) -> "McpSettings":
+        section: McpSettings = self._section("mcp")
+        return section
+
+    @property
+    def memory(self) -> "MemorySettings":
+        section: MemorySettings = self._section("memory")
+        return section
+
+    def _section(self, name: str) -> Any:
+        if name not in self.sections:
+            self.sections[name] = msgspec.convert({}, section_type(name))
+        return self.sections[name]
 
     def __repr__(self) -> str:
         return f"Config(files={self.files!r})"  # the values may hold a secret
+
+
+def section_type(name: str) -> Any:
+    """The type of a section; its module is loaded when the section is first used."""
+    from importlib import import_module
+
+    return import_module(f"clawft.config.{name}").Section
 
 
 def config_files(workspace: Workspace) -> tuple[str, ...]:
@@ -45,31 +112,57 @@ def config_files(workspace: Workspace) -> tuple[str, ...]:
 
 def load_config(workspace: Workspace, environ: Mapping[str, str]) -> Config:
     """Read what there is. Raises: ClawftError for a file that cannot be read or a value that cannot be meant."""
-    values: dict[str, Any] = {}
-    skills = SkillsSettings()
-    read: list[str] = []
+    layers: list[Layer] = []
     diagnostics: list[Diagnostic] = []
     for path in config_files(workspace):
         data = _read(path)
         if data is None:
             continue
-        if read and os.path.dirname(read[-1]) == os.path.dirname(path):
-            names = f"{os.path.basename(read[-1])} and {os.path.basename(path)}"
+        if layers and os.path.dirname(layers[-1].source) == os.path.dirname(path):
+            names = f"{os.path.basename(layers[-1].source)} and {os.path.basename(path)}"
             raise ClawftError("config-twice", f"Both {names} exist", path=path, hint="Keep one of them")
-        if any(line.count(b".") > MAX_DOTS for line in data.split(b"\n")):
-            raise ClawftError("config-invalid", f"A line has more than {MAX_DOTS} dots", path=path)
-        section = _decode(path, data)
-        _convert(section, path, data, environ)  # on its own first, so that an error names the file it is in
-        diagnostics += _check(section, path, environ)
-        values = _merge(values, section)
-        skills = _convert(values, path, data, environ)
-        read.append(path)
-    return Config(skills, values, tuple(read), tuple(diagnostics))
+        layer = parse_config(path, data, environ)
+        diagnostics += _check_secrets(layer, environ)
+        layers.append(layer)
+    files = tuple(layer.source for layer in layers)
+    values: dict[str, Any] = {}
+    for layer in layers:
+        values = _merge(values, layer.values)
+    if any(name.startswith("CLAWFT_") and "__" in name for name in environ):
+        from clawft.config.overrides import load_overrides
+
+        overrides = load_overrides(environ, values)
+        layers += overrides
+        for layer in overrides:
+            values = _merge(values, layer.values)
+    sections = _convert(values, environ, strict=len(layers) == len(files))
+    skills = sections.pop("skills", SkillsSettings())
+    return Config(skills, values, files, tuple(diagnostics), tuple(layers), sections)
 
 
-def _is_free(path: tuple[str, ...]) -> bool:
-    """Tables whose keys are names that the user chose."""
-    return path == ("skills", "entries") or (path[:2] == ("skills", "entries") and path[3:] == ("env",))
+def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
+    """The bytes of one config file, checked on their own so that an error names the file it is in.
+
+    Raises: ClawftError.
+    """
+    if any(line.count(b".") > MAX_DOTS for line in data.split(b"\n")):
+        raise ClawftError("config-invalid", f"A line has more than {MAX_DOTS} dots", path=path)
+    layer = Layer(path, _decode(path, data))
+    check_layer(layer, environ, data=data)
+    return layer
+
+
+def check_layer(layer: Layer, environ: Mapping[str, str], *, data: bytes = b"", strict: bool = True) -> None:
+    """Whether a layer makes sense on its own; `data` is its text, to find lines in. Raises: ClawftError."""
+    try:
+        for name in layer.values:
+            if name not in SECTIONS and name not in _LATER:
+                raise msgspec.ValidationError(f"Object contains unknown field `{name}`")
+        _convert(layer.values, environ, strict=strict)
+    except msgspec.ValidationError as error:
+        from clawft.config.explain import explain_value
+
+        raise explain_value(str(error), layer.source, data) from error
 
 
 def _read(path: str) -> bytes | None:
@@ -97,46 +190,44 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
 
 
 def _normalise(values: dict[str, Any]) -> dict[str, Any]:
-    normal: dict[str, Any] = normalise_keys(values, _is_free)
+    normal: dict[str, Any] = normalise_keys(values, is_free)
     return normal
 
 
-def _convert(values: dict[str, Any], path: str, data: bytes, environ: Mapping[str, str]) -> SkillsSettings:
-    try:
-        return msgspec.convert(_with_secrets(values.get("skills", {}), environ), SkillsSettings)
-    except msgspec.ValidationError as error:
-        from clawft.config.explain import explain_value
+def _convert(values: dict[str, Any], environ: Mapping[str, str], *, strict: bool = True) -> dict[str, Any]:
+    """The sections that are there, as values. Raises: msgspec.ValidationError, whose path begins at the section."""
 
-        raise explain_value(str(error), path, data) from error
+    def decode_secret(kind: type, written: Any) -> Any:
+        secret = SecretRef.parse(written, environ) if kind is SecretRef else None
+        if secret is None:
+            raise ValueError('expected the name of a variable: { env = "NAME" }')
+        return secret
 
-
-def _with_secrets(skills: Any, environ: Mapping[str, str]) -> Any:
-    """The section with every `api_key` as a reference, whichever way it was written (R149)."""
-    made = {}
-    for name, entry in _entries(skills).items():
-        secret = SecretRef.parse(entry["api_key"], environ) if isinstance(entry, dict) and "api_key" in entry else None
-        made[name] = {**entry, "api_key": secret} if secret else entry
-    return {**skills, "entries": made} if made else skills
-
-
-def _entries(skills: Any) -> dict[str, Any]:
-    entries = skills.get("entries") if isinstance(skills, dict) else None
-    return entries if isinstance(entries, dict) else {}
+    converted = {}
+    for name in SECTIONS:
+        if name in values:
+            try:
+                kind = section_type(name)
+                converted[name] = msgspec.convert(values[name], kind, strict=strict, dec_hook=decode_secret)
+            except msgspec.ValidationError as error:
+                raise msgspec.ValidationError(_with_section(name, str(error))) from error
+    return converted
 
 
-def _check(section: dict[str, Any], path: str, environ: Mapping[str, str]) -> list[Diagnostic]:
-    """What is legal but hardly meant: a secret in plain text, a section with a typo in its name."""
+def _with_section(name: str, complaint: str) -> str:
+    """msgspec's complaint with its path from the root of the config on."""
+    problem, at, where = complaint.rpartition(" - at `$")
+    return f"{problem} - at `$.{name}{where}" if at else f"{complaint} - at `$.{name}`"
+
+
+def _check_secrets(layer: Layer, environ: Mapping[str, str]) -> list[Diagnostic]:
+    """A secret in plain text is legal, but hardly meant."""
     found = []
-    for name, entry in _entries(section.get("skills")).items():
-        secret = SecretRef.parse(entry.get("api_key"), environ)
-        if secret and secret.is_literal:
-            message = f"skills.entries.{name}.api_key holds a secret in plain text"
+    for path, secret in find_secrets(layer.values, environ):
+        if secret.is_literal:
+            message = f"{path} holds a secret in plain text"
             hint = 'Put it into a variable and write { env = "NAME" }'
-            found.append(Diagnostic("secret-literal", "warning", message, path, 0, hint))
-    for name in section:
-        if name not in _SECTIONS and find_close(name, ("skills",)):
-            message = f"There is no section '{name}'"
-            found.append(Diagnostic("config-unknown-section", "warning", message, path, 0, "Did you mean 'skills'?"))
+            found.append(Diagnostic("secret-literal", "warning", message, layer.source, 0, hint))
     return found
 
 

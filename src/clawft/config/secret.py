@@ -1,9 +1,10 @@
 """A reference to a secret. Its value is looked up where it is used, and shown nowhere (D29)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-__all__ = ["SecretRef"]
+__all__ = ["SecretRef", "find_secrets"]
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 
@@ -35,6 +36,10 @@ class SecretRef:
         """Whether the config holds the secret itself, which it should not."""
         return bool(self._literal)
 
+    def resolve(self, environ: Mapping[str, str]) -> str:
+        """The secret itself, for the one place that uses it; '' where it is not set."""
+        return self._literal or environ.get(self.env, "")
+
     def is_configured(self, environ: Mapping[str, str]) -> bool:
         return bool(self._literal or environ.get(self.env))
 
@@ -50,3 +55,16 @@ class SecretRef:
 
     def __str__(self) -> str:
         return f"${{{self.env}}}" if self.env else "<redacted>" if self._literal else ""
+
+
+def find_secrets(
+    values: Mapping[str, Any], environ: Mapping[str, str], at: str = ""
+) -> Iterator[tuple[str, SecretRef]]:
+    """Every `api_key` in a config as it is written, with its path."""
+    for key, value in values.items():
+        path = f"{at}.{key}" if at else key
+        secret = SecretRef.parse(value, environ) if key == "api_key" else None
+        if secret is not None:
+            yield path, secret
+        elif isinstance(value, dict):
+            yield from find_secrets(value, environ, path)

@@ -1,12 +1,20 @@
 """The section `[skills]` (R173): what is loaded, and from where."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from clawft.config.secret import SecretRef
 
-__all__ = ["OTHER_CLIENTS", "LoadSettings", "SecuritySettings", "SkillEntry", "SkillsSettings"]
+__all__ = [
+    "OTHER_CLIENTS",
+    "LoadSettings",
+    "PromptSettings",
+    "Section",
+    "SecuritySettings",
+    "SkillEntry",
+    "SkillsSettings",
+]
 
 OTHER_CLIENTS = (".codex", ".gemini", ".opencode", ".cursor", ".github", ".goose")
 
@@ -29,10 +37,29 @@ class SkillEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
     #: false takes the skill out of use.
     enabled: bool = True
+    #: true describes the skill to a model before all others.
+    pinned: bool = False
     #: Environment variables the skill gets while it runs; they satisfy its `requires.env`.
     env: dict[str, str] = {}
     #: The value for the variable the skill names as its `primaryEnv`.
     api_key: SecretRef | None = None
+
+
+class PromptSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[skills.prompt]`: how a model learns of skills."""
+
+    #: `catalog` lists names and descriptions and lets the model load one; `full` gives it every body at once.
+    inject: Literal["catalog", "full"] = "catalog"
+    #: Characters the catalog may take, or 2 % of the model's window if that is less. SKILLS_PROMPT_CHAR_BUDGET wins.
+    char_budget: Annotated[int, Meta(ge=0)] = 12_000
+    #: How many skills `full` gives; 0 means all.
+    max_skills: Annotated[int, Meta(ge=0)] = 20
+    #: `full` gives skills with unmet requirements too.
+    include_disabled: bool = False
+    #: What stands between two skills that `full` gives.
+    separator: str = "\n\n---\n\n"
+    #: Look for changed skills each time the model asks for one. SKILLS_REFRESH_ON_CALL wins.
+    refresh_on_call: bool = True
 
 
 class SecuritySettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,5 +83,11 @@ class SkillsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: How much of a skill's body reaches a model; the rest is cut off with a warning.
     max_skill_prompt_bytes: Annotated[int, Meta(ge=1, le=1 << 20)] = 32 * 1024
     load: LoadSettings = LoadSettings()
+    prompt: PromptSettings = PromptSettings()
     entries: dict[str, SkillEntry] = {}
+    #: Settings of other clients that skills ask for with `requires.config`: `channels.slack` is looked up here too.
+    config: dict[str, Any] = {}
     security: SecuritySettings = SecuritySettings()
+
+
+Section = SkillsSettings

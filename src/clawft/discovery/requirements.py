@@ -99,8 +99,8 @@ def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
             hint = f"Set {name}, or skills.entries.{skill.name}.env.{name}"
             yield "requires-env", "environment variable", name, hint
     for setting in requires.config:
-        if not find_by_path(host.values, setting):
-            yield "requires-config", "config", setting, f"Set {setting} in config.toml"
+        if not find_by_path(host.values, setting) and not find_by_path(host.values, f"skills.config.{setting}"):
+            yield "requires-config", "config", setting, f"Set skills.config.{setting} in config.toml"
 
 
 def _has_env(name: str, skill: Skill, host: Host, entry: SkillEntry) -> bool:

@@ -1,9 +1,11 @@
 """The names of tools: ours, and what other clients call them (D53)."""
 
+from collections.abc import Iterable
+
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill
 
-__all__ = ["CANONICAL_TOOLS", "TOOL_ALIASES", "check_tools", "known_tool_names"]
+__all__ = ["CANONICAL_TOOLS", "TOOL_ALIASES", "canonical_tool", "check_tools", "known_tool_names", "tool_matches"]
 
 CANONICAL_TOOLS = (
     "read_file",
@@ -42,6 +44,28 @@ TOOL_ALIASES = {
     "web_search_preview": "web_search",
     "Task": "delegate",
 }
+_LOWER = {name.lower(): name for name in CANONICAL_TOOLS} | {name.lower(): ours for name, ours in TOOL_ALIASES.items()}
+
+
+def canonical_tool(name: str) -> str:
+    """Our name of a tool that a skill or agent names in any client's way; `Bash(git:*)` is `exec_shell`."""
+    plain = name.partition("(")[0].strip()
+    return TOOL_ALIASES.get(plain) or _LOWER.get(plain.lower(), plain)
+
+
+def tool_matches(name: str, allowed: Iterable[str]) -> bool:
+    """Whether a tool is meant by one of the patterns: its name under any client's, or the start of it and `*` (R85).
+
+    `!*` matches nothing: it stands for a list that could not be read, or for none (D16).
+    """
+    for pattern in allowed:
+        plain = pattern.partition("(")[0].strip()
+        if plain.endswith("*"):
+            if not plain.startswith("!") and name.startswith(plain[:-1]):
+                return True
+        elif canonical_tool(plain) == name:
+            return True
+    return False
 
 
 def known_tool_names() -> frozenset[str]:

@@ -1,0 +1,197 @@
+"""What passes between a person, a model and tools: messages, usage, and the events of a turn.
+
+One Message, one Usage, one family of events for every front end, log and provider (R155, R156, DESIGN.md).
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+__all__ = [
+    "Answer",
+    "ApprovalNeeded",
+    "CatalogShown",
+    "Compacted",
+    "Event",
+    "Image",
+    "Message",
+    "MessageSent",
+    "Noticed",
+    "Role",
+    "SkillActivated",
+    "TextDelta",
+    "ToolCall",
+    "ToolFinished",
+    "ToolStarted",
+    "TurnFailed",
+    "TurnFinished",
+    "TurnStarted",
+    "Usage",
+    "UsageReported",
+]
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class Image(Struct, frozen=True):
+    """A picture as wires carry it."""
+
+    media_type: str
+    base64: str
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True):
+    """A model's wish to run a tool. `malformed` holds arguments that are no JSON object, as they came."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = {}
+    malformed: str = ""
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """One message of a conversation. `content` None is left out where it is written; "" stays (R163)."""
+
+    role: Role
+    content: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    name: str = ""
+    images: tuple[Image, ...] = ()
+    is_error: bool = False
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """Tokens that were paid for. `input_tokens` counts those read from and written to a cache too."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def merge(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit_defaults=True):
+    """Something that happened in a turn. The loop stamps time and session."""
+
+    at: str = ""
+    session: str = ""
+
+
+class TurnStarted(Event, frozen=True, kw_only=True):
+    turn: str
+    model: str
+    agent: str = ""
+
+
+class CatalogShown(Event, frozen=True, kw_only=True):
+    """Which skills the model was told of: with their description, by name alone, or not at all for want of room."""
+
+    described: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    characters: int = 0
+    budget: int = 0
+
+
+class SkillActivated(Event, frozen=True, kw_only=True):
+    """A skill's text reached the model; `by` tells who asked for it."""
+
+    name: str
+    scope: str
+    digest: str = ""
+    by: Literal["model", "user", "agent", "always"] = "model"
+    tools: tuple[str, ...] | None = None
+
+
+class TextDelta(Event, frozen=True, kw_only=True):
+    text: str
+
+
+class ToolStarted(Event, frozen=True, kw_only=True):
+    call: str
+    tool: str
+    arguments: dict[str, Any] = {}
+    summary: str = ""
+
+
+class ToolFinished(Event, frozen=True, kw_only=True):
+    """`result` is the envelope of R63."""
+
+    call: str
+    tool: str
+    status: Literal["success", "partial", "error"]
+    result: dict[str, Any] = {}
+
+
+class ApprovalNeeded(Event, frozen=True, kw_only=True):
+    """A tool asks before it acts. The turn waits for the answer of whoever started it."""
+
+    call: str
+    tool: str
+    question: str
+    reason: str = ""
+
+
+Answer = Literal["once", "session", "no"]
+
+
+class UsageReported(Event, frozen=True, kw_only=True):
+    """One model call was paid for. `cost_usd` is None where no price is known."""
+
+    model: str
+    usage: Usage
+    cost_usd: float | None = None
+
+
+class Compacted(Event, frozen=True, kw_only=True):
+    """Old turns were summarised since the window filled."""
+
+    tokens_before: int
+    tokens_after: int
+    messages_before: int = 0
+    messages_after: int = 0
+
+
+class MessageSent(Event, frozen=True, kw_only=True):
+    """The agent told the person something while it goes on working."""
+
+    text: str
+
+
+class Noticed(Event, frozen=True, kw_only=True):
+    """Something worth saying that stops nothing: a retry, a server that did not start, a skill that is missing."""
+
+    code: str
+    message: str
+    severity: Literal["warning", "note"] = "note"
+    hint: str = ""
+
+
+class TurnFinished(Event, frozen=True, kw_only=True):
+    """The turn is over and safe on disk. `refused` counts what a policy kept tools from doing."""
+
+    text: str
+    stop: Literal["done", "max_iterations", "length", "cancelled"] = "done"
+    usage: Usage = field(default_factory=Usage)
+    refused: int = 0
+
+
+class TurnFailed(Event, frozen=True, kw_only=True):
+    """The turn ended without an answer."""
+
+    code: str
+    message: str
+    hint: str = ""
+    usage: Usage = field(default_factory=Usage)

@@ -1,0 +1,1 @@
+"""Models: one file per wire, and what answers without one."""

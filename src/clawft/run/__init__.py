@@ -1,0 +1,1 @@
+"""One turn from a message to an answer: a generator of events."""

@@ -1,0 +1,1 @@
+"""Where strangers' words meet the machine: processes and connections, bounded."""

@@ -1,0 +1,96 @@
+"""What a tool is: a name, arguments, a function, and the envelope of its results (R63)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.messages import Event, Image
+from clawft.workspace import Workspace
+
+__all__ = ["ErrorCode", "Status", "Tool", "ToolContext", "ToolError", "ToolResult", "define_tool"]
+
+Status = Literal["success", "partial", "error"]
+ErrorCode = Literal[
+    "INVALID_PARAM", "NOT_FOUND", "PERMISSION_DENIED", "TIMEOUT", "CONFLICT", "EXECUTION_ERROR", "INTERNAL_ERROR"
+]
+A = TypeVar("A", bound=Struct)
+
+
+class ToolError(ClawftError):
+    """A tool could not do what it was asked; `error_code` is what the model is told (R64)."""
+
+    def __init__(self, error_code: ErrorCode, message: str, *, hint: str = "") -> None:
+        super().__init__(error_code.lower().replace("_", "-"), message, hint=hint)
+        self.error_code = error_code
+
+
+class ToolResult(Struct, frozen=True):
+    """What a tool found or did. `text` is what the model reads; `data` holds facts for programs."""
+
+    text: str
+    status: Status = "success"
+    data: dict[str, Any] = {}
+    images: tuple[Image, ...] = ()
+    path_resolved: str = ""
+
+
+class ToolContext:
+    """What a running tool may use: the workspace, where long output goes, and whom to ask."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        environ: Mapping[str, str],
+        *,
+        spill_dir: str,
+        ask: Callable[[str, str], Awaitable[bool]],
+        emit: Callable[[Event], None],
+        session: str = "",
+    ) -> None:
+        self.workspace = workspace
+        self.environ = environ
+        self.spill_dir = spill_dir  # the rest of what is too long is saved here
+        self.ask = ask  # (question, reason) -> may it be done? False where nobody can answer
+        self.emit = emit
+        self.session = session
+        self.skill_env: dict[str, str] = {}  # what active skills were configured to get (R174)
+
+
+Run = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+
+
+class Tool(Struct, frozen=True):
+    """One tool. `arguments` None means that the run function takes the arguments as they came, as for MCP."""
+
+    name: str
+    description: str
+    run: Run
+    parameters: dict[str, Any]
+    arguments: type[Struct] | None = None
+    read_only: bool = False
+    summarise: Callable[[Mapping[str, Any]], str] | None = None
+
+
+def define_tool(
+    name: str,
+    description: str,
+    arguments: type[A],
+    run: Callable[[A, ToolContext], Awaitable[ToolResult]],
+    *,
+    read_only: bool = False,
+) -> Tool:
+    """A tool whose JSON Schema follows from a struct: fields with `Annotated[…, Meta(description=…)]`."""
+    return Tool(name, description, run, _schema(arguments), arguments, read_only)
+
+
+def _schema(arguments: type[Struct]) -> dict[str, Any]:
+    (schema,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
+    described = components[schema["$ref"]]
+    result = {"type": "object", "properties": described["properties"]}
+    if described.get("required"):
+        result["required"] = described["required"]
+    result["additionalProperties"] = False
+    return result
