@@ -39,3 +39,8 @@ def child_env(tmp_path: Path) -> dict[str, str]:
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
