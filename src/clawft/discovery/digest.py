@@ -9,7 +9,7 @@ from msgspec import Struct
 from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import Diagnostic
 
-__all__ = ["Digest", "compute_digest"]
+__all__ = ["Digest", "compute_digest", "list_files"]
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 << 20
@@ -45,6 +45,19 @@ def compute_digest(folder: str) -> Digest:
         flag = b"x" if status.st_mode & 0o111 else b"-"
         whole.update(b"%s\0%s\0%d\0%s\n" % (relative, flag, size, content))
     return Digest("sha256:" + whole.hexdigest(), tuple(diagnostics))
+
+
+def list_files(folder: str) -> tuple[str, ...]:
+    """The regular files of a skill beside SKILL.md, as paths below its folder; a name that is no text is left out."""
+    names = sorted(relative for relative, _, _ in _list_files(folder, []) if relative != b"SKILL.md")
+    return tuple(name.decode() for name in names if _is_text(name))
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        return name.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 def _list_files(folder: str, diagnostics: list[Diagnostic]) -> list[tuple[bytes, str, os.stat_result]]:

@@ -1,0 +1,108 @@
+"""The tools that bring skills to a model: `Skill` loads one, `skill_search` finds others, `skill_read` opens a file."""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, structs
+
+from clawft.discovery.ranking import match_context
+from clawft.discovery.walk import is_below
+from clawft.errors import ClawftError
+from clawft.files import real_path
+from clawft.render import split_arguments
+from clawft.tools.read_file import read_path
+from clawft.tools.skillset import Skillset, load_failure
+from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+
+__all__ = ["describe_skill_tool", "skill_tools"]
+
+_SKILL = """Load a skill: proven instructions for one kind of task, with scripts and references beside them.
+Usage: load a skill when the user names it, or when its description clearly matches the task, before you start on
+the task yourself. Its text then tells you what to do. A skill that was loaded stays loaded: do not load it again.
+Example: {"name": "review-diff", "args": "HEAD~3"}"""
+_SEARCH = "Find skills for a task by what they are for. Searches all skills, also those that are not in the list."
+_READ = "Read a file that belongs to a skill which was loaded: a reference, a template or a script."
+
+
+class SkillArguments(Struct, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(description="Name of the skill", min_length=1)]
+    args: Annotated[str, Meta(description="Arguments for the skill, as one line")] = ""
+
+
+class SearchArguments(Struct, forbid_unknown_fields=True):
+    query: Annotated[str, Meta(description="What the skill should be able to do")]
+    limit: Annotated[int, Meta(description="How many to return", ge=1, le=50)] = 8
+
+
+class ReadArguments(Struct, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(description="Name of a loaded skill")]
+    path: Annotated[str, Meta(description="Path of the file, relative to the skill's base directory")]
+    offset: Annotated[int, Meta(description="First line to read, from 1", ge=1)] = 1
+    limit: Annotated[int, Meta(description="How many lines to read", ge=1)] = 2000
+
+
+def skill_tools(skills: Skillset) -> tuple[Tool, ...]:
+    """The three tools, for the skills of one conversation."""
+
+    async def load(arguments: SkillArguments, context: ToolContext) -> ToolResult:
+        return _load(skills, arguments, context)
+
+    async def search(arguments: SearchArguments, context: ToolContext) -> ToolResult:
+        return _search(skills, arguments)
+
+    async def read(arguments: ReadArguments, context: ToolContext) -> ToolResult:
+        return await _read(skills, arguments)
+
+    return (
+        define_tool("Skill", _SKILL, SkillArguments, load),
+        define_tool("skill_search", _SEARCH, SearchArguments, search, read_only=True),
+        define_tool("skill_read", _READ, ReadArguments, read, read_only=True),
+    )
+
+
+def describe_skill_tool(tool: Tool, catalog: str, names: tuple[str, ...]) -> Tool:
+    """The tool `Skill` with the catalog in its description and the listed names as its values (R65, D25)."""
+    properties: Mapping[str, Any] = tool.parameters["properties"]
+    name = {**properties["name"], "enum": list(names)} if names else properties["name"]
+    parameters = {**tool.parameters, "properties": {**properties, "name": name}}
+    listed = f"{tool.description}\n\nAvailable skills:\n{catalog}" if catalog else tool.description
+    return structs.replace(tool, description=listed, parameters=parameters)
+
+
+def _load(skills: Skillset, arguments: SkillArguments, context: ToolContext) -> ToolResult:
+    skills.refresh()
+    standing = skills.get_offered(arguments.name.removeprefix("$").removeprefix("/"))
+    name, folder = standing.name, standing.found.folder
+    if name in skills.loaded:
+        text = f"The skill '{name}' is already loaded in this conversation; follow its text above."
+        return ToolResult(text, data={"name": name, "base_dir": folder, "already_loaded": True})
+    try:
+        activation = skills.read(standing, split_arguments(arguments.args))
+    except ClawftError as error:
+        raise load_failure(error) from error
+    skills.activate(activation)
+    context.emit(skills.event(activation, "model"))
+    data = {"name": name, "base_dir": folder, "content": activation.text, "digest": activation.digest}
+    return ToolResult(activation.text, data=data, path_resolved=standing.found.file)
+
+
+def _search(skills: Skillset, arguments: SearchArguments) -> ToolResult:
+    offered = [one.found.skill for one in skills.offered if one.found.skill is not None]
+    ranked = match_context(arguments.query, offered, arguments.limit)
+    if not ranked:
+        return ToolResult(f"No skill matches; there are {len(offered)} skills.", data={"results": []})
+    lines = [f"- {one.skill.name}: {' '.join(one.skill.description.split())[:300]}" for one in ranked]
+    results = [{"name": one.skill.name, "score": one.score} for one in ranked]
+    return ToolResult("\n".join(["Skills that match, best first:", *lines]), data={"results": results})
+
+
+async def _read(skills: Skillset, arguments: ReadArguments) -> ToolResult:
+    folder = skills.loaded.get(arguments.name)
+    if folder is None:
+        raise ToolError("PERMISSION_DENIED", f"The skill '{arguments.name}' is not loaded", hint="Load it with Skill")
+    path = os.path.normpath(os.path.join(folder, arguments.path))
+    real = real_path(path)
+    if "\0" in arguments.path or not is_below(real, real_path(folder)):
+        raise ToolError("PERMISSION_DENIED", f"'{arguments.path}' is not inside the folder of the skill")
+    return await read_path(real, shown=arguments.path, offset=arguments.offset, limit=arguments.limit)

@@ -1,0 +1,134 @@
+"""The skills of one conversation: which may be loaded, which were, and what they restrict and bring along."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from clawft.config import SkillEntry
+from clawft.discovery.catalog import Found
+from clawft.discovery.digest import compute_digest, list_files
+from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.format.model import Skill
+from clawft.messages import SkillActivated
+from clawft.render import Arguments, Variables, render_skill
+from clawft.tools.tool import ToolError
+from clawft.trust import STATES, Standing
+
+__all__ = ["Activation", "Skillset"]
+
+MAX_LISTED_FILES = 100
+
+
+class Activation(Struct, frozen=True):
+    """A skill whose text reached the model."""
+
+    standing: Standing
+    skill: Skill
+    text: str
+    digest: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.skill.name
+
+
+class Skillset:
+    """Skills as one conversation sees them. `load` gives every skill with its state, as it is on disk now."""
+
+    def __init__(
+        self,
+        load: Callable[[], Sequence[Standing]],
+        load_prompt: Callable[[Found], Skill],
+        *,
+        session_id: str,
+        project: str,
+        refresh_on_call: bool = True,
+    ) -> None:
+        self._load = load
+        self._load_prompt = load_prompt
+        self.session_id = session_id
+        self.project = project
+        self.refresh_on_call = refresh_on_call
+        self.standings = tuple(load())
+        self.loaded: dict[str, str] = {}  # name -> folder, over the whole conversation
+        self.active: list[Activation] = []  # since the last message of the person: these restrict tools (D54)
+
+    @property
+    def offered(self) -> tuple[Standing, ...]:
+        return tuple(one for one in self.standings if one.offered)
+
+    def start_turn(self) -> None:
+        """A new message of the person: restrictions end, and edits on disk are seen."""
+        self.active = []
+        self.standings = tuple(self._load())
+
+    def refresh(self) -> None:
+        """R68: what changed on disk since the turn began is seen when the model asks for a skill."""
+        if self.refresh_on_call:
+            self.standings = tuple(self._load())
+
+    def get_offered(self, name: str) -> Standing:
+        """A skill that a model may load. Raises: ToolError."""
+        offered = {one.name: one for one in self.offered}
+        if name in offered:
+            return offered[name]
+        known = next((one for one in self.standings if one.name == name), None)
+        if known is not None:
+            raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is {known.state}: {STATES[known.state]}")
+        close = find_close(name, offered)
+        hint = f"Did you mean '{close}'?" if close else "Use skill_search to find one"
+        raise ToolError("NOT_FOUND", f"There is no skill '{name}'", hint=hint)
+
+    def read(self, standing: Standing, arguments: Arguments) -> Activation:
+        """A skill's text as a model gets it, read from disk now. Raises: ClawftError."""
+        found = standing.found
+        digest = compute_digest(found.folder)
+        skill = self._load_prompt(found)
+        variables = Variables(self.session_id, found.folder, self.project)
+        rendered = render_skill(skill, arguments, variables, found.file)
+        text = _wrap(skill.name, found.folder, rendered.text)
+        said = tuple(one for one in skill.diagnostics if one.code == "body-truncated")
+        return Activation(standing, skill, text, digest.value, (*said, *rendered.diagnostics))
+
+    def activate(self, activation: Activation) -> None:
+        """From now on the skill counts as loaded, and restricts tools until the next message."""
+        self.loaded[activation.name] = activation.standing.found.folder
+        self.active.append(activation)
+
+    def env(self, entries: Mapping[str, SkillEntry], environ: Mapping[str, str]) -> dict[str, str]:
+        """R174: the variables that active skills were configured to get."""
+        result: dict[str, str] = {}
+        for one in self.active:
+            entry = entries.get(one.name) or entries.get(one.skill.skill_key)
+            if entry is not None:
+                result |= entry.env
+                if one.skill.primary_env and entry.api_key is not None:
+                    result[one.skill.primary_env] = entry.api_key.resolve(environ)
+        return result
+
+    def event(self, activation: Activation, by: str) -> SkillActivated:
+        return SkillActivated(
+            name=activation.name,
+            scope=activation.standing.found.location.scope,
+            digest=activation.digest,
+            by=by,  # type: ignore[arg-type]
+            tools=activation.skill.allowed_tools or None,
+        )
+
+
+def _wrap(name: str, folder: str, body: str) -> str:
+    """D55: the base directory first, then the body, then the files. The body cannot end its own wrapper."""
+    files = list_files(folder)
+    shown = "".join(f"\n- {one}" for one in files[:MAX_LISTED_FILES])
+    more = f"\n- … and {len(files) - MAX_LISTED_FILES} more" if len(files) > MAX_LISTED_FILES else ""
+    listed = f"\n\nFiles of this skill (read them with skill_read):{shown}{more}" if files else ""
+    safe = body.replace("</skill_content", "<\\/skill_content")
+    return (
+        f'<skill_content name="{name}">\nBase directory for this skill: {folder}\n\n{safe}{listed}\n</skill_content>'
+    )
+
+
+def load_failure(error: ClawftError) -> ToolError:
+    """R64: what a skill that cannot be read is for the model."""
+    return ToolError("INTERNAL_ERROR", f"The skill cannot be loaded: {error}", hint=error.hint)
