@@ -1,0 +1,134 @@
+"""All configured servers: `server__tool` names in, results out. Without the package `mcp` it offers nothing (R154).
+
+Used as an async context manager: leaving it ends every server. Nothing here decides who may use which tool.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from clawft.config.mcp import McpSettings
+from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.mcp.launch import resolve_launch
+from clawft.mcp.remote import Listing, RemoteError, RemoteResult, split_name
+from clawft.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawft.mcp.server import Connect, Server
+
+__all__ = ["McpHub"]
+
+_CLOSE_S = 5.0
+_LOGGERS = ("mcp", "client", "httpx2", "httpcore2")  # the SDK logs every request, and garbage with a traceback
+
+
+class McpHub:
+    """The servers of `[mcp]`. Each is started when its tools are first needed."""
+
+    def __init__(
+        self,
+        settings: McpSettings,
+        workspace: Workspace,
+        environ: Mapping[str, str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        connect: "Connect | None" = None,
+    ) -> None:
+        self._settings = {name: server for name, server in settings.servers.items() if server.enabled}
+        self._workspace = workspace
+        self._environ = environ
+        self._clock = clock
+        self._connect = connect
+        self._group: TaskGroup | None = None
+        self._servers: dict[str, Server] | None = None
+        self._diagnostics: tuple[Diagnostic, ...] = ()
+
+    async def __aenter__(self) -> "McpHub":
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        assert self._group is not None
+        # Asked first, so that a session over HTTP is ended in order; then cancelled, whatever state it is in.
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            async with anyio.create_task_group() as closing:
+                for server in (self._servers or {}).values():
+                    closing.start_soon(server.close)
+        self._group.cancel_scope.cancel()
+        self._servers = {}
+        return await self._group.__aexit__(kind, error, trace)
+
+    async def tools(self) -> Listing:
+        """The tools of all servers, which are started at once as needed; what failed is in the diagnostics."""
+        servers = self._load()
+        listings: dict[str, Listing] = {}
+
+        async def ask(server: "Server") -> None:
+            listings[server.name] = await server.list_tools()
+
+        async with anyio.create_task_group() as group:
+            for server in servers.values():
+                group.start_soon(ask, server)
+        in_order = [listings[name] for name in servers]
+        return Listing(
+            tuple(tool for listing in in_order for tool in listing.tools),
+            self._diagnostics + tuple(found for listing in in_order for found in listing.diagnostics),
+        )
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> RemoteResult:
+        """Run the tool `server__tool`. Raises: RemoteError."""
+        server_name, tool = split_name(name)
+        server = self._load().get(server_name)
+        if server is None or not tool:
+            close = find_close(server_name, self._settings)
+            hint = f"Did you mean '{close}'?" if close else "Look at [mcp.servers] in the config"
+            raise RemoteError("mcp-unknown", f"No MCP server '{server_name}' that could be used", hint=hint)
+        try:
+            msgspec.json.encode(arguments)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise RemoteError("mcp-arguments", f"The arguments of {name} cannot be sent") from error
+        return await server.call(tool, arguments)
+
+    def _load(self) -> "dict[str, Server]":
+        """The servers whose settings can be used; what is wrong with the others is said once and for all."""
+        if self._servers is None:
+            self._servers = {}
+            try:
+                self._build(self._servers)
+            except ImportError as error:
+                if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+                    raise
+                names = ", ".join(self._settings)
+                message = f"The package for MCP servers is not installed; these were left out: {names}"
+                self._diagnostics = (Diagnostic("mcp-missing", "warning", message, hint="Install clawft[mcp]"),)
+        return self._servers
+
+    def _build(self, servers: "dict[str, Server]") -> None:
+        if not self._settings:
+            return
+        from clawft.mcp.failure import Failures
+        from clawft.mcp.server import Server, open_target
+
+        assert self._group is not None, "the hub is used inside `async with`"
+        for logger in _LOGGERS:
+            logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+        said: list[Diagnostic] = []
+        for name, settings in self._settings.items():
+            try:
+                launch = resolve_launch(name, settings, self._workspace, self._environ)
+            except ClawftError as error:
+                said.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
+                continue
+            failures = Failures(name, settings, launch.secrets, self._clock)
+            connect = self._connect or open_target
+            servers[name] = Server(name, settings, launch, failures, connect, self._group)
+        self._diagnostics = tuple(said)

@@ -1,0 +1,146 @@
+"""Settings of a server to what is started or reached: checked, with variables filled in, and nothing else let in.
+
+Reads no environment but the one it is given, and starts nothing.
+"""
+
+import re
+from collections.abc import Mapping
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from clawft.config.mcp import ServerSettings
+from clawft.errors import ClawftError
+from clawft.workspace import Workspace, resolve_path
+
+__all__ = ["HttpLaunch", "Launch", "StdioLaunch", "resolve_launch"]
+
+# All that a server learns of our environment; `LC_` stands for every variable of the locale.
+_INHERITED = ("PATH", "HOME", "USER", "LANG", "TMPDIR")
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_MIN_LITERAL = 8  # a shorter value written into the config is a setting, not a key
+
+
+class StdioLaunch(Struct, frozen=True):
+    """A program, all of its environment, and where it starts."""
+
+    command: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    secrets: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"StdioLaunch({self.command[0]!r})"
+
+
+class HttpLaunch(Struct, frozen=True):
+    """An address and the headers of every request to it."""
+
+    url: str
+    headers: dict[str, str]
+    secrets: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"HttpLaunch({urlsplit(self.url).hostname!r})"
+
+
+Launch = StdioLaunch | HttpLaunch
+
+
+def resolve_launch(name: str, settings: ServerSettings, workspace: Workspace, environ: Mapping[str, str]) -> Launch:
+    """How to reach a server.
+
+    Raises: ClawftError with the code `mcp-name`, `mcp-settings`, `mcp-url` or `mcp-env`.
+    """
+    _check_name(name)
+    if bool(settings.command) == bool(settings.url):
+        raise ClawftError(
+            "mcp-settings",
+            f"The server '{name}' has {'both a command and a URL' if settings.command else 'no command and no URL'}",
+            hint=f"Give [mcp.servers.{name}] either command or url",
+        )
+    if settings.url:
+        _check_url(name, settings.url)
+        headers = _expand_all(name, settings.headers, environ)
+        _check_headers(name, headers)
+        return HttpLaunch(settings.url, headers, _secrets(settings.headers, headers, environ))
+    own = _expand_all(name, settings.env, environ)
+    cwd = resolve_path(settings.cwd, workspace.project, workspace.home)
+    command = (settings.command, *settings.args)
+    if any("\0" in text for text in (*command, *own, *own.values(), cwd)) or any("=" in key or not key for key in own):
+        raise ClawftError("mcp-settings", f"The command or a variable of the server '{name}' cannot be passed on")
+    return StdioLaunch(command, _inherit(environ) | own, cwd, _secrets(settings.env, own, environ))
+
+
+def _check_name(name: str) -> None:
+    # A trailing "_" would make `a_` + `__x` look like a tool `_x` of the server `a` (R118).
+    if not _SERVER_NAME.fullmatch(name) or "__" in name or name.endswith("_"):
+        raise ClawftError(
+            "mcp-name",
+            f"'{ascii(name[:64])[1:-1]}' cannot be the name of a server",
+            hint="Use letters, digits, '-' and single '_' in between: its tools are called NAME__tool",
+        )
+
+
+def _check_url(name: str, url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        host, parts = "", urlsplit("")
+    safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+    if host and safe and parts.username is None and parts.password is None and url.isascii() and url.isprintable():
+        return
+    raise ClawftError(
+        "mcp-url",
+        f"The address of the server '{name}' is not one that can be used safely",
+        hint="Use https://, or http:// to this machine; put a key into headers, not into the address",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_headers(name: str, headers: Mapping[str, str]) -> None:
+    for header, value in headers.items():
+        if not (_HEADER_NAME.fullmatch(header) and _HEADER_VALUE.fullmatch(value)):
+            raise ClawftError(
+                "mcp-settings",
+                f"The header {header[:64]!a} of the server '{name}' holds characters that HTTP does not allow",
+            )
+
+
+def _expand_all(name: str, values: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Values with `${NAME}` filled in. Raises: ClawftError `mcp-env` for a variable that is not set."""
+
+    def fill(match: re.Match[str]) -> str:
+        value = environ.get(match[1])
+        if value is None:
+            raise ClawftError(
+                "mcp-env",
+                f"The server '{name}' was not started: the variable {ascii(match[1][:64])[1:-1]} is not set",
+                hint=f"Set it, or take it out of [mcp.servers.{name}]",
+            )
+        return value
+
+    return {key: _VARIABLE.sub(fill, value) for key, value in values.items()}
+
+
+def _inherit(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name in _INHERITED or name.startswith("LC_")}
+
+
+def _secrets(written: Mapping[str, str], filled: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Every value that no message may show: what variables held, and what is long enough to be a key itself."""
+    taken = {environ.get(name, "") for value in written.values() for name in _VARIABLE.findall(value)}
+    long = {value for value in filled.values() if len(value) >= _MIN_LITERAL}
+    words = {word for value in long for word in value.split() if len(word) >= _MIN_LITERAL}  # "Bearer KEY"
+    return tuple(sorted(taken | long | words))

@@ -1,0 +1,197 @@
+"""One server: started when it is first needed, asked, restarted after it went away, and never more than a diagnostic.
+
+A connection is entered and left in one task of the hub (anyio demands it); requests come from any task.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+from mcp import Client, ClientSession, MCPError
+from mcp.client.session import IncomingMessage
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+    ToolListChangedNotification,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter
+
+from clawft import __version__
+from clawft.config.mcp import ServerSettings
+from clawft.errors import Diagnostic
+from clawft.mcp.failure import Failures, explain_answer
+from clawft.mcp.http import open_http
+from clawft.mcp.launch import HttpLaunch, Launch
+from clawft.mcp.listing import fetch_tools
+from clawft.mcp.remote import Listing, RemoteError, RemoteResult
+from clawft.mcp.results import convert_result
+from clawft.mcp.stdio import open_stdio
+from clawft.mcp.watch import Watch
+
+__all__ = ["Connect", "Server", "open_target"]
+
+T = TypeVar("T")
+Connect = Callable[[Launch, Watch], Any]
+_CALLED: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
+_WHO = Implementation(name="clawft", version=__version__)
+
+
+def open_target(launch: Launch, watch: Watch) -> Any:
+    """What the SDK's client connects to."""
+    return open_http(launch, watch) if isinstance(launch, HttpLaunch) else open_stdio(launch, watch)
+
+
+class _Life:
+    """One connection, from its start to its end."""
+
+    def __init__(self) -> None:
+        self.watch = Watch()
+        self.settled = anyio.Event()  # it is up, or it failed
+        self.over = anyio.Event()
+        self.session: ClientSession | None = None
+        self.listing: Listing | None = None
+        self.stale = False  # the server said that its tools changed
+        self.deaf = False  # it would, but we can no longer hear it
+
+    async def hear(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self.stale = True
+
+
+class Server:
+    """A configured server. `group` holds the tasks that outlive the requests that needed them."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: ServerSettings,
+        launch: Launch,
+        failures: Failures,
+        connect: Connect,
+        group: TaskGroup,
+    ) -> None:
+        self.name = name
+        self._settings = settings
+        self._launch = launch
+        self._failures = failures
+        self._connect = connect
+        self._group = group
+        self._life: _Life | None = None
+
+    async def list_tools(self) -> Listing:
+        """Its tools as of now, from memory unless they changed; a diagnostic where there are none to be had."""
+        try:
+            life = await self._come_alive()
+            if life.listing is None or life.stale or life.deaf:
+                life.stale = False
+                life.listing = await self._ask(life, self._fetch)
+            return life.listing
+        except RemoteError as error:
+            return Listing(diagnostics=(Diagnostic(error.code, "warning", str(error), hint=error.hint),))
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> RemoteResult:
+        """Run one of its tools. Raises: RemoteError."""
+        life = await self._come_alive()
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
+
+        # Not `Client.call_tool`: it checks results against the server's own schema, whose patterns could hang us.
+        async def send(session: ClientSession) -> CallToolResult | InputRequiredResult:
+            return await session.send_request(request, _CALLED)
+
+        result = await self._ask(life, send)
+        self._failures.forget()
+        if isinstance(result, InputRequiredResult):
+            raise RemoteError("mcp-input", f"The tool {tool} of '{self.name}' asks for input that is not offered here")
+        return convert_result(result)
+
+    async def close(self) -> None:
+        """End the connection, if there is one, and wait until it has ended."""
+        if self._life is not None:
+            self._life.watch.end()
+            await self._life.over.wait()
+
+    async def _fetch(self, session: ClientSession) -> Listing:
+        return await fetch_tools(session, self.name, trusted=self._settings.trusted)
+
+    async def _come_alive(self) -> _Life:
+        """The connection, started if there is none. Raises: RemoteError if it fails, or failed a moment ago."""
+        life = self._life
+        if life is not None and life.watch.ended.is_set():
+            await life.over.wait()  # bounded: its process is being ended
+        if self._life is life and (life is None or life.over.is_set()):
+            self._failures.check_may_try()
+            self._life = _Life()
+            self._group.start_soon(self._live, self._life)
+        life = self._life
+        assert life is not None
+        await life.settled.wait()  # bounded by start_timeout_s
+        if life.session is None:
+            raise self._failures.last()
+        return life
+
+    async def _live(self, life: _Life) -> None:
+        """Connect, and stay connected until either side ends it."""
+        failure: Exception = TimeoutError()
+        try:
+            # Left only after the client inside: a scope must not end before what was entered within it.
+            with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_timeout_s) as scope:
+                target = self._connect(self._launch, life.watch)
+                async with Client(target, client_info=_WHO, cache=None, message_handler=life.hear) as client:
+                    scope.deadline = math.inf
+                    life.session = client.session
+                    life.settled.set()
+                    await self._stay(life, client)
+        except Exception as error:  # a server may fail in any way, and must not take the agent with it
+            failure = error
+        finally:
+            life.watch.end()
+            if life.session is None:
+                self._failures.note_start(failure, life.watch)
+            else:
+                self._failures.note_end(life.watch)
+                life.session = None
+            life.settled.set()
+            life.over.set()
+
+    async def _stay(self, life: _Life, client: Client) -> None:
+        tools = client.server_capabilities.tools
+        async with anyio.create_task_group() as group:
+            if tools is not None and tools.list_changed and client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                group.start_soon(self._listen, life, client)
+            try:
+                await life.watch.ended.wait()
+            finally:
+                life.watch.end()
+            group.cancel_scope.cancel()
+
+    async def _listen(self, life: _Life, client: Client) -> None:
+        """Hear of changes where the protocol asks for a subscription; older ones come by themselves."""
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                life.stale = True  # what changed before we listened
+                async for _ in changes:
+                    life.stale = True
+        except (MCPError, RuntimeError, ValueError):
+            pass
+        life.deaf = True
+
+    async def _ask(self, life: _Life, ask: Callable[[ClientSession], Awaitable[T]]) -> T:
+        """One request, bounded. A caller that is cancelled, or the time limit, tells the server to stop (SDK)."""
+        assert life.session is not None
+        try:
+            with anyio.fail_after(self._settings.timeout_s):
+                return await ask(life.session)
+        except TimeoutError as error:
+            raise RemoteError(
+                "mcp-timeout",
+                f"The MCP server '{self.name}' did not answer within {self._settings.timeout_s:g} s",
+                hint=f"Raise timeout_s in [mcp.servers.{self.name}] if it needs longer",
+            ) from error
+        except (MCPError, ValueError, RuntimeError) as error:
+            raise explain_answer(self.name, error, life.watch, self._launch.secrets) from error

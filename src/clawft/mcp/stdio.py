@@ -1,0 +1,133 @@
+"""A server as a child process: one JSON message per line on its pipes, and its whole process group ended with it.
+
+The SDK's own transport passes on variables of ours, keeps lines of any length, and leaves a server's children alone
+when the server itself ends in time.
+"""
+
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream, Process
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from clawft.mcp.launch import StdioLaunch
+from clawft.mcp.watch import MAX_MESSAGE_BYTES, Watch
+
+__all__ = ["Streams", "open_stdio"]
+
+Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
+_EXIT_S = 1.0  # for a server to end by itself once its stdin is closed, and again after SIGTERM
+_POLL_S = 0.01
+_BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+
+
+@asynccontextmanager
+async def open_stdio(launch: StdioLaunch, watch: Watch) -> AsyncGenerator[Streams, None]:
+    """Start a server and speak with it. Raises: OSError if it cannot be started."""
+    process = await anyio.open_process(launch.command, env=launch.env, cwd=launch.cwd, start_new_session=True)
+    # No await until the task group: a cancellation in between would leave the process alive.
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_read_messages, process.stdout, to_session, watch)
+        group.start_soon(_read_words, process.stderr, watch)
+        group.start_soon(_write_messages, process.stdin, from_session, watch)
+        try:
+            yield from_server, to_server
+        finally:
+            with anyio.CancelScope(shield=True):  # every wait inside is bounded
+                await _end_process(process)
+                await _close_all(to_session, from_server, to_server, from_session)
+            group.cancel_scope.cancel()
+
+
+async def _read_messages(
+    stdout: ByteReceiveStream, to_session: MemoryObjectSendStream[SessionMessage | Exception], watch: Watch
+) -> None:
+    rest = b""
+    try:
+        async with to_session:
+            async for chunk in stdout:
+                *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
+                for line in lines:
+                    if message := _parse_line(line, watch):
+                        await to_session.send(message)
+                if len(rest) > MAX_MESSAGE_BYTES:
+                    watch.hear(f"\nIt sent a message of more than {MAX_MESSAGE_BYTES} bytes\n".encode())
+                    return
+    except _BROKEN:
+        pass  # the session or the server is gone: that is what the end says
+    finally:
+        watch.end()
+
+
+def _parse_line(line: bytes, watch: Watch) -> SessionMessage | None:
+    """A message; None for what is none, as a greeting printed on stdout, which is kept as last words."""
+    if not line.strip():
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        watch.hear(line + b"\n")
+        return None
+
+
+async def _read_words(stderr: ByteReceiveStream, watch: Watch) -> None:
+    with suppress(*_BROKEN):
+        async for chunk in stderr:
+            watch.hear(chunk)
+
+
+async def _write_messages(
+    stdin: ByteSendStream, from_session: MemoryObjectReceiveStream[SessionMessage], watch: Watch
+) -> None:
+    try:
+        async with from_session:
+            async for item in from_session:
+                await stdin.send(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+    except _BROKEN:
+        watch.end()
+
+
+async def _end_process(process: Process) -> None:
+    """Close its stdin, then SIGTERM, then SIGKILL to whatever is left of its group."""
+    assert process.stdin
+    await _close_all(process.stdin)
+    if not await _has_exited(process):
+        _signal_group(process, signal.SIGTERM)
+        await _has_exited(process)
+    _signal_group(process, signal.SIGKILL)  # also children that outlive a server that ended well
+    await _has_exited(process)
+    # A child that left the group may hold a pipe open for ever; nothing public closes our end of it.
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        with suppress(PermissionError):
+            transport.close()
+
+
+async def _has_exited(process: Process) -> bool:
+    """Whether it ended in time. Not `process.wait()`, which also waits for pipes that its children hold open."""
+    with anyio.move_on_after(_EXIT_S):
+        while process.returncode is None:
+            await anyio.sleep(_POLL_S)
+    return process.returncode is not None
+
+
+def _signal_group(process: Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)  # it leads a session of its own
+
+
+async def _close_all(*resources: AsyncResource) -> None:
+    for resource in resources:
+        with suppress(*_BROKEN):
+            await resource.aclose()
