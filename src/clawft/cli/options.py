@@ -10,7 +10,7 @@ from clawft.app import App, open_app
 from clawft.discovery import SCOPES
 from clawft.errors import ClawftError
 
-__all__ = ["dir_option", "format_option", "open_here", "scope_option"]
+__all__ = ["dir_option", "format_option", "open_here", "scope_option", "target_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +32,12 @@ def scope_option(function: F) -> F:
     return click.option("--scope", type=choice, default="all", show_default=True, help="Only what belongs there.")(
         function
     )
+
+
+def target_option(function: F) -> F:
+    choice = click.Choice(["user", "project"])
+    text = "Whose config file to change."
+    return click.option("--scope", type=choice, default="user", show_default=True, help=text)(function)
 
 
 def open_here(dirs: tuple[str, ...] = ()) -> App:

@@ -1,6 +1,6 @@
 """Settings: read once, frozen, one file per section."""
 
-from clawft.config.keys import find_by_path, to_snake_case
+from clawft.config.keys import find_by_path, join_path, to_snake_case
 from clawft.config.load import CONFIG_NAMES, Config, config_files, load_config
 from clawft.config.secret import SecretRef
 from clawft.config.skills import LoadSettings, SecuritySettings, SkillEntry, SkillsSettings
@@ -15,6 +15,7 @@ __all__ = [
     "SkillsSettings",
     "config_files",
     "find_by_path",
+    "join_path",
     "load_config",
     "to_snake_case",
 ]

@@ -1,21 +1,16 @@
 """A parser's complaint about a config file, in terms of the file: the line, the key, and what was meant."""
 
 import re
-from collections.abc import Iterator
-from typing import Any, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from msgspec import Struct
+from clawft.config.keys import Path, join_path
+from clawft.config.load import LATER, SECTIONS, Layer, section_type
+from clawft.config.locate import find_line, find_twice, locate_keys
+from clawft.config.schema import Problem, find_meant, find_problem
+from clawft.errors import ClawftError
 
-from clawft.config.keys import to_snake_case
-from clawft.config.load import SECTIONS, section_type
-from clawft.errors import ClawftError, find_close
-
-__all__ = ["explain_syntax", "explain_value", "walk_sections"]
-
-_AT = re.compile(r" - at `\$\.?(.*)`$")
-_INDEX = re.compile(r"\[.*?\]")
-_UNKNOWN = re.compile(r"unknown field `(.+)`")
-_KEYS = re.compile(r"[\"']?([\w-]+)[\"']?\s*(?=[:=.\]])")
+__all__ = ["explain_syntax", "explain_twice", "explain_value", "line_of"]
 
 
 def explain_syntax(error: Exception, path: str, data: bytes) -> ClawftError:
@@ -31,58 +26,35 @@ def explain_syntax(error: Exception, path: str, data: bytes) -> ClawftError:
     return ClawftError("config-invalid", f"The config cannot be parsed: {text}", path=path, line=number)
 
 
-def explain_value(complaint: str, path: str, data: bytes) -> ClawftError:
+def explain_twice(source: str, data: bytes, path: Path | None = None) -> ClawftError:
+    """A key that stands in its table twice, perhaps in two spellings."""
+    place = find_twice(locate_keys(data, toml=source.endswith(".toml")), path)
+    key, line = place or (path or (), 0)
+    return ClawftError("config-invalid", f"{join_path(key)} is set twice", path=source, line=line, hint="Keep one")
+
+
+def explain_value(layer: Layer, convert: Callable[[Any, Any], Any]) -> ClawftError:
     """A value of the wrong type, or a key that does not exist."""
-    at = _AT.search(complaint)
-    where = at[1] if at else ""
-    problem = _AT.sub("", complaint)
-    unknown = _UNKNOWN.search(problem)
-    if unknown is None:
-        key = _INDEX.sub("", where).rpartition(".")[2]
-        message = f"{where}: {problem[0].lower()}{problem[1:]}"
-        return ClawftError("config-invalid", message, path=path, line=_line_of(key, data))
-    key = unknown[1]
-    kind, setting = ("setting", f"{where}.{key}") if where else ("section", key)
-    message = f"There is no {kind} '{setting}'"
-    return ClawftError("config-unknown-key", message, path=path, line=_line_of(key, data), hint=_meant(key, where))
+    problem = next(_find_problems(layer, convert))
+    line = line_of(layer, problem.path)
+    if problem.message:
+        message = f"{join_path(problem.path)}: {problem.message}"
+        return ClawftError("config-invalid", message, path=layer.source, line=line)
+    kind = "section" if len(problem.path) == 1 else "setting"
+    message = f"There is no {kind} '{join_path(problem.path)}'"
+    return ClawftError("config-unknown-key", message, path=layer.source, line=line, hint=find_meant(problem.path))
 
 
-def walk_sections() -> Iterator[tuple[str, type[Struct]]]:
-    """Every table of settings by its path; NAME stands for what the user chooses, [] for one of a list."""
-    for name in SECTIONS:
-        yield from _walk(name, section_type(name))
+def _find_problems(layer: Layer, convert: Callable[[Any, Any], Any]) -> Iterator[Problem]:
+    for name, value in layer.values.items():
+        if name in SECTIONS:
+            problem = find_problem(value, section_type(name), convert, (name,))
+            if problem:
+                yield problem
+        elif name not in LATER:
+            yield Problem((name,))
 
 
-def _walk(path: str, kind: Any) -> Iterator[tuple[str, type[Struct]]]:
-    arguments = get_args(kind)
-    if isinstance(kind, type) and issubclass(kind, Struct):
-        yield path, kind
-        for name, inner in get_type_hints(kind).items():
-            yield from _walk(f"{path}.{name}", inner)
-    elif get_origin(kind) is dict:
-        yield from _walk(f"{path}.{'MODEL' if path.endswith('.models') else 'NAME'}", arguments[1])
-    else:
-        for argument in arguments:
-            yield from _walk(f"{path}[]" if get_origin(kind) is tuple else path, argument)
-
-
-def _meant(key: str, where: str) -> str:
-    """The setting with the nearest name, in the same section if there is one."""
-    if not where:
-        close = find_close(key, SECTIONS)
-        return f"Did you mean '{close}'?" if close else f"Sections are {', '.join(SECTIONS)}"
-    here = _INDEX.sub(lambda match: "[]" if match[0].strip("[]").isdigit() else ".NAME", where)
-    tables = {name: kind.__struct_fields__ for name, kind in walk_sections()}
-    for sections in ([here], [name for name in tables if name.startswith(here.partition(".")[0])], tables):
-        paths = {name: f"{one}.{name}" for one in reversed(list(sections)) for name in tables.get(one, ())}
-        close = find_close(key, paths)
-        if close:
-            return f"Did you mean '{paths[close]}'?"
-    return ""
-
-
-def _line_of(key: str, data: bytes) -> int:
-    for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), 1):
-        if any(to_snake_case(word) == key or word == key for word in _KEYS.findall(line)):
-            return number
-    return 0
+def line_of(layer: Layer, path: Path) -> int:
+    """The line that sets something in a layer; 0 for a variable."""
+    return find_line(path, locate_keys(layer.data, toml=layer.source.endswith(".toml"))) if layer.data else 0

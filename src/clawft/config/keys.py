@@ -1,10 +1,12 @@
 """Keys of config files: camelCase and snake_case mean the same (R165, R175), dots reach into sections."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["find_by_path", "is_free", "normalise_keys", "to_snake_case"]
+__all__ = ["Path", "SetTwice", "find_by_path", "is_free", "join_path", "normalise_keys", "split_path", "to_snake_case"]
+
+Path = tuple[str | int, ...]  # a number is the place in a list
 
 # Tables whose keys are names that somebody else chose. "*" is any one key; below ".**" every key is.
 _FREE = (
@@ -20,6 +22,16 @@ _FREE = (
 )
 
 _WORD_END = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PLAIN = re.compile(r"[\w-]+", re.ASCII)
+_PART = re.compile(r'"((?:\\.|[^"\\])*)"|([^."]+)')
+
+
+class SetTwice(ValueError):
+    """Two spellings of one key in the same table."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{join_path(path)} is set twice")
+        self.path = path
 
 
 def to_snake_case(name: str) -> str:
@@ -27,24 +39,31 @@ def to_snake_case(name: str) -> str:
     return _WORD_END.sub("_", name).replace("-", "_").lower()
 
 
-def is_free(path: tuple[str, ...]) -> bool:
+def is_free(path: Path) -> bool:
     """Whether the keys of the table at a path are the user's own names."""
     return any(_matches(pattern.split("."), path) for pattern in _FREE)
 
 
-def _matches(pattern: list[str], path: tuple[str, ...]) -> bool:
+def _matches(pattern: list[str], path: Path) -> bool:
     if pattern[-1] == "**":
         return path[: len(pattern) - 1] == tuple(pattern[:-1])
     return len(pattern) == len(path) and all(want in ("*", have) for want, have in zip(pattern, path, strict=True))
 
 
-def normalise_keys(value: Any, free: Callable[[tuple[str, ...]], bool], path: tuple[str, ...] = ()) -> Any:
-    """All keys in snake_case, except in tables whose keys are the user's own names: `free` knows them by path."""
+def normalise_keys(value: Any, free: Callable[[Path], bool], path: Path = ()) -> Any:
+    """All keys in snake_case, except in tables whose keys are the user's own names: `free` knows them by path.
+
+    Raises: SetTwice.
+    """
+    if isinstance(value, list):
+        return [normalise_keys(inner, free, (*path, index)) for index, inner in enumerate(value)]
     if not isinstance(value, dict):
         return value
     result: dict[str, Any] = {}
     for key, inner in value.items():
         name = str(key) if free(path) else to_snake_case(str(key))
+        if name in result:
+            raise SetTwice((*path, name))
         result[name] = normalise_keys(inner, free, (*path, name))
     return result
 
@@ -57,3 +76,35 @@ def find_by_path(values: Mapping[str, Any], path: str) -> Any:
             return None
         current = current.get(part, current.get(to_snake_case(part)))
     return current
+
+
+def split_path(text: str) -> tuple[str, ...]:
+    """The parts of a dotted key, in snake_case unless they are names: `providers.x.models."gpt-4.1".contextWindow`.
+
+    Raises: ValueError.
+    """
+    path: tuple[str, ...] = ()
+    at = 0
+    while match := _PART.match(text, at):
+        quoted, bare = match.groups()
+        part = re.sub(r"\\(.)", r"\1", quoted) if bare is None else bare
+        path = (*path, part if is_free(path) else to_snake_case(part))
+        at = match.end()
+        if text[at : at + 1] != ".":
+            break
+        at += 1
+    if not path or at != len(text) or text.endswith("."):
+        raise ValueError(text)
+    return path
+
+
+def join_path(path: Iterable[str | int]) -> str:
+    """A path as it is written: `agents.routing.tiers[0].model`; names that are not plain words in quotes."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            escaped = part.replace("\\", "\\\\").replace('"', '\\"')
+            text += "." * bool(text) + (part if _PLAIN.fullmatch(part) else f'"{escaped}"')
+    return text

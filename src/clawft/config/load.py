@@ -4,13 +4,13 @@
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from clawft.config.keys import is_free, normalise_keys
+from clawft.config.keys import SetTwice, is_free, join_path, normalise_keys
 from clawft.config.secret import SecretRef, find_secrets
 from clawft.config.skills import SkillsSettings
 from clawft.errors import ClawftError, Diagnostic
@@ -26,13 +26,17 @@ if TYPE_CHECKING:  # a list of skills needs none of these
 
 __all__ = [
     "CONFIG_NAMES",
+    "LATER",
     "SECTIONS",
     "Config",
     "Layer",
     "check_layer",
     "config_files",
+    "decode_json",
     "load_config",
+    "merge",
     "parse_config",
+    "read_config",
     "section_type",
 ]
 
@@ -40,14 +44,15 @@ CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
 SECTIONS = ("agents", "providers", "skills", "tools", "mcp", "memory")
-_LATER = ("serve", "hooks", "plugins")  # kept as written until something reads them
+LATER = ("serve", "hooks", "plugins")  # kept as written until something reads them
 
 
 class Layer(Struct, frozen=True):
-    """What one file, or the environment, sets. `source` is a path, or `environment`."""
+    """What one file or variable sets. `source` is its path or its name, `data` the text of a file."""
 
     source: str
     values: dict[str, Any]
+    data: bytes = b""
 
     def __repr__(self) -> str:
         return f"Layer({self.source!r})"  # the values may hold a secret
@@ -115,7 +120,7 @@ def load_config(workspace: Workspace, environ: Mapping[str, str]) -> Config:
     layers: list[Layer] = []
     diagnostics: list[Diagnostic] = []
     for path in config_files(workspace):
-        data = _read(path)
+        data = read_config(path)
         if data is None:
             continue
         if layers and os.path.dirname(layers[-1].source) == os.path.dirname(path):
@@ -127,14 +132,14 @@ def load_config(workspace: Workspace, environ: Mapping[str, str]) -> Config:
     files = tuple(layer.source for layer in layers)
     values: dict[str, Any] = {}
     for layer in layers:
-        values = _merge(values, layer.values)
+        values = merge(values, layer.values)
     if any(name.startswith("CLAWFT_") and "__" in name for name in environ):
         from clawft.config.overrides import load_overrides
 
         overrides = load_overrides(environ, values)
         layers += overrides
         for layer in overrides:
-            values = _merge(values, layer.values)
+            values = merge(values, layer.values)
     sections = _convert(values, environ, strict=len(layers) == len(files))
     skills = sections.pop("skills", SkillsSettings())
     return Config(skills, values, files, tuple(diagnostics), tuple(layers), sections)
@@ -147,25 +152,25 @@ def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
     """
     if any(line.count(b".") > MAX_DOTS for line in data.split(b"\n")):
         raise ClawftError("config-invalid", f"A line has more than {MAX_DOTS} dots", path=path)
-    layer = Layer(path, _decode(path, data))
-    check_layer(layer, environ, data=data)
+    layer = Layer(path, _decode(path, data), data)
+    check_layer(layer, environ)
     return layer
 
 
-def check_layer(layer: Layer, environ: Mapping[str, str], *, data: bytes = b"", strict: bool = True) -> None:
-    """Whether a layer makes sense on its own; `data` is its text, to find lines in. Raises: ClawftError."""
+def check_layer(layer: Layer, environ: Mapping[str, str], *, strict: bool = True) -> None:
+    """Whether a layer makes sense on its own. Raises: ClawftError."""
     try:
-        for name in layer.values:
-            if name not in SECTIONS and name not in _LATER:
-                raise msgspec.ValidationError(f"Object contains unknown field `{name}`")
+        if any(name not in SECTIONS and name not in LATER for name in layer.values):
+            raise msgspec.ValidationError("there is no such section")
         _convert(layer.values, environ, strict=strict)
     except msgspec.ValidationError as error:
         from clawft.config.explain import explain_value
 
-        raise explain_value(str(error), layer.source, data) from error
+        raise explain_value(layer, _converter(environ, strict=strict)) from error
 
 
-def _read(path: str) -> bytes | None:
+def read_config(path: str) -> bytes | None:
+    """The bytes of a config file; None where there is none. Raises: Unreadable."""
     try:
         return read_regular(path, MAX_CONFIG_BYTES, follow=True)[0]
     except (FileNotFoundError, NotADirectoryError):
@@ -178,10 +183,16 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
         if path.endswith(".toml"):
             import tomllib  # only where there is such a file
 
-            return _normalise(tomllib.loads(text))
-        value = msgspec.json.decode(text) if text.strip() else {}
+            value: Any = tomllib.loads(text)
+        else:
+            value = decode_json(text) if text.strip() else {}
         if isinstance(value, dict):
-            return _normalise(value)
+            normal: dict[str, Any] = normalise_keys(value, is_free)
+            return normal
+    except SetTwice as error:
+        from clawft.config.explain import explain_twice
+
+        raise explain_twice(path, data, error.path or None) from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, DecodeError, UnicodeDecodeError
         from clawft.config.explain import explain_syntax
 
@@ -189,13 +200,28 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
     raise ClawftError("config-invalid", "The config is not a JSON object", path=path, line=1)
 
 
-def _normalise(values: dict[str, Any]) -> dict[str, Any]:
-    normal: dict[str, Any] = normalise_keys(values, is_free)
-    return normal
+def decode_json(text: str) -> Any:
+    """The value of a JSON text. Raises: ValueError; SetTwice, without a path, for an object with a key twice."""
+    import json  # tells of keys that stand there twice
+
+    def pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(pairs)
+        if len(table) < len(pairs):
+            raise SetTwice(())
+        return table
+
+    msgspec.json.decode(text)  # the stricter of the two: no NaN, no text behind the value
+    return json.loads(text, object_pairs_hook=pair)
 
 
 def _convert(values: dict[str, Any], environ: Mapping[str, str], *, strict: bool = True) -> dict[str, Any]:
-    """The sections that are there, as values. Raises: msgspec.ValidationError, whose path begins at the section."""
+    """The sections that are there, as values. Raises: msgspec.ValidationError."""
+    convert = _converter(environ, strict=strict)
+    return {name: convert(values[name], section_type(name)) for name in SECTIONS if name in values}
+
+
+def _converter(environ: Mapping[str, str], *, strict: bool) -> Callable[[Any, Any], Any]:
+    """How values become settings; not strict means that a text may stand for a number or a truth value."""
 
     def decode_secret(kind: type, written: Any) -> Any:
         secret = SecretRef.parse(written, environ) if kind is SecretRef else None
@@ -203,38 +229,37 @@ def _convert(values: dict[str, Any], environ: Mapping[str, str], *, strict: bool
             raise ValueError('expected the name of a variable: { env = "NAME" }')
         return secret
 
-    converted = {}
-    for name in SECTIONS:
-        if name in values:
-            try:
-                kind = section_type(name)
-                converted[name] = msgspec.convert(values[name], kind, strict=strict, dec_hook=decode_secret)
-            except msgspec.ValidationError as error:
-                raise msgspec.ValidationError(_with_section(name, str(error))) from error
-    return converted
+    def convert(value: Any, kind: Any) -> Any:
+        return msgspec.convert(value, kind, strict=strict, dec_hook=decode_secret)
 
-
-def _with_section(name: str, complaint: str) -> str:
-    """msgspec's complaint with its path from the root of the config on."""
-    problem, at, where = complaint.rpartition(" - at `$")
-    return f"{problem} - at `$.{name}{where}" if at else f"{complaint} - at `$.{name}`"
+    return convert
 
 
 def _check_secrets(layer: Layer, environ: Mapping[str, str]) -> list[Diagnostic]:
     """A secret in plain text is legal, but hardly meant."""
-    found = []
-    for path, secret in find_secrets(layer.values, environ):
-        if secret.is_literal:
-            message = f"{path} holds a secret in plain text"
-            hint = 'Put it into a variable and write { env = "NAME" }'
-            found.append(Diagnostic("secret-literal", "warning", message, layer.source, 0, hint))
-    return found
+    literal = [path for path, secret in find_secrets(layer.values, environ) if secret.is_literal]
+    if not literal:
+        return []
+    from clawft.config.explain import line_of
+
+    hint = 'Put it into a variable and write { env = "NAME" }'
+    return [
+        Diagnostic(
+            "secret-literal",
+            "warning",
+            f"{join_path(path)} holds a secret in plain text",
+            layer.source,
+            line_of(layer, path),
+            hint,
+        )
+        for path in literal
+    ]
 
 
-def _merge(low: dict[str, Any], high: dict[str, Any]) -> dict[str, Any]:
+def merge(low: dict[str, Any], high: dict[str, Any]) -> dict[str, Any]:
     """Tables are merged key by key; any other value is replaced."""
     merged = dict(low)
     for key, value in high.items():
         both = isinstance(value, dict) and isinstance(low.get(key), dict)
-        merged[key] = _merge(low[key], value) if both else value
+        merged[key] = merge(low[key], value) if both else value
     return merged

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from clawft.config.keys import is_free
-from clawft.config.load import Layer, check_layer
+from clawft.config.keys import SetTwice, is_free, normalise_keys
+from clawft.config.load import Layer, check_layer, decode_json
+from clawft.config.schema import find_kind, plain
 from clawft.errors import ClawftError
 
 __all__ = ["load_overrides"]
@@ -27,7 +28,7 @@ def _load(variable: str, environ: Mapping[str, str], values: Mapping[str, Any]) 
     path = _path_of(variable, values)
     if "" in path:
         raise ClawftError("config-unknown-key", f"{variable} names no setting", path=variable)
-    setting: Any = _value_of(environ[variable])
+    setting = _value_of(variable, environ[variable], path)
     for key in reversed(path):
         setting = {key: setting}
     layer = Layer(variable, setting)
@@ -41,18 +42,36 @@ def _path_of(variable: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     table: Any = values
     for part in variable.removeprefix(_PREFIX).split("__"):
         key = part.lower()
-        if is_free(path) and isinstance(table, Mapping):
-            key = next((known for known in table if known.lower().replace("-", "_") == key), key)
+        if is_free(path):
+            known = table if isinstance(table, Mapping) else {}
+            key = next((name for name in known if name.lower().replace("-", "_") == key), _new_name(part, path))
         path = (*path, key)
         table = table.get(key) if isinstance(table, Mapping) else None
     return path
 
 
-def _value_of(text: str) -> Any:
-    """Lists and tables are written as JSON; anything else is taken as the setting's own type."""
-    if text[:1] in ("[", "{"):
+def _new_name(part: str, path: tuple[str, ...]) -> str:
+    """A name that no file has: variables keep their case, and skills and headers are written with dashes."""
+    if path[-1] == "env":
+        return part
+    name = part.lower()
+    return name.replace("_", "-") if path == ("skills", "entries") or path[-1] == "headers" else name
+
+
+def _value_of(variable: str, text: str, path: tuple[str, ...]) -> Any:
+    """Lists and tables are written as JSON; a text for anything but a text is read as what it is meant to be."""
+    kind = find_kind(path)
+    inner = plain(kind)
+    if inner is Any or (text[:1] in ("[", "{") and inner is not str):
         try:
-            return msgspec.json.decode(text)
-        except msgspec.DecodeError:
+            return normalise_keys(decode_json(text), is_free, path)
+        except SetTwice as error:
+            raise ClawftError("config-invalid", f"{variable} sets a key twice", path=variable) from error
+        except (ValueError, RecursionError):
+            return text
+    if inner in (bool, int, float):
+        try:
+            return msgspec.convert(text, inner, strict=False)
+        except msgspec.ValidationError:
             return text
     return text

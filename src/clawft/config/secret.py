@@ -1,12 +1,18 @@
-"""A reference to a secret. Its value is looked up where it is used, and shown nowhere (D29)."""
+"""References to secrets. A value is looked up where it is used, and shown nowhere (D29)."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["SecretRef", "find_secrets"]
+from clawft.config.keys import is_free, to_snake_case
+
+__all__ = ["SecretRef", "expand", "find_names", "find_secrets", "names_secret"]
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
+_EXPANSION = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"  # compiled by who first needs it: a list of skills does not
+# 001 §12.4 lists app_secret, encrypt_key, client_secret, claw_token, imap_password, smtp_password, secret, api_key.
+_SECRET_ENDS = ("key", "token", "secret", "password", "passwd", "passphrase", "pwd", "auth", "authorization", "cookie")
+_SECRET_WORDS = frozenset({*_SECRET_ENDS, "credential", "credentials", "apikey"})
 
 
 class SecretRef:
@@ -57,13 +63,31 @@ class SecretRef:
         return f"${{{self.env}}}" if self.env else "<redacted>" if self._literal else ""
 
 
+def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """A text with every `${NAME}` replaced by that variable, and the names of those that are not set."""
+    missing = tuple(dict.fromkeys(name for name in find_names(text) if name not in environ))
+    return re.sub(_EXPANSION, lambda match: environ.get(match[1], ""), text), missing
+
+
+def find_names(text: str) -> list[str]:
+    """The variables that a text asks for as `${NAME}`."""
+    return re.findall(_EXPANSION, text)
+
+
+def names_secret(name: str) -> bool:
+    """Whether a key is one that people keep secrets under, such as `imap_password` or `X-Api-Key`."""
+    snake = to_snake_case(name)
+    return snake.endswith(_SECRET_ENDS) or not _SECRET_WORDS.isdisjoint(snake.split("_"))
+
+
 def find_secrets(
-    values: Mapping[str, Any], environ: Mapping[str, str], at: str = ""
-) -> Iterator[tuple[str, SecretRef]]:
-    """Every `api_key` in a config as it is written, with its path."""
+    values: Mapping[str, Any], environ: Mapping[str, str], at: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], SecretRef]]:
+    """Every secret in a config as it is written, with its path; what other clients' settings hold too."""
+    named = is_free(at) and at[:2] != ("skills", "config")  # keys of these tables are names, not settings
     for key, value in values.items():
-        path = f"{at}.{key}" if at else key
-        secret = SecretRef.parse(value, environ) if key == "api_key" else None
+        path = (*at, key)
+        secret = SecretRef.parse(value, environ) if not named and names_secret(key) else None
         if secret is not None:
             yield path, secret
         elif isinstance(value, dict):

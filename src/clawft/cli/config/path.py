@@ -1,4 +1,4 @@
-"""`weft config`."""
+"""`weft config path`: the files that settings are read from."""
 
 import os
 
@@ -11,14 +11,9 @@ from clawft.config import config_files
 __all__ = ["command"]
 
 
-@click.group("config")
-def command() -> None:
-    """Where settings come from."""
-
-
-@command.command("path")
+@click.command("path")
 @format_option
-def path_command(output: str) -> None:
+def command(output: str) -> None:
     """Print the files that settings are read from; later ones win."""
     workspace = open_here().workspace
     files = [(path, os.path.exists(path)) for path in config_files(workspace)]

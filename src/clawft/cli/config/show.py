@@ -1,0 +1,48 @@
+"""`weft config show`: every setting with its value and where it comes from. Secrets stay hidden."""
+
+import click
+
+from clawft.cli.config._text import with_state
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
+from clawft.config.listing import Setting, get_path, list_settings
+from clawft.workspace import Workspace
+
+__all__ = ["command"]
+
+
+@click.command("show")
+@click.argument("section", default="")
+@click.option("--all", "defaults", is_flag=True, help="Also those that nothing sets, with their defaults.")
+@format_option
+def command(section: str, defaults: bool, output: str) -> None:
+    """Show what is set, or all of SECTION that is set: its value, and the file or variable that sets it."""
+    app = open_here()
+    path = get_path(section) if section else ()
+    settings = list_settings(app.config, app.environ, defaults=defaults)
+    shown = [one for one in settings if one.path[: len(path)] == path]
+    said = app.config.diagnostics
+    if output == "json":
+        return print_json(
+            "clawft.config.show.v1",
+            settings=[_to_json(one) for one in shown],
+            diagnostics=[to_json(one) for one in said],
+        )
+    if shown:
+        rows = [(one.key, with_state(one), _place(one, app.workspace)) for one in shown]
+        print_table(("SETTING", "VALUE", "FROM"), rows, wide=1)
+    for diagnostic in said:
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+    if not shown:
+        say("Nothing is set" + ("" if defaults else ". Run: weft config show --all"))
+    return None
+
+
+def _to_json(setting: Setting) -> dict[str, object]:
+    shown = {"key": setting.key, "value": setting.value, "source": setting.source, "line": setting.line or None}
+    return shown if setting.configured is None else {**shown, "configured": setting.configured}
+
+
+def _place(setting: Setting, workspace: Workspace) -> str:
+    place = workspace.shorten(setting.source)
+    return f"{place}:{setting.line}" if setting.line else place

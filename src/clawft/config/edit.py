@@ -1,0 +1,167 @@
+"""Changes to a config file: comments and layout stay, what cannot be meant is never written, writers take turns."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from tempfile import mkstemp
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from clawft.config.keys import join_path
+from clawft.config.load import (
+    CONFIG_NAMES,
+    MAX_CONFIG_BYTES,
+    Layer,
+    check_layer,
+    decode_json,
+    parse_config,
+    read_config,
+)
+from clawft.config.rewrite import rewrite_table, rewrite_toml
+from clawft.errors import ClawftError
+from clawft.files import real_path
+from clawft.workspace import MARKER, Workspace
+
+__all__ = ["Change", "Edited", "Scope", "edit_config"]
+
+Scope = Literal["user", "project"]
+LOCK_TIMEOUT_S = 10.0
+
+
+class Change(Struct, frozen=True):
+    """Give the setting at a path a value; UNSET takes it out."""
+
+    path: tuple[str, ...]
+    value: Any = UNSET
+
+
+class Edited(Struct, frozen=True):
+    """The file that was meant, what each setting had in it before (UNSET for nothing), and whether it was written."""
+
+    file: str
+    before: tuple[Any, ...]
+    changed: bool
+
+
+def edit_config(workspace: Workspace, scope: Scope, changes: Sequence[Change], environ: Mapping[str, str]) -> Edited:
+    """Make all changes in the user's or the project's config file, or none.
+
+    Raises: ClawftError for a value or a file that cannot be meant, and for a file that cannot be written.
+    """
+    for change in changes:
+        _check(change, environ)
+    folder = _find_folder(workspace, scope)
+    if not os.path.isdir(folder) and all(change.value is UNSET for change in changes):
+        return Edited(os.path.join(folder, CONFIG_NAMES[0]), (UNSET,) * len(changes), changed=False)
+    mode = 0o600 if scope == "user" else 0o644
+    try:
+        os.makedirs(folder, 0o700 if scope == "user" else 0o777, exist_ok=True)
+        with _locked(folder):
+            return _edit(_find_file(folder, scope), changes, environ, mode)
+    except OSError as error:
+        message = f"The config was not changed: {error.strerror}"
+        raise ClawftError("not-written", message, path=folder, hint="Check its permissions") from error
+
+
+def _check(change: Change, environ: Mapping[str, str]) -> None:
+    """A value that cannot be meant is said before any file is looked at."""
+    value = change.value
+    if value is not UNSET:
+        for key in reversed(change.path):
+            value = {key: value}
+        check_layer(Layer("", value), environ)
+
+
+def _find_folder(workspace: Workspace, scope: Scope) -> str:
+    if scope == "user":
+        return workspace.user_dir
+    folder = os.path.join(workspace.project, MARKER)
+    if real_path(folder) == real_path(workspace.user_dir):
+        raise ClawftError("no-project", "This folder has no config of its own", path=folder, hint="Pass --scope user")
+    if os.path.islink(folder):  # a stranger's project could make us write anywhere
+        raise ClawftError("is-a-link", "The project's folder is a symbolic link", path=folder)
+    return folder
+
+
+def _find_file(folder: str, scope: Scope) -> str:
+    """The file that is there, or `config.toml`. Where a user's own link leads; a project's leads nowhere."""
+    there = [path for path in (os.path.join(folder, name) for name in CONFIG_NAMES) if os.path.lexists(path)]
+    if len(there) > 1:
+        names = " and ".join(CONFIG_NAMES)
+        raise ClawftError("config-twice", f"Both {names} exist", path=there[-1], hint="Keep one of them")
+    file = there[0] if there else os.path.join(folder, CONFIG_NAMES[0])
+    if os.path.islink(file) and scope == "project":
+        raise ClawftError("is-a-link", "The project's config is a symbolic link", path=file)
+    return file
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Hold the folder itself, so that no lock file is left behind."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        until = time.monotonic() + LOCK_TIMEOUT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > until:
+                    message = "Another program keeps changing the config"
+                    raise ClawftError("config-busy", message, path=folder, hint="Try again") from error
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _edit(file: str, changes: Sequence[Change], environ: Mapping[str, str], mode: int) -> Edited:
+    data = read_config(file)
+    old = parse_config(file, data or b"", environ).values
+    wanted = deepcopy(old)
+    before = tuple(rewrite_table(wanted, change.path, change.value) for change in changes)
+    if repr(wanted) == repr(old):
+        return Edited(file, before, changed=False)
+    text = (data or b"").decode("utf-8-sig")
+    new = (rewrite_toml if file.endswith(".toml") else _rewrite_json)(text, changes)
+    if len(new) > MAX_CONFIG_BYTES or parse_config(file, new, environ).values != wanted:
+        message = f"The file is too large, or laid out such that {join_path(changes[0].path)} cannot be changed"
+        raise ClawftError("not-written", message, path=file, hint="Change it by hand")
+    _write(os.path.realpath(file), new, mode)
+    return Edited(file, before, changed=True)
+
+
+def _rewrite_json(text: str, changes: Sequence[Change]) -> bytes:
+    document = decode_json(text) if text.strip() else {}
+    for change in changes:
+        rewrite_table(document, change.path, change.value)
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def _write(file: str, data: bytes, mode: int) -> None:
+    """Replace a file in one step; it keeps its rights."""
+    folder = os.path.dirname(file)
+    with suppress(FileNotFoundError):
+        mode = os.stat(file).st_mode & 0o7777
+    descriptor, temporary = mkstemp(prefix=".config.", suffix=".tmp", dir=folder)
+    try:
+        with open(descriptor, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        os.replace(temporary, file)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    above = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(above)
+    finally:
+        os.close(above)

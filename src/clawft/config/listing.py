@@ -1,0 +1,162 @@
+"""Settings as people see them: each with its value and where it comes from. No secret is resolved or shown."""
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from clawft.config.keys import Path, is_free, join_path, split_path
+from clawft.config.load import SECTIONS, Config, Layer
+from clawft.config.locate import find_line, locate_keys
+from clawft.config.masking import Secrets, looks_secret
+from clawft.config.schema import find_kind, find_meant
+from clawft.config.secret import find_secrets
+from clawft.errors import ClawftError, find_close
+
+__all__ = ["DEFAULT", "Setting", "find_values", "get_path", "list_settings", "redact"]
+
+DEFAULT = "default"
+HIDDEN = "<hidden>"
+_REFERENCE = re.compile(r"(?:\w+ )?\$\{\w+\}")  # `Bearer ${KEY}` gives nothing away
+
+
+class Setting(Struct, frozen=True):
+    """One setting. `source` is a file, a variable or `default`; `configured` tells of a secret whether it is there."""
+
+    path: tuple[str, ...]
+    value: Any
+    source: str = DEFAULT
+    line: int = 0
+    configured: bool | None = None
+
+    @property
+    def key(self) -> str:
+        return join_path(self.path)
+
+
+def list_settings(config: Config, environ: Mapping[str, str], *, defaults: bool = False) -> list[Setting]:
+    """Every setting that is set, and with `defaults` all others too; in the order of the sections."""
+    masks = Secrets.of(config, environ)
+    places = {layer.source: locate_keys(layer.data, toml=layer.source.endswith(".toml")) for layer in config.layers}
+    found: dict[tuple[str, ...], Setting] = {}
+    for one in _show(config.values, environ):
+        source = _source_of(one.path, config.layers)
+        line = find_line(one.path, places[source])
+        found[one.path] = Setting(one.path, masks.mask_value(one.value), source, line, one.configured)
+    everything = dict(_defaults(config))
+    if defaults:
+        found = {path: found.get(path) or Setting(path, value) for path, value in everything.items()} | found
+    order = {path: index for index, path in enumerate(everything)}
+    sections = {name: index for index, name in enumerate(SECTIONS)}
+    last = len(order)
+    return sorted(found.values(), key=lambda one: (sections.get(one.path[0], last), order.get(one.path, last)))
+
+
+def redact(path: tuple[str, ...], value: Any, environ: Mapping[str, str]) -> Any:
+    """A value as it may be shown, given where it stands; None for UNSET."""
+    if value is UNSET:
+        return None
+    for key in reversed(path):
+        value = {key: value}
+    shown = list(_show(value, environ))
+    return find_values(shown, path) if shown else {}
+
+
+def _show(values: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Setting]:
+    secrets = dict(find_secrets(values, environ))
+    for path, value in _leaves(values, secrets):
+        secret = secrets.get(path)
+        if secret is None:
+            yield Setting(path, _hide(path, value))
+        else:
+            yield Setting(path, str(secret), configured=secret.is_configured(environ))
+
+
+def _leaves(
+    values: Mapping[str, Any], secrets: Container[Path], at: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for key, value in values.items():
+        path = (*at, key)
+        if isinstance(value, dict) and path not in secrets:
+            yield from _leaves(value, secrets, path)
+        else:
+            yield path, value
+
+
+def _source_of(path: Path, layers: Sequence[Layer]) -> str:
+    """The last layer that sets a path."""
+    return next(layer.source for layer in reversed(layers) if _has(layer.values, path))
+
+
+def _has(values: Any, path: Path) -> bool:
+    for part in path:
+        if not isinstance(values, dict) or part not in values:
+            return False
+        values = values[part]
+    return True
+
+
+def _hide(path: tuple[str, ...], value: Any) -> Any:
+    """What variables and headers hold may be a secret, and so may whatever looks like one."""
+    if isinstance(value, str):
+        supplied = path[-2:-1] in (("env",), ("headers",)) and is_free(path[:-1])
+        if _REFERENCE.fullmatch(value):
+            return value
+        return HIDDEN if supplied or looks_secret(value) else value
+    if isinstance(value, dict):
+        return {key: _hide(path, inner) for key, inner in value.items()}
+    return [_hide(path, inner) for inner in value] if isinstance(value, list) else msgspec.to_builtins(value)
+
+
+def _defaults(config: Config) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every setting there is with what it has now, in the order of the sections."""
+    for name in SECTIONS:
+        yield from _fields(getattr(config, name), (name,))
+
+
+def _fields(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _fields(getattr(value, name), (*path, name))
+    elif isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _fields(inner, (*path, name))
+    else:
+        yield path, msgspec.to_builtins(value, enc_hook=str)
+
+
+def get_path(text: str) -> tuple[str, ...]:
+    """A dotted key of a setting or a table of them. Raises: ClawftError with the close match."""
+    try:
+        path = split_path(text)
+    except ValueError as error:
+        hint = "A key has parts and dots: skills.load.watch"
+        raise ClawftError("config-unknown-key", f"'{text}' is no key", hint=hint) from error
+    for length in range(1, len(path) + 1):
+        if find_kind(path[:length]) is None:
+            kind = "setting" if length > 1 else "section"
+            hint = " ".join(filter(None, [find_meant(path[:length]), "Run: weft config show --all"]))
+            message = f"There is no {kind} '{join_path(path[:length])}'"
+            raise ClawftError("config-unknown-key", message, hint=hint)
+    return path
+
+
+def find_values(settings: Sequence[Setting], path: tuple[str, ...]) -> Any:
+    """What a setting has, or all of a table by name. Raises: ClawftError where nothing is."""
+    below = [one for one in settings if one.path[: len(path)] == path]
+    if not below:
+        known = {one.path[len(path) - 1] for one in settings if one.path[: len(path) - 1] == path[:-1]}
+        close = find_close(path[-1], known)
+        hint = f"Did you mean '{join_path((*path[:-1], close))}'?" if close else "Run: weft config show"
+        raise ClawftError("config-unknown-key", f"Nothing sets '{join_path(path)}'", hint=hint)
+    if below[0].path == path:
+        return below[0].value
+    values: dict[str, Any] = {}
+    for one in below:
+        table = values
+        for part in one.path[len(path) : -1]:
+            table = table.setdefault(part, {})
+        table[one.path[-1]] = one.value
+    return values

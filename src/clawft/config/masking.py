@@ -1,0 +1,172 @@
+"""Secrets kept out of text: whatever leaves for a model, a log or a screen passes here first."""
+
+import json
+import re
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from clawft.config.load import Config
+from clawft.config.secret import expand, find_names, find_secrets, names_secret
+
+__all__ = ["MASK", "MIN_LENGTH", "Secrets", "Stream", "looks_secret"]
+
+MASK = "<secret>"
+MIN_LENGTH = 6  # characters; a shorter value would mask ordinary words
+_KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "BRAVE_API_KEY")
+_URL_SAFE = str.maketrans("+/", "-_")
+_TOKEN = re.compile(
+    r"\b(?:[sprk]k[-_][\w-]{8,}|gh[a-z]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]{8,}|(?:Bearer|Basic) [\w+/=.~-]{8,})"
+)
+_PRIVATE_KEY = "-----BEGIN "
+_URL_PASSWORD = re.compile(r"://[^/?#@\s]*:([^/?#@\s]+)@")
+
+
+class Secrets:
+    """The values that no text may hold, in every form they may be written in."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        whole = {form for value in values for form in (value, value.strip()) if len(form) >= MIN_LENGTH}
+        self._count = len({value.strip() for value in whole})
+        self.forms = sorted({form for value in whole for form in _forms(value)}, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, self.forms))) if self.forms else None
+
+    @classmethod
+    def of(cls, config: Config, environ: Mapping[str, str]) -> "Secrets":
+        """The secrets that a config holds or refers to, and the well-known keys of providers."""
+        return cls([*_configured(config, environ), *(environ.get(name, "") for name in _KEY_VARIABLES)])
+
+    def __bool__(self) -> bool:
+        return self._pattern is not None
+
+    def __repr__(self) -> str:
+        return f"Secrets({self._count})"
+
+    def mask(self, text: str) -> str:
+        """A text with every secret replaced by `<secret>`."""
+        return self._pattern.sub(MASK, text) if self._pattern else text
+
+    def mask_value(self, value: Any) -> Any:
+        """Tables, lists and texts with every secret in them replaced, in keys too; other values as they are."""
+        if self._pattern is None:
+            return value
+        if isinstance(value, str):
+            return self.mask(value)
+        if isinstance(value, Mapping):
+            return {self.mask_value(key): self.mask_value(inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            masked = map(self.mask_value, value)
+            return list(masked) if isinstance(value, list) else tuple(masked)
+        return value
+
+    def find(self, text: str, start: int) -> re.Match[str] | None:
+        """The first secret in a text from a place on, the longest where several begin there."""
+        return self._pattern.search(text, start) if self._pattern else None
+
+    def stream(self) -> "Stream":
+        """A mask for one text that arrives in pieces."""
+        return Stream(self)
+
+
+class Stream:
+    """Masks a text that arrives in pieces. What may be the start of a secret waits for the next piece."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._held = ""
+        self._starts: dict[str, list[str]] = defaultdict(list)
+        for form in secrets.forms:
+            self._starts[form[0]].append(form)
+        self._longest = max(map(len, secrets.forms), default=0)
+
+    def __repr__(self) -> str:
+        return f"Stream({self._secrets!r})"
+
+    def feed(self, text: str) -> str:
+        """What may be shown, now that this has arrived."""
+        if not self._longest:
+            return text
+        text = self._held + text
+        shown: list[str] = []
+        at = 0
+        while True:
+            match, start = self._secrets.find(text, at), self._find_start(text, at)
+            if match is None or match.start() >= start:  # at the same place a longer secret may be on its way
+                break
+            shown += (text[at : match.start()], MASK)
+            at = match.end()
+        self._held = text[start:]
+        return "".join((*shown, text[at:start]))
+
+    def flush(self) -> str:
+        """What was held back, now that nothing follows."""
+        held, self._held = self._held, ""
+        return self._secrets.mask(held)
+
+    def _find_start(self, text: str, at: int) -> int:
+        """Where the end of a text begins that may be the start of a secret; the end if there is none."""
+        for index in range(max(at, len(text) - self._longest + 1), len(text)):
+            forms = self._starts.get(text[index], ())
+            tail = text[index:] if forms else ""
+            if any(len(form) > len(tail) and form.startswith(tail) for form in forms):
+                return index
+        return len(text)
+
+
+def looks_secret(text: str) -> bool:
+    """Whether a text holds what looks like a token, a private key, or a password inside of a URL."""
+    return _PRIVATE_KEY in text or bool(_TOKEN.search(text) or _URL_PASSWORD.search(text))
+
+
+def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
+    for _, secret in find_secrets(config.values, environ):
+        yield secret.resolve(environ)
+    for entry in config.skills.entries.values():
+        yield from entry.env.values()
+    servers = config.mcp.servers.values()
+    tables = [provider.headers for provider in config.providers.values()]
+    tables += [table for server in servers for table in (server.env, server.headers)]
+    for table in tables:
+        for name, value in table.items():
+            yield from _supplied(name, value, environ)
+    for text in _texts(config.values):
+        yield from _URL_PASSWORD.findall(text)
+        yield from (match[0] for match in _TOKEN.finditer(text))
+        if _PRIVATE_KEY in text:
+            yield text
+
+
+def _supplied(name: str, value: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """What a header or variable of the config gives away: `Bearer ${KEY}` both whole and as the key alone."""
+    expanded, _ = expand(value, environ)
+    if expanded != value or names_secret(name):
+        yield expanded
+        yield expanded.removeprefix("Bearer ").removeprefix("Basic ")
+        yield from (environ.get(variable, "") for variable in find_names(value))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A secret as it stands in plain text, in JSON, in a URL, and inside of base64."""
+    data = value.encode("utf-8", errors="surrogateescape")
+    yield from (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    yield from (quote(data, safe=""), quote(data), quote_plus(data))
+    yield from _base64_forms(data)
+
+
+def _base64_forms(data: bytes) -> Iterator[str]:
+    """What any base64 text that has the bytes in it holds: there are three ways they may fall on its groups."""
+    for before in range(3):
+        encoded = b64encode(bytes(before) + data).decode()
+        sure = encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]  # the rest hangs on what stands around
+        for form in (sure,) if before else (sure, encoded, encoded.rstrip("=")):
+            yield from (form, form.translate(_URL_SAFE))
