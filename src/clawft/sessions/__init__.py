@@ -1,1 +1,23 @@
 """Conversations on disk: append-only, one writer at a time, whole after any crash."""
+
+from clawft.sessions.keys import decode_key, encode_key
+from clawft.sessions.record import CompactionRecord, MessageRecord, SkillRecord, Status, Totals, TurnRecord
+from clawft.sessions.session import Session
+from clawft.sessions.store import SessionStore
+from clawft.sessions.summary import SessionSummary
+from clawft.sessions.transcript import Transcript
+
+__all__ = [
+    "CompactionRecord",
+    "MessageRecord",
+    "Session",
+    "SessionStore",
+    "SessionSummary",
+    "SkillRecord",
+    "Status",
+    "Totals",
+    "Transcript",
+    "TurnRecord",
+    "decode_key",
+    "encode_key",
+]

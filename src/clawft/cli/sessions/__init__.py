@@ -1,0 +1,17 @@
+"""`weft sessions`."""
+
+import click
+
+from clawft.cli.root import LazyGroup
+
+__all__ = ["command"]
+
+
+@click.group(
+    "sessions",
+    cls=LazyGroup,
+    modules={name: f"clawft.cli.sessions.{name}" for name in ("list", "show", "export", "remove")},
+    aliases={"info": "show"},
+)
+def command() -> None:
+    """List, read, export and remove conversations."""

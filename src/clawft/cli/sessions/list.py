@@ -1,0 +1,70 @@
+"""`weft sessions list`: the conversations on disk, newest first."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from clawft.cli.options import format_option
+from clawft.cli.output import print_json, print_table, say, to_json
+from clawft.cli.sessions._store import open_store, show_all
+from clawft.sessions import SessionStore, SessionSummary
+from clawft.sessions.search import Hit
+
+__all__ = ["command"]
+
+
+@click.command("list")
+@click.option("--limit", "-n", default=50, show_default=True, type=click.IntRange(1, 100_000), help="How many to show.")
+@click.option("--search", "query", metavar="TEXT", help="Only sessions in which this was said.")
+@format_option
+def command(limit: int, query: str | None, output: str) -> None:
+    """List conversations, the newest first."""
+    if query is not None and not query.strip():
+        raise click.UsageError("--search needs a text")
+    app, store = open_store()
+    hits = store.search(query, limit) if query else ()
+    sessions = _having(store, hits) if query else store.list(limit)
+    if output == "json":
+        listed = [_to_json(one, hits if query else None) for one in sessions]
+        said = [to_json(one) for one in store.diagnostics]
+        return print_json("clawft.sessions.list.v1", sessions=listed, diagnostics=said)
+    if sessions:
+        after = [_snippet(one, hits) for one in sessions]
+        print_table(("KEY", "TITLE", "TURNS", "UPDATED"), [_row(one) for one in sessions], wide=1, after=after)
+    show_all(app, store.diagnostics)
+    say(_summary(len(sessions), len(store.keys()), query))
+    return None
+
+
+def _having(store: SessionStore, hits: Sequence[Hit]) -> tuple[SessionSummary, ...]:
+    keys = {hit.key for hit in hits}
+    return tuple(one for one in store.list() if one.key in keys) if keys else ()
+
+
+def _to_json(session: SessionSummary, hits: Sequence[Hit] | None) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.to_builtins(session)
+    if hits is not None:
+        found = [hit for hit in hits if hit.key == session.key]
+        values["matches"] = [{"turn": hit.turn, "role": hit.role, "snippet": hit.snippet} for hit in found]
+    return values
+
+
+def _row(session: SessionSummary) -> tuple[str, ...]:
+    return (session.key, session.title, str(session.turns), session.updated[:16].replace("T", " "))
+
+
+def _snippet(session: SessionSummary, hits: Sequence[Hit]) -> str:
+    return next((f"turn {hit.turn}, {hit.role}: {hit.snippet}" for hit in hits if hit.key == session.key), "")
+
+
+def _summary(shown: int, known: int, query: str | None) -> str:
+    if query:
+        return (
+            f"{shown} of {known} session{'s' * (known != 1)} hold '{query}'" if shown else f"No session holds '{query}'"
+        )
+    if not known:
+        return "No sessions yet. Run: weft agent"
+    more = f", {known - shown} more with --limit {known}" if known > shown else ""
+    return f"{shown} session{'s' * (shown != 1)}{more}"

@@ -1,0 +1,55 @@
+"""`weft sessions remove KEY…`: delete conversations, after asking."""
+
+import sys
+from collections.abc import Iterable
+
+import click
+
+from clawft.cli.options import format_option
+from clawft.cli.output import one_line, print_json, say, to_json
+from clawft.cli.sessions._store import open_store, show_all
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.sessions import SessionStore, SessionSummary
+
+__all__ = ["command"]
+
+
+@click.command("remove")
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def command(keys: tuple[str, ...], yes: bool, output: str) -> int:
+    """Remove conversations for good. Each KEY must be whole."""
+    app, store = open_store()
+    wanted = [store.get(key) for key in dict.fromkeys(keys)]
+    agreed = yes or _ask(wanted)
+    removed, problems = _remove(store, wanted if agreed else ())
+    if output == "json":
+        said = [to_json(one) for one in (*store.diagnostics, *problems)]
+        print_json("clawft.sessions.remove.v1", removed=removed, diagnostics=said)
+    else:
+        show_all(app, (*store.diagnostics, *problems))
+        say(f"Removed: {one_line(', '.join(removed))}" if removed else "Nothing was removed")
+    return 0 if agreed and not problems else 1
+
+
+def _ask(sessions: list[SessionSummary]) -> bool:
+    """Whether a person agrees. Raises: Refused where there is nobody to ask."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        message = "Removing sessions needs a yes, and there is no terminal to ask on"
+        raise Refused("needs-yes", message, hint="Pass --yes")
+    for one in sessions:
+        say(f"{one_line(one.key)}: {one.turns} turn{'s' * (one.turns != 1)}, {one_line(one.title) or 'no title'}")
+    return click.confirm(f"Remove {'it' if len(sessions) == 1 else 'them'} for good?", err=True)
+
+
+def _remove(store: SessionStore, sessions: Iterable[SessionSummary]) -> tuple[list[str], list[Diagnostic]]:
+    removed: list[str] = []
+    problems: list[Diagnostic] = []
+    for one in sessions:
+        try:
+            store.remove(one.key)
+            removed.append(one.key)
+        except ClawftError as error:
+            problems.append(error.diagnostic)
+    return removed, problems

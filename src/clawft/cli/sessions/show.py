@@ -1,0 +1,86 @@
+"""`weft sessions show KEY`: one conversation, to be read."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from clawft.cli.options import format_option
+from clawft.cli.output import clean, one_line, print_json, to_json
+from clawft.cli.sessions._store import open_store, show_all
+from clawft.messages import Message
+from clawft.sessions import CompactionRecord, MessageRecord, SkillRecord, Transcript, TurnRecord
+from clawft.sessions.export import describe, turn_note
+
+__all__ = ["command"]
+
+_COLOURS = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
+
+
+@click.command("show")
+@click.argument("key")
+@format_option
+def command(key: str, output: str) -> None:
+    """Show one conversation. KEY may be cut short where its start is enough."""
+    app, store = open_store()
+    transcript = store.read(store.resolve(key))
+    said = (*store.diagnostics, *transcript.diagnostics)
+    if output == "json":
+        return print_json("clawft.sessions.show.v1", **_fields(transcript), diagnostics=[to_json(one) for one in said])
+    click.echo(f"Session: {one_line(transcript.key)}")
+    for label, value in describe(transcript):
+        click.echo(f"{label}: {one_line(value)}")
+    for record in transcript.records:
+        if isinstance(record, MessageRecord):
+            click.echo(f"\n{_head(record)}")
+            for line in _lines(record.message):
+                click.echo(clean(line))
+        elif isinstance(record, SkillRecord):
+            click.echo(f"\n-- skill {one_line(record.name)} was loaded --")
+        elif isinstance(record, CompactionRecord):
+            click.echo(f"\n-- {record.replaces} earlier messages were summarised --\n{clean(record.summary)}")
+        elif isinstance(record, TurnRecord):
+            click.echo(f"\n-- {one_line(turn_note(record))} --")
+    show_all(app, said)
+    return None
+
+
+def _fields(transcript: Transcript) -> dict[str, Any]:
+    header = transcript.header
+    return {
+        "key": transcript.key,
+        "path": transcript.path,
+        "created": header.created or None,
+        "cwd": header.cwd or None,
+        "forked_from": header.forked_from or None,
+        "turns": [_plain(one, "turn", "at", "status", "usage", "model") for one in transcript.turns],
+        "messages": [
+            {"turn": one.turn, "at": one.at, **msgspec.to_builtins(msgspec.structs.asdict(one.message))}
+            for one in transcript.records
+            if isinstance(one, MessageRecord)
+        ],
+        "skills": [_plain(one, "turn", "at", "name", "scope", "digest") for one in transcript.skills],
+        "usage": msgspec.to_builtins(msgspec.structs.asdict(transcript.usage)),
+    }
+
+
+def _plain(record: msgspec.Struct, *names: str) -> dict[str, Any]:
+    values = {name: getattr(record, name) for name in names}
+    if "usage" in values:
+        values["usage"] = msgspec.structs.asdict(values["usage"])
+    return values
+
+
+def _head(record: MessageRecord) -> str:
+    message = record.message
+    said = f" {one_line(message.name)}{' (error)' if message.is_error else ''}" if message.role == "tool" else ""
+    return click.style(f"{message.role}{said}", fg=_COLOURS[message.role], bold=True)
+
+
+def _lines(message: Message) -> list[str]:
+    lines = [message.content] if message.content else []
+    lines += [f"({len(message.images)} images)"] if message.images else []
+    for call in message.tool_calls:
+        arguments = call.malformed or msgspec.json.encode(call.arguments).decode()
+        lines.append(f"-> {one_line(call.name)} {one_line(arguments)}")
+    return lines

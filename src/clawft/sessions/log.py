@@ -1,0 +1,182 @@
+"""One append-only file of lines: its lock, its torn end, and writing that survives a crash."""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+
+from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.sessions.record import decode_line
+
+__all__ = ["MAX_BYTES", "Log", "open_log", "open_regular", "read_range", "read_tails", "sync_folder"]
+
+MAX_BYTES = 1 << 30  # of a file that is read whole
+TORN = ".torn"
+_FIRST_TAIL = 1 << 18
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+_WRITE = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+_ATTEMPTS = 20
+
+
+def open_regular(path: str, flags: int = _READ) -> int:
+    """A descriptor of a regular file that only its owner can read. Raises: FileNotFoundError, Unreadable."""
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unreadable(path, str(error.strerror)) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _unreadable(path, "It is not a regular file")
+    return descriptor
+
+
+def read_range(descriptor: int, start: int, end: int) -> bytes:
+    """The bytes of a part of a file, as far as they are there. Raises: Unreadable."""
+    if end - start > MAX_BYTES:
+        raise Unreadable("file-too-large", f"{end - start} bytes would have to be read; {MAX_BYTES} is the limit")
+    parts = []
+    while start < end and (part := os.pread(descriptor, end - start, start)):
+        parts.append(part)
+        start += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def read_tails(descriptor: int, size: int) -> Iterator[tuple[bytes, bool]]:
+    """Ever longer ends of a file, each from the start of a line; True comes with the whole of it."""
+    length = _FIRST_TAIL
+    while length < size:
+        data = read_range(descriptor, size - length, size)
+        yield data[data.find(b"\n") + 1 :] if b"\n" in data else b"", False
+        length *= 8
+    yield read_range(descriptor, 0, size), True
+
+
+class Log:
+    """A file that this process alone may write. Made by `open_log`."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self.descriptor = descriptor
+        self.diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.descriptor).st_size
+
+    def append(self, lines: bytes) -> None:
+        """Write whole lines at the end, or nothing of them. Raises: ClawftError."""
+        before = self.size
+        try:
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[os.write(self.descriptor, rest) :]
+        except BaseException as error:  # an interrupt too must leave whole lines only
+            os.ftruncate(self.descriptor, before)
+            if isinstance(error, OSError):
+                raise self._not_written(str(error.strerror)) from error
+            raise
+
+    def sync(self) -> None:
+        """Return when all that was written would survive a loss of power. Raises: ClawftError."""
+        try:
+            if os.fstat(self.descriptor).st_nlink == 0:
+                raise self._not_written("The file was removed")
+            os.fsync(self.descriptor)
+        except OSError as error:
+            raise self._not_written(str(error.strerror)) from error
+
+    def heal(self) -> None:
+        """Deal with bytes after the last line end: keep a whole record, move anything else beside the file."""
+        torn = self._torn_bytes()
+        if not torn:
+            return
+        if decode_line(torn) is not None:
+            self.append(b"\n")
+            return
+        beside = self.path + TORN
+        _save(beside, torn)
+        os.ftruncate(self.descriptor, self.size - len(torn))
+        message = f"The last line was not written to its end; its {len(torn)} bytes were moved to {beside}"
+        self.diagnostics = (Diagnostic("session-torn-line", "warning", message, self.path),)
+
+    def close(self) -> None:
+        """Give up the lock."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _torn_bytes(self) -> bytes:
+        size = self.size
+        if not size or read_range(self.descriptor, size - 1, size) == b"\n":
+            return b""
+        for data, whole in read_tails(self.descriptor, size):
+            if whole or b"\n" in data:
+                return data[data.rfind(b"\n") + 1 :]
+        return b""
+
+    def _not_written(self, why: str) -> ClawftError:
+        hint = "Nothing of it is in the file; make room or check its rights, then try again"
+        return ClawftError("session-write", f"The session could not be written: {why}", path=self.path, hint=hint)
+
+
+def open_log(path: str, *, create: bool) -> Log:
+    """Open and lock a file for writing, its end healed. Raises: FileNotFoundError, ClawftError when it is in use."""
+    for _ in range(_ATTEMPTS):
+        descriptor = open_regular(path, _WRITE | os.O_CREAT if create else _WRITE)
+        try:
+            if _lock(descriptor, path):
+                with suppress(PermissionError):  # another owner's file, which we may write
+                    os.fchmod(descriptor, 0o600)
+                log = Log(path, descriptor)
+                log.heal()
+                return log
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    raise _busy(path)
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: str) -> bool:
+    """Lock a file; False when the name meanwhile belongs to another file, or to none."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise _busy(path) from error
+    except OSError as error:
+        raise _unreadable(path, f"It cannot be locked: {error.strerror}") from error
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _save(path: str, data: bytes) -> None:
+    """Add a line to a sidecar, safe before the bytes are cut from where they were."""
+    descriptor = open_regular(path, _WRITE | os.O_CREAT)
+    try:
+        Log(path, descriptor).append(data + b"\n")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _busy(path: str) -> ClawftError:
+    message = "Another process is writing this session"
+    return ClawftError("session-busy", message, path=path, hint="Wait for it to end, or use another session")
+
+
+def _unreadable(path: str, why: str) -> Unreadable:
+    return Unreadable("session-unreadable", f"The session cannot be opened: {why}", path=path)

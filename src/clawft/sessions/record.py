@@ -1,0 +1,200 @@
+"""The lines of a session file: one JSON object each, told apart by `type`.
+
+Lines of older programs (a message without `type`) are read too; what a later version adds is kept and skipped.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from clawft.messages import Message, Usage
+
+__all__ = [
+    "VERSION",
+    "CompactionRecord",
+    "Header",
+    "MessageRecord",
+    "Record",
+    "SkillRecord",
+    "Status",
+    "Totals",
+    "TurnRecord",
+    "Unknown",
+    "decode_line",
+    "decode_whole",
+    "encode_lines",
+    "format_time",
+]
+
+VERSION = 1
+_MAX_DEPTH = 100
+
+Status = Literal["finished", "failed", "cancelled"]
+
+
+class Record(Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+    """One line."""
+
+
+class Header(Record, frozen=True, kw_only=True, tag="session"):
+    """The first line."""
+
+    version: int = 0
+    key: str
+    created: str = ""
+    cwd: str = ""
+    forked_from: str = ""
+
+
+class MessageRecord(Record, frozen=True, kw_only=True, tag="message"):
+    turn: int
+    at: str = ""
+    message: Message
+
+
+class SkillRecord(Record, frozen=True, kw_only=True, tag="skill"):
+    """A skill's text reached the model."""
+
+    turn: int
+    at: str = ""
+    name: str
+    scope: str = ""
+    digest: str = ""
+    content: str = ""
+
+
+class Totals(Struct, frozen=True, omit_defaults=True):
+    """All of a session up to a line: so nobody has to read it from its start."""
+
+    turns: int = 0
+    messages: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+class CompactionRecord(Record, frozen=True, kw_only=True, tag="compaction"):
+    """A summary took the place of `replaces` messages; the last `keeps` before this line stay as they are.
+
+    It says again which skills were activated, so that nothing above those messages is needed to go on.
+    """
+
+    turn: int
+    at: str = ""
+    summary: str
+    replaces: int
+    keeps: int
+    skills: tuple[SkillRecord, ...] = ()
+    totals: Totals = field(default_factory=Totals)
+
+
+class TurnRecord(Record, frozen=True, kw_only=True, tag="turn"):
+    """A turn is over. `totals` count it too."""
+
+    turn: int
+    at: str = ""
+    status: Status = "finished"
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    totals: Totals = field(default_factory=Totals)
+
+
+class Unknown(Struct, frozen=True):
+    """A line of a kind that only a later version knows."""
+
+    type: str
+
+
+class _LegacyMessage(Struct, frozen=True):
+    """A message as older programs wrote it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | None = None
+    timestamp: str = ""
+    tool_call_id: str = ""
+    name: str = ""
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Header | MessageRecord | SkillRecord | CompactionRecord | TurnRecord)
+_LEGACY = msgspec.json.Decoder(_LegacyMessage)
+_KNOWN = frozenset({"session", "message", "skill", "compaction", "turn"})
+_BAD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def encode_lines(records: Iterable[Record]) -> bytes:
+    """Records as whole lines, whatever the texts in them hold."""
+    return b"".join(_encode(record) + b"\n" for record in records)
+
+
+def decode_line(line: bytes) -> Record | Unknown | None:
+    """What a line says; None for one that says nothing that can be read."""
+    try:
+        record: Record = _DECODER.decode(line)
+    except _BAD:
+        return _decode_other(line)
+    return record
+
+
+def decode_whole(data: bytes) -> list[Record] | None:
+    """The records of many lines at once; None when one of them needs a closer look."""
+    try:
+        records: list[Record] = _DECODER.decode_lines(data)
+    except _BAD:
+        return None
+    return records
+
+
+def format_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _decode_other(line: bytes) -> Record | Unknown | None:
+    try:
+        values = msgspec.json.decode(line)
+        if not isinstance(values, dict):
+            return None
+        if "_type" in values:
+            return _legacy_header(values)
+        kind = values.get("type")
+        if isinstance(kind, str):
+            return None if kind in _KNOWN else Unknown(kind)
+        old = _LEGACY.decode(line)
+    except _BAD:
+        return None
+    # Turn 0: before the first turn that was counted.
+    message = Message(old.role, old.content, tool_call_id=old.tool_call_id, name=old.name)
+    return MessageRecord(turn=0, at=old.timestamp, message=message)
+
+
+def _legacy_header(values: dict[str, Any]) -> Header | Unknown:
+    if values["_type"] != "metadata":
+        return Unknown(str(values["_type"])[:40])
+    key, created = values.get("key"), values.get("created_at")
+    return Header(key=key if isinstance(key, str) else "", created=created if isinstance(created, str) else "")
+
+
+def _encode(record: Record) -> bytes:
+    try:
+        return _ENCODER.encode(record)
+    except (UnicodeEncodeError, TypeError, RecursionError):
+        # A lone surrogate, or a value in a tool's arguments that JSON lacks: what can be said of it is kept.
+        return _ENCODER.encode(_plain({"type": record.__struct_config__.tag, **msgspec.structs.asdict(record)}))
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, str):
+        # Two halves of a character become one; a half alone becomes U+FFFD.
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, Struct):
+        return _plain(msgspec.structs.asdict(value), depth)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth == _MAX_DEPTH:
+        return "…"
+    if isinstance(value, dict):
+        return {_plain(str(key)): _plain(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, depth + 1) for inner in value]
+    return _plain(str(value))

@@ -1,0 +1,225 @@
+"""All sessions of a user: one folder, one file each."""
+
+import os
+import time
+from collections.abc import Callable
+from itertools import islice
+
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.sessions.keys import SUFFIX, decode_key, encode_key
+from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range, sync_folder
+from clawft.sessions.migrate import load_header, migrate_names
+from clawft.sessions.record import VERSION, Header, TurnRecord, decode_line, encode_lines, format_time
+from clawft.sessions.search import Hit, search_files
+from clawft.sessions.session import Session
+from clawft.sessions.summary import SessionSummary, load_summary
+from clawft.sessions.transcript import Transcript, parse_transcript
+
+__all__ = ["SessionStore"]
+
+
+class SessionStore:
+    """The sessions in a folder, which is made when the first one is. Names of older programs are changed once.
+
+    `diagnostics` grows with what was noticed on the way: files renamed, files that cannot be read.
+    """
+
+    def __init__(self, folder: str, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.diagnostics: tuple[Diagnostic, ...] = ()
+        self._clock = clock
+        self._migrated = False
+
+    def keys(self) -> tuple[str, ...]:
+        """Every key, that of the newest session first."""
+        return tuple(key for key, _ in self._files())
+
+    def open(self, key: str, *, cwd: str = "", create: bool = True) -> Session:
+        """Open a session to go on with it. Raises: ClawftError, with code `session-busy` while another writes it."""
+        path = self._path(key)
+        if create:
+            self._make_folder()
+        try:
+            log = open_log(path, create=create)
+        except FileNotFoundError as error:
+            raise self._not_found(key) from error
+        try:
+            return self._start(key, cwd, log)
+        except BaseException:
+            log.close()
+            raise
+
+    def read(self, key: str) -> Transcript:
+        """All of a session, whether or not another process is writing it. Raises: ClawftError."""
+        path = self._path(key)
+        return parse_transcript(self._load(key, path), key, path)
+
+    def read_bytes(self, key: str) -> bytes:
+        """The lines of a session as they are on disk. Raises: ClawftError."""
+        return self._load(key, self._path(key))
+
+    def list(self, limit: int | None = None) -> tuple[SessionSummary, ...]:
+        """The newest sessions, newest first."""
+        summaries = (self._summarise(key, path) for key, path in self._files())
+        return tuple(islice((one for one in summaries if one), limit))
+
+    def search(self, query: str, limit: int = 20) -> tuple[Hit, ...]:
+        """Messages that hold a text in any case, those of the newest sessions first."""
+        hits, said = search_files(self._files(), query, limit)
+        self._say(*said)
+        return hits
+
+    def resolve(self, text: str) -> str:
+        """The key that is meant: itself, or the one key that starts so. Raises: NotFound."""
+        keys = self.keys()
+        if text in keys:
+            return text
+        starting = [key for key in keys if text and key.startswith(text)]
+        if len(starting) == 1:
+            return starting[0]
+        if starting:
+            some = ", ".join(sorted(starting)[:5]) + ("…" if len(starting) > 5 else "")
+            raise NotFound(
+                "session-ambiguous", f"{len(starting)} sessions start with '{text}'", hint=f"Say which: {some}"
+            )
+        raise self._not_found(text)
+
+    def get(self, key: str) -> SessionSummary:
+        """What a list says of one session. Raises: ClawftError."""
+        try:
+            return load_summary(key, self._path(key))
+        except FileNotFoundError as error:
+            raise self._not_found(key) from error
+
+    def remove(self, key: str) -> None:
+        """Remove a session and what was set aside for it. Raises: ClawftError, also while another writes it."""
+        path = self._path(key)
+        try:
+            log = open_log(path, create=False)
+        except FileNotFoundError as error:
+            raise self._not_found(key) from error
+        try:
+            os.unlink(path)
+            if os.path.lexists(path + TORN):
+                os.unlink(path + TORN)
+        except OSError as error:
+            message = f"The session was not removed: {error.strerror}"
+            raise ClawftError("session-write", message, path=path) from error
+        finally:
+            log.close()
+
+    def fork(self, key: str, new_key: str, turns: int | None = None) -> None:
+        """Copy a session, or its first turns, under a new key. Raises: ClawftError when that is taken."""
+        path, new_path = self._path(key), self._path(new_key)
+        lines = self._load(key, path).split(b"\n")[:-1]
+        first = decode_line(lines[0]) if lines else None
+        cwd = first.cwd if isinstance(first, Header) else ""
+        header = Header(version=VERSION, key=new_key, created=self._now(), cwd=cwd, forked_from=key)
+        kept = _first_turns(lines[1:] if isinstance(first, Header) else lines, turns)
+        self._make_folder()
+        _write_new(new_path, encode_lines((header,)) + b"".join(line + b"\n" for line in kept), new_key)
+
+    def _start(self, key: str, cwd: str, log: Log) -> Session:
+        if not log.size:
+            header = Header(version=VERSION, key=key, created=self._now(), cwd=cwd)
+            log.append(encode_lines((header,)))
+            sync_folder(self.folder)
+            return Session(header, log, self._clock, fresh=True)
+        header = load_header(log.descriptor) or Header(key=key)
+        if header.version > VERSION:
+            message = f"The session was written by a later version ({header.version})"
+            raise ClawftError("session-version", message, path=log.path, hint="Update weft, or use another session")
+        if header.key != key and header.key.casefold() == key.casefold():
+            # A file system that does not tell "A" from "a" gave the file of another session.
+            message = f"The file of session '{key}' holds session '{header.key}'"
+            raise ClawftError("session-key", message, path=log.path, hint=f"Use '{header.key}', or another key")
+        return Session(Header(key=key, created=header.created, cwd=header.cwd), log, self._clock, fresh=False)
+
+    def _summarise(self, key: str, path: str) -> SessionSummary | None:
+        try:
+            return load_summary(key, path)
+        except FileNotFoundError:
+            return None  # removed meanwhile
+        except ClawftError as error:
+            self._say(error.diagnostic)
+            return None
+
+    def _path(self, key: str) -> str:
+        path = os.path.join(self.folder, encode_key(key) + SUFFIX)
+        self._migrate()
+        return path
+
+    def _files(self) -> tuple[tuple[str, str], ...]:
+        """Key and path of every session, newest first."""
+        self._migrate()
+        try:
+            with os.scandir(self.folder) as entries:
+                names = [one for one in entries if one.name.endswith(SUFFIX) and one.is_file(follow_symlinks=False)]
+                dated = [(-one.stat(follow_symlinks=False).st_mtime_ns, one.name, one.path) for one in names]
+        except FileNotFoundError:
+            return ()
+        found = ((decode_key(name.removesuffix(SUFFIX)), path) for _, name, path in sorted(dated))
+        return tuple((key, path) for key, path in found if key is not None)
+
+    def _migrate(self) -> None:
+        if not self._migrated:
+            self._say(*migrate_names(self.folder))
+            self._migrated = True
+
+    def _make_folder(self) -> None:
+        try:
+            os.makedirs(self.folder, 0o700, exist_ok=True)
+            if os.stat(self.folder).st_mode & 0o077:
+                os.chmod(self.folder, 0o700)
+        except OSError as error:
+            message = f"The folder of sessions cannot be made: {error.strerror}"
+            raise ClawftError("session-write", message, path=self.folder) from error
+
+    def _load(self, key: str, path: str) -> bytes:
+        try:
+            descriptor = open_regular(path)
+        except FileNotFoundError as error:
+            raise self._not_found(key) from error
+        try:
+            return read_range(descriptor, 0, os.fstat(descriptor).st_size)
+        finally:
+            os.close(descriptor)
+
+    def _not_found(self, key: str) -> NotFound:
+        close = find_close(key, self.keys())
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft sessions list"
+        return NotFound("session-not-found", f"No session '{key}'", hint=hint)
+
+    def _say(self, *said: Diagnostic) -> None:
+        self.diagnostics = tuple(dict.fromkeys((*self.diagnostics, *said)))
+
+    def _now(self) -> str:
+        return format_time(self._clock())
+
+
+def _first_turns(lines: list[bytes], turns: int | None) -> list[bytes]:
+    if turns is None:
+        return lines
+    ends = [at for at, line in enumerate(lines) if isinstance(decode_line(line), TurnRecord)]
+    return lines[: ends[turns - 1] + 1] if 0 < turns <= len(ends) else lines if turns > 0 else []
+
+
+def _write_new(path: str, data: bytes, key: str) -> None:
+    """Write a file in one step where there is none."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            Log(temporary, descriptor).append(data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.link(temporary, path)
+        sync_folder(os.path.dirname(path))
+    except FileExistsError as error:
+        raise ClawftError("session-exists", f"There is a session '{key}' already", path=path) from error
+    except OSError as error:
+        raise ClawftError("session-write", f"The session could not be written: {error.strerror}", path=path) from error
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)

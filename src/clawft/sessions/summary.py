@@ -1,0 +1,90 @@
+"""What a list says of a session, read from the two ends of its file."""
+
+import os
+
+from msgspec import Struct
+
+from clawft.sessions.log import open_regular, read_range, read_tails
+from clawft.sessions.record import (
+    CompactionRecord,
+    Header,
+    MessageRecord,
+    Totals,
+    TurnRecord,
+    decode_line,
+    format_time,
+)
+
+__all__ = ["SessionSummary", "load_summary"]
+
+MAX_TITLE = 200  # characters
+_HEADS = (1 << 14, 1 << 20)  # bytes; the first user message stands near the start
+_TOTALS = (b'\n{"type":"turn",', b'\n{"type":"compaction",')
+_MESSAGE = b'{"type":"message",'
+
+
+class SessionSummary(Struct, frozen=True):
+    """One session of a list. `title` is the first line a person wrote."""
+
+    key: str
+    path: str
+    created: str
+    updated: str
+    turns: int
+    messages: int
+    title: str
+    bytes: int
+
+
+def load_summary(key: str, path: str) -> SessionSummary:
+    """Summarise one file. Raises: FileNotFoundError, Unreadable."""
+    descriptor = open_regular(path)
+    try:
+        status = os.fstat(descriptor)
+        created, title = _load_head(descriptor, status.st_size)
+        totals = _load_totals(descriptor, status.st_size)
+    finally:
+        os.close(descriptor)
+    updated = format_time(status.st_mtime)
+    return SessionSummary(key, path, created, updated, totals.turns, totals.messages, title, status.st_size)
+
+
+def _load_head(descriptor: int, size: int) -> tuple[str, str]:
+    created = title = ""
+    for length in _HEADS:
+        lines = read_range(descriptor, 0, min(length, size)).split(b"\n")[:-1]
+        for record in map(decode_line, lines):
+            if isinstance(record, Header):
+                created = record.created
+            elif isinstance(record, MessageRecord) and record.message.role == "user":
+                title = _first_line(record.message.content or "")
+            if title:
+                return created, title
+        if length >= size:
+            break
+    return created, title
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip()[:MAX_TITLE] for line in text.splitlines() if line.strip()), "")
+
+
+def _load_totals(descriptor: int, size: int) -> Totals:
+    """The totals of the last line that has any, and the messages since."""
+    for data, whole in read_tails(descriptor, size):
+        end = len(data)
+        while (at := max(data.rfind(mark, 0, end) for mark in _TOTALS)) >= 0:
+            stop = data.find(b"\n", at + 1)
+            record = decode_line(data[at + 1 : stop]) if stop >= 0 else None
+            if isinstance(record, TurnRecord | CompactionRecord):
+                return _count(record.totals, data[stop + 1 :])
+            end = at
+        if whole:
+            return _count(Totals(), data)
+    return Totals()
+
+
+def _count(totals: Totals, rest: bytes) -> Totals:
+    lines = rest.split(b"\n")[:-1]
+    more = sum(line.startswith(_MESSAGE) or isinstance(decode_line(line), MessageRecord) for line in lines)
+    return Totals(totals.turns, totals.messages + more, totals.usage)
