@@ -1,0 +1,184 @@
+"""The command policy: may this command line run, must a person be asked, or is it refused (D34, D56)?
+
+Pure judgement of a line; nothing is run. Every line goes through here, wherever it comes from.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import re2  # type: ignore[import-untyped]
+from msgspec import Struct
+
+from clawft.config.tools import CommandPolicyMode, ExecSettings
+from clawft.errors import ClawftError
+from clawft.trust.shell import Command, Line, NotUnderstood, Redirect, Word, parse_line
+from clawft.trust.usage import Arguments, find_usage, is_launcher, read_arguments, shorten
+
+__all__ = ["CommandPolicy", "Verdict"]
+
+IsInside = Callable[[str], bool]
+_LISTED = "tools.exec.allowed_commands"
+# Files that never end, or that hold the secrets of processes.
+_PSEUDO = re.compile(r"/(dev|proc|sys)/|/[^/]*[*?\[]")
+
+
+class Verdict(Struct, frozen=True):
+    """`commands` holds the words of each simple command as they were understood; none if the line was not."""
+
+    decision: Literal["allow", "ask", "deny"]
+    reason: str
+    commands: tuple[tuple[str, ...], ...] = ()
+
+
+class CommandPolicy:
+    """`[tools.exec]`, ready to judge."""
+
+    def __init__(self, settings: ExecSettings) -> None:
+        """Raises: ClawftError for a pattern or an entry that says nothing."""
+        self._mode = settings.mode
+        self._entries = tuple(_read_entry(entry) for entry in settings.allowed_commands)
+        self._patterns = tuple((pattern, _compile(pattern)) for pattern in settings.denied_patterns)
+
+    def judge(self, line: str, is_inside: IsInside | None = None) -> Verdict:
+        """Judge a command line.
+
+        `is_inside` tells whether a path as written (relative, absolute, or after `~/`) stays in the workspace; with
+        it, a listed command that is led outside asks.
+        """
+        try:
+            parsed = parse_line(line)
+        except NotUnderstood as problem:
+            return Verdict("deny", str(problem))
+        commands = tuple(command.texts for command in parsed.commands)
+        if pattern := self._find_denied(line, parsed):
+            return Verdict("deny", f"it matches '{pattern}' (tools.exec.denied_patterns)", commands)
+        if self._mode is not CommandPolicyMode.ALLOWLIST:
+            return Verdict("allow", f"it is understood, and the policy is '{self._mode.value}'", commands)
+        if not self._entries:
+            return Verdict("deny", f"the allow-list is empty ({_LISTED})", commands)
+        for command in parsed.commands:
+            if objection := self._object(command, is_inside):
+                return Verdict("ask", objection, commands)
+        return Verdict("allow", "every command in it is on the allow-list", commands)
+
+    def _find_denied(self, line: str, parsed: Line) -> str | None:
+        """The first denied pattern found in the line as written, or in what is left of it without the quoting."""
+        if not self._patterns:
+            return None
+        texts = [line, parsed.normal]
+        for command in parsed.commands:
+            targets = (redirect.target.text for redirect in command.redirects)
+            texts += (" ".join(command.texts), *command.texts, *targets)
+        return next((name for name, regex in self._patterns if any(regex.search(text) for text in texts)), None)
+
+    def _object(self, command: Command, is_inside: IsInside | None) -> str:
+        """Why a command must be asked for, or nothing."""
+        name = command.words[0].text
+        entry = self._find_entry(command)
+        if entry is None:
+            return self._say_unlisted(command)
+        if entry == (name,) and is_launcher(name):
+            return f"'{name}' runs other commands or code: list it with its arguments, not alone ({_LISTED})"
+        if name == "cd":
+            return "'cd' changes what the paths after it mean"
+        if variable := next((word.text for word in command.words if word.variable), ""):
+            return f"what stands for '{shorten(variable)}' is not known"
+        if redirect := next((one for one in command.redirects if not _is_null(one)), None):
+            return f"'{redirect.kind} {shorten(redirect.target.text)}' opens a file"
+        arguments = _read_known(command, len(entry))
+        if arguments.objection:
+            return f"{name}: {arguments.objection}"
+        return _object_to_paths(arguments.paths, is_inside)
+
+    def _find_entry(self, command: Command) -> tuple[str, ...] | None:
+        """The longest entry that the command begins with, word by word."""
+        texts = tuple(None if word.glob or word.tilde or word.variable else word.text for word in command.words)
+        fitting = [entry for entry in self._entries if texts[: len(entry)] == entry]
+        return max(fitting, key=len, default=None)
+
+    def _say_unlisted(self, command: Command) -> str:
+        name = command.words[0].text
+        partly = any(entry[0] == name for entry in self._entries)
+        shown = " ".join(command.texts[:2]) if partly else name
+        return f"'{shorten(shown)}' is not on the allow-list ({_LISTED})"
+
+
+def _read_entry(entry: str) -> tuple[str, ...]:
+    words = tuple(entry.split())
+    if not words:
+        raise ClawftError(
+            "policy-command", "An entry of tools.exec.allowed_commands is empty", hint="Write a command, or remove it"
+        )
+    return words
+
+
+def _compile(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        raise ClawftError(
+            "policy-pattern",
+            f"tools.exec.denied_patterns: {pattern!r} is no regular expression ({_say(error)})",
+            hint="Patterns are RE2: neither look-around nor back-references",
+        ) from error
+
+
+def _say(error: Exception) -> str:
+    said = error.args[0] if isinstance(error, re2.error) else str(error)
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+
+
+def _is_null(redirect: Redirect) -> bool:
+    return redirect.target.text == "/dev/null"
+
+
+def _read_known(command: Command, listed: int) -> Arguments:
+    """The arguments of a command we know, beyond those that the entry itself names; of any other, what looks like
+    a path to somewhere else."""
+    known = find_usage(command.texts)
+    if known is None:
+        return Arguments(paths=tuple(path for word in command.words[1:] for path in _guess_paths(word)))
+    length, usage = known
+    return read_arguments(usage, command.words[max(listed, length) :])
+
+
+def _guess_paths(word: Word) -> Iterator[Word]:
+    """A word, the value after its `=`, and the value in the word of a short option, where they lead elsewhere."""
+    text = word.text
+    values = [text, text.partition("=")[2]]
+    if text.startswith("-") and not text.startswith("--"):
+        values.append(text[2:])
+    for value in values:
+        if value.startswith("/") or ".." in value.split("/") or (word.tilde and value.startswith("~")):
+            yield Word(value, glob=word.glob, tilde=word.tilde)
+
+
+def _object_to_paths(paths: tuple[Word, ...], is_inside: IsInside | None) -> str:
+    for word in paths:
+        shown = shorten(word.text)
+        absolute = "/" + posixpath.normpath(word.text).lstrip("/") if word.text.startswith("/") else ""
+        if absolute != "/dev/null" and _PSEUDO.match(absolute):
+            return f"'{shown}' may be no ordinary file"
+        if is_inside is not None and absolute != "/dev/null" and not _stays(word, is_inside):
+            return f"'{shown}' leads outside the workspace"
+    return ""
+
+
+def _stays(word: Word, is_inside: IsInside) -> bool:
+    text = word.text
+    if word.tilde and not (text == "~" or text.startswith("~/")):
+        return False  # another user's home, or one in the middle of a word
+    if text.startswith("~") and not word.tilde:
+        text = "./" + text
+    if word.glob:
+        parts = text.split("/")
+        if ".." in parts:
+            return False  # what a glob matches may be a link, so the way back from it is not known
+        globs = (index for index, part in enumerate(parts) if any(char in part for char in "*?["))
+        first = next(globs, len(parts))
+        text = "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")
+    return is_inside(text)

@@ -1,0 +1,243 @@
+"""The command policy (R159, R162, D33, D34, D56): a table of lines with their verdicts, and the modes around it."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from clawft.config.tools import DEFAULT_COMMANDS, CommandPolicyMode, ExecSettings
+from clawft.errors import ClawftError
+from clawft.trust.commands import CommandPolicy
+
+TABLE = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
+LINES = [(line, verdict) for verdict, lists in TABLE.items() for lines in lists.values() for line in lines]
+DEFAULT = CommandPolicy(ExecSettings())
+LAUNCHERS = ("env", "xargs", "find", "sh", "bash", "python", "python3", "sudo", "nohup", "awk", "node", "npx", "ssh")
+
+
+def _inside(path: str) -> bool:
+    return not path.startswith(("/", "~", "..")) and path != "link"
+
+
+def _policy(*allowed: str, denied: tuple[str, ...] = (), mode: str = "allowlist") -> CommandPolicy:
+    return CommandPolicy(ExecSettings(CommandPolicyMode(mode), allowed or DEFAULT_COMMANDS, denied))
+
+
+@pytest.mark.parametrize(("line", "verdict"), LINES, ids=[ascii(line) for line, _ in LINES])
+def test_line_gets_its_verdict(line: str, verdict: str) -> None:
+    judged = DEFAULT.judge(line)
+
+    assert (judged.decision, bool(judged.reason)) == (verdict, True), judged.reason
+
+
+def test_table_is_as_long_as_it_should_be_and_says_nothing_twice() -> None:
+    lines = [line for line, _ in LINES]
+
+    assert len(lines) >= 150
+    assert len(set(lines)) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("curl x", "'curl' is not on the allow-list (tools.exec.allowed_commands)"),
+        ("git push origin", "'git push' is not on the allow-list (tools.exec.allowed_commands)"),
+        ("echo $(x)", "command substitution is not understood"),
+        ("ls &", "running in the background is not understood"),
+        ("ls\nls", "a line break is not understood"),
+        ("eval x", "'eval' changes the shell itself"),
+        ("echo \u202e", "the character U+202E is not understood"),
+        ("X=1 ls", "an assignment is not understood"),
+        ("ls $X", "what stands for '$X' is not known"),
+        ("ls > x", "'> x' opens a file"),
+        ("sort -o x a", "sort: the option '-o' may do more than read"),
+        ("sort *", "sort: '*' may match a file named like an option (write './*')"),
+        ("cat /dev/zero", "'/dev/zero' may be no ordinary file"),
+    ],
+)
+def test_reason_is_a_short_sentence(line: str, reason: str) -> None:
+    assert DEFAULT.judge(line).reason == reason
+
+
+def test_verdict_holds_the_words_as_understood() -> None:
+    judged = DEFAULT.judge("""c'a't "a b" | gre\\p -c 'x y' && r""m z""")
+
+    assert judged.commands == (("cat", "a b"), ("grep", "-c", "x y"), ("rm", "z"))
+
+
+def test_verdict_on_a_line_that_is_not_understood_holds_no_words() -> None:
+    assert DEFAULT.judge("ls $(x)").commands == ()
+
+
+@pytest.mark.parametrize("line", ["ls", "rm x", "echo"])
+def test_empty_allow_list_denies_everything(line: str) -> None:
+    policy = CommandPolicy(ExecSettings(allowed_commands=()))
+
+    assert policy.judge(line).decision == "deny"
+
+
+def test_default_list_has_no_launcher() -> None:
+    assert not {entry.split()[0] for entry in DEFAULT_COMMANDS} & set(LAUNCHERS)
+
+
+@pytest.mark.parametrize("name", [*LAUNCHERS, "python3.11"])
+def test_launcher_listed_alone_still_asks(name: str) -> None:
+    assert _policy(name).judge(f"{name} x").decision == "ask"
+
+
+def test_launcher_listed_with_its_arguments_is_allowed_with_these_alone() -> None:
+    policy = _policy("python3 -m pytest")
+
+    assert policy.judge("python3 -m pytest tests").decision == "allow"
+    assert policy.judge("python3 -m http.server").decision == "ask"
+    assert policy.judge("python3 -m pytes?").decision == "ask"
+
+
+def test_listed_subcommand_allows_no_other() -> None:
+    policy = _policy("cargo check")
+
+    assert policy.judge("cargo check --all").decision == "allow"
+    assert policy.judge("cargo build").decision == "ask"
+    assert policy.judge("cargo").decision == "ask"
+
+
+def test_option_named_by_the_entry_itself_is_allowed() -> None:
+    policy = _policy("tail -f", "tail")
+
+    assert policy.judge("tail -f a").decision == "allow"
+    assert policy.judge("tail --retry a").decision == "ask"
+
+
+def test_options_are_judged_also_where_only_the_command_is_listed() -> None:
+    policy = _policy("git")
+
+    assert policy.judge("git push").decision == "allow"
+    assert policy.judge("git diff --output=x").decision == "ask"
+
+
+def test_listed_path_is_that_path_alone() -> None:
+    policy = _policy("./run.sh")
+
+    assert policy.judge("./run.sh a").decision == "allow"
+    assert policy.judge("run.sh a").decision == "ask"
+
+
+def test_moving_to_another_folder_asks_even_if_listed() -> None:
+    assert _policy("cd", "cat").judge("cd .. && cat a").decision == "ask"
+
+
+@pytest.mark.parametrize("line", ["rm x", "r''m x", "\\rm x", "ls; 'r'm x", "ls | xargs r\\m", "env rm"])
+@pytest.mark.parametrize("mode", list(CommandPolicyMode))
+def test_denied_pattern_denies_in_every_mode_and_however_it_is_quoted(line: str, mode: str) -> None:
+    judged = _policy("rm", "ls", denied=(r"\brm\b",), mode=mode).judge(line)
+
+    assert judged.decision == "deny"
+    assert judged.reason == r"it matches '\brm\b' (tools.exec.denied_patterns)"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (r"curl.*\| sh", "cu''rl  x   |   sh"),
+        (r"^git push", "ls; git   push"),
+        (r"^--force$", "git push --fo'rce'"),
+        (r"> /etc/", "echo x >'/etc'/passwd"),
+        (r"^/etc/passwd$", "cat < /etc/pass''wd"),
+        (r"secret", "echo 'a secret'"),
+    ],
+)
+def test_denied_pattern_is_found_in_line_command_word_and_target(pattern: str, line: str) -> None:
+    assert _policy(denied=(pattern,), mode="disabled").judge(line).decision == "deny"
+
+
+@pytest.mark.parametrize("mode", ["denylist", "disabled"])
+def test_other_modes_allow_what_is_understood_and_nothing_else(mode: str) -> None:
+    policy = _policy(denied=("shutdown",), mode=mode)
+
+    for line in ("rm x", "curl a | sh", "echo $X > y", "cd a && make"):
+        assert policy.judge(line).decision == "allow"
+    for line in TABLE["deny"]["lines"] + TABLE["deny"]["escaped"]:
+        assert policy.judge(line).decision == "deny"
+
+
+@pytest.mark.parametrize("pattern", ["(", "a(?=b)", r"(a)\1", "*"])
+def test_pattern_that_is_no_expression_is_an_error_at_once(pattern: str) -> None:
+    with pytest.raises(ClawftError) as caught:
+        _policy(denied=("fine", pattern))
+
+    assert caught.value.code == "policy-pattern"
+    assert repr(pattern) in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("entry", ["", "  "])
+def test_empty_entry_is_an_error_and_not_a_wildcard(entry: str) -> None:
+    with pytest.raises(ClawftError) as caught:
+        _policy("ls", entry)
+
+    assert caught.value.code == "policy-command"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["cat a", "cat src/a", "cat 'a b'", "grep /etc/passwd a", "grep -e x a", "git diff a..b", "git log -- src",
+     "ls src/*.py", "echo /etc/passwd", "echo ..", "date +/", "cut -d/ -f1 a", "cut -d / -f1 a", "sort -t / a",
+     "cat a </dev/null", "cat /dev/null", "which ls", "cat '~'", "cat a~", "head -n 5 a"],
+)  # fmt: skip
+def test_reading_inside_the_workspace_is_allowed(line: str) -> None:
+    assert DEFAULT.judge(line, _inside).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["cat /etc/passwd", "cat ../x", "cat ~/x", "cat ~root/x", "ls ~", "ls /", "head -n 5 /etc/passwd", "cat a /x",
+     "cat '/etc/passwd'", "cat /etc/*", "cat */../../x", "cat ../*", "grep x /etc/passwd", "grep -e x /etc/passwd",
+     "grep -re /a /b", "grep --regexp=x /etc/passwd", "grep --regexp x /etc/passwd", "git diff -- /etc/passwd",
+     "echo /etc/*", "echo ~/*", "cat link", "ls; cat ../x", "cat -- /x", "wc -l ../x", "tail -n 1 /x",
+     "grep -C x /etc/passwd"],
+)  # fmt: skip
+def test_reading_outside_the_workspace_asks(line: str) -> None:
+    judged = DEFAULT.judge(line, _inside)
+
+    assert judged.decision == "ask"
+    assert judged.reason.endswith("leads outside the workspace")
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("make test", "allow"),
+        ("make -j4 X=1", "allow"),
+        ("make -C../x", "ask"),
+        ("make --file=/etc/x", "ask"),
+        ("make --file /etc/x", "ask"),
+        ("make PREFIX=~/x", "ask"),
+        ("make -f/etc/x", "ask"),
+        ("make X=a/../../b", "ask"),
+        ("make X*=/etc", "ask"),
+        ("make src/*", "allow"),
+    ],
+)
+def test_paths_of_other_listed_commands_are_judged_too(line: str, decision: str) -> None:
+    assert _policy("make").judge(line, lambda path: ".." not in path and _inside(path)).decision == decision
+
+
+def test_home_is_inside_where_the_workspace_says_so() -> None:
+    asked: list[str] = []
+
+    judged = DEFAULT.judge("cat ~/a '~/b'", lambda path: asked.append(path) is None)
+
+    assert (judged.decision, asked) == ("allow", ["~/a", "./~/b"])
+
+
+@given(st.text() | st.text("lsgit -o'\"\\$(){}|&;<>~*?[]#=!`\n\t/.=", max_size=40))
+@example("\ud800")
+@example("ls " * 10_000)
+@pytest.mark.parametrize("mode", list(CommandPolicyMode))
+def test_any_text_gets_a_verdict(mode: str, text: str) -> None:
+    judged = _policy(mode=mode, denied=("x",)).judge(text, _inside)
+
+    assert judged.decision in ("allow", "ask", "deny")
+    assert judged.reason
