@@ -20,13 +20,17 @@ def real_path(path: str) -> str:
         return ""
 
 
-def read_regular(path: str, max_bytes: int, *, follow: bool = False) -> tuple[bytes, os.stat_result]:
+def read_regular(
+    path: str, max_bytes: int, *, follow: bool = False, folder: int | None = None
+) -> tuple[bytes, os.stat_result]:
     """The bytes and status of a regular file; a FIFO, device or folder is refused, and a link unless `follow`.
+
+    A relative path starts at the open folder `folder`, where one is given.
 
     Raises: FileNotFoundError, NotADirectoryError, Unreadable.
     """
     try:
-        descriptor = os.open(path, _FLAGS if follow else _FLAGS | _NOFOLLOW)
+        descriptor = os.open(path, _FLAGS if follow else _FLAGS | _NOFOLLOW, dir_fd=folder)
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:

@@ -57,6 +57,7 @@ class ToolContext:
         self.emit = emit
         self.session = session
         self.skill_env: dict[str, str] = {}  # what active skills were configured to get (R174)
+        self.read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills
 
 
 Run = Callable[[Any, ToolContext], Awaitable[ToolResult]]
@@ -72,6 +73,7 @@ class Tool(Struct, frozen=True):
     arguments: type[Struct] | None = None
     read_only: bool = False
     summarise: Callable[[Mapping[str, Any]], str] | None = None
+    max_chars: int = 32 * 1024  # how much of a result's text reaches the model; the whole is then saved to a file
 
 
 def define_tool(
@@ -88,9 +90,18 @@ def define_tool(
 
 def _schema(arguments: type[Struct]) -> dict[str, Any]:
     (schema,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
-    described = components[schema["$ref"]]
+    described = _inline(components[schema["$ref"]], components)
     result = {"type": "object", "properties": described["properties"]}
     if described.get("required"):
         result["required"] = described["required"]
     result["additionalProperties"] = False
     return result
+
+
+def _inline(schema: Any, components: Mapping[str, Any]) -> Any:
+    """A schema without references, since not every wire understands them."""
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            return _inline(components[schema["$ref"]], components)
+        return {key: _inline(value, components) for key, value in schema.items() if key != "title"}
+    return [_inline(one, components) for one in schema] if isinstance(schema, list) else schema

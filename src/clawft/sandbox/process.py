@@ -1,0 +1,206 @@
+"""Run a program, bounded in time and output, and leave nothing of it behind.
+
+It gets a session of its own, so that it has no terminal and is ended as a group with all it started. What left
+the group on purpose (`setsid`) is out of reach, but is never waited for.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import anyio
+from anyio import CancelScope, Event, to_thread
+from msgspec import Struct
+
+from clawft.sandbox.output import Sink
+
+__all__ = ["Finished", "Streams", "run_process"]
+
+_GRACE_S = 2.0  # from asking a program to end to ending it
+_DRAIN_S = 1.0  # for what is left in the pipe once the program has ended
+_CHUNK = 64 * 1024
+
+
+class Streams(Struct, frozen=True):
+    """What a program reads, and where that goes which it writes."""
+
+    stdin: bytes = b""
+    merged: bool = True  # errors go into the output, in the order they were written
+    spill_path: str = ""  # where the whole output is saved if it is longer than what is kept
+
+
+class Finished(Struct, frozen=True):
+    """How a program ended. `output` is its start and its end where it is `truncated`; `code` is minus the signal."""
+
+    code: int
+    output: bytes
+    errors: bytes
+    seconds: float
+    truncated: bool = False
+    cut_bytes: int = 0  # how many are missing between the start and the end of the output
+    head_bytes: int = 0  # how many stand before the gap
+    timed_out: bool = False
+    flooded: bool = False  # it wrote without end, and was ended
+    saved_to: str = ""
+
+
+async def run_process(
+    command: Sequence[str] | str,
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout_s: float,
+    max_bytes: int,
+    streams: Streams = Streams(),  # noqa: B008
+) -> Finished:
+    """Run words as they are, or a line with the POSIX shell, to its end, its time or its share of output.
+
+    It gets `env` and nothing else of the environment. A cancelled wait ends it too.
+
+    Raises: OSError if it cannot be started.
+    """
+    started = anyio.current_time()
+    words = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
+    running = _Running(_start(words, cwd, env, streams), streams, max_bytes)
+    try:
+        timed_out = await running.follow(timeout_s)
+    finally:
+        with CancelScope(shield=True):
+            await running.end()
+    output = running.output
+    return Finished(
+        -signal.SIGKILL if running.process.returncode is None else running.process.returncode,
+        output.content(),
+        running.errors.content(),
+        anyio.current_time() - started,
+        truncated=output.cut_bytes > 0,
+        cut_bytes=output.cut_bytes,
+        head_bytes=output.head_bytes,
+        timed_out=timed_out,
+        flooded=running.flooded,
+        saved_to=output.saved_to,
+    )
+
+
+def _start(words: tuple[str, ...], cwd: str, env: Mapping[str, str], streams: Streams) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        words,
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.PIPE if streams.stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if streams.merged else subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+    )
+
+
+class _Running:
+    """A program while it runs."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", streams: Streams, max_bytes: int) -> None:
+        self.process = process
+        self.output = Sink(max_bytes, streams.spill_path)
+        self.errors = Sink(max_bytes)
+        self.flooded = False
+        self._ended = Event()  # by itself, or by writing too much
+        self._gone = False
+        self._stdin = streams.stdin
+
+    async def follow(self, timeout_s: float) -> bool:
+        """Read what it writes until it ends; whether its time ran out. Its output may end later than itself."""
+        drained = Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._feed)
+            tasks.start_soon(self._read_all, drained)
+            tasks.start_soon(self._watch)
+            with anyio.move_on_after(timeout_s) as scope:
+                await self._ended.wait()
+            if scope.cancelled_caught or self.flooded:
+                await self._stop()
+            for what in (signal.SIGTERM, signal.SIGKILL):
+                self._signal(what)  # what it left behind, which may hold the pipe open
+                with anyio.move_on_after(_DRAIN_S):
+                    await drained.wait()
+                    break
+            tasks.cancel_scope.cancel()
+        return scope.cancelled_caught
+
+    async def end(self) -> None:
+        """Whatever happened: nothing of the group lives on, nothing is left to be reaped, nothing stays open."""
+        if not self._gone:
+            await self._stop()
+        self._signal(signal.SIGKILL)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+        with anyio.move_on_after(_GRACE_S):  # what the kernel holds cannot be ended, nor waited for
+            await to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
+        self.output.close()
+
+    async def _stop(self) -> None:
+        """Ask the group to end, and end it if it does not."""
+        self._signal(signal.SIGTERM)
+        with anyio.move_on_after(_GRACE_S):
+            await self._exit()
+        self._signal(signal.SIGKILL)
+
+    async def _watch(self) -> None:
+        await self._exit()
+        self._ended.set()
+
+    async def _exit(self) -> None:
+        """Wait until the program has ended, without reaping it: until then no other group can get its number."""
+        try:
+            descriptor = os.pidfd_open(self.process.pid)
+        except (AttributeError, OSError):  # not Linux, or not allowed in a container
+            await to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
+        else:
+            try:
+                await anyio.wait_readable(descriptor)
+            finally:
+                os.close(descriptor)
+        self._gone = True
+
+    def _signal(self, what: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only what changed its user
+            os.killpg(self.process.pid, what)
+
+    async def _feed(self) -> None:
+        pipe = self.process.stdin
+        if pipe is None:
+            return
+        left = memoryview(self._stdin)
+        os.set_blocking(pipe.fileno(), False)
+        try:
+            while left:
+                await anyio.wait_writable(pipe)
+                left = left[os.write(pipe.fileno(), left[:_CHUNK]) :]
+        except BrokenPipeError:
+            pass  # it does not want to know more
+        finally:
+            pipe.close()
+
+    async def _read_all(self, drained: Event) -> None:
+        async with anyio.create_task_group() as tasks:
+            for pipe, sink in ((self.process.stdout, self.output), (self.process.stderr, self.errors)):
+                if pipe is not None:
+                    tasks.start_soon(self._read, pipe.fileno(), sink)
+        drained.set()
+
+    async def _read(self, descriptor: int, sink: Sink) -> None:
+        os.set_blocking(descriptor, False)
+        while True:
+            await anyio.wait_readable(descriptor)
+            try:
+                chunk = os.read(descriptor, _CHUNK)
+            except BlockingIOError:
+                continue
+            if not chunk:
+                return
+            if not sink.add(chunk):
+                self.flooded = True
+                self._ended.set()
+                return

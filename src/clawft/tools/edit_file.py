@@ -1,0 +1,126 @@
+"""The tool `edit_file`: replace exact text in a file, all of the edits or none.
+
+Line ends and encoding stay as they are: in a file of Windows lines a plain newline means one of those.
+"""
+
+import re
+from difflib import get_close_matches
+from typing import Annotated
+
+from anyio import to_thread
+from msgspec import Meta, Struct
+
+from clawft.tools.beneath import read_file_at
+from clawft.tools.encoding import decode, encode
+from clawft.tools.paths import resolve_inside, show_path
+from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.tools.write_file import MAX_WRITE_BYTES, replace_file
+
+__all__ = ["edit_file_tool"]
+
+_DESCRIPTION = """\
+Replace text in a file of the project. `old_string` must be in the file exactly as given, with its indentation and
+without the line numbers that read_file shows, and only once unless `replace_all`. Several edits of one file go into
+`edits`; they are made in order, and either all of them or none."""
+_NUMBERED = re.compile(r"\s*\d+\t")
+_SEARCHED_LINES = 20_000
+_MAX_LINE = 300
+
+
+class Replacement(Struct, frozen=True, forbid_unknown_fields=True):
+    """One edit."""
+
+    old_string: Annotated[str, Meta(description="The text to be replaced.")]
+    new_string: Annotated[str, Meta(description="The text to stand there instead.")]
+    replace_all: Annotated[bool, Meta(description="Replace it wherever it stands.")] = False
+
+
+class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file, relative to the current folder or absolute.")]
+    old_string: Annotated[str, Meta(description="The text to be replaced.")] = ""
+    new_string: Annotated[str, Meta(description="The text to stand there instead.")] = ""
+    replace_all: Annotated[bool, Meta(description="Replace it wherever it stands.")] = False
+    edits: Annotated[tuple[Replacement, ...], Meta(description="Several edits, instead of one.", max_length=200)] = ()
+
+
+def edit_file_tool() -> Tool:
+    return define_tool("edit_file", _DESCRIPTION, Arguments, _run)
+
+
+async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
+    # Not abandoned when cancelled: an edit is done, or not begun.
+    return await to_thread.run_sync(_edit, arguments, context)
+
+
+def _edit(arguments: Arguments, context: ToolContext) -> ToolResult:
+    edits = _list_edits(arguments)
+    real = resolve_inside(context, arguments.path, write=True)
+    raw, status = read_file_at(real, MAX_WRITE_BYTES)
+    shown = show_path(context, real)
+    decoded = decode(raw)
+    if decoded is None:
+        raise ToolError("INVALID_PARAM", f"'{shown}' is no text file")
+    text, count = decoded.text, 0
+    for number, edit in enumerate(edits, 1):
+        place = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
+        text, made = _apply(text, edit, decoded.newline, place)
+        count += made
+    replace_file(context, real, encode(text, decoded), (raw, status))
+    said = f"Changed {shown}: {count} replacement{'s' if count > 1 else ''}"
+    return ToolResult(said, data={"replacements": count}, path_resolved=real)
+
+
+def _list_edits(arguments: Arguments) -> tuple[Replacement, ...]:
+    single = Replacement(arguments.old_string, arguments.new_string, arguments.replace_all)
+    edits = arguments.edits or (single,)
+    if arguments.edits and (arguments.old_string or arguments.new_string):
+        raise ToolError("INVALID_PARAM", "Give either `old_string` and `new_string`, or `edits`")
+    for edit in edits:
+        if not edit.old_string:
+            raise ToolError("INVALID_PARAM", "`old_string` is empty", hint="write_file writes a whole file")
+        if edit.old_string == edit.new_string:
+            raise ToolError("INVALID_PARAM", "`old_string` and `new_string` are the same")
+    return edits
+
+
+def _apply(text: str, edit: Replacement, newline: str, place: str) -> tuple[str, int]:
+    old, new = edit.old_string, edit.new_string
+    if newline == "\r\n":
+        windows = [re.sub(r"\r?\n", "\r\n", one) for one in (old, new)]
+        if windows[0] in text:
+            old, new = windows
+    count = text.count(old)
+    if count == 0:
+        raise ToolError("NOT_FOUND", f"{place}`old_string` is not in the file", hint=_hint_nearest(text, old))
+    if count > 1 and not edit.replace_all:
+        lines = ", ".join(map(str, _lines_of(text, old)))
+        raise ToolError(
+            "CONFLICT",
+            f"{place}`old_string` is in the file {count} times, at line {lines}",
+            hint="Give more of the text around it, or set `replace_all`",
+        )
+    return text.replace(old, new), count
+
+
+def _lines_of(text: str, part: str, limit: int = 10) -> list[int]:
+    lines: list[int] = []
+    at = text.find(part)
+    while at >= 0 and len(lines) < limit:
+        lines.append(text.count("\n", 0, at) + 1)
+        at = text.find(part, at + len(part))
+    return lines
+
+
+def _hint_nearest(text: str, old: str) -> str:
+    """What was most likely meant: numbers left in, other blanks, or a line that is nearly the same."""
+    wanted = [line for line in old.split("\n") if line.strip()]
+    if wanted and all(_NUMBERED.match(line) for line in wanted):
+        return "Leave out the line numbers that read_file shows"
+    first = wanted[0].strip() if wanted else ""
+    lines = [line.strip()[:_MAX_LINE] for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]]
+    if first and first in lines:
+        return f"Line {lines.index(first) + 1} differs in its blanks, or the lines after it differ; read it again"
+    close = get_close_matches(first[:_MAX_LINE], dict.fromkeys(lines[:2000]), n=1, cutoff=0.6) if first else []
+    if close:
+        return f"The nearest is line {lines.index(close[0]) + 1}: {close[0]}"
+    return "Read the file again"

@@ -1,0 +1,146 @@
+"""The tool `exec_shell`: a command line, judged by the command policy before it runs (D56).
+
+A command that ends with another code than 0 has run all the same: its result is `partial`, with the code in its
+text and data. The same holds where it was stopped; what it wrote until then is kept.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, structs
+
+from clawft.config.tools import ExecSettings
+from clawft.sandbox.output import FLOOD_BYTES
+from clawft.sandbox.process import Finished, Streams, run_process
+from clawft.tools.paths import base_folder, resolve_inside, show_path
+from clawft.tools.spill import new_spill_path
+from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.trust.commands import CommandPolicy
+
+__all__ = ["exec_shell_tool"]
+
+_DESCRIPTION = """\
+Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
+variables, and is ended with all it started after {timeout_s:g} seconds. Commands that only look run at once, others
+after a person agreed. To read, write and search files use the tools for that."""
+_ROOM_FOR_NOTES = 2048
+# Nothing waits for a person, and git neither takes a folder of files for a repository nor runs what its settings
+# name as a monitor: a tool could have written both.
+_QUIET = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+}
+
+
+class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+    command: Annotated[str, Meta(min_length=1, max_length=100_000, description="The command line.")]
+    timeout_s: Annotated[float, Meta(gt=0, description="Stop it sooner, after so many seconds.")] | None = None
+    cwd: Annotated[str, Meta(description="The folder of the project to run it in; the current one unless given.")] = ""
+
+
+def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
+    """The tool with the user's settings; `policy` is made of the same ones."""
+
+    async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
+        cwd = _find_cwd(arguments, context)
+        await _check(arguments.command, cwd, policy, context)
+        finished = await run_process(
+            arguments.command,
+            cwd=cwd,
+            env=_environment(settings, context),
+            timeout_s=min(arguments.timeout_s or settings.timeout_s, settings.timeout_s),
+            max_bytes=settings.max_output_bytes,
+            streams=Streams(spill_path=new_spill_path(context, "exec_shell")),
+        )
+        return _tell(finished, cwd)
+
+    tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)
+    return structs.replace(tool, max_chars=settings.max_output_bytes + _ROOM_FOR_NOTES)
+
+
+def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
+    cwd = resolve_inside(context, arguments.cwd) if arguments.cwd else base_folder(context)
+    if not os.path.isdir(cwd):
+        raise ToolError("INVALID_PARAM", f"`cwd` '{arguments.cwd}' is no folder")
+    return cwd
+
+
+async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolContext) -> None:
+    verdict = policy.judge(command, _inside_of(cwd, context))
+    if verdict.decision == "deny":
+        raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
+    if verdict.decision == "ask":
+        where = "" if cwd == base_folder(context) else f" (in {show_path(context, cwd)})"
+        if not await context.ask(f"Run: {_show_all(command)}{where}", verdict.reason):
+            raise ToolError(
+                "PERMISSION_DENIED",
+                f"The command needs approval, which was not given: {verdict.reason}",
+                hint="Do without it, or ask the person",
+            )
+
+
+def _inside_of(cwd: str, context: ToolContext) -> Callable[[str], bool]:
+    """Whether a path on a command line is one that file tools may read."""
+
+    def is_inside(path: str) -> bool:
+        at = path if path == "~" or path.startswith(("/", "~/")) else f"{cwd}/{path}"
+        try:
+            resolve_inside(context, at)
+        except ToolError:
+            return False
+        return True
+
+    return is_inside
+
+
+def _show_all(command: str) -> str:
+    """A command as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in command)
+
+
+def _environment(settings: ExecSettings, context: ToolContext) -> dict[str, str]:
+    chosen = {name: context.environ[name] for name in settings.env if name in context.environ}
+    return {**_QUIET, **chosen, **context.skill_env}
+
+
+def _tell(finished: Finished, cwd: str) -> ToolResult:
+    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
+    if finished.truncated:
+        saved = f"the whole is in {finished.saved_to}, to be read with read_file" if finished.saved_to else "it is lost"
+        gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {saved}]\n"
+        text = head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
+    else:
+        text = finished.output.decode("utf-8", "replace")
+    note = _note(finished)
+    shown = "\n".join(filter(None, (text.rstrip("\n"), f"[{note}]" if note else ""))) or "[no output]"
+    data: dict[str, Any] = {
+        "exit_code": finished.code,
+        "seconds": round(finished.seconds, 3),
+        "timed_out": finished.timed_out,
+        "truncated": finished.truncated,
+    }
+    if finished.saved_to:
+        data["saved_to"] = finished.saved_to
+    whole = finished.code == 0 and not finished.truncated and not finished.timed_out
+    return ToolResult(shown, "success" if whole else "partial", data, path_resolved=cwd)
+
+
+def _note(finished: Finished) -> str:
+    took = f"after {finished.seconds:.1f} s"
+    if finished.timed_out:
+        return f"stopped {took}: its time was up"
+    if finished.flooded:
+        return f"stopped {took}: it wrote more than {FLOOD_BYTES} bytes"
+    if finished.code < 0:
+        return f"ended by signal {-finished.code} {took}"
+    if finished.code:
+        return f"exit code {finished.code} {took}"
+    return took if finished.seconds >= 1 else ""

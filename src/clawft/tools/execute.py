@@ -1,0 +1,195 @@
+"""Run one tool call: check its arguments, bound its time, catch what goes wrong, and wrap the result (R63, R64).
+
+The one place where a tool's failure becomes something a model reads. What a failure says is always valid JSON (R119).
+"""
+
+import copy
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import ClawftError, NotFound, Refused, find_close
+from clawft.files import real_path
+from clawft.messages import Image
+from clawft.tools.paths import base_folder
+from clawft.tools.spill import save_text
+from clawft.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
+
+__all__ = ["Envelope", "fail", "render_for_model", "run_tool"]
+
+_LONGEST_PARAM = 2000
+
+
+class Envelope(Struct, frozen=True):
+    """The result of a tool call (R63). Images travel beside it, as wires carry them on their own."""
+
+    status: Status
+    data: dict[str, Any]
+    text: str
+    stats: dict[str, Any]
+    context: dict[str, Any]
+    error: dict[str, str] = {}  # code and message
+    images: tuple[Image, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The envelope as programs read it: no other keys, and `error` on errors only."""
+        error = {"error": self.error} if self.error else {}
+        head = {"status": self.status, "data": self.data, "text": self.text}
+        return head | error | {"stats": self.stats, "context": self.context}
+
+
+async def run_tool(
+    tool: Tool, arguments: dict[str, Any], context: ToolContext, *, timeout_s: float, malformed: str = ""
+) -> Envelope:
+    """Run a tool and always come back with an envelope. The time that a person takes to answer does not count.
+
+    `malformed` is what the model sent, if that was no JSON object.
+    """
+    started = anyio.current_time()
+    try:
+        ready = _read_arguments(tool, arguments, malformed)
+        result = await _run_bounded(tool, ready, context, timeout_s)
+    except Exception as error:
+        return fail(error, arguments, context, started)
+    said = _said_context(context, arguments)
+    if result.path_resolved:
+        said["path_resolved"] = _clean(result.path_resolved)
+    status, text = _cap(tool, result, context)
+    return Envelope(status, _plain(result.data), text, _stats(started), said, images=result.images)
+
+
+def fail(error: Exception, arguments: dict[str, Any], context: ToolContext, started: float | None = None) -> Envelope:
+    """The envelope of a call that failed, or that was refused before its tool was run."""
+    code, message = _describe(error)
+    said = _said_context(context, arguments)
+    return Envelope("error", {}, message, _stats(started), said, {"code": code, "message": message})
+
+
+def _stats(started: float | None) -> dict[str, Any]:
+    return {"time_ms": 0 if started is None else round((anyio.current_time() - started) * 1000)}
+
+
+def render_for_model(envelope: Envelope) -> str:
+    """What the model reads of a result: its text, or for an error a JSON object."""
+    if not envelope.error:
+        return envelope.text
+    return msgspec.json.encode({"status": "error", "error": envelope.error}).decode()
+
+
+async def _run_bounded(tool: Tool, arguments: Any, context: ToolContext, timeout_s: float) -> ToolResult:
+    with anyio.move_on_after(timeout_s) as scope:
+        own = copy.copy(context)
+        own.ask = _patient_ask(context, scope)
+        return await tool.run(arguments, own)
+    raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
+
+
+def _patient_ask(context: ToolContext, scope: anyio.CancelScope) -> Any:
+    """Ask with the clock stopped: a person may take their time."""
+
+    async def ask(question: str, reason: str) -> bool:
+        left = scope.deadline - anyio.current_time()
+        scope.deadline = math.inf
+        try:
+            return await context.ask(question, reason)
+        finally:
+            scope.deadline = anyio.current_time() + left
+
+    return ask
+
+
+def _read_arguments(tool: Tool, arguments: dict[str, Any], malformed: str) -> Any:
+    if malformed:
+        raise ToolError("INVALID_PARAM", f"The arguments are no JSON object: {malformed[:200]}")
+    if tool.arguments is None:
+        missing = [name for name in tool.parameters.get("required") or () if name not in arguments]
+        if missing:
+            raise ToolError("INVALID_PARAM", f"'{missing[0]}' is missing")
+        return arguments
+    # Models often write null for what they leave out.
+    given = {name: value for name, value in arguments.items() if value is not None}
+    try:
+        return msgspec.convert(given, tool.arguments, strict=False)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ToolError("INVALID_PARAM", str(error), hint=_hint_names(tool, given)) from error
+
+
+def _hint_names(tool: Tool, given: Mapping[str, Any]) -> str:
+    known = list(tool.parameters["properties"])
+    unknown = next((name for name in given if name not in known), None)
+    close = find_close(unknown, known) if unknown is not None else None
+    return f"Did you mean '{close}'?" if close else f"{tool.name} takes {', '.join(known)}"
+
+
+def _describe(error: Exception) -> tuple[ErrorCode, str]:
+    """What a model is told of an exception: no traceback, and of a bug only its kind."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, ClawftError):
+        return _code_of(error), _clean(f"{error}. {error.hint}" if error.hint else str(error))
+    if isinstance(error, OSError):
+        name = f": {os.path.basename(error.filename)}" if isinstance(error.filename, str) else ""
+        return _code_of(error), _clean(f"{error.strerror or type(error).__name__}{name}")
+    return "INTERNAL_ERROR", f"The tool failed with {type(error).__name__}, which is a bug"
+
+
+def _code_of(error: ClawftError | OSError) -> ErrorCode:
+    if isinstance(error, ToolError):
+        return error.error_code
+    if isinstance(error, Refused | PermissionError):
+        return "PERMISSION_DENIED"
+    if isinstance(error, NotFound | FileNotFoundError | NotADirectoryError):
+        return "NOT_FOUND"
+    if isinstance(error, TimeoutError):
+        return "TIMEOUT"
+    return "EXECUTION_ERROR"
+
+
+def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[Status, str]:
+    """A text that is too long is cut, and the whole saved where `read_file` reaches it."""
+    text = _clean(result.text)
+    if len(text) <= tool.max_chars:
+        return result.status, text
+    end = text.rfind("\n", tool.max_chars // 2, tool.max_chars) + 1 or tool.max_chars
+    try:
+        where = f"the whole is in {save_text(context, tool.name, text)}, to be read with read_file"
+    except OSError as error:
+        where = f"the rest is lost, since it could not be saved: {error.strerror}"
+    return "partial", f"{text[:end].rstrip()}\n[cut: {end} of {len(text)} characters are shown; {where}]"
+
+
+def _said_context(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+    cwd = os.path.relpath(base_folder(context) or "/", real_path(context.workspace.project) or "/")
+    return {"cwd": _clean(cwd), "params_input": {_clean(k): _shorten(v) for k, v in _plain(arguments).items()}}
+
+
+def _shorten(value: Any) -> Any:
+    """A long text, as of a file that is written, is told by its start: the record need not hold it twice."""
+    if isinstance(value, str) and len(value) > _LONGEST_PARAM:
+        return f"{value[:_LONGEST_PARAM]}… ({len(value)} characters)"
+    return value
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    """The same, sure to be JSON: what cannot be encoded is told as text."""
+    try:
+        msgspec.json.encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
+        return {_clean(str(key)): _told(part) for key, part in value.items()}
+    return value
+
+
+def _told(value: Any) -> str | int | bool | None:
+    if isinstance(value, str):
+        return _clean(value)
+    return value if isinstance(value, int | None) else f"<{type(value).__name__}>"
+
+
+def _clean(text: str) -> str:
+    """A text without the halves of characters that no encoder takes."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,59 @@
+"""What a tool keeps on disk for later: the whole of a long text, and files as they were before a change.
+
+All of it is in the session's spill folder, which only its owner may read. `read_file` reads it too.
+"""
+
+import os
+import re
+import secrets
+
+import msgspec
+from msgspec import Struct
+
+from clawft.tools.tool import ToolContext
+
+__all__ = ["MANIFEST", "Original", "keep_original", "new_spill_path", "save_text"]
+
+MANIFEST = "originals/manifest.jsonl"
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Original(Struct, frozen=True):
+    """A file as it was before a tool changed it: where its bytes are kept; '' where there was none."""
+
+    path: str
+    saved: str
+    mode: int = 0
+
+
+def new_spill_path(context: ToolContext, name: str) -> str:
+    """A path in the spill folder that nothing has yet; the folder is made."""
+    os.makedirs(context.spill_dir, mode=0o700, exist_ok=True)
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:40] or "output"
+    return os.path.join(context.spill_dir, f"{plain}-{secrets.token_hex(6)}.txt")
+
+
+def save_text(context: ToolContext, name: str, text: str) -> str:
+    """Save a text that is too long to be shown, and say where."""
+    path = new_spill_path(context, name)
+    _write(path, text.encode("utf-8", "replace"), _NEW)
+    return path
+
+
+def keep_original(context: ToolContext, path: str, before: bytes | None, mode: int = 0) -> None:
+    """Keep a file's bytes before it is changed; None where it is about to be made."""
+    folder = os.path.join(context.spill_dir, os.path.dirname(MANIFEST))
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    saved = ""
+    if before is not None:
+        saved = os.path.join(folder, secrets.token_hex(8))
+        _write(saved, before, _NEW)
+    line = msgspec.json.encode(Original(path.encode("utf-8", "replace").decode(), saved, mode & 0o777)) + b"\n"
+    _write(os.path.join(context.spill_dir, MANIFEST), line, _APPEND)
+
+
+def _write(path: str, content: bytes, flags: int) -> None:
+    descriptor = os.open(path, flags, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)
