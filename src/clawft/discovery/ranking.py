@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from clawft.format.model import Skill
 
-__all__ = ["Ranked", "match_context"]
+__all__ = ["STOP_WORDS", "Ranked", "match_context", "telling_words"]
 
 _WORD = re.compile(r"\w+")
 _WEIGHTS = "8.0, 3.0, 4.0"  # name, description, tags
 _MAX_TERMS = 64
-_STOP = frozenset(
+STOP_WORDS = frozenset(
     """a about all an and any are as at be been but by can could did do does for from get give go had has have help
     her him his how i if in into is it its just let like make may me more my need new no not of on one or our out please
     she should so some than that the their them then there these they this to up us use using want was we were what when
@@ -50,11 +50,15 @@ def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tup
     return tuple(Ranked(candidates[index], round(-cost, 4)) for index, cost in rows)
 
 
+def telling_words(request: str) -> list[str]:
+    """The words of a request, each once, without those that every text has; all of them if there are no others."""
+    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(request.replace("_", " "))))
+    return ([word for word in words if word not in STOP_WORDS] or words)[:_MAX_TERMS]
+
+
 def _query(request: str) -> str:
     """The words of a request, quoted so that none is an operator; any of them may match."""
-    words = [word.lower() for word in _WORD.findall(request.replace("_", " "))]
-    telling = [word for word in dict.fromkeys(words) if word not in _STOP] or list(dict.fromkeys(words))
-    return " OR ".join(f'"{word}"' for word in telling[:_MAX_TERMS])
+    return " OR ".join(f'"{word}"' for word in telling_words(request))
 
 
 def _row(index: int, skill: Skill) -> tuple[int, str, str, str]:

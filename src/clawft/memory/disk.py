@@ -1,0 +1,157 @@
+"""Files of a memory: read whole, replaced at once, appended to at the end; one writer at a time."""
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.files import read_regular
+
+__all__ = ["MAX_FILE_BYTES", "Stamp", "append_file", "load_text", "lock_folder", "replace_file", "stamp_of"]
+
+MAX_FILE_BYTES = 8 << 20
+LOCK_WAIT_S = 10.0
+_POLL_S = 0.005
+# O_NONBLOCK: to open a FIFO that stands in the place of a file must not wait for its other end.
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Stamp(Struct, frozen=True):
+    """What tells one state of a file from another without reading it. All zero: there is none."""
+
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+    size: int = 0
+    inode: int = 0
+
+
+def stamp_of(path: str) -> Stamp:
+    """The stamp of a file; that of no file if the system will not tell."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return Stamp()
+    return Stamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+def load_text(path: str, errors: Literal["replace", "surrogateescape"] = "replace") -> str:
+    """The text of a file, '' if there is none; who writes it back keeps what is no UTF-8 by `surrogateescape`.
+
+    Raises: ClawftError.
+    """
+    try:
+        return read_regular(path, MAX_FILE_BYTES)[0].decode("utf-8", errors)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+@contextmanager
+def lock_folder(folder: str) -> Iterator[None]:
+    """Hold the folder, which is made if need be, against other writers in any process. Raises: ClawftError."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        descriptor = os.open(os.path.join(folder, ".lock"), _CREATE, 0o600)
+    except OSError as error:
+        raise _failed(folder, error) from error
+    try:
+        _wait_for(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)  # this also lets go of the lock
+
+
+def replace_file(path: str, text: str) -> None:
+    """Put a new text in place of a file, all of it or nothing; the folder is locked. Raises: ClawftError."""
+    content = text.encode("utf-8", "surrogateescape")
+    _check_size(path, len(content))
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.tmp")
+    try:
+        descriptor = os.open(temporary, _CREATE | os.O_TRUNC, 0o600)
+        try:
+            _write(descriptor, content)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+        _sync_folder(folder)
+    except OSError as error:
+        raise _failed(path, error) from error
+
+
+def append_file(path: str, text: str) -> None:
+    """Add lines at the end of a file; the folder is locked. Raises: ClawftError."""
+    try:
+        descriptor = os.open(path, _APPEND, 0o600)
+        try:
+            _append(descriptor, path, text.encode("utf-8", "surrogateescape"))
+        finally:
+            os.close(descriptor)
+        _sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise _failed(path, error) from error
+
+
+def _append(descriptor: int, path: str, content: bytes) -> None:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    if status.st_size and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
+        content = b"\n" + content  # a person's editor, or a crash, left a line open
+    _check_size(path, status.st_size + len(content))
+    _write(descriptor, content)
+
+
+def _wait_for(descriptor: int, folder: str) -> None:
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise ClawftError(
+                    "memory-busy",
+                    f"Another process has held the memory for {LOCK_WAIT_S:g} seconds",
+                    path=folder,
+                    hint="Try again; if that does not help, end the process that holds it",
+                ) from error
+        except OSError as error:
+            raise _failed(folder, error) from error
+        time.sleep(_POLL_S)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_size(path: str, size: int) -> None:
+    if size > MAX_FILE_BYTES:
+        raise ClawftError(
+            "memory-too-large",
+            f"The file would have {size} bytes; {MAX_FILE_BYTES} is the limit",
+            path=path,
+            hint="Delete what is no longer true, or move old parts into another file",
+        )
+
+
+def _failed(path: str, error: OSError) -> ClawftError:
+    message = f"The memory cannot be written: {error.strerror}"
+    return ClawftError("memory-unwritable", message, path=path, hint="Check the permissions of the folder")

@@ -1,0 +1,241 @@
+"""The default memory: MEMORY.md holds facts, HISTORY.md what happened. People may edit both; the index follows."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from hashlib import blake2b
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from clawft.config.memory import MemorySettings
+from clawft.errors import ClawftError, Diagnostic
+from clawft.memory.backend import MemoryResult, Metadata
+from clawft.memory.disk import Stamp, append_file, load_text, lock_folder, replace_file, stamp_of
+from clawft.memory.document import Entry, delete_entry, find_entry, parse_entries, parse_notes, store_entry
+from clawft.memory.embedding import FLOORS, Version
+from clawft.memory.history import parse_history, render_history
+from clawft.memory.index import Index, Item, Unusable
+from clawft.memory.limits import PLACE, check_key, check_metadata, check_size, check_text, clean_text
+from clawft.workspace import Workspace
+
+__all__ = ["MemoryFiles", "Reindexed", "open_memory"]
+
+MEMORY, HISTORY, INDEX = "MEMORY.md", "HISTORY.md", "index.sqlite"
+SETTLE_NS = 1_000_000_000
+_TITLE = "# Memory\n\n<!-- A line `## key` begins a fact. Edit freely: what you write is kept. -->\n"
+T = TypeVar("T")
+
+
+class Reindexed(Struct, frozen=True):
+    """What the index holds after it was made anew."""
+
+    entries: int
+    embedding: int
+
+
+class _Seen(Struct, frozen=True):
+    """What a file was like when it was last read. Not `settled`: it may have changed again within the same tick."""
+
+    stamp: Stamp = Stamp()
+    settled: bool = False
+    digest: bytes = b""
+
+
+class MemoryFiles:
+    """Memory in one folder, which is made when something is stored. Any number of processes may share it."""
+
+    name = "files"
+
+    def __init__(self, folder: str, settings: MemorySettings = MemorySettings()) -> None:  # noqa: B008  (frozen)
+        self.folder = folder
+        self._embedding: Version = settings.embedding  # of an index that is made; one that exists keeps its own
+        self._index: Index | None = None
+        self._guard = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of the index; the next search opens it again."""
+        with self._guard:
+            self._drop()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether neither file holds anything."""
+        return not any(stamp_of(self._path(name)).size for name in (MEMORY, HISTORY))
+
+    def store(self, key: str, value: str, metadata: Metadata | None = None) -> None:
+        """Keep a value; one that was there is replaced. Raises: ClawftError."""
+        entry = Entry(check_key(key), check_text(value), check_metadata(metadata))
+        self._change(lambda text: store_entry(text or _TITLE, entry))
+
+    def append(self, key: str, value: str) -> None:
+        """Add a paragraph to a value, or begin one. Raises: ClawftError."""
+        key, value = check_key(key), check_text(value)
+
+        def change(text: str) -> str:
+            old = find_entry(text, key) or Entry(key, "")
+            joined = "\n\n".join(filter(None, (old.value, value)))
+            check_size(joined)
+            return store_entry(text or _TITLE, Entry(key, joined, old.metadata))
+
+        self._change(change)
+
+    def delete(self, key: str) -> bool:
+        """Forget a key; whether there was one. Raises: ClawftError."""
+        if find_entry(self.read_memory(), key.strip()) is None:
+            return False
+        return self._change(lambda text: delete_entry(text, key.strip()))
+
+    def retrieve(self, key: str) -> str | None:
+        """The value of a key, or the text at a place that search named (`HISTORY.md:12`). Raises: ClawftError."""
+        entry = find_entry(self.read_memory(), key.strip())
+        if entry is None and PLACE.fullmatch(key):
+            return next((item.value for item in self._items(key.partition(":")[0]) if item.key == key), None)
+        return None if entry is None else entry.value
+
+    def list_keys(self, prefix: str = "") -> tuple[str, ...]:
+        """Every key that begins with `prefix`, in the order they stand. Raises: ClawftError."""
+        return tuple(entry.key for entry in self.load_entries() if entry.key.startswith(prefix))
+
+    def read_memory(self) -> str:
+        """MEMORY.md as it stands, '' if there is none. Raises: ClawftError."""
+        return load_text(self._path(MEMORY))
+
+    def load_entries(self) -> tuple[Entry, ...]:
+        """Every fact. Raises: ClawftError."""
+        return parse_entries(self.read_memory())
+
+    def append_history(self, text: str, session: str, at: datetime) -> None:
+        """Add to what happened; control characters do not keep it from being told. Raises: ClawftError."""
+        rendered = render_history(check_text(clean_text(text)), session, at)
+        with lock_folder(self.folder):
+            append_file(self._path(HISTORY), rendered)
+
+    def search(self, query: str, limit: int = 10) -> tuple[MemoryResult, ...]:
+        """Facts, notes and history that fit a query, best first. Raises: ClawftError."""
+        if limit < 1 or self.is_empty:
+            return ()
+        return self._use(lambda index: index.search(query, limit))
+
+    def reindex(self) -> Reindexed:
+        """Make the index anew, with the embedding that is configured. Raises: ClawftError."""
+        if not os.path.isdir(self.folder):
+            return Reindexed(0, self._embedding)
+
+        def work(index: Index) -> Reindexed:
+            index.clear(self._embedding)
+            self._sync(index)
+            return Reindexed(index.count, index.marker)
+
+        try:
+            with self._guard:
+                self._drop()  # it may be one in memory
+                return self._work_on_disk(work)
+        except Unusable as error:
+            message = "The index is in use by another process, or cannot be written"
+            hint = "Try again, or check the permissions of the folder"
+            raise ClawftError("memory-busy", message, path=self._path(INDEX), hint=hint) from error
+
+    def check_index(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the index that search cannot mend by itself. Raises: ClawftError."""
+        if not os.path.exists(self._path(INDEX)):
+            return ()
+        marker = self._use(lambda index: index.marker)
+        if marker in FLOORS:
+            return ()
+        message = f"The index of the memory has vectors of version {marker}, which cannot be compared; words still are"
+        return (
+            Diagnostic("memory-embedding-old", "warning", message, self._path(INDEX), 0, "Run: weft memory reindex"),
+        )
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def _change(self, change: Callable[[str], str]) -> bool:
+        """Replace MEMORY.md by what `change` makes of it; whether that differs."""
+        path = self._path(MEMORY)
+        with lock_folder(self.folder):
+            before = load_text(path, "surrogateescape")
+            after = change(before)
+            if after != before:
+                replace_file(path, after)
+        return after != before
+
+    def _use(self, work: Callable[[Index], T]) -> T:
+        """Work on the index; on one in memory where the file is in use or its folder cannot be written."""
+        with self._guard:
+            with suppress(Unusable):
+                return self._work_on_disk(work)
+            return self._work_on(":memory:", work)
+
+    def _work_on_disk(self, work: Callable[[Index], T]) -> T:
+        """Work on the index; a damaged one is made anew first."""
+        try:
+            return self._work_on(self._path(INDEX), work)
+        except Unusable as error:
+            if not error.damaged:
+                raise
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(self._path(INDEX) + ending)
+        return self._work_on(self._path(INDEX), work)
+
+    def _work_on(self, path: str, work: Callable[[Index], T]) -> T:
+        """Work on the open index, or on that of a path."""
+        try:
+            if self._index is None:
+                self._index = Index(path, self._embedding)
+            self._sync(self._index)
+            return work(self._index)
+        except Unusable:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def _sync(self, index: Index) -> None:
+        """Bring the index up to date with the files."""
+        for name in (MEMORY, HISTORY):
+            stamp, seen = stamp_of(self._path(name)), _parse_seen(index.seen(name))
+            if seen.settled and seen.stamp == stamp:
+                continue
+            settled = stamp.ctime_ns < time.time_ns() - SETTLE_NS
+            text = load_text(self._path(name))
+            now = _Seen(stamp, settled, blake2b(text.encode(), digest_size=16).digest())
+            if now != seen:
+                items = None if now.digest == seen.digest else self._parse_items(name, text)
+                index.update(name, msgspec.msgpack.encode(now), items)
+
+    def _items(self, name: str) -> Iterator[Item]:
+        return self._parse_items(name, load_text(self._path(name)))
+
+    def _parse_items(self, name: str, text: str) -> Iterator[Item]:
+        """What there is to find in a file."""
+        if name == HISTORY:
+            for past in parse_history(text):
+                facts = {"date": past.date, "session": past.session} if past.date else None
+                yield Item(f"{HISTORY}:{past.line}", past.text, facts)
+            return
+        for entry in parse_entries(text):
+            yield Item(entry.key, entry.value, entry.metadata)
+        for note in parse_notes(text):
+            yield Item(f"{MEMORY}:{note.line}", note.text)
+
+
+def open_memory(workspace: Workspace, settings: MemorySettings) -> MemoryFiles:
+    """The user's memory."""
+    return MemoryFiles(os.path.join(workspace.user_dir, "memory"), settings)
+
+
+def _parse_seen(content: bytes) -> _Seen:
+    try:
+        return msgspec.msgpack.decode(content, type=_Seen)
+    except msgspec.DecodeError:
+        return _Seen()  # never read, or damaged
