@@ -6,7 +6,6 @@ Used as an async context manager: leaving it ends every server. Nothing here dec
 import logging
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -54,9 +53,7 @@ class McpHub:
         await self._group.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._group is not None
         # Asked first, so that a session over HTTP is ended in order; then cancelled, whatever state it is in.
         with anyio.move_on_after(_CLOSE_S, shield=True):
@@ -65,7 +62,8 @@ class McpHub:
                     closing.start_soon(server.close)
         self._group.cancel_scope.cancel()
         self._servers = {}
-        return await self._group.__aexit__(kind, error, trace)
+        # Not told of the caller's error, which it would wrap into a group.
+        await self._group.__aexit__(None, None, None)
 
     async def tools(self) -> Listing:
         """The tools of all servers, which are started at once as needed; what failed is in the diagnostics."""

@@ -52,6 +52,7 @@ class _Life:
 
     def __init__(self) -> None:
         self.watch = Watch()
+        self.scope = anyio.CancelScope()
         self.settled = anyio.Event()  # it is up, or it failed
         self.over = anyio.Event()
         self.session: ClientSession | None = None
@@ -112,9 +113,12 @@ class Server:
 
     async def close(self) -> None:
         """End the connection, if there is one, and wait until it has ended."""
-        if self._life is not None:
-            self._life.watch.end()
-            await self._life.over.wait()
+        life = self._life
+        if life is not None:
+            if not life.settled.is_set():
+                life.scope.cancel()  # it would not notice: it waits for the server's greeting
+            life.watch.end()
+            await life.over.wait()
 
     async def _fetch(self, session: ClientSession) -> Listing:
         return await fetch_tools(session, self.name, trusted=self._settings.trusted)
@@ -140,7 +144,8 @@ class Server:
         failure: Exception = TimeoutError()
         try:
             # Left only after the client inside: a scope must not end before what was entered within it.
-            with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_timeout_s) as scope:
+            with life.scope as scope:
+                scope.deadline = anyio.current_time() + self._settings.start_timeout_s
                 target = self._connect(self._launch, life.watch)
                 async with Client(target, client_info=_WHO, cache=None, message_handler=life.hear) as client:
                     scope.deadline = math.inf

@@ -1,0 +1,103 @@
+"""What a call gives: text in one piece, pictures beside it, the rest named, and never too much."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from clawft.config.mcp import ServerSettings
+from clawft.mcp import McpHub, RemoteResult
+from clawft.mcp.results import MAX_RESULT_CHARS
+from clawft.mcp.scripted import ScriptedPeer
+from clawft.messages import Image
+
+pytestmark = pytest.mark.anyio
+HubOf = Callable[..., McpHub]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+async def result_of(hub_of: HubOf, *content: dict[str, Any], **others: Any) -> RemoteResult:
+    peer = ScriptedPeer()
+    peer.enqueue_response({"content": list(content), **others})
+    async with hub_of({"srv": ServerSettings(command="-")}, connect=peer.connect) as hub:
+        return await hub.call("srv__tool", {"a": 1})
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+async def test_texts_are_joined(hub_of: HubOf) -> None:
+    assert await result_of(hub_of, text("one"), text("two")) == RemoteResult("one\ntwo")
+
+
+async def test_an_error_of_the_tool_is_a_result(hub_of: HubOf) -> None:
+    assert await result_of(hub_of, text("no such file"), isError=True) == RemoteResult("no such file", is_error=True)
+
+
+async def test_pictures_are_passed_on(hub_of: HubOf) -> None:
+    picture = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    embedded = {"type": "resource", "resource": {"uri": "a://b", "blob": PIXEL, "mimeType": "image/webp"}}
+    result = await result_of(hub_of, picture, embedded)
+    assert result == RemoteResult("", (Image("image/png", PIXEL), Image("image/webp", PIXEL)))
+
+
+@pytest.mark.parametrize(
+    ("block", "note"),
+    [
+        ({"type": "image", "data": "<svg/>", "mimeType": "image/png"}, "[image left out: it is not base64]"),
+        ({"type": "image", "data": "AAAA", "mimeType": "image/x\n"}, "[image image/x, 3 bytes, left out]"),
+        ({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, "[audio audio/wav, 3 bytes, left out]"),
+        ({"type": "resource", "resource": {"uri": "a://b", "text": "hi"}}, "[resource a://b]\nhi"),
+        (
+            {"type": "resource", "resource": {"uri": "a://b", "blob": "AAAA"}},
+            "[resource a://b of an unknown type, 3 bytes, left out]",
+        ),
+        ({"type": "resource_link", "uri": "a://b", "name": "b\u202e"}, "[resource b: a://b]"),
+    ],
+)
+async def test_what_is_no_text_is_named(hub_of: HubOf, block: dict[str, Any], note: str) -> None:
+    assert await result_of(hub_of, block) == RemoteResult(note)
+
+
+async def test_too_many_and_too_large_pictures_are_named(hub_of: HubOf) -> None:
+    picture = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    result = await result_of(hub_of, *[picture] * 22)
+    assert len(result.images) == 20
+    assert result.text.count("more than 20") == 2
+    large = {"type": "image", "data": "AAAA" * 1_800_000, "mimeType": "image/png"}
+    assert (await result_of(hub_of, large)).text == "[image image/png, 5400000 bytes, left out]"
+
+
+async def test_a_structured_result_without_text_is_shown_as_json(hub_of: HubOf) -> None:
+    result = await result_of(hub_of, structuredContent={"city": "Ghent"})
+    assert result == RemoteResult('{"city":"Ghent"}', structured={"city": "Ghent"})
+    both = await result_of(hub_of, text("Ghent"), structuredContent={"city": "Ghent"})
+    assert both == RemoteResult("Ghent", structured={"city": "Ghent"})
+
+
+async def test_a_result_has_an_end(hub_of: HubOf) -> None:
+    result = await result_of(hub_of, text("x" * (MAX_RESULT_CHARS + 5)))
+    assert result.cut
+    assert len(result.text) == MAX_RESULT_CHARS
+    structured = await result_of(hub_of, structuredContent={"a": "x" * MAX_RESULT_CHARS})
+    assert structured.cut
+    assert structured.structured is None
+
+
+async def test_a_server_made_with_the_sdk_gives_every_kind(hub_of: HubOf, friendly: ServerSettings) -> None:
+    async with hub_of({"f": friendly}) as hub:
+        tools = {tool.name: tool for tool in (await hub.tools()).tools}
+        assert tools["f__add"].read_only_hint
+        assert tools["f__add"].description == "Add two numbers."
+        assert (await hub.call("f__add", {"a": 2, "b": 3})).text == "5"
+        assert (await hub.call("f__fail", {})).is_error
+        assert (await hub.call("f__place", {})).structured == {"city": "Ghent", "people": 267_000}
+        kinds = await hub.call("f__all_kinds", {})
+        assert kinds.images == (Image("image/png", PIXEL),)
+        assert kinds.text.splitlines()[0] == "first"
+        assert "a note" in kinds.text
+        assert "f__grown" not in tools
+        await hub.call("f__grow", {})
+        assert "f__grown" in {tool.name for tool in (await hub.tools()).tools}
+        assert (await hub.call("f__grown", {})).text == "grown"
