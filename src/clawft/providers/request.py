@@ -1,6 +1,6 @@
 """What every provider takes and gives: a request, and a stream of chunks. Wires differ; this does not."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -76,7 +76,7 @@ class Provider(Protocol):
 
     name: str
 
-    def stream(self, request: Request) -> AsyncIterator[Chunk]:
+    def stream(self, request: Request) -> AsyncGenerator[Chunk]:
         """An async generator: closing it closes the connection. Raises: ProviderError."""
         ...
 

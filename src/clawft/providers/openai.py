@@ -1,0 +1,157 @@
+"""The wire `openai`: chat completions, as OpenAI, Ollama, vLLM, llama.cpp, LM Studio and OpenRouter speak it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from clawft.messages import Image, Message, Usage
+from clawft.providers.endpoint import Endpoint
+from clawft.providers.openai_calls import CallMerger
+from clawft.providers.request import Call, Chunk, Done, Request, Stop, Text
+from clawft.providers.wire import arguments_of, as_dict, count_tokens, decode_frame, read_error, safe_name
+
+__all__ = ["OpenAiWire"]
+
+_STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
+
+
+class OpenAiWire:
+    path = "/chat/completions"
+
+    def build_headers(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def build_body(self, request: Request, endpoint: Endpoint) -> dict[str, Any]:
+        # OpenAI's newer models refuse `max_tokens`; most other servers know nothing else.
+        limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": list(_messages(request.messages, with_null=endpoint.empty_content == "null")),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            limit: request.max_tokens,
+        }
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.tools:
+            body["tools"] = [{"type": "function", "function": msgspec.to_builtins(tool)} for tool in request.tools]
+        return body
+
+    def open_reader(self) -> "_Reader":
+        return _Reader()
+
+
+def _messages(messages: tuple[Message, ...], *, with_null: bool) -> Iterator[dict[str, Any]]:
+    """Messages as the wire has them. Results of tools carry text alone, so their images follow as from the user."""
+    shown: list[Image] = []
+    for message in messages:
+        if shown and message.role != "tool":
+            yield _from_tools(shown)
+            shown = []
+        yield _message(message, with_null=with_null)
+        if message.role == "tool":
+            shown += message.images
+    if shown:
+        yield _from_tools(shown)
+
+
+def _message(message: Message, *, with_null: bool) -> dict[str, Any]:
+    written: dict[str, Any] = {"role": message.role}
+    content: Any = message.content
+    if message.images and message.role == "user":
+        content = [*([_text(content)] if content else []), *map(_image, message.images)]
+    if message.tool_calls and not content:
+        content = None  # D35: "" beside tool calls is refused by some
+    if content is not None or with_null:
+        written["content"] = content
+    if message.tool_calls:
+        written["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": safe_name(call.name),
+                    "arguments": msgspec.json.encode(arguments_of(call)).decode(),
+                },
+            }
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        written["tool_call_id"] = message.tool_call_id
+    return written
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.base64}"}}
+
+
+def _from_tools(images: list[Image]) -> dict[str, Any]:
+    return {"role": "user", "content": [_text("Images from the results above:"), *map(_image, images)]}
+
+
+class _Reader:
+    """One answer; a whole one has a `message` where a piece has a `delta`."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.ended = False
+        self._calls = CallMerger()
+        self._reason = ""
+        self._refused = False
+        self._usage = Usage()
+
+    def read(self, frame: str) -> Iterator[Chunk]:
+        if frame.strip() == "[DONE]":
+            self.complete = self.ended = True
+            return
+        body = decode_frame(frame)
+        if body.get("error"):
+            raise read_error(body)
+        self._usage = _usage(as_dict(body.get("usage"))) or self._usage
+        choices = body.get("choices")
+        if isinstance(choices, list) and choices:
+            yield from self._read_choice(as_dict(choices[0]))
+
+    def _read_choice(self, choice: dict[str, Any]) -> Iterator[Chunk]:
+        whole = as_dict(choice.get("message"))
+        delta = as_dict(choice.get("delta")) or whole
+        refusal = delta.get("refusal")
+        self._refused = self._refused or bool(refusal)
+        for text in (_written(delta.get("content")), _written(refusal)):
+            if text:
+                yield Text(text)
+        self._calls.add(delta.get("tool_calls"))
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            self._reason = reason
+        self.complete = self.complete or bool(self._reason or whole)
+
+    def finish(self) -> Iterator[Chunk]:
+        calls = self._calls.finish()
+        yield from map(Call, calls)
+        stop: Stop = "refusal" if self._refused else _STOPS.get(self._reason, "tools" if calls else "end")
+        yield Done(stop, self._usage)
+
+
+def _written(content: object) -> str:
+    """The text of a content, which some servers send in parts; thoughts and other kinds are left out."""
+    if isinstance(content, list):
+        return "".join(_written(as_dict(part).get("text")) for part in content)
+    return content if isinstance(content, str) else ""
+
+
+def _usage(raw: dict[str, Any]) -> Usage | None:
+    """R155: `prompt_tokens` and `completion_tokens` are our input and output."""
+    if not raw:
+        return None
+    details = as_dict(raw.get("prompt_tokens_details"))
+    return Usage(
+        input_tokens=count_tokens(raw.get("prompt_tokens")),
+        output_tokens=count_tokens(raw.get("completion_tokens")),
+        cache_read_tokens=count_tokens(details.get("cached_tokens")),
+    )

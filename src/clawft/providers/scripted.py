@@ -1,0 +1,143 @@
+"""Answers from a file, for tests and demonstrations: always the same, without a model.
+
+The file is JSON, `{"steps": [STEP, …], "loop": false}` or a list of steps, or JSONL with one step per line. A STEP:
+`text`, `tool_calls` (`[{"name", "arguments", "id"}]`), `delay_ms` before it, `stop`, `error` (`{"code", "message"}`,
+raised after the text), and `expect`, a regular expression that is to be found in the last message of the user.
+Each call takes the first step that is not used yet and fits; with `loop` all are new again when none is left.
+"""
+
+import os
+import re
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+import anyio
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.errors import ClawftError
+from clawft.files import read_regular
+from clawft.messages import Message, ToolCall, Usage
+from clawft.providers.request import Call, Chunk, Done, ProviderError, Request, Stop, StreamCut, Text
+
+__all__ = ["Script", "ScriptedProvider", "Step", "load_scripted", "parse_script"]
+
+_MAX_BYTES = 16 * 1024 * 1024
+_WORD = re.compile(r"\s*\S+\s*|\s+")
+
+
+class ScriptedCall(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any] = {}
+    id: str = ""
+
+
+class ScriptedError(Struct, frozen=True, forbid_unknown_fields=True):
+    code: str = "provider-failed"
+    message: str = "The script says so"
+
+
+class Step(Struct, frozen=True, forbid_unknown_fields=True):
+    """One answer."""
+
+    text: str = ""
+    tool_calls: tuple[ScriptedCall, ...] = ()
+    delay_ms: Annotated[float, Meta(ge=0, le=600_000)] = 0
+    stop: Stop | None = None
+    error: ScriptedError | None = None
+    expect: str = ""
+
+
+class Script(Struct, frozen=True, forbid_unknown_fields=True):
+    steps: tuple[Step, ...]
+    loop: bool = False
+
+
+def parse_script(text: str | bytes, path: str = "") -> Script:
+    """A script from JSON or JSONL. Raises: ClawftError."""
+    try:
+        script = _decode(text)
+        for step in script.steps:
+            re.compile(step.expect)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, re.error) as error:
+        message = f"The script cannot be used: {error}"
+        raise ClawftError("script-invalid", message, path=path, hint="A step has text, tool_calls, …") from error
+    return script
+
+
+def load_scripted(name: str, script: str, *, base_dir: str) -> "ScriptedProvider":
+    """The provider of a script's file. Raises: ClawftError."""
+    path = os.path.join(base_dir, script)
+    try:
+        text, _ = read_regular(path, _MAX_BYTES, follow=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        hint = f"Set providers.{name}.script to a file of answers"
+        raise ClawftError("script-missing", "The script is not there", path=path, hint=hint) from error
+    return ScriptedProvider(parse_script(text, path), name)
+
+
+class ScriptedProvider:
+    """Answers step by step. It remembers which steps it gave, and nothing else."""
+
+    def __init__(self, script: Script, name: str = "scripted") -> None:
+        self.name = name
+        self._script = script
+        self._left = list(enumerate(script.steps))
+        self._answers = 0
+
+    async def close(self) -> None:
+        return None
+
+    async def stream(self, request: Request) -> AsyncGenerator[Chunk]:
+        """The next step that fits. Raises: ProviderError."""
+        step = self._take(_last_user_text(request.messages))
+        self._answers += 1
+        if step.delay_ms:
+            await anyio.sleep(step.delay_ms / 1000)
+        for piece in _WORD.findall(step.text):
+            yield Text(piece)
+        if step.error:
+            failure = StreamCut if step.text else ProviderError
+            raise failure(step.error.code, step.error.message, hint="This is what the script says")
+        calls = [
+            ToolCall(call.id or f"call_{self._answers}_{number}", call.name, call.arguments)
+            for number, call in enumerate(step.tool_calls, 1)
+        ]
+        for call in calls:
+            yield Call(call)
+        yield Done(step.stop or ("tools" if calls else "end"), _usage(request, step))
+
+    def _take(self, asked: str) -> Step:
+        found = self._find(asked)
+        if found is None and self._script.loop:
+            self._left = list(enumerate(self._script.steps))
+            found = self._find(asked)
+        if found is None:
+            hint = 'Add a step, or set "loop": true'
+            raise ProviderError("script-ended", f"The script of '{self.name}' has no step left that fits", hint=hint)
+        self._left.remove(found)
+        return found[1]
+
+    def _find(self, asked: str) -> tuple[int, Step] | None:
+        return next((one for one in self._left if re.search(one[1].expect, asked)), None)
+
+
+def _decode(text: str | bytes) -> Script:
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return Script(tuple(msgspec.json.Decoder(Step).decode_lines(text)))
+    if isinstance(value, dict) and "steps" not in value:
+        value = [value]  # JSONL of one line
+    return msgspec.convert({"steps": value} if isinstance(value, list) else value, Script)
+
+
+def _last_user_text(messages: tuple[Message, ...]) -> str:
+    return next((one.content or "" for one in reversed(messages) if one.role == "user"), "")
+
+
+def _usage(request: Request, step: Step) -> Usage:
+    """About four characters make a token."""
+    read = sum(len(message.content or "") for message in request.messages)
+    written = len(step.text) + sum(len(call.name) + len(str(call.arguments)) for call in step.tool_calls)
+    return Usage(read // 4, written // 4)
