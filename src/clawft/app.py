@@ -2,8 +2,11 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clawft.config import Config, load_config
 from clawft.discovery import (
@@ -20,9 +23,13 @@ from clawft.discovery import (
 from clawft.discovery.agents import load_agents
 from clawft.discovery.sidecars import apply_sidecars
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.format.model import Skill
+from clawft.format.model import Agent, Skill
 from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
 from clawft.workspace import Workspace, find_workspace
+
+if TYPE_CHECKING:
+    from clawft.run import Runtime
+    from clawft.run.stats import SkillUse
 
 __all__ = ["App", "open_app"]
 
@@ -99,6 +106,86 @@ class App:
             return (error.diagnostic,)
         said = (*skill.diagnostics, *check_tools(skill, found.file), *check_dynamic(skill, found.file))
         return tuple(sorted(said, key=lambda one: one.line))
+
+    def load_skills(self, only: str = "") -> tuple[Standing, ...]:
+        """Every skill, or those of one name, with their state, as it is on disk now."""
+        skills = App(self.workspace, self.environ, self.dirs).skills
+        return tuple(one for one in skills if one.name == only) if only else skills
+
+    def choose_agent(self, name: str = "") -> Agent:
+        """The agent of a name, or the default one. Raises: NotFound; ClawftError for one that is broken."""
+        found = self.get_agent(name or self.config.agents.defaults.agent).found
+        if found.agent is None:
+            raise ClawftError("agent-broken", f"The agent '{found.name}' cannot be read", path=found.file)
+        return found.agent
+
+    def load_stats(self) -> "dict[str, SkillUse]":
+        """How skills were used, by name."""
+        from clawft.run.stats import Stats
+
+        path = self.user_file("usage.sqlite")
+        return dict(Stats(path, datetime.now).load()) if os.path.exists(path) else {}
+
+    def approve_instructions(self) -> list[str]:
+        """Approve every AGENTS.md and CLAUDE.md as it is now; where they are."""
+        from clawft.discovery.instructions import load_instructions
+        from clawft.trust.approvals import Approval, Approvals
+
+        found = [one for one in load_instructions(self.workspace)[0] if not one.own]
+        at = datetime.now().astimezone().isoformat(timespec="seconds")
+        Approvals(self.user_file("approvals.json")).add(
+            *(Approval("instructions", one.path, one.digest, at) for one in found)
+        )
+        return [one.path for one in found]
+
+    def user_file(self, name: str) -> str:
+        """A file of the user's folder, which is made if it is not there."""
+        os.makedirs(self.workspace.user_dir, mode=0o700, exist_ok=True)
+        return os.path.join(self.workspace.user_dir, name)
+
+    @asynccontextmanager
+    async def open_runtime(self, only: str = "") -> "AsyncIterator[Runtime]":
+        """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
+
+        Raises: ClawftError.
+        """
+        # A list of skills needs none of these.
+        from clawft.config.masking import Secrets
+        from clawft.mcp import McpHub
+        from clawft.memory import MemoryFiles
+        from clawft.run import Runtime
+        from clawft.run.insertions import memory_insertions, server_insertion
+        from clawft.run.invoke import INVOKE
+        from clawft.run.ledger import Ledger
+        from clawft.run.stats import Stats
+        from clawft.sessions import SessionStore
+        from clawft.tools.build import build_tools
+        from clawft.trust.approvals import Approvals
+
+        config, user_dir = self.config, self.workspace.user_dir
+        usage = self.user_file("usage.sqlite")
+        memory = MemoryFiles(os.path.join(user_dir, "memory"), config.memory) if config.memory.enabled else None
+        remembering = memory_insertions(memory) if memory else ()
+        async with McpHub(config.mcp, self.workspace, self.environ) as hub:
+            servers = (server_insertion(hub),) if config.mcp.servers else ()
+            runtime = Runtime(
+                self.workspace,
+                self.environ,
+                config,
+                Secrets.of(config, self.environ),
+                lambda: self.load_skills(only),
+                self.load_prompt,
+                SessionStore(os.path.join(user_dir, "sessions")),
+                Ledger(usage, config.agents.budget, datetime.now),
+                Stats(usage, datetime.now),
+                Approvals(os.path.join(user_dir, "approvals.json")),
+                build_tools(config, memory),
+                (INVOKE, *servers, *remembering),
+            )
+            try:
+                yield runtime
+            finally:
+                await runtime.close()
 
     def load_prompt(self, found: Found) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""

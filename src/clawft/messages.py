@@ -90,7 +90,7 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit
 
 
 class TurnStarted(Event, frozen=True, kw_only=True):
-    turn: str
+    turn: int
     model: str
     agent: str = ""
 
@@ -194,4 +194,5 @@ class TurnFailed(Event, frozen=True, kw_only=True):
     code: str
     message: str
     hint: str = ""
+    exit_code: int = 1
     usage: Usage = field(default_factory=Usage)

@@ -13,6 +13,7 @@ from clawft.errors import ClawftError, Diagnostic
 
 __all__ = [
     "clean",
+    "escape_unsafe",
     "one_line",
     "print_json",
     "print_table",
@@ -52,8 +53,12 @@ def print_json(schema: str, **values: Any) -> None:
         encoded = msgspec.json.encode(document)
     except UnicodeEncodeError:  # a file name that is not UTF-8
         encoded = msgspec.json.encode(_encodable(document))
-    text = msgspec.json.format(encoded, indent=2).decode()
-    click.echo(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    click.echo(escape_unsafe(msgspec.json.format(encoded, indent=2).decode()))
+
+
+def escape_unsafe(document: str) -> str:
+    """A JSON text that is safe on a terminal and means the same."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
 def _encodable(value: Any) -> Any:

@@ -48,8 +48,11 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     modules={
+        "agent": "clawft.cli.agent",
         "skills": "clawft.cli.skills",
         "agents": "clawft.cli.agents",
+        "sessions": "clawft.cli.sessions",
+        "memory": "clawft.cli.memory",
         "config": "clawft.cli.config",
         "doctor": "clawft.cli.doctor",
         "demo": "clawft.cli.demo",

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
+from clawft.discovery.digest import list_files
 from clawft.discovery.ranking import match_context
-from clawft.discovery.walk import is_below
 from clawft.errors import ClawftError
-from clawft.files import real_path
 from clawft.render import split_arguments
 from clawft.tools.read_file import read_path
 from clawft.tools.skillset import Skillset, load_failure
@@ -17,6 +16,7 @@ from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_t
 
 __all__ = ["describe_skill_tool", "skill_tools"]
 
+MAX_SKILL_CHARS = 2 << 20  # `skills.max_skill_prompt_bytes` bounds a body; what it lets through arrives whole
 _SKILL = """Load a skill: proven instructions for one kind of task, with scripts and references beside them.
 Usage: load a skill when the user names it, or when its description clearly matches the task, before you start on
 the task yourself. Its text then tells you what to do. A skill that was loaded stays loaded: do not load it again.
@@ -54,8 +54,9 @@ def skill_tools(skills: Skillset) -> tuple[Tool, ...]:
     async def read(arguments: ReadArguments, context: ToolContext) -> ToolResult:
         return await _read(skills, arguments)
 
+    whole = structs.replace(define_tool("Skill", _SKILL, SkillArguments, load), max_chars=MAX_SKILL_CHARS)
     return (
-        define_tool("Skill", _SKILL, SkillArguments, load),
+        whole,
         define_tool("skill_search", _SEARCH, SearchArguments, search, read_only=True),
         define_tool("skill_read", _READ, ReadArguments, read, read_only=True),
     )
@@ -101,8 +102,8 @@ async def _read(skills: Skillset, arguments: ReadArguments) -> ToolResult:
     folder = skills.loaded.get(arguments.name)
     if folder is None:
         raise ToolError("PERMISSION_DENIED", f"The skill '{arguments.name}' is not loaded", hint="Load it with Skill")
-    path = os.path.normpath(os.path.join(folder, arguments.path))
-    real = real_path(path)
-    if "\0" in arguments.path or not is_below(real, real_path(folder)):
-        raise ToolError("PERMISSION_DENIED", f"'{arguments.path}' is not inside the folder of the skill")
+    path = os.path.normpath(arguments.path)
+    if path != "SKILL.md" and path not in list_files(folder):  # so it is no link, and nothing a digest leaves out
+        raise ToolError("NOT_FOUND", f"The skill has no file '{arguments.path}'", hint="Its text lists its files")
+    real = os.path.join(folder, path)
     return await read_path(real, shown=arguments.path, offset=arguments.offset, limit=arguments.limit)

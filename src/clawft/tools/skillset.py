@@ -124,9 +124,7 @@ def _wrap(name: str, folder: str, body: str) -> str:
     more = f"\n- … and {len(files) - MAX_LISTED_FILES} more" if len(files) > MAX_LISTED_FILES else ""
     listed = f"\n\nFiles of this skill (read them with skill_read):{shown}{more}" if files else ""
     safe = body.replace("</skill_content", "<\\/skill_content")
-    return (
-        f'<skill_content name="{name}">\nBase directory for this skill: {folder}\n\n{safe}{listed}\n</skill_content>'
-    )
+    return f'<skill_content name="{name}">\nBase directory for this skill: {folder}\n\n{safe}{listed}\n</skill_content>'
 
 
 def load_failure(error: ClawftError) -> ToolError:

@@ -11,7 +11,21 @@ __all__ = ["command"]
     "skills",
     cls=LazyGroup,
     modules={
-        name: f"clawft.cli.skills.{name}" for name in ("list", "show", "why", "render", "validate", "fix", "search")
+        name: f"clawft.cli.skills.{name}"
+        for name in (
+            "list",
+            "show",
+            "why",
+            "run",
+            "render",
+            "validate",
+            "fix",
+            "search",
+            "stats",
+            "pin",
+            "enable",
+            "disable",
+        )
     },
     aliases={"info": "show"},
 )

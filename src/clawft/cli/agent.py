@@ -1,0 +1,47 @@
+"""`weft agent`: ask an agent, and see what it does."""
+
+import sys
+
+import click
+
+from clawft.cli.options import open_here
+from clawft.cli.output import say
+from clawft.cli.turn import TurnOptions, run_turn_here, turn_options
+from clawft.errors import ClawftError
+from clawft.run import TurnRequest
+
+__all__ = ["command"]
+
+MAX_MESSAGE = 10 << 20
+
+
+@click.command("agent")
+@click.option("--message", "-m", metavar="TEXT", help="What to ask; `-`, or a pipe, reads it from stdin.")
+@turn_options
+@click.option("--trust-instructions", is_flag=True, help="Approve AGENTS.md and CLAUDE.md as they are now.")
+@click.option("--show-prompt", is_flag=True, help="Print what would be sent, and why, and send nothing.")
+def command(message: str | None, trust_instructions: bool, show_prompt: bool, **given: object) -> int:
+    """Ask an agent. It answers with a model, or offline with none, and uses tools and skills."""
+    options = TurnOptions(**given)  # type: ignore[arg-type]
+    app = open_here()
+    if trust_instructions:
+        for path in app.approve_instructions():
+            say(f"approved {app.workspace.shorten(path)}")
+    if show_prompt:
+        from clawft.cli.prompt import show_prompt_here
+
+        return show_prompt_here(app, options, TurnRequest(message or "", model=options.model))
+    return run_turn_here(app, options, TurnRequest(_read_message(message), model=options.model))
+
+
+def _read_message(message: str | None) -> str:
+    """What was asked. Raises: UsageError without a message, ClawftError for one that is too long."""
+    piped = sys.stdin is not None and not sys.stdin.isatty()
+    if message is None and not piped:
+        raise click.UsageError("Say what to do: weft agent -m TEXT")
+    text = sys.stdin.read(MAX_MESSAGE + 1) if message in (None, "-") else str(message)
+    if len(text) > MAX_MESSAGE:
+        raise ClawftError("message-too-long", f"The message has more than {MAX_MESSAGE} characters")
+    if not text.strip():
+        raise click.UsageError("The message is empty: weft agent -m TEXT")
+    return text

@@ -1,0 +1,145 @@
+"""The events of a turn on a terminal or as JSON lines: one consumer of the stream each."""
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import anyio
+import click
+import msgspec
+
+from clawft.cli.output import clean, escape_unsafe, one_line, say
+from clawft.messages import (
+    Answer,
+    ApprovalNeeded,
+    Compacted,
+    Event,
+    MessageSent,
+    Noticed,
+    SkillActivated,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+)
+
+__all__ = ["Approver", "JsonLines", "Printer", "show_events"]
+
+_ANSWERS: dict[str, Answer] = {"y": "once", "yes": "once", "s": "session", "n": "no", "no": "no", "": "no"}
+
+
+class Approver:
+    """Answers what tools ask: with yes to all, by asking the person, or, where nobody is there, with no."""
+
+    def __init__(self, *, yes: bool) -> None:
+        self.yes = yes
+        self.unanswered = 0
+
+    @property
+    def can_ask(self) -> bool:
+        return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
+
+    async def __call__(self, event: ApprovalNeeded) -> Answer:
+        if self.yes:
+            return "once"
+        if not self.can_ask:
+            self.unanswered += 1
+            say(
+                f"refused: {one_line(event.question)}: {one_line(event.reason)}; nobody to ask. Pass --yes to allow it."
+            )
+            return "no"
+        say(f"\n{click.style('?', fg='yellow')} {one_line(event.question)}\n  {one_line(event.reason)}")
+        while True:
+            typed = await anyio.to_thread.run_sync(_ask, abandon_on_cancel=True)
+            answer = _ANSWERS.get(typed.strip().lower())
+            if answer is not None:
+                return answer
+
+
+def _ask() -> str:
+    say_part("  [y]es, yes for this [s]ession, [N]o: ")
+    return sys.stdin.readline()
+
+
+def say_part(text: str) -> None:
+    click.echo(text, err=True, nl=False)
+
+
+class JsonLines:
+    """One event per line on stdout."""
+
+    def show(self, event: Event) -> None:
+        click.echo(escape_unsafe(msgspec.json.encode(event).decode()))
+
+
+class Printer:
+    """The answer on stdout as it comes; what is done meanwhile on stderr."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stdout is not None and sys.stdout.isatty()
+        self._mid_line = False
+        self._summaries: dict[str, str] = {}
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextDelta(text=text):
+                self._write(text)
+            case TurnFinished(text=text):
+                self._end_line()
+            case TurnFailed():
+                self._end_line()
+                self._fail(event)
+            case ToolStarted(call=call, summary=summary):
+                self._summaries[call] = summary
+            case ToolFinished():
+                self._note(_tool_line(event, self._summaries.get(event.call, "")))
+            case SkillActivated(name=name, scope=scope):
+                self._note(f"· skill {one_line(name)} ({scope})")
+            case MessageSent(text=text):
+                self._note(f"» {clean(text)}")
+            case Compacted(tokens_before=before, tokens_after=after):
+                self._note(f"· older turns were summarised: {before} tokens became {after}")
+            case Noticed(code=code, message=message, severity=severity, hint=hint):
+                colour = "yellow" if severity == "warning" else "blue"
+                self._note(f"{click.style(f'{severity}[{code}]', fg=colour)}: {one_line(message)}")
+                if hint:
+                    self._note(f"  hint: {one_line(hint)}")
+
+    def _write(self, text: str) -> None:
+        if sys.stdout is not None:
+            sys.stdout.write(clean(text) if self._terminal else text)
+            sys.stdout.flush()
+        self._mid_line = not text.endswith("\n")
+
+    def _end_line(self) -> None:
+        if self._mid_line:
+            self._write("\n")
+
+    def _note(self, text: str) -> None:
+        self._end_line()
+        say(text)
+
+    def _fail(self, event: TurnFailed) -> None:
+        say(f"{click.style(f'error[{event.code}]', fg='red')}: {one_line(event.message)}")
+        if event.hint:
+            say(f"hint: {one_line(event.hint)}")
+
+
+def _tool_line(event: ToolFinished, summary: str) -> str:
+    shown = f"{event.tool} {one_line(summary)}".strip()
+    if event.status == "error":
+        problem = event.result.get("error", {})
+        return f"{click.style('✗', fg='red')} {shown}: {one_line(str(problem.get('message', '')))}"
+    took = event.result.get("stats", {}).get("time_ms")
+    return f"· {shown}" + (f" ({took} ms)" if took is not None else "")
+
+
+async def show_events(events: AsyncGenerator[Event], printer: Printer | JsonLines) -> Event | None:
+    """Show a whole turn; the event it ended with."""
+    last = None
+    async with aclosing(events) as stream:
+        async for event in stream:
+            printer.show(event)
+            last = event
+    return last

@@ -1,0 +1,66 @@
+"""AGENTS.md and CLAUDE.md: what people tell every agent that works in a folder. Outermost first."""
+
+import hashlib
+import os
+
+from msgspec import Struct
+
+from clawft.errors import Diagnostic, Unreadable
+from clawft.files import read_regular, real_path
+from clawft.workspace import Workspace
+
+__all__ = ["Instructions", "load_instructions"]
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+MAX_BYTES = 64 * 1024
+
+
+class Instructions(Struct, frozen=True):
+    """One file. What stands in the user's own folders is the user's own word; any other needs an approval."""
+
+    path: str
+    text: str
+    digest: str
+    own: bool = False
+
+
+def load_instructions(workspace: Workspace) -> tuple[tuple[Instructions, ...], tuple[Diagnostic, ...]]:
+    """Every instructions file that counts here, each content once; and what could not be read."""
+    found: dict[str, Instructions] = {}
+    problems: list[Diagnostic] = []
+    for path, own in _candidates(workspace):
+        try:
+            data, _ = read_regular(path, MAX_BYTES, follow=True)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except Unreadable as error:
+            problems.append(error.diagnostic)
+            continue
+        text = data.decode("utf-8", errors="replace").strip()
+        digest = "sha256:" + hashlib.sha256(data).hexdigest()
+        if text and digest not in found:
+            found[digest] = Instructions(path, text, digest, own)
+    return tuple(found.values()), tuple(problems)
+
+
+def _candidates(workspace: Workspace) -> list[tuple[str, bool]]:
+    own = [os.path.join(workspace.user_dir, "AGENTS.md"), os.path.join(workspace.home, ".claude", "CLAUDE.md")]
+    paths = [(path, True) for path in own]
+    for folder in _folders(workspace):
+        paths += [(os.path.join(folder, name), False) for name in NAMES]
+    return paths
+
+
+def _folders(workspace: Workspace) -> list[str]:
+    """From the root of the disk, or the folder below home, down to the current folder."""
+    folders = []
+    current = workspace.cwd
+    while True:
+        folders.append(current)
+        parent = os.path.dirname(current)
+        if parent == current or real_path(parent) == real_path(workspace.home):
+            break
+        current = parent
+    if workspace.project not in folders:
+        folders.append(workspace.project)
+    return folders[::-1]

@@ -1,0 +1,129 @@
+"""Stage 3, assemble: what the model sees. The prompt, the catalog in its budget, the tools, and the new message."""
+
+from collections.abc import Mapping, Sequence
+
+from clawft.discovery.ranking import match_context
+from clawft.errors import ClawftError
+from clawft.messages import CatalogShown, Message, Noticed
+from clawft.providers.request import ToolSpec
+from clawft.render import Arguments
+from clawft.run.catalog import budget_for, render_catalog
+from clawft.run.prompt import inject_skills, render_system
+from clawft.run.stats import SkillUse
+from clawft.run.turn import Turn
+from clawft.tools.registry import Registry
+from clawft.tools.skill import describe_skill_tool
+from clawft.trust import Standing
+
+__all__ = ["assemble", "build_prompt", "rank_skills"]
+
+SKILL_TOOLS = ("Skill", "skill_search", "skill_read")
+_RECENT = 20  # skills that count as recently used
+
+
+async def assemble(turn: Turn) -> None:
+    build_prompt(turn)
+    shown = turn.catalog
+    if turn.skills.offered:
+        turn.emit(
+            CatalogShown(
+                described=shown.described,
+                named=shown.named,
+                left_out=shown.left_out,
+                characters=shown.characters,
+                budget=shown.budget,
+            )
+        )
+    text = turn.invoked.text if turn.invoked else turn.request.text
+    turn.append(Message("user", text, images=turn.request.images))
+
+
+def build_prompt(turn: Turn) -> None:
+    """The system prompt and the tools, from what is on disk now."""
+    tools = turn.runtime.registry_for(turn.conversation).view(turn.agent.tools, turn.agent.disallowed_tools)
+    offered = turn.skills.offered
+    full = turn.runtime.config.skills.prompt.inject == "full"
+    if not offered or full:
+        tools = tools.view(denied=SKILL_TOOLS)
+    elif tools.find("Skill") is not None:
+        tools = _with_catalog(turn, tools)
+    turn.registry = tools
+    turn.specs = tuple(ToolSpec(one.name, one.description, one.parameters) for one in tools)
+    turn.system = render_system(
+        turn.agent,
+        turn.runtime.workspace,
+        has_skills=tools.find("Skill") is not None,
+        instructions=turn.runtime.instructions(turn.emit),
+        preloaded=_preload(turn),
+        extra=turn.extra_sections,
+    )
+    if full:
+        turn.system = _inject(turn)
+
+
+def _with_catalog(turn: Turn, tools: Registry) -> Registry:
+    ranked = rank_skills(turn.skills.offered, turn.request.text, turn.runtime.stats.load(), turn.runtime.pinned)
+    entries = [(one.name, _describe(one)) for one in ranked]
+    turn.catalog = render_catalog(entries, budget_for(turn.runtime.char_budget, turn.context_window))
+    return Registry(
+        describe_skill_tool(tool, turn.catalog.text, turn.catalog.listed) if tool.name == "Skill" else tool
+        for tool in tools
+    )
+
+
+def _describe(standing: Standing) -> str:
+    skill = standing.found.skill
+    return f"{skill.description} {skill.when_to_use}".strip() if skill else ""
+
+
+def rank_skills(
+    offered: Sequence[Standing], request: str, use: Mapping[str, SkillUse], pinned: frozenset[str]
+) -> list[Standing]:
+    """Pinned ones, then those used lately, then by how well they fit the request, then by name."""
+    skills = [one.found.skill for one in offered if one.found.skill is not None]
+    fit = {one.skill.name: place for place, one in enumerate(match_context(request, skills, len(skills)))}
+    used = sorted((one for one in use.values() if one.last_loaded), key=lambda one: one.last_loaded, reverse=True)
+    recent = {one.name: place for place, one in enumerate(used[:_RECENT])}
+    last = len(skills)
+
+    def key(standing: Standing) -> tuple[bool, int, int, str]:
+        name = standing.name
+        return name not in pinned, recent.get(name, last), fit.get(name, last), name
+
+    return sorted(offered, key=key)
+
+
+def _preload(turn: Turn) -> list[str]:
+    """The agent's own skills, whole (D24); one that is missing is said (R80)."""
+    texts = []
+    for name in turn.agent.skills:
+        try:
+            standing = next(one for one in turn.skills.standings if one.name == name and one.usable)
+            activation = turn.skills.read(standing, Arguments())
+        except StopIteration:
+            message = f"The agent '{turn.agent.name}' names the skill '{name}', which is not here"
+            turn.emit(Noticed(code="agent-skill-missing", message=message, severity="warning"))
+        except ClawftError as error:
+            message = f"The agent's skill '{name}' cannot be loaded: {error}"
+            turn.emit(Noticed(code="agent-skill-missing", message=message, severity="warning"))
+        else:
+            texts.append(activation.text)
+            if name not in turn.skills.loaded:
+                turn.skills.loaded[name] = standing.found.folder
+                turn.emit(turn.skills.event(activation, "agent"))
+    return texts
+
+
+def _inject(turn: Turn) -> str:
+    """Every offered skill's body (R72, R73); `include_disabled` adds those with unmet requirements."""
+    settings = turn.runtime.config.skills.prompt
+    states = ("ready", "ineligible") if settings.include_disabled else ("ready",)
+    bodies = []
+    for standing in turn.skills.standings:
+        if standing.state in states and standing.found.skill is not None:
+            try:
+                bodies.append(turn.runtime.load_prompt(standing.found))
+            except ClawftError as error:
+                message = f"The skill '{standing.name}' cannot be loaded: {error}"
+                turn.emit(Noticed(code="skill-unreadable", message=message, severity="warning"))
+    return inject_skills(turn.system, bodies, settings)

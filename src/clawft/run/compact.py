@@ -1,0 +1,119 @@
+"""When the window fills, old turns become a summary. Skills that were loaded stay whole."""
+
+from contextlib import aclosing
+
+import msgspec
+
+from clawft.errors import ClawftError
+from clawft.messages import Compacted, Message, UsageReported
+from clawft.providers.request import Done, Request, Text
+from clawft.run.turn import Turn
+
+__all__ = ["estimate_tokens", "fit_window"]
+
+DEFAULT_WINDOW = 128_000
+_CHARS_PER_TOKEN = 4
+_IMAGE_TOKENS = 1_500
+_KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
+MAX_SUMMARY_INPUT = 400_000
+_ASK = (
+    "Summarise the conversation below for the agent that continues it: what the person wants, what was decided and"
+    " done, which files and commands matter, what is left to do. Keep names, paths and numbers. No preamble."
+)
+
+
+def estimate_tokens(request: Request) -> int:
+    """About how many tokens a request has; the counts of earlier calls correct it."""
+    characters = len(msgspec.json.encode(request.tools))
+    images = 0
+    for message in request.messages:
+        characters += len(message.content or "") + sum(len(str(call.arguments)) + 20 for call in message.tool_calls)
+        images += len(message.images)
+    return characters // _CHARS_PER_TOKEN + images * _IMAGE_TOKENS
+
+
+async def fit_window(turn: Turn) -> None:
+    """Make the conversation fit, if it does not. Raises: ClawftError when nothing more can be left out."""
+    settings = turn.runtime.config.agents.compaction
+    window = turn.context_window or DEFAULT_WINDOW
+    before = _tokens(turn)
+    if before <= window * settings.at:
+        return
+    count = len(turn.session.messages)
+    keep = _count_latest(turn.session.messages, settings.keep_turns)
+    if keep < count:
+        old = turn.session.messages[: count - keep]
+        turn.session.compact(await _summarise(turn, old) + _loaded_skills(turn), keep)
+    if _tokens(turn) > window * settings.at:
+        turn.shortened = _shorten_results(turn.session.messages)
+    after = _tokens(turn)
+    turn.emit(
+        Compacted(
+            tokens_before=before,
+            tokens_after=after,
+            messages_before=count,
+            messages_after=len(turn.session.messages),
+        )
+    )
+    if after > window:
+        raise ClawftError(
+            "context-full",
+            f"The conversation needs about {after} tokens, and the model holds {window}",
+            hint="Start a new session, or set context_window if the model holds more",
+        )
+
+
+def _tokens(turn: Turn) -> int:
+    request = Request(turn.bare_model, turn.messages(), turn.specs)
+    return int(estimate_tokens(request) * turn.scale)
+
+
+def _count_latest(messages: tuple[Message, ...], turns: int) -> int:
+    """How many messages the latest turns have: each begins with a message of the person."""
+    starts = [index for index, message in enumerate(messages) if message.role == "user"]
+    return len(messages) - starts[-turns] if len(starts) > turns else len(messages) - (starts[-1] if starts else 0)
+
+
+def _loaded_skills(turn: Turn) -> str:
+    texts = [record.content for record in turn.session.activated.values()]
+    return "\n\nSkills that were loaded:\n\n" + "\n\n".join(texts) if texts else ""
+
+
+async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:
+    assert turn.provider is not None
+    told = "\n\n".join(f"[{one.role}] {_tell(one)}" for one in messages)
+    asked = (Message("system", _ASK), Message("user", told[-MAX_SUMMARY_INPUT:]))
+    parts: list[str] = []
+    max_tokens = turn.runtime.config.agents.defaults.max_tokens
+    request = Request(turn.bare_model, asked, max_tokens=max_tokens)
+    async with aclosing(turn.provider.stream(request)) as stream:
+        async for chunk in stream:
+            if isinstance(chunk, Text):
+                parts.append(chunk.text)
+            elif isinstance(chunk, Done):
+                turn.usage = turn.usage.merge(chunk.usage)
+                cost = turn.price.of(chunk.usage) if turn.price else None
+                turn.emit(UsageReported(model=turn.model, usage=chunk.usage, cost_usd=cost))
+    return "".join(parts).strip()
+
+
+def _tell(message: Message) -> str:
+    calls = "".join(
+        f"\n→ {call.name} {msgspec.json.encode(call.arguments).decode()[:500]}" for call in message.tool_calls
+    )
+    text = message.content or ""
+    return (text if len(text) <= 4_000 else text[:4_000] + " …") + calls
+
+
+def _shorten_results(messages: tuple[Message, ...]) -> dict[str, str]:
+    """By call: tool results but the last two, cut to their beginning; a skill's text stays whole."""
+    results = [one for one in messages if one.role == "tool" and "<skill_content" not in (one.content or "")]
+    shortened = {}
+    for message in results[:-2]:
+        text = message.content or ""
+        if len(text) > 2 * _KEEP_RESULT:
+            left_out = len(text) - _KEEP_RESULT
+            shortened[message.tool_call_id] = (
+                f"{text[:_KEEP_RESULT]}\n… ({left_out} characters were left out to save room)"
+            )
+    return shortened

@@ -1,0 +1,92 @@
+"""The tool `delegate`: a fresh agent here, Claude's command line, or a command of the user's does a part (R161)."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.config.tools import DelegationTarget
+from clawft.messages import TurnFailed, TurnFinished
+from clawft.run.turn import TurnRequest
+from clawft.sandbox.process import run_process
+from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+
+if TYPE_CHECKING:
+    from clawft.run.conversation import Conversation
+
+__all__ = ["delegate_tool"]
+
+MAX_DEPTH = 2
+_CLAUDE = ("claude", "-p")
+_DESCRIPTION = (
+    "Hand a self-contained task to another agent and get its answer. It sees nothing of this conversation: say"
+    " everything it needs. Good for searches whose details you do not need."
+)
+
+
+class DelegateArguments(Struct, forbid_unknown_fields=True):
+    task: Annotated[str, Meta(description="The whole task, with all it needs to know", min_length=1)]
+    target: Annotated[
+        DelegationTarget | None, Meta(description="Who does it; leave it out unless the user said so")
+    ] = None
+
+
+def delegate_tool(conversation: "Conversation") -> Tool:
+    async def run(arguments: DelegateArguments, context: ToolContext) -> ToolResult:
+        return await _delegate(conversation, arguments, context)
+
+    return define_tool("delegate", _DESCRIPTION, DelegateArguments, run)
+
+
+async def _delegate(conversation: "Conversation", arguments: DelegateArguments, context: ToolContext) -> ToolResult:
+    settings = conversation.runtime.config.tools.delegate
+    target = arguments.target or settings.target
+    if target is DelegationTarget.AUTO:
+        target = DelegationTarget.FLOW if settings.command else DelegationTarget.LOCAL
+    if target is DelegationTarget.LOCAL:
+        return await _run_here(conversation, arguments.task)
+    if target is DelegationTarget.FLOW and not settings.command:
+        raise ToolError("INVALID_PARAM", "No command is configured for 'flow'", hint="Set tools.delegate.command")
+    command = settings.command if target is DelegationTarget.FLOW else _CLAUDE
+    return await _run_command(conversation, command, arguments.task, context)
+
+
+async def _run_here(conversation: "Conversation", task: str) -> ToolResult:
+    """A conversation of its own, with the same agent, policies and person to ask."""
+    if conversation.depth >= MAX_DEPTH:
+        raise ToolError("PERMISSION_DENIED", f"Delegation stops {MAX_DEPTH} levels deep", hint="Do the task yourself")
+    runtime = conversation.runtime
+    async with runtime.open_conversation(
+        conversation.agent, approve=conversation.approve, parent=conversation
+    ) as child:
+        request = TurnRequest(task)
+        async with aclosing(child.run(request)) as events:
+            async for event in events:
+                if isinstance(event, TurnFinished):
+                    data = {"session": child.session.key, "stop": event.stop}
+                    return ToolResult(event.text or "(no answer)", data=data)
+                if isinstance(event, TurnFailed):
+                    raise ToolError("EXECUTION_ERROR", f"The delegated task failed: {event.message}", hint=event.hint)
+    raise ToolError("INTERNAL_ERROR", "The delegated task ended without an answer")
+
+
+async def _run_command(
+    conversation: "Conversation", command: Sequence[str], task: str, context: ToolContext
+) -> ToolResult:
+    words = (*command, task)
+    if not await context.ask(f"Delegate to: {' '.join(command)}", "another program does this with its own rights"):
+        raise ToolError("PERMISSION_DENIED", f"Delegating to '{command[0]}' was not approved")
+    tools = conversation.runtime.config.tools
+    env = {name: context.environ[name] for name in tools.exec.env if name in context.environ}
+    done = await run_process(
+        words,
+        cwd=context.workspace.project,
+        env=env,
+        timeout_s=tools.delegate.timeout_s,
+        max_bytes=tools.exec.max_output_bytes,
+    )
+    text = done.output.decode("utf-8", errors="replace")
+    if done.code != 0:
+        raise ToolError("EXECUTION_ERROR", f"'{command[0]}' ended with {done.code}: {text[-2000:]}")
+    return ToolResult(text, data={"command": list(command)})

@@ -1,0 +1,45 @@
+"""The stages that the product itself inserts: MCP servers join before the prompt is made, memory before and after."""
+
+from datetime import datetime
+
+from clawft.mcp import McpHub
+from clawft.memory import MemoryFiles
+from clawft.messages import Noticed
+from clawft.run.turn import Insertion, Phase, Turn
+from clawft.tools.mcp import server_tools
+
+__all__ = ["memory_insertions", "server_insertion"]
+
+MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
+MAX_HISTORY = 300
+
+
+def server_insertion(hub: McpHub) -> Insertion:
+    """Start servers that are not running, and take the tools they have now."""
+
+    async def join(turn: Turn) -> None:
+        remote, diagnostics = await hub.tools()
+        turn.runtime.server_tools = server_tools(hub, remote)
+        for one in diagnostics:
+            turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
+
+    return Insertion(Phase.PRE_ASSEMBLE, "mcp", join)
+
+
+def memory_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
+    """Lasting facts are part of the prompt; each turn leaves a line in the history."""
+
+    async def recall(turn: Turn) -> None:
+        text = memory.read_memory().strip()
+        if text:
+            cut = text if len(text) <= MAX_MEMORY else text[:MAX_MEMORY] + "\n… (memory_read finds the rest)"
+            turn.extra_sections.append(f"# Memory\nWhat you noted in earlier sessions:\n\n{cut}")
+
+    async def note(turn: Turn) -> None:
+        said = " ".join(turn.request.text.split())[:MAX_HISTORY]
+        memory.append_history(turn.runtime.secrets.mask(said), turn.session.key, datetime.now())
+
+    return (
+        Insertion(Phase.PRE_ASSEMBLE, "memory", recall),
+        Insertion(Phase.POST_SCORE, "history", note),
+    )

@@ -1,0 +1,49 @@
+"""A skill that the person starts: its text is the message, and its tools are the turn's (R92)."""
+
+from clawft.errors import NotFound, Refused
+from clawft.messages import Noticed
+from clawft.render import split_arguments
+from clawft.run.turn import Insertion, Phase, Turn
+from clawft.trust import STATES, Standing
+
+__all__ = ["INVOKE"]
+
+
+async def _invoke(turn: Turn) -> None:
+    if not turn.request.skill:
+        return
+    standing = _get(turn, turn.request.skill)
+    activation = turn.skills.read(standing, split_arguments(turn.request.text))
+    turn.invoked = activation
+    turn.skills.activate(activation)
+    turn.emit(turn.skills.event(activation, "user"))
+    for one in (*standing.reasons, *activation.diagnostics):
+        if one.severity != "note":
+            turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
+    if activation.skill.context == "fork":
+        message = f"The skill '{activation.name}' asks for an agent of its own; it runs in this conversation"
+        turn.emit(Noticed(code="fork-inline", message=message, severity="warning"))
+    scope, content = standing.found.location.scope, turn.runtime.secrets.mask(activation.text)
+    turn.session.activate(activation.name, content, turn.id, scope=scope, digest=activation.digest)
+
+
+def _get(turn: Turn, reference: str) -> Standing:
+    """The skill of a name or of `scope:name`, if a person may start it. Raises: NotFound, Refused."""
+    scope, colon, bare = reference.rpartition(":")
+    named = [
+        one for one in turn.skills.standings if one.name == bare and (not colon or one.found.location.scope == scope)
+    ]
+    if not named:
+        raise NotFound("skill-not-found", f"No skill '{reference}'", hint="Run: weft skills list")
+    standing = next((one for one in named if one.usable), named[0])
+    if not standing.user_may_invoke:
+        why = STATES[standing.state] if not standing.usable else "its user-invocable is false"
+        raise Refused(
+            "skill-refused",
+            f"The skill '{standing.name}' may not be started: {why}",
+            hint=f"Run: weft skills why {bare}",
+        )
+    return standing
+
+
+INVOKE = Insertion(Phase.PRE_ROUTE, "invoke", _invoke)

@@ -1,0 +1,68 @@
+"""The loop: one turn as an async generator of events. It ends with TurnFinished or TurnFailed, always."""
+
+import asyncio
+import math
+import traceback
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+
+from clawft.errors import ClawftError
+from clawft.messages import Event, TurnFailed, TurnFinished
+from clawft.run.pipeline import run_stages
+from clawft.run.turn import Turn
+
+__all__ = ["run_turn"]
+
+
+async def run_turn(make: Callable[[Callable[[Event], None]], Turn], scope: anyio.CancelScope) -> AsyncGenerator[Event]:
+    """Events as they happen. Cancelling `scope` ends the turn in order; closing the generator just ends it.
+
+    The work runs in a task of its own, since a generator must not keep a cancel scope open across its yields.
+    """
+    send, receive = anyio.create_memory_object_stream[Event](math.inf)
+    worker = asyncio.create_task(_work(make(send.send_nowait), scope, send))
+    try:
+        with receive:
+            async for event in receive:
+                yield event
+    finally:
+        worker.cancel()
+        with suppress(asyncio.CancelledError):
+            await worker
+
+
+async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStream[Event]) -> None:
+    with send:
+        status = "cancelled"
+        try:
+            with scope:
+                turn.emit(await _run(turn))
+                status = ""
+        finally:
+            if status:  # whoever cancelled: what came so far is kept
+                turn.session.finish_turn(turn.id, status="cancelled", usage=turn.usage, model=turn.model)
+        if scope.cancelled_caught:
+            turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.refused))
+
+
+async def _run(turn: Turn) -> Event:
+    """All stages; the event that tells how it ended, once that is on disk."""
+    try:
+        await run_stages(turn)
+        turn.session.finish_turn(turn.id, status="finished", usage=turn.usage, model=turn.model)
+    except ClawftError as error:
+        return _fail(turn, error)
+    except Exception as error:  # a bug must not take the conversation with it
+        path = turn.runtime.keep_trace("".join(traceback.format_exception(error)))
+        message = f"Something went wrong inside: {type(error).__name__}: {error}"
+        return _fail(turn, ClawftError("internal", message, hint=f"The details are in {path}" if path else ""))
+    return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.refused)  # type: ignore[arg-type]
+
+
+def _fail(turn: Turn, error: ClawftError) -> TurnFailed:
+    with suppress(ClawftError):  # the disk may be the problem
+        turn.session.finish_turn(turn.id, status="failed", usage=turn.usage, model=turn.model)
+    return TurnFailed(code=error.code, message=str(error), hint=error.hint, exit_code=error.exit_code, usage=turn.usage)

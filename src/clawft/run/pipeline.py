@@ -1,0 +1,40 @@
+"""The pipeline: six stages in order, and what others inserted between them (R135)."""
+
+from clawft.run.assemble import assemble
+from clawft.run.classify import classify
+from clawft.run.learn import learn
+from clawft.run.route import route
+from clawft.run.score import score
+from clawft.run.transport import transport
+from clawft.run.turn import Phase, Stage, Turn
+
+__all__ = ["STAGES", "run_stages", "run_until_transport"]
+
+STAGES: tuple[Stage, ...] = (classify, route, assemble, transport, score, learn)
+_BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE, transport: Phase.PRE_TRANSPORT}
+_AFTER: dict[Stage, Phase] = {transport: Phase.POST_TRANSPORT, score: Phase.POST_SCORE}
+
+
+async def run_stages(turn: Turn) -> None:
+    """Every stage, each over the same turn."""
+    await run_until_transport(turn)
+    for stage in STAGES[STAGES.index(transport) :]:
+        await _run(turn, stage)
+
+
+async def run_until_transport(turn: Turn) -> None:
+    """All that comes before the model is called."""
+    for stage in STAGES[: STAGES.index(transport)]:
+        await _run(turn, stage)
+
+
+async def _run(turn: Turn, stage: Stage) -> None:
+    await _run_inserted(turn, _BEFORE.get(stage))
+    await stage(turn)
+    await _run_inserted(turn, _AFTER.get(stage))
+
+
+async def _run_inserted(turn: Turn, phase: Phase | None) -> None:
+    for insertion in turn.runtime.insertions:
+        if insertion.phase == phase:
+            await insertion.process(turn)

@@ -1,0 +1,35 @@
+"""What a turn would send, without sending it: the same stages up to the model, on a copy of the session."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+
+from clawft.errors import NotFound
+from clawft.format.model import Agent
+from clawft.messages import Event
+from clawft.providers.request import Request
+from clawft.run.conversation import Conversation
+from clawft.run.pipeline import run_until_transport
+from clawft.run.runtime import Runtime
+from clawft.run.transport import make_request
+from clawft.run.turn import Turn, TurnRequest
+from clawft.sessions import SessionStore, encode_key
+
+__all__ = ["preview_turn"]
+
+
+async def preview_turn(
+    runtime: Runtime, agent: Agent, key: str, request: TurnRequest, take: Callable[[Event], None]
+) -> tuple[Turn, Request]:
+    """The turn as it stands before the model is called, and the request. Raises: ClawftError."""
+    with tempfile.TemporaryDirectory(prefix="clawft-preview-") as folder:
+        copy = SessionStore(folder)
+        name = key or "preview"
+        with suppress(NotFound), open(os.path.join(folder, f"{encode_key(name)}.jsonl"), "wb") as file:
+            file.write(runtime.sessions.read_bytes(name))
+        with copy.open(name, cwd=runtime.workspace.cwd) as session:
+            conversation = Conversation(runtime, session, agent)
+            turn = Turn(conversation, request, take)
+            await run_until_transport(turn)
+            return turn, make_request(turn)

@@ -1,0 +1,151 @@
+"""What turns share in one process: settings, tools, providers, stores. Built by `app`, closed when all is done."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from clawft.config import Config
+from clawft.config.masking import Secrets
+from clawft.discovery.catalog import Found
+from clawft.discovery.instructions import Instructions, load_instructions
+from clawft.errors import Diagnostic
+from clawft.format.model import Agent, Skill
+from clawft.messages import Event, Noticed
+from clawft.providers.request import Provider
+from clawft.providers.select import check_model, open_provider
+from clawft.run.conversation import Approve, Conversation
+from clawft.run.delegate import delegate_tool
+from clawft.run.ledger import Ledger
+from clawft.run.stats import Stats
+from clawft.run.turn import Insertion
+from clawft.sessions import SessionStore, encode_key
+from clawft.tools.registry import Registry
+from clawft.tools.skill import skill_tools
+from clawft.tools.tool import Tool
+from clawft.trust import Standing
+from clawft.trust.approvals import Approvals
+from clawft.workspace import Workspace
+
+__all__ = ["Runtime", "new_key"]
+
+_LOCAL = ("offline", "scripted")
+
+
+@dataclass
+class Runtime:
+    """Long-lived parts; conversations are opened on it."""
+
+    workspace: Workspace
+    environ: Mapping[str, str]
+    config: Config
+    secrets: Secrets
+    load_skills: Callable[[], Sequence[Standing]]
+    load_prompt: Callable[[Found], Skill]
+    sessions: SessionStore
+    ledger: Ledger
+    stats: Stats
+    approvals: Approvals
+    tools: tuple[Tool, ...] = ()
+    insertions: tuple[Insertion, ...] = ()
+    server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
+    _providers: dict[str, tuple[Provider, str]] = field(default_factory=dict)
+
+    def open_provider(self, model: str) -> tuple[Provider, str]:
+        """The provider of a model, opened once, and its own name of the model. Raises: ClawftError."""
+        if model not in self._providers:
+            self._providers[model] = open_provider(
+                model, self.config.providers, self.environ, base_dir=self.workspace.project
+            )
+        return self._providers[model]
+
+    def check_model(self, model: str) -> tuple[Diagnostic, ...]:
+        """What keeps a model from being used (R115)."""
+        return check_model(model, self.config.providers, self.environ)
+
+    def is_remote(self, model: str) -> bool:
+        """Whether a model's tokens are paid for, by money or by somebody's machine."""
+        name = model.partition("/")[0]
+        settings = self.config.providers.get(name)
+        return name not in _LOCAL and not (settings and settings.wire == "scripted")
+
+    @asynccontextmanager
+    async def open_conversation(
+        self, agent: Agent, *, key: str = "", approve: Approve | None = None, parent: Conversation | None = None
+    ) -> AsyncIterator[Conversation]:
+        """A conversation in the session of a key, new or continued; it is the only writer while it is open.
+
+        Raises: ClawftError.
+        """
+        name = f"{parent.session.key}:task-{uuid.uuid4().hex[:6]}" if parent else key or new_key(datetime.now())
+        depth = parent.depth + 1 if parent else 0
+        with self.sessions.open(name, cwd=self.workspace.cwd) as session:
+            yield Conversation(self, session, agent, approve, depth)
+
+    def registry_for(self, conversation: Conversation) -> Registry:
+        """Every tool of a conversation; built once, and anew only when a server's tools changed (R81, R158)."""
+        known = conversation.registry
+        if known is None or any(known.find(tool.name) is not tool for tool in self.server_tools):
+            own = (*self.tools, *skill_tools(conversation.skills), delegate_tool(conversation))
+            known = conversation.registry = Registry((*own, *self.server_tools))
+        return known
+
+    def instructions(self, emit: Callable[[Event], None]) -> list[Instructions]:
+        """AGENTS.md and CLAUDE.md that are the user's own or were approved; the others are named."""
+        found, problems = load_instructions(self.workspace)
+        for problem in problems:
+            emit(Noticed(code=problem.code, message=f"{problem.path}: {problem.message}", severity="warning"))
+        approved = {(one.path, one.digest) for one in self.approvals.load() if one.kind == "instructions"}
+        used = []
+        for one in found:
+            if one.own or (one.path, one.digest) in approved:
+                used.append(one)
+            else:
+                shown = self.workspace.shorten(one.path)
+                message, hint = f"{shown} is not approved, so it is not part of the prompt", "Pass --trust-instructions"
+                emit(Noticed(code="instructions-untrusted", message=message, severity="warning", hint=hint))
+        return used
+
+    def spill_dir(self, session: str) -> str:
+        """Where the rest of long output of a session goes; made when it is needed."""
+        return os.path.join(self.workspace.user_dir, "output", encode_key(session))
+
+    @property
+    def char_budget(self) -> int:
+        """D24: the variable wins over the setting."""
+        written = self.environ.get("SKILLS_PROMPT_CHAR_BUDGET", "")
+        return int(written) if written.isdecimal() else self.config.skills.prompt.char_budget
+
+    @property
+    def refresh_on_call(self) -> bool:
+        written = self.environ.get("SKILLS_REFRESH_ON_CALL", "").lower()
+        return written not in ("0", "false", "no", "off") if written else self.config.skills.prompt.refresh_on_call
+
+    @property
+    def pinned(self) -> frozenset[str]:
+        return frozenset(name for name, entry in self.config.skills.entries.items() if entry.pinned)
+
+    def keep_trace(self, trace: str) -> str:
+        """Write the trace of a bug, without secrets, to a file of the user; where it is, or '' if it cannot be."""
+        folder = os.path.join(self.workspace.user_dir, "logs")
+        path = os.path.join(folder, f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.txt")
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+                file.write(self.secrets.mask(trace))
+        except OSError:
+            return ""
+        return path
+
+    async def close(self) -> None:
+        for provider, _ in self._providers.values():
+            await provider.close()
+        self.ledger.close()
+        self.stats.close()
+
+
+def new_key(now: datetime) -> str:
+    """A key for a session that nobody named: it sorts by time, and is short enough to type."""
+    return f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"

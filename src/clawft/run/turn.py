@@ -1,0 +1,126 @@
+"""One turn: the value that every stage of the pipeline works on, and the moments at which others may join in."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Struct, structs
+
+from clawft.config.masking import Secrets
+from clawft.format.model import Agent
+from clawft.messages import Event, Image, Message, Usage
+from clawft.providers.request import Provider, ToolSpec
+from clawft.run.catalog import CatalogText
+from clawft.run.ledger import Price
+from clawft.tools.registry import Registry
+from clawft.tools.skillset import Activation
+
+if TYPE_CHECKING:
+    from clawft.run.conversation import Conversation
+
+__all__ = ["Insertion", "Phase", "Stage", "Turn", "TurnRequest"]
+
+S = TypeVar("S", bound=Struct)
+
+
+class Phase(StrEnum):
+    """Where a stage may be inserted (R135)."""
+
+    PRE_ROUTE = "pre_route"
+    PRE_ASSEMBLE = "pre_assemble"
+    PRE_TRANSPORT = "pre_transport"
+    POST_TRANSPORT = "post_transport"
+    POST_SCORE = "post_score"
+
+
+class TurnRequest(Struct, frozen=True):
+    """What a person, a job or a program asks for. With `skill`, that is started, and `text` are its arguments."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    model: str = ""
+    skill: str = ""
+
+
+class Turn:
+    """The context of one turn: what was asked, what the stages found out, and what came of it."""
+
+    def __init__(self, conversation: "Conversation", request: TurnRequest, send: Callable[[Event], None]) -> None:
+        self.conversation = conversation
+        self.runtime = conversation.runtime
+        self.session = conversation.session
+        self.skills = conversation.skills
+        self.agent: Agent = conversation.agent
+        self.request = request
+        self.id = self.session.next_turn
+        self._send = send
+        self.metadata: dict[str, Any] = {}  # for inserted stages, to tell each other something
+        # classify
+        self.complexity = 0.0
+        # route
+        self.model = ""
+        self.bare_model = ""
+        self.provider: Provider | None = None
+        self.price: Price | None = None
+        self.context_window: int | None = None
+        # assemble
+        self.invoked: Activation | None = None
+        self.system = ""
+        self.extra_sections: list[str] = []  # what inserted stages add to the system prompt
+        self.catalog = CatalogText()
+        self.registry = Registry(())
+        self.specs: tuple[ToolSpec, ...] = ()
+        # transport
+        self.text = ""
+        self.stop = "done"
+        self.usage = Usage()
+        self.calls = 0
+        self.failed_calls = 0
+        self.refused = 0
+        self.shortened: dict[str, str] = {}  # tool results that are sent in short, by call
+        self.scale = 1.0  # tokens that were counted to tokens that were estimated
+        # score
+        self.score = 0.0
+
+    def emit(self, event: Event) -> None:
+        """Send an event: stamped, and without any secret."""
+        masked = _mask(self.runtime.secrets, event)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._send(structs.replace(masked, at=now, session=self.session.key))
+
+    def append(self, message: Message) -> None:
+        """Make a message part of the conversation, on disk too."""
+        self.session.append(_mask(self.runtime.secrets, message), self.id)
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the model is sent: the system prompt, and the conversation so far."""
+        said = self.session.messages
+        if self.shortened:
+            said = tuple(
+                structs.replace(one, content=self.shortened[one.tool_call_id])
+                if one.role == "tool" and one.tool_call_id in self.shortened
+                else one
+                for one in said
+            )
+        return (Message("system", self.system), *said)
+
+
+def _mask(secrets: Secrets, value: S) -> S:
+    """The same value without any secret."""
+    if not secrets:
+        return value
+    masked: S = msgspec.convert(secrets.mask_value(msgspec.to_builtins(value)), type(value))
+    return masked
+
+
+Stage = Callable[[Turn], Awaitable[None]]
+
+
+class Insertion(Struct, frozen=True):
+    """A stage that is inserted at a phase."""
+
+    phase: Phase
+    name: str
+    process: Stage

@@ -1,0 +1,113 @@
+"""Budgets: a call that would exceed one is not made, whoever else is spending at the same time."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from clawft.config.agents import Budget
+from clawft.errors import Refused
+from clawft.messages import Usage
+from clawft.run.ledger import Ledger, Price
+
+NOW = datetime(2026, 11, 15, 12)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "usage.sqlite")
+
+
+def open_ledger(path: str, now: datetime = NOW, **budget: float) -> Ledger:
+    return Ledger(path, Budget(**budget), lambda: now)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def closing() -> Iterator[list[Ledger]]:
+    opened: list[Ledger] = []
+    yield opened
+    for ledger in opened:
+        ledger.close()
+
+
+def test_cost_is_what_was_used_not_what_was_reserved(path: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path)
+    closing.append(ledger)
+    price = Price(3.0, 15.0)
+    reservation = ledger.reserve("s", "a/b", Usage(1000, 4096), price)
+    assert ledger.spent(session="s")[0] == 5096
+    assert ledger.settle(reservation, Usage(1000, 100), price) == pytest.approx(0.0045)
+    assert ledger.spent(session="s") == (1100, pytest.approx(0.0045))
+
+
+@pytest.mark.parametrize("limit", ["per_day_tokens", "per_session_tokens"])
+def test_a_call_that_could_exceed_a_budget_of_tokens_is_not_made(path: str, limit: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path, **{limit: 1000})
+    closing.append(ledger)
+    ledger.settle(ledger.reserve("s", "m", Usage(500, 400), None), Usage(500, 100), None)
+    with pytest.raises(Refused, match=rf"agents.budget.{limit} is 1000: 600 is spent, and this call could take 500"):
+        ledger.reserve("s", "m", Usage(100, 400), None)
+    assert ledger.spent()[0] == 600
+
+
+def test_another_session_has_its_own_budget_but_shares_the_day(path: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path, per_session_tokens=1000, per_day_tokens=1500)
+    closing.append(ledger)
+    ledger.reserve("one", "m", Usage(1000, 0), None)
+    ledger.reserve("two", "m", Usage(500, 0), None)
+    with pytest.raises(Refused, match="per_day_tokens"):
+        ledger.reserve("three", "m", Usage(1, 0), None)
+
+
+def test_a_new_day_starts_at_nothing(path: str, closing: list[Ledger]) -> None:
+    first = open_ledger(path, per_day_tokens=100)
+    first.reserve("s", "m", Usage(100, 0), None)
+    second = open_ledger(path, NOW.replace(day=16), per_day_tokens=100)
+    closing += [first, second]
+    second.reserve("s", "m", Usage(100, 0), None)
+
+
+def test_a_budget_in_dollars_stops_before_the_call(path: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path, per_day_usd=0.01)
+    closing.append(ledger)
+    with pytest.raises(Refused) as caught:
+        ledger.reserve("s", "a/b", Usage(1000, 1000), Price(3.0, 15.0))
+    assert (caught.value.code, caught.value.exit_code) == ("budget-exceeded", 3)
+
+
+def test_a_budget_in_dollars_without_a_price_fails_closed(path: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path, per_session_usd=1)
+    closing.append(ledger)
+    with pytest.raises(Refused, match="the price of a/b is not known"):
+        ledger.reserve("s", "a/b", Usage(10, 10), None)
+    ledger.reserve("s", "offline", Usage(), None)  # what costs nothing needs no price
+
+
+SPEND = """
+import sys
+from datetime import datetime
+from clawft.config.agents import Budget
+from clawft.errors import Refused
+from clawft.messages import Usage
+from clawft.run.ledger import Ledger
+ledger = Ledger(sys.argv[1], Budget(per_day_tokens=1000), lambda: datetime(2026, 11, 15))
+made = 0
+try:
+    for _ in range(60):
+        ledger.reserve("s", "m", Usage(10, 0), None)
+        made += 1
+except Refused:
+    pass
+print(made)
+"""
+
+
+def test_processes_together_never_exceed_a_budget(path: str) -> None:
+    open_ledger(path).close()
+    words = [sys.executable, "-c", SPEND, path]
+    spending = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    made = [int(one.communicate(timeout=60)[0]) for one in spending]
+    assert sum(made) == 100
