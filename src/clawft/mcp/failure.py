@@ -1,5 +1,6 @@
 """Why a server does not answer, in words a person can use, and when it is tried again."""
 
+import math
 from collections.abc import Callable
 
 import httpx2
@@ -14,6 +15,7 @@ from clawft.mcp.watch import Watch
 __all__ = ["Failures", "explain_answer"]
 
 _MAX_WAIT_S = 60.0
+_PATIENCE_S = 1.0
 _MAX_REASON = 400
 
 
@@ -44,6 +46,11 @@ class Failures:
     def forget(self) -> None:
         """It did its work."""
         self._count = 0
+
+    @property
+    def patience_s(self) -> float:
+        """How long a turn waits for it: one that failed to start goes on starting by itself."""
+        return _PATIENCE_S if self._count and self._code == "mcp-start" else math.inf
 
     def last(self) -> RemoteError:
         """What went wrong, as an error for whoever needs the server now."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["McpHub"]
 
 _CLOSE_S = 5.0
-_LOGGERS = ("mcp", "client", "httpx2", "httpcore2")  # the SDK logs every request, and garbage with a traceback
+# The SDK logs every request, and what it cannot read with a traceback.
+_LOGGERS = ("mcp.client", "mcp.shared", "client", "httpx2", "httpcore2")
 
 
 class McpHub:

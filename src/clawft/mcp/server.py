@@ -88,7 +88,7 @@ class Server:
     async def list_tools(self) -> Listing:
         """Its tools as of now, from memory unless they changed; a diagnostic where there are none to be had."""
         try:
-            life = await self._come_alive()
+            life = await self._come_alive(self._failures.patience_s)
             if life.listing is None or life.stale or life.deaf:
                 life.stale = False
                 life.listing = await self._ask(life, self._fetch)
@@ -123,7 +123,7 @@ class Server:
     async def _fetch(self, session: ClientSession) -> Listing:
         return await fetch_tools(session, self.name, trusted=self._settings.trusted)
 
-    async def _come_alive(self) -> _Life:
+    async def _come_alive(self, patience_s: float = math.inf) -> _Life:
         """The connection, started if there is none. Raises: RemoteError if it fails, or failed a moment ago."""
         life = self._life
         if life is not None and life.watch.ended.is_set():
@@ -134,7 +134,8 @@ class Server:
             self._group.start_soon(self._live, self._life)
         life = self._life
         assert life is not None
-        await life.settled.wait()  # bounded by start_timeout_s
+        with anyio.move_on_after(patience_s):
+            await life.settled.wait()  # bounded by start_timeout_s
         if life.session is None:
             raise self._failures.last()
         return life
