@@ -11,7 +11,7 @@ code := $(wildcard src tests tools bench)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo bench corpus lock clean help
+.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo bench soak corpus lock clean help
 
 test: lint types pytest ## Lint, types, tests with coverage (the default)
 
@@ -56,6 +56,9 @@ demo: .venv/run.stamp ## See it work
 
 bench: .venv/dev.stamp ## Measure
 	@$(bin)/python bench/run.py
+
+soak: .venv/dev.stamp ## Kill what writes a session again and again; nothing may be lost
+	@$(bin)/python bench/soak_sessions.py
 
 corpus: .venv/dev.stamp ## Read every skill below a folder: make corpus DIR=path
 	@test -n "$(DIR)" || { echo "usage: make corpus DIR=path" >&2; exit 2; }

@@ -94,7 +94,7 @@ class TurnRecord(Record, frozen=True, kw_only=True, tag="turn"):
 
     turn: int
     at: str = ""
-    status: Status = "finished"
+    status: Status
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     totals: Totals = field(default_factory=Totals)
