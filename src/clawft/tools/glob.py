@@ -76,7 +76,6 @@ def compile_glob(pattern: str) -> Any:
 def _translate(pattern: str) -> str:
     """A glob as a regular expression. Braces may be nested; one that never closes stands for itself."""
     result, at, open_braces = "", 0, 0
-    closing = pattern.count("}")
     while at < len(pattern):
         char = pattern[at]
         if pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] == "/"):
@@ -90,10 +89,10 @@ def _translate(pattern: str) -> str:
             inner = pattern[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
             result, at = result + f"[{'^/' + inner[1:] if inner[0] in '!^' else inner}]", end + 1
             continue
-        if char == "{" and closing > open_braces:
+        if char == "{" and pattern.count("}", at) > open_braces:
             result, open_braces = result + "(?:", open_braces + 1
         elif char == "}" and open_braces:
-            result, open_braces, closing = result + ")", open_braces - 1, closing - 1
+            result, open_braces = result + ")", open_braces - 1
         elif char == "," and open_braces:
             result += "|"
         else:

@@ -82,7 +82,7 @@ def _show_lines(lines: list[str], arguments: Arguments, note: str, real: str) ->
     last = first + shown - 1
     if total == 0:
         return ToolResult("[the file is empty]", data=data, path_resolved=real)
-    if last < total and (shown < arguments.limit or arguments.limit > _MAX_LINES):
+    if last < total and (shown < arguments.limit or arguments.limit >= _MAX_LINES):
         text += f"[cut: lines {first} to {last} of {total} are shown; go on with offset={last + 1}]"
         return ToolResult(text, "partial", data, path_resolved=real)
     return ToolResult(text, data=data, path_resolved=real)

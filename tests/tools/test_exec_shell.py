@@ -1,0 +1,171 @@
+"""`exec_shell`: judged, asked for, bounded, and run with no more environment than was named."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.config.tools import CommandPolicyMode, ExecSettings
+from clawft.tools.exec_shell import exec_shell_tool
+from clawft.tools.tool import Tool, ToolContext
+from clawft.trust.commands import CommandPolicy
+
+pytestmark = pytest.mark.anyio
+Call = Callable[..., Any]
+Questions = list[tuple[str, str]]
+
+
+def make_tool(**settings: Any) -> Tool:
+    chosen = ExecSettings(**settings)
+    return exec_shell_tool(chosen, CommandPolicy(chosen))
+
+
+def free_tool(**settings: Any) -> Tool:
+    return make_tool(mode=CommandPolicyMode.DISABLED, **settings)
+
+
+async def test_listed_command_runs_at_once_in_the_project(call: Call, project: Path, questions: Questions) -> None:
+    envelope = await call(make_tool(), command="pwd; echo done")
+    assert (envelope.status, envelope.text) == ("success", f"{project}\ndone")
+    assert (envelope.data["exit_code"], questions) == (0, [])
+
+
+async def test_command_that_is_not_understood_is_refused(call: Call, questions: Questions) -> None:
+    envelope = await call(make_tool(), command="eval $(cat x)")
+    assert envelope.error["code"] == "PERMISSION_DENIED"
+    assert "The command was refused: " in envelope.text
+    assert questions == []
+
+
+async def test_command_off_the_list_needs_an_answer(call: Call, project: Path, questions: Questions) -> None:
+    envelope = await call(make_tool(), command="touch made")
+    assert envelope.error["code"] == "PERMISSION_DENIED"
+    assert "needs approval" in envelope.text
+    ((question, reason),) = questions
+    assert question == "Run: touch made"
+    assert "touch" in reason
+    assert not (project / "made").exists()
+
+
+async def test_approved_command_runs(call: Call, project: Path, context: ToolContext) -> None:
+    async def ask(question: str, reason: str) -> bool:
+        return True
+
+    context.ask = ask
+    assert (await call(make_tool(), command="touch made")).text == "[no output]"
+    assert (project / "made").exists()
+
+
+async def test_question_names_the_folder_and_hides_nothing(call: Call, project: Path, questions: Questions) -> None:
+    (project / "sub").mkdir()
+    await call(make_tool(), command="touch a \u202eb", cwd="sub")
+    assert [question for question, _ in questions] in (["Run: touch a \\u202eb (in sub)"], [])
+    await call(make_tool(), command="touch a", cwd="sub")
+    assert questions[-1][0] == "Run: touch a (in sub)"
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "~/x", "out/x", ".env"])
+async def test_listed_command_that_reads_elsewhere_asks(
+    call: Call, project: Path, tmp_path: Path, questions: Questions, path: str
+) -> None:
+    (project / "out").symlink_to(tmp_path)
+    assert (await call(make_tool(), command=f"cat {path}")).error["code"] == "PERMISSION_DENIED"
+    assert len(questions) == 1
+
+
+async def test_folder_to_run_in_must_be_inside(call: Call, project: Path) -> None:
+    (project / "sub").mkdir()
+    (project / "file").touch()
+    assert (await call(make_tool(), command="pwd", cwd="sub")).text == f"{project}/sub"
+    assert (await call(make_tool(), command="pwd", cwd="..")).error["code"] == "PERMISSION_DENIED"
+    assert (await call(make_tool(), command="pwd", cwd="file")).error["code"] == "INVALID_PARAM"
+
+
+async def test_code_other_than_zero_is_told_with_the_output(call: Call) -> None:
+    envelope = await call(free_tool(), command="echo out; echo err >&2; exit 7")
+    assert envelope.status == "partial"
+    assert envelope.text.startswith("out\nerr\n[exit code 7 after 0.")
+    assert envelope.data["exit_code"] == 7
+
+
+async def test_environment_does_not_leak(call: Call, context: ToolContext) -> None:
+    context.skill_env = {"SKILL_KEY": "for-this-skill"}
+    text = (await call(free_tool(), command="env")).text
+    assert "MARKED_SECRET" not in text
+    assert "s3cret-marker" not in text
+    assert "SKILL_KEY=for-this-skill" in text
+    assert f"HOME={context.workspace.home}" in text
+    assert not set(os.environ.values()) & {"s3cret-marker"}
+
+
+async def test_variable_that_the_user_named_is_passed_on(call: Call) -> None:
+    text = (await call(free_tool(env=("PATH", "MARKED_SECRET")), command="env")).text
+    assert "MARKED_SECRET=s3cret-marker" in text
+    assert "HOME=" not in text
+
+
+async def test_command_is_stopped_at_its_time_and_its_output_kept(call: Call) -> None:
+    envelope = await call(free_tool(), command="echo begun; sleep 600", timeout_s=1)
+    assert (envelope.status, envelope.data["timed_out"]) == ("partial", True)
+    assert envelope.text.startswith("begun\n[stopped after ")
+    assert envelope.text.endswith("its time was up]")
+
+
+async def test_time_of_the_settings_cannot_be_exceeded(call: Call) -> None:
+    envelope = await call(free_tool(timeout_s=0.5), command="sleep 600", timeout_s=600)
+    assert envelope.data["timed_out"]
+
+
+async def test_long_output_is_cut_in_the_middle_and_saved(call: Call, context: ToolContext) -> None:
+    envelope = await call(free_tool(max_output_bytes=1000), command="seq 5000")
+    assert envelope.status == "partial"
+    assert envelope.text.startswith("1\n2\n3\n")
+    assert envelope.text.endswith("\n4999\n5000")
+    assert "bytes are left out here; the whole is in " in envelope.text
+    saved = Path(envelope.data["saved_to"])
+    assert saved.read_text().split() == [str(n) for n in range(1, 5001)]
+    assert saved.parent == Path(context.spill_dir)
+
+
+async def test_output_that_the_settings_allow_is_not_cut(call: Call) -> None:
+    envelope = await call(free_tool(max_output_bytes=200_000), command="seq 20000")
+    assert envelope.status == "success"
+    assert envelope.text.endswith("\n20000")
+
+
+async def test_flood_is_stopped(call: Call) -> None:
+    envelope = await call(free_tool(), command="yes")
+    assert envelope.status == "partial"
+    assert "it wrote more than 16777216 bytes" in envelope.text
+
+
+async def test_output_that_is_no_text_is_shown_as_far_as_it_goes(call: Call) -> None:
+    envelope = await call(free_tool(), command=r"printf 'a\377b'")
+    assert envelope.text == "a\ufffdb"
+
+
+async def test_signal_is_named(call: Call) -> None:
+    assert "[ended by signal 9 after" in (await call(free_tool(), command="sh -c 'kill -9 $PPID'; sleep 5")).text
+
+
+async def test_folder_made_to_look_like_a_repository_runs_nothing(call: Call, project: Path) -> None:
+    fake = project / "fake"
+    for folder in ("objects", "refs"):
+        (fake / folder).mkdir(parents=True)
+    (fake / "HEAD").write_text("ref: refs/heads/main\n")
+    (fake / "config").write_text(
+        f'[core]\n\trepositoryformatversion = 0\n\tworktree = "{project}"\n\tfsmonitor = "touch {project}/owned; false"\n'
+    )
+    envelope = await call(make_tool(), command="git status", cwd="fake")
+    assert envelope.data["exit_code"] != 0
+    assert not (project / "owned").exists()
+
+
+async def test_monitor_of_a_strange_repository_is_not_run(call: Call, project: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "config", "core.fsmonitor", f"touch {project}/owned; false"], cwd=project, check=True)
+    await call(make_tool(), command="git status")
+    assert not (project / "owned").exists()
