@@ -53,6 +53,7 @@ class LazyGroup(click.Group):
         "agents": "clawft.cli.agents",
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",
+        "cron": "clawft.cli.cron",
         "config": "clawft.cli.config",
         "doctor": "clawft.cli.doctor",
         "demo": "clawft.cli.demo",

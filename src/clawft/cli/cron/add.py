@@ -1,0 +1,89 @@
+"""`weft cron add SCHEDULE`: a message or a skill that is to run by itself."""
+
+import shlex
+from itertools import islice
+
+import click
+import msgspec
+
+from clawft.app import App
+from clawft.cli.cron._open import job_json, open_cron, show_time
+from clawft.cli.options import format_option
+from clawft.cli.output import one_line, print_json, say
+from clawft.cron import make_job
+from clawft.cron.jobs import Task
+
+__all__ = ["command"]
+
+_SHOWN = 3
+_MAX_NAME = 100
+
+
+@click.command("add")
+@click.argument("schedule")
+@click.argument("args", nargs=-1)
+@click.option("--message", "-m", metavar="TEXT", help="What to say to the agent.")
+@click.option("--skill", metavar="NAME", default="", help="The skill to run; ARGS are its arguments.")
+@click.option("--name", metavar="TEXT", default="", help="What to call the job.")
+@click.option("--agent", "-a", metavar="NAME", default="", help="Which agent answers.")
+@click.option("--model", metavar="PROVIDER/MODEL", default="", help="Which model answers.")
+@click.option("--session", "-s", metavar="KEY", default="", help="Continue this session instead of the job's own.")
+@click.option("--fresh", is_flag=True, help="A new session for each run.")
+@click.option("--yes", "-y", is_flag=True, help="Let its tools do what they ask for; what a policy forbids stays so.")
+@format_option
+def command(schedule: str, args: tuple[str, ...], message: str | None, name: str, output: str, **given: object) -> None:
+    """Run a message or a skill by itself, in this project, on SCHEDULE.
+
+    SCHEDULE is '0 9 * * 1-5' (minute, hour, day, month, weekday), @hourly, @daily, @weekly, @monthly,
+    'every 10m' (or 2h, 1d), or 'at 2026-12-01T09:00', in this machine's time.
+    """
+    task = msgspec.convert({**given, "text": shlex.join(args) if message is None else message}, Task)
+    _check_usage(task, args, message, name)
+    cron = open_cron()
+    _check_names(cron.app, task)
+    cwd = cron.app.workspace.project
+    job = make_job(schedule, task, name=name, cwd=cwd, now=cron.now, zone=cron.zone)
+    cron.app.user_file("")
+    cron.store.change(lambda jobs: (*jobs, job))
+    times = list(islice(job.parse_schedule(cron.zone).times(job.created), _SHOWN))
+    running = cron.store.has_scheduler()
+    if output == "json":
+        shown = {**job_json(job, cron), "times": msgspec.to_builtins(times)}
+        return print_json("clawft.cron.add.v1", job=shown, scheduler_running=running)
+    click.echo(job.id)
+    say(f"next: {', '.join(show_time(one, cron.zone) for one in times)}")
+    if not running:
+        say("No scheduler is running. Start it with: weft cron run")
+    return None
+
+
+def _check_usage(task: Task, args: tuple[str, ...], message: str | None, name: str) -> None:
+    if bool(task.skill) == (message is not None):
+        raise click.UsageError("Say what to run: either -m TEXT or --skill NAME [ARGS]")
+    if args and not task.skill:
+        raise click.UsageError("Only a skill takes arguments. Put the schedule in quotes: 'every 10m'")
+    if not task.skill and not task.text.strip():
+        raise click.UsageError("The message is empty")
+    if task.session and task.fresh:
+        raise click.UsageError("A job has either a --session or a --fresh one each time")
+    if name and (not name.isprintable() or not name.strip() or len(name) > _MAX_NAME):
+        raise click.UsageError(f"--name needs a text on one line, of {_MAX_NAME} characters at most")
+
+
+def _check_names(app: App, task: Task) -> None:
+    """Whatever a job names must be there now. Raises: ClawftError."""
+    if task.skill:
+        standing = app.get_skill(task.skill)
+        if not standing.user_may_invoke:
+            why = "is not for users to start" if standing.usable else f"is {standing.state}"
+            say(f"note: the skill '{one_line(standing.name)}' {why} now. Run: weft skills why {one_line(task.skill)}")
+    if task.agent:
+        app.choose_agent(task.agent)
+    if task.model:
+        from clawft.providers.select import check_model
+
+        check_model(task.model, app.config.providers, app.environ)
+    if task.session:
+        from clawft.sessions.keys import encode_key
+
+        encode_key(task.session)
