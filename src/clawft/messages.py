@@ -61,7 +61,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     is_error: bool = False
 
 
-class Usage(Struct, frozen=True, omit_defaults=True):
+class Usage(Struct, frozen=True):
     """Tokens that were paid for. `input_tokens` counts those read from and written to a cache too."""
 
     input_tokens: int = 0
@@ -82,7 +82,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         )
 
 
-class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit_defaults=True):
+class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
     """Something that happened in a turn. The loop stamps time and session."""
 
     at: str = ""

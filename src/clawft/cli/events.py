@@ -92,6 +92,8 @@ class Printer:
                 self._fail(event)
             case ToolStarted(call=call, summary=summary):
                 self._summaries[call] = summary
+            case ToolFinished(tool="Skill", status="success"):
+                pass  # SkillActivated told it
             case ToolFinished():
                 self._note(_tool_line(event, self._summaries.get(event.call, "")))
             case SkillActivated(name=name, scope=scope):

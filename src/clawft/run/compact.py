@@ -44,8 +44,9 @@ async def fit_window(turn: Turn) -> None:
     if keep < count:
         old = turn.session.messages[: count - keep]
         turn.session.compact(await _summarise(turn, old) + _loaded_skills(turn), keep)
-    if _tokens(turn) > window * settings.at:
-        turn.shortened = _shorten_results(turn.session.messages)
+    for whole in (4, 2, 1):  # how many of the latest results stay as they are
+        if _tokens(turn) > window * settings.at:
+            turn.shortened = _shorten_results(turn.session.messages, whole)
     after = _tokens(turn)
     turn.emit(
         Compacted(
@@ -105,11 +106,11 @@ def _tell(message: Message) -> str:
     return (text if len(text) <= 4_000 else text[:4_000] + " …") + calls
 
 
-def _shorten_results(messages: tuple[Message, ...]) -> dict[str, str]:
-    """By call: tool results but the last two, cut to their beginning; a skill's text stays whole."""
+def _shorten_results(messages: tuple[Message, ...], whole: int) -> dict[str, str]:
+    """By call: tool results but the last `whole`, cut to their beginning; a skill's text stays whole."""
     results = [one for one in messages if one.role == "tool" and "<skill_content" not in (one.content or "")]
     shortened = {}
-    for message in results[:-2]:
+    for message in results[:-whole]:
         text = message.content or ""
         if len(text) > 2 * _KEEP_RESULT:
             left_out = len(text) - _KEEP_RESULT

@@ -1,6 +1,7 @@
 """Stage 2, route: which model answers, where it is, what it costs and how much it can hold."""
 
 from clawft.config import Config
+from clawft.errors import ClawftError
 from clawft.messages import Noticed, TurnStarted
 from clawft.run.ledger import Price
 from clawft.run.turn import Turn
@@ -25,11 +26,13 @@ def choose_model(turn: Turn) -> str:
         return turn.request.model
     asked = turn.invoked.skill.model if turn.invoked else ""
     if asked not in _INHERIT:
-        problems = turn.runtime.check_model(asked)
-        if not problems:
+        try:
+            turn.runtime.check_model(asked)
+        except ClawftError as error:
+            message = f"The skill asks for the model '{asked}', which is not there: {error}"
+            turn.emit(Noticed(code="skill-model", message=message, severity="warning", hint=error.hint))
+        else:
             return asked
-        message = f"The skill asks for the model '{asked}', which is not there: {problems[0].message}"
-        turn.emit(Noticed(code="skill-model", message=message, severity="warning", hint=problems[0].hint))
     if turn.agent.model not in _INHERIT:
         return turn.agent.model
     for tier in sorted(turn.runtime.config.agents.routing.tiers, key=lambda one: one.up_to):

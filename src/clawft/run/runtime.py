@@ -11,7 +11,6 @@ from clawft.config import Config
 from clawft.config.masking import Secrets
 from clawft.discovery.catalog import Found
 from clawft.discovery.instructions import Instructions, load_instructions
-from clawft.errors import Diagnostic
 from clawft.format.model import Agent, Skill
 from clawft.messages import Event, Noticed
 from clawft.providers.request import Provider
@@ -61,9 +60,9 @@ class Runtime:
             )
         return self._providers[model]
 
-    def check_model(self, model: str) -> tuple[Diagnostic, ...]:
-        """What keeps a model from being used (R115)."""
-        return check_model(model, self.config.providers, self.environ)
+    def check_model(self, model: str) -> None:
+        """Raises: ClawftError for a model that cannot be used (R115)."""
+        check_model(model, self.config.providers, self.environ)
 
     def is_remote(self, model: str) -> bool:
         """Whether a model's tokens are paid for, by money or by somebody's machine."""

@@ -83,7 +83,7 @@ async def _call_once(turn: Turn, request: Request) -> _Answer:
     cost = ledger.settle(reservation, usage, turn.price)
     turn.usage = turn.usage.merge(usage)
     if usage.input_tokens and estimated:
-        turn.scale = min(4.0, max(0.25, usage.input_tokens / estimated))
+        turn.scale = min(4.0, max(0.5, usage.input_tokens / estimated))
     turn.emit(UsageReported(model=turn.model, usage=usage, cost_usd=cost))
     return answer
 

@@ -1,0 +1,76 @@
+"""A user, a project, a model server that follows a script, and a runtime on top, to test and measure turns."""
+
+import os
+import sysconfig
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from clawft.app import open_app
+from clawft.messages import Event
+from clawft.run import Approve, Conversation, Runtime, TurnRequest
+from wire import Asked, Reply, WireServer
+
+E = TypeVar("E", bound=Event)
+
+
+class World:
+    """A user with a project. `config` is written into the user's config; `server` answers as `local/m`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.project = folder / "project"
+        self.user_dir = self.home / ".clawft"
+        self.user_dir.mkdir(parents=True)
+        (self.project / ".clawft").mkdir(parents=True)
+        self.config = ""
+        self.provider = ""
+        self.environ = {"HOME": str(self.home), "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.defpath])}
+        self.replies: Iterable[Reply] | Callable[[Asked], Reply] = ()
+        self.server: WireServer
+
+    def add_skill(self, name: str, body: str = "Do it.", description: str = "", head: str = "") -> Path:
+        folder = self.user_dir / "skills" / name
+        folder.mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: {description or f'Does {name}.'}\n{head}---\n\n{body}\n"
+        (folder / "SKILL.md").write_text(text)
+        return folder
+
+    @asynccontextmanager
+    async def open(self, wire: str = "openai") -> AsyncIterator[Runtime]:
+        with WireServer(self.replies) as self.server:
+            provider = f'[providers.local]\nwire = "{wire}"\nbase_url = "{self.server.url}"\n{self.provider}\n'
+            default = '[agents.defaults]\nmodel = "local/m"\n'
+            (self.user_dir / "config.toml").write_text(default + self.config + "\n" + provider)
+            async with open_app(self.environ, str(self.project)).open_runtime() as runtime:
+                yield runtime
+
+    @asynccontextmanager
+    async def talk(
+        self, *, agent: str = "", approve: Approve | None = None, key: str = "test", wire: str = "openai"
+    ) -> AsyncIterator[Conversation]:
+        async with self.open(wire) as runtime:
+            chosen = open_app(self.environ, str(self.project)).choose_agent(agent)
+            async with runtime.open_conversation(chosen, key=key, approve=approve) as conversation:
+                yield conversation
+
+    async def run(self, text: str = "hello", **how: Any) -> list[Event]:
+        """One turn in a conversation of its own; all of its events."""
+        request = TurnRequest(text, model=how.pop("model", ""), skill=how.pop("skill", ""))
+        async with self.talk(**how) as conversation:
+            return await collect(conversation, request)
+
+    def sent(self, index: int = -1) -> dict[str, Any]:
+        """The body of a request that the server got."""
+        return self.server.asked[index].body
+
+
+async def collect(conversation: Conversation, request: TurnRequest | str) -> list[Event]:
+    asked = TurnRequest(request) if isinstance(request, str) else request
+    async with aclosing(conversation.run(asked)) as events:
+        return [event async for event in events]
+
+
+def only(events: Iterable[Event], kind: type[E]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
