@@ -227,7 +227,11 @@ def test_paths_of_other_listed_commands_are_judged_too(line: str, decision: str)
 def test_home_is_inside_where_the_workspace_says_so() -> None:
     asked: list[str] = []
 
-    judged = DEFAULT.judge("cat ~/a '~/b'", lambda path: asked.append(path) is None)
+    def is_inside(path: str) -> bool:
+        asked.append(path)
+        return True
+
+    judged = DEFAULT.judge("cat ~/a '~/b'", is_inside)
 
     assert (judged.decision, asked) == ("allow", ["~/a", "./~/b"])
 

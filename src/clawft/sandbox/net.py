@@ -1,0 +1,194 @@
+"""Fetch a page: resolve the host, have every address judged, connect to a judged one; the same at each redirect.
+
+Nothing of the environment is used (no proxies, no netrc), no cookie is kept, and time, size and redirects are bounded.
+What may be fetched is `trust/urls.py`'s to say.
+"""
+
+import re
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from urllib.parse import urljoin
+
+import anyio
+import httpx2
+from msgspec import Struct
+
+from clawft.config.tools import WebSettings
+from clawft.errors import ClawftError
+from clawft.trust.urls import Target, UrlPolicy
+
+__all__ = ["FetchError", "Fetched", "Resolve", "fetch", "resolve_host"]
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+CONNECT_TIMEOUT_S = 10.0
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_DEFAULT_HEADERS = {"user-agent": "clawft", "accept": "*/*"}
+# What another origin may be told, too.
+_HARMLESS_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
+# What the connection needs is not the caller's to say.
+_OUR_HEADERS = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "cookie",
+        "host",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+class FetchError(ClawftError):
+    """Codes: `fetch-unresolved`, `fetch-failed`, `fetch-timeout`, `fetch-redirects`, `fetch-scheme`, `fetch-header`."""
+
+
+class Fetched(Struct, frozen=True):
+    """An answer. `url` is where it came from after redirects; `truncated` tells that more than `max_bytes` came."""
+
+    status: int
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    truncated: bool
+
+
+async def resolve_host(host: str, port: int) -> tuple[str, ...]:
+    """The addresses of a host. Raises: FetchError."""
+    try:
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError("fetch-unresolved", f"The host '{host}' has no address", hint="Check its spelling") from error
+    return tuple(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+async def fetch(
+    url: str,
+    policy: UrlPolicy,
+    settings: WebSettings,
+    *,
+    headers: Mapping[str, str] | None = None,
+    resolve: Resolve = resolve_host,
+    ssl_context: ssl.SSLContext | None = None,
+) -> Fetched:
+    """GET a URL.
+
+    Headers about the connection are ours; an origin that a redirect leads to gets none of the caller's but what it
+    accepts. Without an `ssl_context` the certificates of this machine are trusted.
+    Raises: PolicyViolation, FetchError.
+    """
+    fetching = _Fetch(policy, settings, resolve, ssl_context)
+    try:
+        with anyio.fail_after(settings.timeout_s):
+            return await fetching.follow(url, headers or {})
+    except (TimeoutError, httpx2.TimeoutException) as error:
+        raise FetchError(
+            "fetch-timeout", f"No answer within {settings.timeout_s:g} s", hint="See tools.web.timeout_s in the config"
+        ) from error
+
+
+class _Fetch:
+    """One fetch with all its redirects."""
+
+    def __init__(
+        self, policy: UrlPolicy, settings: WebSettings, resolve: Resolve, ssl_context: ssl.SSLContext | None
+    ) -> None:
+        self._policy = policy
+        self._settings = settings
+        self._resolve = resolve
+        self._ssl_context = ssl_context or True
+
+    async def follow(self, url: str, asked: Mapping[str, str]) -> Fetched:
+        target = self._policy.read_allowed(url)
+        headers = _DEFAULT_HEADERS | _read_headers(asked)
+        for _ in range(self._settings.max_redirects + 1):
+            answer = await self._request(target, headers)
+            if isinstance(answer, Fetched):
+                return answer
+            following = self._policy.read_allowed(urljoin(target.url, answer))
+            if following.origin != target.origin:
+                headers = {name: value for name, value in headers.items() if name in _HARMLESS_HEADERS}
+            target = following
+        raise FetchError(
+            "fetch-redirects",
+            f"More than {self._settings.max_redirects} redirects",
+            hint="See tools.web.max_redirects in the config",
+        )
+
+    async def _request(self, target: Target, headers: dict[str, str]) -> Fetched | str:
+        """The answer, or where it redirects to."""
+        if target.scheme not in ("http", "https"):
+            raise FetchError("fetch-scheme", f"'{target.scheme}' is a scheme that cannot be fetched")
+        failure: Exception | None = None
+        for address in await self._judged_addresses(target):
+            # A connection is never shared: it was opened, and its certificate checked, for one name.
+            async with httpx2.AsyncHTTPTransport(verify=self._ssl_context, trust_env=False) as transport:
+                try:
+                    response = await transport.handle_async_request(self._aim(target, address, headers))
+                    return await self._read(response, target)
+                except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                    failure = error
+                except (httpx2.TransportError, httpx2.DecodingError) as error:
+                    if isinstance(error, httpx2.TimeoutException):
+                        raise
+                    raise _failed(target, error) from error
+        raise _failed(target, failure) from failure
+
+    async def _judged_addresses(self, target: Target) -> Sequence[str]:
+        """Where to connect to: one address that is refused refuses them all. Raises: PolicyViolation, FetchError."""
+        if target.address is not None:
+            return (str(target.address),)
+        addresses = await self._resolve(target.host, _port(target))
+        for address in addresses:
+            if violation := self._policy.check_address(address):
+                raise violation
+        return addresses
+
+    def _aim(self, target: Target, address: str, headers: dict[str, str]) -> httpx2.Request:
+        """A request to the judged address that speaks of, and wants the certificate of, the host."""
+        url = httpx2.URL(scheme=target.scheme, host=address, port=_port(target), raw_path=target.path.encode("ascii"))
+        seconds = self._settings.timeout_s
+        timeout = {"connect": min(CONNECT_TIMEOUT_S, seconds), "read": seconds, "write": seconds, "pool": seconds}
+        ours = {"host": target.authority, "accept-encoding": "gzip, deflate", "connection": "close"}
+        extensions = {"sni_hostname": target.host, "timeout": timeout}
+        return httpx2.Request("GET", url, headers=headers | ours, extensions=extensions)
+
+    async def _read(self, response: httpx2.Response, target: Target) -> Fetched | str:
+        location = response.headers.get("location")
+        if response.status_code in _REDIRECTS and location:
+            await response.aclose()
+            return location
+        body = bytearray()
+        # Decoded in pieces of a bounded size, so that what a few bytes blow up to is not held.
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                body += piece
+                if len(body) > self._settings.max_bytes:
+                    break
+        await response.aclose()
+        limit = self._settings.max_bytes
+        kept, truncated = bytes(body[:limit]), len(body) > limit
+        return Fetched(response.status_code, target.url, dict(response.headers), kept, truncated)
+
+
+def _read_headers(asked: Mapping[str, str]) -> dict[str, str]:
+    for name, value in asked.items():
+        if not (_HEADER_NAME.fullmatch(name) and value.isascii() and value.isprintable()):
+            raise FetchError(
+                "fetch-header", f"{name[:60]!r} is no header that can be sent", hint="Write it in plain ASCII"
+            )
+    return {name.lower(): value for name, value in asked.items() if name.lower() not in _OUR_HEADERS}
+
+
+def _port(target: Target) -> int:
+    return target.port or (443 if target.scheme == "https" else 80)
+
+
+def _failed(target: Target, error: Exception | None) -> FetchError:
+    why = str(error) if error else "it has no address"
+    return FetchError("fetch-failed", f"'{target.host}' could not be fetched: {why or type(error).__name__}")
