@@ -132,6 +132,18 @@ def test_compaction_never_parts_a_result_from_its_call(store: SessionStore) -> N
         assert again.messages == live
 
 
+def test_compaction_keeps_as_many_as_were_seen(store: SessionStore) -> None:
+    """Results without a call are on record but not seen; made up results are seen but not on record."""
+    orphans = (result("x1"), result("x2"))
+    with store.open("k") as session:
+        for message in (USER, ANSWER, *orphans, CALL):
+            session.append(message, 1)
+        assert len(session.messages) == 5
+        session.compact("Summary", 4)
+        assert session.messages[1:3] == (ANSWER, CALL)
+        assert len(session.messages) == 5
+
+
 def test_compacted_end_of_a_big_session_is_enough(store: SessionStore) -> None:
     """The kept messages and the compaction lie across the borders of what is read at once."""
     big = Message("user", "x" * 150_000)

@@ -1,10 +1,10 @@
 """From the messages on record to those that a model may be shown: every tool call has one result."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from clawft.messages import Message, ToolCall
 
-__all__ = ["INTERRUPTED", "pair_calls", "summary_message"]
+__all__ = ["INTERRUPTED", "find_cut", "pair_calls", "summary_message"]
 
 INTERRUPTED = "interrupted: the turn ended before this tool gave a result"
 
@@ -46,6 +46,19 @@ def pair_calls(messages: Iterable[Message]) -> tuple[Message, ...]:
             later.append(message)
     settle()
     return tuple(shown)
+
+
+def find_cut(messages: Sequence[Message], shown: Sequence[Message], keep: int) -> int:
+    """Where the messages on record begin that hold the last `keep` of those shown; a result stays with its call."""
+    known, seen = set(map(id, messages)), set(map(id, shown))
+    left = sum(id(one) in known for one in shown[-keep:]) if keep > 0 else 0
+    cut = len(messages)
+    while cut and left:
+        cut -= 1
+        left -= id(messages[cut]) in seen  # one that is not shown counts for nothing
+    while 0 < cut < len(messages) and messages[cut].role == "tool":
+        cut -= 1
+    return cut
 
 
 def _interrupted(call: ToolCall) -> Message:

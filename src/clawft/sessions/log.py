@@ -33,25 +33,29 @@ def open_regular(path: str, flags: int = _READ) -> int:
     return descriptor
 
 
-def read_range(descriptor: int, start: int, end: int) -> bytes:
+def read_range(descriptor: int, start: int, end: int, path: str) -> bytes:
     """The bytes of a part of a file, as far as they are there. Raises: Unreadable."""
     if end - start > MAX_BYTES:
-        raise Unreadable("file-too-large", f"{end - start} bytes would have to be read; {MAX_BYTES} is the limit")
+        message = f"{end - start} bytes would have to be read; {MAX_BYTES} is the limit"
+        raise Unreadable("file-too-large", message, path=path, hint="Start another session")
     parts = []
-    while start < end and (part := os.pread(descriptor, end - start, start)):
-        parts.append(part)
-        start += len(part)
+    try:
+        while start < end and (part := os.pread(descriptor, end - start, start)):
+            parts.append(part)
+            start += len(part)
+    except OSError as error:
+        raise _unreadable(path, str(error.strerror)) from error
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def read_tails(descriptor: int, size: int) -> Iterator[tuple[bytes, bool]]:
+def read_tails(descriptor: int, size: int, path: str) -> Iterator[tuple[bytes, bool]]:
     """Ever longer ends of a file, each from the start of a line; True comes with the whole of it."""
     length = _FIRST_TAIL
     while length < size:
-        data = read_range(descriptor, size - length, size)
+        data = read_range(descriptor, size - length, size, path)
         yield data[data.find(b"\n") + 1 :] if b"\n" in data else b"", False
         length *= 8
-    yield read_range(descriptor, 0, size), True
+    yield read_range(descriptor, 0, size, path), True
 
 
 class Log:
@@ -110,9 +114,9 @@ class Log:
 
     def _torn_bytes(self) -> bytes:
         size = self.size
-        if not size or read_range(self.descriptor, size - 1, size) == b"\n":
+        if not size or read_range(self.descriptor, size - 1, size, self.path) == b"\n":
             return b""
-        for data, whole in read_tails(self.descriptor, size):
+        for data, whole in read_tails(self.descriptor, size, self.path):
             if whole or b"\n" in data:
                 return data[data.rfind(b"\n") + 1 :]
         return b""
@@ -141,10 +145,11 @@ def open_log(path: str, *, create: bool) -> Log:
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in a folder survive a loss of power."""
+    """Make the names in a folder survive a loss of power, where the file system can."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        with suppress(OSError):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -179,4 +184,5 @@ def _busy(path: str) -> ClawftError:
 
 
 def _unreadable(path: str, why: str) -> Unreadable:
-    return Unreadable("session-unreadable", f"The session cannot be opened: {why}", path=path)
+    hint = "Check that it is a plain file that you may read and write"
+    return Unreadable("session-unreadable", f"The session cannot be read: {why}", path=path, hint=hint)

@@ -21,14 +21,14 @@ def migrate_names(folder: str) -> tuple[Diagnostic, ...]:
         return ()
     except OSError as error:
         message = f"The folder of sessions cannot be read: {error.strerror}"
-        raise ClawftError("session-unreadable", message, path=folder) from error
+        raise ClawftError("session-unreadable", message, path=folder, hint="Check its permissions") from error
     stems = sorted(name.removesuffix(SUFFIX) for name in names if not name.startswith("."))
     return tuple(_migrate(folder, stem) for stem in stems if decode_key(stem) is None)
 
 
-def load_header(descriptor: int) -> Header | None:
+def load_header(descriptor: int, path: str) -> Header | None:
     """The first line of a file, if it tells of the session."""
-    line, end, _ = read_range(descriptor, 0, _HEAD_BYTES).partition(b"\n")
+    line, end, _ = read_range(descriptor, 0, _HEAD_BYTES, path).partition(b"\n")
     record = decode_line(line) if end else None
     return record if isinstance(record, Header) else None
 
@@ -51,7 +51,7 @@ def _migrate(folder: str, stem: str) -> Diagnostic:
 def _find_key(path: str) -> str:
     descriptor = open_regular(path)
     try:
-        header = load_header(descriptor)
+        header = load_header(descriptor, path)
     finally:
         os.close(descriptor)
     return header.key if header else ""

@@ -36,7 +36,6 @@ details.error summary b { color: var(--bad); }
 pre { margin: 0; padding: .7rem .8rem; background: var(--code); border-top: 1px solid var(--line); overflow-x: auto;
   white-space: pre-wrap; overflow-wrap: anywhere; font: .85rem/1.5 ui-monospace, monospace; }
 img { max-width: 100%; border-radius: .5rem; margin-top: .5rem; } .note { font-size: .85rem; margin: .6rem 0; }
-@media print { details:not([open]) > *:not(summary) { display: none; } body { background: none; } }
 """.strip()
 
 

@@ -10,7 +10,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.sessions.log import open_regular, read_range
 from clawft.sessions.record import MessageRecord, decode_line
 
-__all__ = ["Hit", "search_files"]
+__all__ = ["MAX_PER_SESSION", "Hit", "search_files"]
 
 MAX_SCAN_BYTES = 1 << 29
 MAX_PER_SESSION = 3
@@ -57,7 +57,7 @@ def search_files(
 def _load(path: str) -> bytes:
     descriptor = open_regular(path)
     try:
-        return read_range(descriptor, 0, os.fstat(descriptor).st_size)
+        return read_range(descriptor, 0, os.fstat(descriptor).st_size, path)
     finally:
         os.close(descriptor)
 

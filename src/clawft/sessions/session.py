@@ -6,7 +6,7 @@ from types import TracebackType
 
 from clawft.errors import Diagnostic
 from clawft.messages import Message, Usage
-from clawft.sessions.conversation import pair_calls, summary_message
+from clawft.sessions.conversation import find_cut, pair_calls, summary_message
 from clawft.sessions.log import Log
 from clawft.sessions.record import (
     CompactionRecord,
@@ -100,9 +100,7 @@ class Session:
         Raises: ClawftError.
         """
         window = self._window
-        cut = max(0, len(window.messages) - max(0, keep))
-        while 0 < cut < len(window.messages) and window.messages[cut].role == "tool":
-            cut -= 1
+        cut = find_cut(window.messages, self.messages, keep)
         record = CompactionRecord(
             turn=window.last_turn,
             at=self._now(),

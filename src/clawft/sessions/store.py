@@ -104,7 +104,7 @@ class SessionStore:
                 os.unlink(path + TORN)
         except OSError as error:
             message = f"The session was not removed: {error.strerror}"
-            raise ClawftError("session-write", message, path=path) from error
+            raise ClawftError("session-write", message, path=path, hint="Check its permissions") from error
         finally:
             log.close()
 
@@ -125,7 +125,7 @@ class SessionStore:
             log.append(encode_lines((header,)))
             sync_folder(self.folder)
             return Session(header, log, self._clock, fresh=True)
-        header = load_header(log.descriptor) or Header(key=key)
+        header = load_header(log.descriptor, log.path) or Header(key=key)
         if header.version > VERSION:
             message = f"The session was written by a later version ({header.version})"
             raise ClawftError("session-version", message, path=log.path, hint="Update weft, or use another session")
@@ -154,12 +154,10 @@ class SessionStore:
         self._migrate()
         try:
             with os.scandir(self.folder) as entries:
-                names = [one for one in entries if one.name.endswith(SUFFIX) and one.is_file(follow_symlinks=False)]
-                dated = [(-one.stat(follow_symlinks=False).st_mtime_ns, one.name, one.path) for one in names]
+                dated = sorted(filter(None, map(_date, entries)))
         except FileNotFoundError:
             return ()
-        found = ((decode_key(name.removesuffix(SUFFIX)), path) for _, name, path in sorted(dated))
-        return tuple((key, path) for key, path in found if key is not None)
+        return tuple((key, path) for _, key, path in dated)
 
     def _migrate(self) -> None:
         if not self._migrated:
@@ -168,12 +166,14 @@ class SessionStore:
 
     def _make_folder(self) -> None:
         try:
-            os.makedirs(self.folder, 0o700, exist_ok=True)
+            if not os.path.isdir(self.folder):
+                os.makedirs(self.folder, 0o700, exist_ok=True)
+                sync_folder(os.path.dirname(self.folder))
             if os.stat(self.folder).st_mode & 0o077:
                 os.chmod(self.folder, 0o700)
         except OSError as error:
             message = f"The folder of sessions cannot be made: {error.strerror}"
-            raise ClawftError("session-write", message, path=self.folder) from error
+            raise ClawftError("session-write", message, path=self.folder, hint="Check its permissions") from error
 
     def _load(self, key: str, path: str) -> bytes:
         try:
@@ -181,7 +181,7 @@ class SessionStore:
         except FileNotFoundError as error:
             raise self._not_found(key) from error
         try:
-            return read_range(descriptor, 0, os.fstat(descriptor).st_size)
+            return read_range(descriptor, 0, os.fstat(descriptor).st_size, path)
         finally:
             os.close(descriptor)
 
@@ -195,6 +195,17 @@ class SessionStore:
 
     def _now(self) -> str:
         return format_time(self._clock())
+
+
+def _date(entry: os.DirEntry[str]) -> tuple[int, str, str] | None:
+    """What sorts sessions newest first: age, key and path; None for what is no session or was removed meanwhile."""
+    key = decode_key(entry.name.removesuffix(SUFFIX)) if entry.name.endswith(SUFFIX) else None
+    try:
+        if key is None or not entry.is_file(follow_symlinks=False):
+            return None
+        return -entry.stat(follow_symlinks=False).st_mtime_ns, key, entry.path
+    except OSError:
+        return None
 
 
 def _first_turns(lines: list[bytes], turns: int | None) -> list[bytes]:
@@ -217,9 +228,11 @@ def _write_new(path: str, data: bytes, key: str) -> None:
         os.link(temporary, path)
         sync_folder(os.path.dirname(path))
     except FileExistsError as error:
-        raise ClawftError("session-exists", f"There is a session '{key}' already", path=path) from error
+        message = f"There is a session '{key}' already"
+        raise ClawftError("session-exists", message, path=path, hint="Choose another key") from error
     except OSError as error:
-        raise ClawftError("session-write", f"The session could not be written: {error.strerror}", path=path) from error
+        message = f"The session could not be written: {error.strerror}"
+        raise ClawftError("session-write", message, path=path, hint="Check the folder's permissions") from error
     finally:
         if os.path.lexists(temporary):
             os.unlink(temporary)

@@ -41,18 +41,18 @@ def load_summary(key: str, path: str) -> SessionSummary:
     descriptor = open_regular(path)
     try:
         status = os.fstat(descriptor)
-        created, title = _load_head(descriptor, status.st_size)
-        totals = _load_totals(descriptor, status.st_size)
+        created, title = _load_head(descriptor, status.st_size, path)
+        totals = _load_totals(descriptor, status.st_size, path)
     finally:
         os.close(descriptor)
     updated = format_time(status.st_mtime)
     return SessionSummary(key, path, created, updated, totals.turns, totals.messages, title, status.st_size)
 
 
-def _load_head(descriptor: int, size: int) -> tuple[str, str]:
+def _load_head(descriptor: int, size: int, path: str) -> tuple[str, str]:
     created = title = ""
     for length in _HEADS:
-        lines = read_range(descriptor, 0, min(length, size)).split(b"\n")[:-1]
+        lines = read_range(descriptor, 0, min(length, size), path).split(b"\n")[:-1]
         for record in map(decode_line, lines):
             if isinstance(record, Header):
                 created = record.created
@@ -69,9 +69,9 @@ def _first_line(text: str) -> str:
     return next((line.strip()[:MAX_TITLE] for line in text.splitlines() if line.strip()), "")
 
 
-def _load_totals(descriptor: int, size: int) -> Totals:
+def _load_totals(descriptor: int, size: int, path: str) -> Totals:
     """The totals of the last line that has any, and the messages since."""
-    for data, whole in read_tails(descriptor, size):
+    for data, whole in read_tails(descriptor, size, path):
         end = len(data)
         while (at := max(data.rfind(mark, 0, end) for mark in _TOTALS)) >= 0:
             stop = data.find(b"\n", at + 1)

@@ -59,7 +59,7 @@ class Window(Struct):
 
 def load_window(descriptor: int, size: int, path: str) -> Window:
     """Read back from the end of a file as far as needed. Raises: Unreadable."""
-    for data, whole in read_tails(descriptor, size):
+    for data, whole in read_tails(descriptor, size, path):
         start = _find_start(data, whole=whole)
         if start is not None:
             return _fold(data, start, path, first=1 if whole and not start else 0)

@@ -9,8 +9,8 @@ import msgspec
 from clawft.cli.options import format_option
 from clawft.cli.output import print_json, print_table, say, to_json
 from clawft.cli.sessions._store import open_store, show_all
-from clawft.sessions import SessionStore, SessionSummary
-from clawft.sessions.search import Hit
+from clawft.sessions import SessionSummary
+from clawft.sessions.search import MAX_PER_SESSION, Hit
 
 __all__ = ["command"]
 
@@ -24,8 +24,9 @@ def command(limit: int, query: str | None, output: str) -> None:
     if query is not None and not query.strip():
         raise click.UsageError("--search needs a text")
     app, store = open_store()
-    hits = store.search(query, limit) if query else ()
-    sessions = _having(store, hits) if query else store.list(limit)
+    hits = store.search(query, limit * MAX_PER_SESSION) if query else ()
+    found = [store.get(key) for key in dict.fromkeys(hit.key for hit in hits)]
+    sessions = found[:limit] if query else store.list(limit)
     if output == "json":
         listed = [_to_json(one, hits if query else None) for one in sessions]
         said = [to_json(one) for one in store.diagnostics]
@@ -36,11 +37,6 @@ def command(limit: int, query: str | None, output: str) -> None:
     show_all(app, store.diagnostics)
     say(_summary(len(sessions), len(store.keys()), query))
     return None
-
-
-def _having(store: SessionStore, hits: Sequence[Hit]) -> tuple[SessionSummary, ...]:
-    keys = {hit.key for hit in hits}
-    return tuple(one for one in store.list() if one.key in keys) if keys else ()
 
 
 def _to_json(session: SessionSummary, hits: Sequence[Hit] | None) -> dict[str, Any]:
