@@ -7,6 +7,7 @@ what it was sent. It is no model: for tests and measurements only.
 import gzip
 import json
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -66,6 +67,7 @@ class WireServer:
     """The server; use it as a context manager. Replies come in order, or from a function of the request."""
 
     replies: Iterable[Reply] | Callable[[Asked], Reply] = ()
+    tls: ssl.SSLContext | None = None
     asked: list[Asked] = field(default_factory=list)
     hung_up: threading.Event = field(default_factory=threading.Event)  # a client left before its answer was over
     streaming: threading.Event = field(default_factory=threading.Event)  # every piece of a reply was sent
@@ -92,7 +94,7 @@ class WireServer:
     @property
     def url(self) -> str:
         """What a `base_url` is set to, for either wire."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def next_reply(self, asked: Asked) -> Reply:
         with self._lock:
@@ -113,6 +115,8 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], wire: WireServer) -> None:
         super().__init__(address, _Handler)
+        if wire.tls:
+            self.socket = wire.tls.wrap_socket(self.socket, server_side=True)
         self.wire = wire
         self._open: set[socket.socket] = set()
 

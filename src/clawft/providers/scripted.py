@@ -49,7 +49,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
-    steps: tuple[Step, ...]
+    steps: Annotated[tuple[Step, ...], Meta(min_length=1)]
     loop: bool = False
 
 
@@ -126,7 +126,7 @@ def _decode(text: str | bytes) -> Script:
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        return Script(tuple(msgspec.json.Decoder(Step).decode_lines(text)))
+        value = msgspec.json.Decoder().decode_lines(text)
     if isinstance(value, dict) and "steps" not in value:
         value = [value]  # JSONL of one line
     return msgspec.convert({"steps": value} if isinstance(value, list) else value, Script)

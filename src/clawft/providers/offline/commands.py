@@ -110,18 +110,19 @@ def _logical_lines(lines: list[str]) -> Iterator[str]:
 
 def _strip_comment(line: str) -> tuple[str, bool]:
     """A line without its comment, and whether a quote in it stays open."""
-    quote, skip = "", False
+    quote, is_escaped, opens_word = "", False, True
     for index, letter in enumerate(line):
-        if skip:
-            skip = False
+        if letter == "#" and opens_word and not quote:
+            return line[:index].rstrip(), False
+        opens_word = not is_escaped and (letter.isspace() or letter in ";|&(")
+        if is_escaped:
+            is_escaped = False
         elif letter == "\\" and quote != "'":
-            skip = True
+            is_escaped = True
         elif quote:
             quote = "" if letter == quote else quote
         elif letter in "'\"":
             quote = letter
-        elif letter == "#" and (index == 0 or line[index - 1].isspace()):
-            return line[:index].rstrip(), False
     return line.strip(), bool(quote)
 
 
