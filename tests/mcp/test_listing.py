@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 
 from clawft.config.mcp import ServerSettings
@@ -135,6 +136,7 @@ async def test_changed_tools_are_seen_at_the_next_turn(hub_of: HubOf) -> None:
     peer = ScriptedPeer()
     peer.enqueue_response({"tools": [{"name": "old", "inputSchema": OBJECT}]})
     peer.enqueue_response({"content": []})
+    peer.enqueue_error(-32603, "not now")
     peer.enqueue_response({"tools": [{"name": "new", "inputSchema": OBJECT}]})
     async with hub_of({"srv": ServerSettings(command="-")}, connect=peer.connect) as hub:
         assert [tool.name for tool in (await hub.tools()).tools] == ["srv__old"]
@@ -142,4 +144,17 @@ async def test_changed_tools_are_seen_at_the_next_turn(hub_of: HubOf) -> None:
         assert len(peer.sent_messages) == 1
         await peer.send({"method": "notifications/tools/list_changed"})
         await hub.call("srv__old", {})  # answered after the notice
+        assert [found.code for found in (await hub.tools()).diagnostics] == ["mcp-refused"]
         assert [tool.name for tool in (await hub.tools()).tools] == ["srv__new"]
+
+
+async def test_a_server_of_today_tells_of_changes_by_subscription(hub_of: HubOf, friendly: ServerSettings) -> None:
+    async with hub_of({"f": friendly}) as hub:
+        for _ in range(5):  # by now it listens, and has read the list since
+            assert "f__grown" not in {tool.name for tool in (await hub.tools()).tools}
+            await hub.call("f__add", {"a": 1, "b": 2})
+        await hub.call("f__grow", {})
+        with anyio.fail_after(10):
+            while "f__grown" not in {tool.name for tool in (await hub.tools()).tools}:
+                await anyio.sleep(0.01)
+        assert (await hub.call("f__grown", {})).text == "grown"

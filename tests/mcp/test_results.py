@@ -97,7 +97,3 @@ async def test_a_server_made_with_the_sdk_gives_every_kind(hub_of: HubOf, friend
         assert kinds.images == (Image("image/png", PIXEL),)
         assert kinds.text.splitlines()[0] == "first"
         assert "a note" in kinds.text
-        assert "f__grown" not in tools
-        await hub.call("f__grow", {})
-        assert "f__grown" in {tool.name for tool in (await hub.tools()).tools}
-        assert (await hub.call("f__grown", {})).text == "grown"

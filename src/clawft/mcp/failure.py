@@ -12,7 +12,7 @@ from clawft.mcp.plain import clean_text, cut_text, mask
 from clawft.mcp.remote import RemoteError
 from clawft.mcp.watch import Watch
 
-__all__ = ["Failures", "explain_answer"]
+__all__ = ["Failures", "explain_answer", "root_cause"]
 
 _MAX_WAIT_S = 60.0
 _PATIENCE_S = 1.0
@@ -92,9 +92,14 @@ def _is_lost(error: Exception, watch: Watch) -> bool:
     return closed or watch.ended.is_set()
 
 
-def _explain(error: BaseException, settings: ServerSettings) -> str:
-    while isinstance(error, BaseExceptionGroup):
+def root_cause(error: Exception) -> Exception:
+    """The first error that is no group of others."""
+    while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
+    return error
+
+
+def _explain(error: Exception, settings: ServerSettings) -> str:
     if isinstance(error, TimeoutError):
         return f"it did not answer within {settings.start_timeout_s:g} s"
     if isinstance(error, OSError):

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 from clawft import __version__
 from clawft.config.mcp import ServerSettings
 from clawft.errors import Diagnostic
-from clawft.mcp.failure import Failures, explain_answer
+from clawft.mcp.failure import Failures, explain_answer, root_cause
 from clawft.mcp.http import open_http
 from clawft.mcp.launch import HttpLaunch, Launch
 from clawft.mcp.listing import fetch_tools
@@ -52,17 +52,18 @@ class _Life:
 
     def __init__(self) -> None:
         self.watch = Watch()
-        self.scope = anyio.CancelScope()
+        self.scope = anyio.CancelScope()  # of the attempt to connect, and of all that follows
         self.settled = anyio.Event()  # it is up, or it failed
         self.over = anyio.Event()
         self.session: ClientSession | None = None
         self.listing: Listing | None = None
-        self.stale = False  # the server said that its tools changed
-        self.deaf = False  # it would, but we can no longer hear it
+        self.listed = 0  # how many changes the listing knows of
+        self.changes = 0  # how many the server told of
+        self.deaf = False  # it would tell, but we can no longer hear it
 
     async def hear(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self.stale = True
+            self.changes += 1
 
 
 class Server:
@@ -89,9 +90,10 @@ class Server:
         """Its tools as of now, from memory unless they changed; a diagnostic where there are none to be had."""
         try:
             life = await self._come_alive(self._failures.patience_s)
-            if life.listing is None or life.stale or life.deaf:
-                life.stale = False
+            changes = life.changes
+            if life.listing is None or life.listed != changes or life.deaf:
                 life.listing = await self._ask(life, self._fetch)
+                life.listed = changes
             return life.listing
         except RemoteError as error:
             return Listing(diagnostics=(Diagnostic(error.code, "warning", str(error), hint=error.hint),))
@@ -142,19 +144,13 @@ class Server:
 
     async def _live(self, life: _Life) -> None:
         """Connect, and stay connected until either side ends it."""
+        deadline = anyio.current_time() + self._settings.start_timeout_s
         failure: Exception = TimeoutError()
         try:
-            # Left only after the client inside: a scope must not end before what was entered within it.
-            with life.scope as scope:
-                scope.deadline = anyio.current_time() + self._settings.start_timeout_s
-                target = self._connect(self._launch, life.watch)
-                async with Client(target, client_info=_WHO, cache=None, message_handler=life.hear) as client:
-                    scope.deadline = math.inf
-                    life.session = client.session
-                    life.settled.set()
-                    await self._stay(life, client)
-        except Exception as error:  # a server may fail in any way, and must not take the agent with it
-            failure = error
+            failure = await self._hold(life, deadline, "auto")
+            if life.session is None and life.watch.ended.is_set() and isinstance(failure, MCPError):
+                life.watch = Watch()  # old servers hang up on a first message that they do not know
+                failure = await self._hold(life, deadline, "legacy")
         finally:
             life.watch.end()
             if life.session is None:
@@ -164,6 +160,22 @@ class Server:
                 life.session = None
             life.settled.set()
             life.over.set()
+
+    async def _hold(self, life: _Life, deadline: float, mode: str) -> Exception:
+        """One attempt to connect; if it succeeds, until the connection ends. Gives the reason of a failure."""
+        life.scope = anyio.CancelScope(deadline=deadline)
+        try:
+            # Left only after the client inside: a scope must not end before what was entered within it.
+            with life.scope:
+                target = self._connect(self._launch, life.watch)
+                async with Client(target, client_info=_WHO, cache=None, message_handler=life.hear, mode=mode) as client:
+                    life.scope.deadline = math.inf
+                    life.session = client.session
+                    life.settled.set()
+                    await self._stay(life, client)
+        except Exception as error:  # a server may fail in any way, and must not take the agent with it
+            return root_cause(error)
+        return TimeoutError()
 
     async def _stay(self, life: _Life, client: Client) -> None:
         tools = client.server_capabilities.tools
@@ -180,9 +192,9 @@ class Server:
         """Hear of changes where the protocol asks for a subscription; older ones come by themselves."""
         try:
             async with client.listen(tools_list_changed=True) as changes:
-                life.stale = True  # what changed before we listened
+                life.changes += 1  # something may have, before we listened
                 async for _ in changes:
-                    life.stale = True
+                    pass  # `hear` is told of each as well
         except (MCPError, RuntimeError, ValueError):
             pass
         life.deaf = True

@@ -76,6 +76,8 @@ def main(behaviour: str) -> None:
     for line in sys.stdin:
         message = json.loads(line)
         method, params = message.get("method"), message.get("params") or {}
+        if behaviour == "old" and method == "server/discover":
+            sys.exit("expected initialize")
         if method == "initialize":
             about = {"name": "plain", "version": "1"}
             result: dict[str, Any] | None = {"capabilities": {"tools": {}}, "serverInfo": about}
