@@ -5,6 +5,7 @@ import msgspec
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table
+from clawft.run.stats import SkillUse
 
 __all__ = ["command"]
 
@@ -15,9 +16,9 @@ __all__ = ["command"]
 def command(unused: bool, output: str) -> None:
     """Show how often each skill was offered to a model and loaded, and how the turns went."""
     app = open_here()
-    uses = app.load_stats()
     here = {one.name for one in app.skills if one.usable}
-    shown = [uses[name] for name in sorted(here | set(uses), key=lambda name: (-uses[name].loaded, name))]
+    uses = {name: SkillUse(name) for name in here} | app.load_stats()
+    shown = sorted(uses.values(), key=lambda one: (-one.loaded, one.name))
     if unused:
         shown = [one for one in shown if not one.loaded]
     if output == "json":

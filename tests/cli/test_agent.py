@@ -1,0 +1,297 @@
+"""`weft agent` and `weft skills run` as people and programs use them: answers, events, questions, exit codes."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Weft = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def script(tmp_path: Path, child_env: dict[str, str]) -> Callable[..., None]:
+    """Let the default model answer from a script of these steps."""
+
+    def write(*steps: dict[str, Any], config: str = "") -> None:
+        user = Path(child_env["HOME"], ".clawft")
+        user.mkdir(exist_ok=True)
+        (user / "script.json").write_text(json.dumps({"steps": steps, "loop": True}))
+        provider = f'[providers.s]\nwire = "scripted"\nscript = "{user}/script.json"\n'
+        (user / "config.toml").write_text(f'[agents.defaults]\nmodel = "s/one"\n{config}\n{provider}')
+
+    return write
+
+
+def use(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool_calls": [{"name": tool, "arguments": arguments}]}
+
+
+def events_of(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_answer_alone_is_on_stdout(weft: Weft, script: Callable[..., None]) -> None:
+    script({"text": "Four."})
+    done = weft("agent", "-m", "two and two?")
+    assert (done.returncode, done.stdout) == (0, "Four.\n")
+    assert "session: " in done.stderr
+
+
+def test_events_are_json_lines(weft: Weft, script: Callable[..., None]) -> None:
+    script({"text": "Four."})
+    events = events_of(weft("agent", "-m", "two and two?", "--format", "json", "--session", "maths"))
+    assert [one["event"] for one in events] == [
+        "TurnStarted", "CatalogShown", "TextDelta", "UsageReported", "TurnFinished",
+    ]  # fmt: skip
+    assert all(list(one)[:3] == ["event", "at", "session"] and one["session"] == "maths" for one in events)
+    assert events[-1]["text"] == "Four."
+
+
+def test_without_a_key_the_offline_model_still_does_its_job(weft: Weft, project: Path) -> None:
+    skill = project.parent / "home" / ".clawft" / "skills" / "count-files"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: count-files\ndescription: Count the files of a folder.\n---\n\n```sh\nls | wc -l\n```\n"
+    )
+    done = weft("agent", "-m", "count the files here")
+    assert done.returncode == 0
+    assert "not a language model" in done.stdout
+    assert "count-files" in done.stdout
+    assert "`ls | wc -l`: done" in done.stdout
+
+
+@pytest.mark.parametrize("message", [("-m", "-"), ()])
+def test_a_message_can_come_through_a_pipe(
+    project: Path, child_env: dict[str, str], script: Callable[..., None], message: tuple[str, ...]
+) -> None:
+    script({"text": "Heard.", "expect": "through the pipe"})
+    done = subprocess.run(
+        ["weft", "agent", *message], input="through the pipe", cwd=project, env=child_env,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == "Heard.\n"
+
+
+@pytest.mark.parametrize("message", ["", "  \n"])
+def test_an_empty_message_is_wrong_usage(weft: Weft, message: str) -> None:
+    done = weft("agent", "-m", message)
+    assert done.returncode == 2
+    assert "The message is empty" in done.stderr
+
+
+def test_an_unknown_provider_is_an_error_with_a_hint(weft: Weft) -> None:
+    done = weft("agent", "-m", "hi", "--model", "antropic/x")
+    assert done.returncode == 1
+    assert "error[provider-not-found]: No provider 'antropic'" in done.stderr
+    assert "did you mean 'anthropic'?" in done.stderr
+
+
+def test_an_unknown_agent_is_an_error_with_the_close_match(weft: Weft) -> None:
+    done = weft("agent", "-m", "hi", "--agent", "codr")
+    assert done.returncode == 1
+    assert "did you mean 'coder'?" in done.stderr
+
+
+def test_what_nobody_can_approve_is_refused_with_exit_3(weft: Weft, script: Callable[..., None], project: Path) -> None:
+    script(use("exec_shell", command="touch made"), {"text": "It was refused."})
+    done = weft("agent", "-m", "make it")
+    assert done.returncode == 3
+    assert "Pass --yes to allow it" in done.stderr
+    assert done.stdout == "It was refused.\n"
+    assert not (project / "made").exists()
+
+
+def test_yes_allows_what_is_asked_for_but_not_what_is_forbidden(
+    weft: Weft, script: Callable[..., None], project: Path
+) -> None:
+    script(use("exec_shell", command="touch made"), use("exec_shell", command="echo `id`"), {"text": "Done."})
+    done = weft("agent", "-m", "make it", "--yes")
+    assert done.returncode == 0
+    assert (project / "made").exists()
+    assert "✗ exec_shell echo `id`" in done.stderr
+
+
+def test_a_failed_turn_has_exit_code_1_and_a_refused_budget_3(weft: Weft, script: Callable[..., None]) -> None:
+    script({"error": {"message": "out of order"}})
+    done = weft("agent", "-m", "hi")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "out of order" in done.stderr
+
+
+def test_a_person_at_a_terminal_is_asked(project: Path, child_env: dict[str, str], script: Callable[..., None]) -> None:
+    script(use("exec_shell", command="touch made"), {"text": "Made."})
+    code, screen = _type(["weft", "agent", "-m", "make it"], project, child_env, "[y]es", b"y\n")
+    assert code == 0, screen
+    assert "Run: touch made" in screen
+    assert "Made." in screen
+    assert (project / "made").exists()
+
+
+def test_a_person_may_say_no(project: Path, child_env: dict[str, str], script: Callable[..., None]) -> None:
+    script(use("exec_shell", command="touch made"), {"text": "Not made."})
+    code, screen = _type(["weft", "agent", "-m", "make it"], project, child_env, "[y]es", b"\n")
+    assert code == 0, screen
+    assert not (project / "made").exists()
+
+
+def _type(words: list[str], cwd: Path, env: dict[str, str], at: str, keys: bytes) -> tuple[int, str]:
+    """Run a command on a terminal and type when a text appears."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(words, cwd=cwd, env={**env, "TERM": "xterm"}, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    screen, typed, deadline = b"", False, time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if select.select([master], [], [], 1)[0]:
+                screen += os.read(master, 65536)
+            if not typed and at.encode() in screen:
+                os.write(master, keys)
+                typed = True
+    except OSError:  # Linux: the command ended
+        pass
+    finally:
+        os.close(master)
+    return process.wait(timeout=60), screen.decode()
+
+
+def test_ctrl_c_ends_the_turn_with_130_and_keeps_the_session(
+    project: Path, child_env: dict[str, str], script: Callable[..., None], weft: Weft
+) -> None:
+    script({"text": "slow", "delay_ms": 60_000})
+    words = ["weft", "agent", "-m", "remember this", "--session", "kept", "--format", "json"]
+    with subprocess.Popen(words, cwd=project, env=child_env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "TurnStarted" in process.stdout.readline()
+        process.stdout.readline()  # the catalog
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    shown = weft("sessions", "show", "kept")
+    assert "remember this" in shown.stdout
+
+
+def test_a_session_is_continued_by_its_key(weft: Weft, script: Callable[..., None]) -> None:
+    script({"text": "One."}, {"text": "Two."})
+    weft("agent", "-m", "first", "--session", "s")
+    weft("agent", "-m", "second", "--session", "s")
+    shown = weft("sessions", "show", "s").stdout
+    assert shown.index("first") < shown.index("second")
+
+
+def test_a_skill_is_run_with_arguments(weft: Weft, script: Callable[..., None], project: Path) -> None:
+    skill = project / "skills" / "greet"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\n\nGreet ${0}, then ${1}.\n")
+    script({"text": "Hello!", "expect": "Greet Ada Lovelace, then Bob"})
+    done = weft("skills", "run", "greet", "Ada Lovelace", "Bob")
+    assert (done.returncode, done.stdout) == (0, "Hello!\n")
+    assert "skill greet (project)" in done.stderr
+    again = weft("skills", "run", "--args", "'Ada Lovelace' Bob", "greet")
+    assert again.stdout == "Hello!\n"
+
+
+def test_a_skill_of_a_strangers_folder_runs_only_when_somebody_says_so(
+    weft: Weft, script: Callable[..., None], tmp_path: Path
+) -> None:
+    for name in ("odd", "other"):
+        (tmp_path / "stranger" / name).mkdir(parents=True)
+        (tmp_path / "stranger" / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Odd.\n---\nBe odd.\n")
+    script({"text": "Odd it is."})
+    refused = weft("skills", "run", "--dir", tmp_path / "stranger", "odd")
+    assert refused.returncode == 3
+    assert "Read it, then pass --yes" in refused.stderr
+    allowed = weft("skills", "run", "--dir", tmp_path / "stranger", "--yes", "--format", "json", "odd")
+    assert allowed.returncode == 0
+    catalog = next(one for one in events_of(allowed) if one["event"] == "CatalogShown")
+    assert catalog["described"] == ["odd"]  # the others of the folder are not offered
+
+
+def test_an_unknown_skill_is_an_error_with_the_close_match(weft: Weft) -> None:
+    done = weft("skills", "run", "reviw-diff")
+    assert done.returncode == 1
+    assert "did you mean 'review-diff'?" in done.stderr
+
+
+def test_use_of_skills_is_counted(weft: Weft, script: Callable[..., None]) -> None:
+    script(use("Skill", name="review-diff"), {"text": "ok"})
+    weft("agent", "-m", "review")
+    document = json.loads(weft("skills", "stats", "--format", "json").stdout)
+    counts = {one["name"]: (one["offered"], one["loaded"]) for one in document["skills"]}
+    assert counts["review-diff"] == (1, 1)
+    assert counts["write-skill"] == (1, 0)
+    unused = weft("skills", "stats", "--unused").stdout
+    assert "write-skill" in unused
+    assert "review-diff" not in unused
+
+
+def test_statistics_of_nothing_are_zeros(weft: Weft) -> None:
+    done = weft("skills", "stats")
+    assert done.returncode == 0
+    assert "review-diff" in done.stdout
+    assert "never" in done.stdout
+
+
+def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(
+    weft: Weft, script: Callable[..., None], project: Path, child_env: dict[str, str]
+) -> None:
+    script({"text": "never said"})
+    skill = project / "skills" / "needy"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: needy\ndescription: Needs.\nmetadata: {clawft: {requires: {bins: [no-such-program]}}}\n---\nx\n"
+    )
+    done = weft("agent", "--show-prompt", "-m", "what now?")
+    assert done.returncode == 0
+    assert "=== system" in done.stdout
+    assert "what now?" in done.stdout
+    assert "needy: ineligible" in done.stdout
+    assert "review-diff: in the catalog, with its description" in done.stdout
+    document = json.loads(weft("agent", "--show-prompt", "-m", "what now?", "--format", "json").stdout)
+    assert document["schema"] == "clawft.agent.prompt.v1"
+    assert document["request"]["messages"][-1]["content"] == "what now?"
+    assert {one["name"]: one["shown"] for one in document["skills"]}["needy"] == "not offered"
+    assert not list(Path(child_env["HOME"], ".clawft", "sessions").glob("*.jsonl"))
+
+
+def test_show_prompt_of_a_session_holds_its_history(weft: Weft, script: Callable[..., None]) -> None:
+    script({"text": "One."})
+    weft("agent", "-m", "first", "--session", "s")
+    shown = weft("agent", "--show-prompt", "-m", "second", "--session", "s").stdout
+    assert "first" in shown
+    assert "One." in shown
+    assert "second" in shown
+    assert "second" not in weft("sessions", "show", "s").stdout
+
+
+def test_instructions_are_approved_by_a_flag(weft: Weft, script: Callable[..., None], project: Path) -> None:
+    script({"text": "ok"})
+    (project / "AGENTS.md").write_text("Use tabs.\n")
+    first = weft("agent", "-m", "hi")
+    assert "AGENTS.md is not approved" in first.stderr
+    second = weft("agent", "-m", "hi", "--trust-instructions")
+    assert "approved AGENTS.md" in second.stderr
+    assert "Use tabs." in weft("agent", "--show-prompt").stdout
+
+
+def test_a_broken_server_never_breaks_the_agent(weft: Weft, script: Callable[..., None]) -> None:
+    script({"text": "ok"}, config='[mcp.servers.bad]\ncommand = "no-such-program"\n')
+    done = weft("agent", "-m", "hi")
+    assert (done.returncode, done.stdout) == (0, "ok\n")
+    assert "bad" in done.stderr
+
+
+def test_python_dash_m_is_the_same_command(
+    project: Path, child_env: dict[str, str], script: Callable[..., None]
+) -> None:
+    script({"text": "ok"})
+    words = [sys.executable, "-m", "clawft", "agent", "-m", "hi"]
+    done = subprocess.run(words, cwd=project, env=child_env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "ok\n"
