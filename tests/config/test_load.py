@@ -10,14 +10,6 @@ from clawft.errors import ClawftError, Unreadable
 from clawft.workspace import Workspace
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    user, project = tmp_path / "home" / ".clawft", tmp_path / "project"
-    user.mkdir(parents=True)
-    (project / ".clawft").mkdir(parents=True)
-    return Workspace(str(tmp_path / "home"), str(user), str(project), str(project), marked=True)
-
-
 def test_without_files_the_defaults_hold(workspace: Workspace) -> None:
     config = load_config(workspace, {})
     assert (config.values, config.files) == ({}, ())
@@ -115,7 +107,7 @@ def test_byte_order_mark_and_empty_file_are_no_errors(workspace: Workspace) -> N
             "[skills.entries.a]\nenabld = true\n",
             2,
             "enabld",
-            "Did you mean 'skills.entries.NAME.enabled'?",
+            "Did you mean 'skills.entries.a.enabled'?",
         ),
     ],
 )
@@ -229,6 +221,52 @@ def test_secret_in_plain_text_is_said_and_shown_nowhere(workspace: Workspace) ->
         msgspec.json.encode(config.skills)
 
 
-def test_section_with_a_typo_in_its_name_is_said(workspace: Workspace) -> None:
-    Path(workspace.user_dir, "config.toml").write_text("[skils]\nenabled = false\n")
-    assert [one.code for one in load_config(workspace, {}).diagnostics] == ["config-unknown-section"]
+def test_camel_case_reaches_every_section_and_stops_at_names(workspace: Workspace) -> None:
+    Path(workspace.user_dir, "config.json").write_text(
+        """{"agents": {"defaults": {"maxTokens": 5}, "budget": {"perDayUsd": 2},
+                       "routing": {"tiers": [{"model": "a/b", "upTo": 0.5}]}},
+            "providers": {"myHost": {"baseUrl": "http://x", "apiKey": {"env": "K"}, "headers": {"X-Some-Thing": "1"},
+                          "models": {"Gpt-4.1": {"contextWindow": 7}}}},
+            "tools": {"exec": {"allowedCommands": ["ls"]}, "web": {"rateLimit": {"maxRequests": 1}}},
+            "mcp": {"servers": {"gitHub": {"startTimeoutS": 1, "env": {"SomeVar": "1"}}}},
+            "skills": {"config": {"channels": {"myChannel": {"botName": "b"}}}}}"""
+    )
+    config = load_config(workspace, {})
+    assert (config.agents.defaults.max_tokens, config.agents.budget.per_day_usd) == (5, 2)
+    assert [(tier.model, tier.up_to) for tier in config.agents.routing.tiers] == [("a/b", 0.5)]
+    provider = config.providers["myHost"]
+    assert (provider.base_url, provider.api_key, provider.headers) == (
+        "http://x",
+        SecretRef(env="K"),
+        {"X-Some-Thing": "1"},
+    )
+    assert provider.models["Gpt-4.1"].context_window == 7
+    assert (config.tools.exec.allowed_commands, config.tools.web.rate_limit.max_requests) == (("ls",), 1)
+    assert config.mcp.servers["gitHub"].env == {"SomeVar": "1"}
+    assert config.skills.config == {"channels": {"myChannel": {"botName": "b"}}}
+
+
+def test_sections_that_no_file_has_are_their_defaults(workspace: Workspace) -> None:
+    config = load_config(workspace, {})
+    assert (config.agents.defaults.model, config.providers, config.mcp.servers) == ("offline", {}, {})
+    assert (config.memory.enabled, config.tools.exec.timeout_s) == (True, 120)
+
+
+def test_names_that_differ_in_case_are_two_names(workspace: Workspace) -> None:
+    Path(workspace.user_dir, "config.json").write_text('{"providers": {"myHost": {}, "my_host": {}}}')
+    assert list(load_config(workspace, {}).providers) == ["myHost", "my_host"]
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["app_secret", "encrypt_key", "client_secret", "claw_token", "imap_password", "smtp_password", "secret", "api_key"],
+)
+def test_credential_of_a_channel_is_a_reference_or_warned_of(workspace: Workspace, field: str) -> None:
+    file = Path(workspace.user_dir, "config.toml")
+    file.write_text(f'[skills.config.channels.some]\n{field} = {{ env = "THE_VARIABLE" }}\n')  # 001 §12.4
+    assert load_config(workspace, {}).diagnostics == ()
+    file.write_text(f'[skills.config.channels.some]\n\n{field} = "literal-value"\n')
+    (warning,) = load_config(workspace, {}).diagnostics
+    assert (warning.code, warning.line) == ("secret-literal", 3)
+    assert warning.message == f"skills.config.channels.some.{field} holds a secret in plain text"
+    assert "literal-value" not in repr(warning)

@@ -3,6 +3,7 @@
 import pytest
 
 from clawft.config import SecretRef
+from clawft.config.secret import expand, names_secret
 
 
 def test_table_names_the_variable() -> None:
@@ -55,3 +56,37 @@ def test_no_form_of_a_reference_shows_the_secret(secret: SecretRef, text: str, s
 
 def test_repr_inside_another_value_shows_no_secret() -> None:
     assert "sk-live" not in repr([{"key": SecretRef(literal="sk-live-1234")}])
+
+
+def test_reference_resolves_to_its_variable() -> None:
+    assert SecretRef(env="API_KEY").resolve({"API_KEY": "x"}) == "x"
+    assert SecretRef(env="API_KEY").resolve({}) == ""
+    assert SecretRef(literal="sk-1").resolve({}) == "sk-1"
+    assert SecretRef().resolve({"API_KEY": "x"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "missing"),
+    [
+        ("Bearer ${KEY}", "Bearer k", ()),
+        ("${KEY}${NONE}-${NONE}", "k-", ("NONE",)),
+        ("$KEY ${} ${1} $${KEY", "$KEY ${} ${1} $${KEY", ()),
+        ("${A${KEY}}", "${Ak}", ()),
+        ("${EMPTY}", "", ()),
+        ("${LOOP}", "${KEY}", ()),
+    ],
+)
+def test_variables_in_a_text_are_filled_in_once(text: str, value: str, missing: tuple[str, ...]) -> None:
+    assert expand(text, {"KEY": "k", "EMPTY": "", "LOOP": "${KEY}"}) == (value, missing)
+
+
+@pytest.mark.parametrize(
+    "name", ["apiKey", "X-Api-Key", "GITHUB_TOKEN", "smtp_password", "Authorization", "AWS_KEY_ID"]
+)
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert names_secret(name)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "author", "keyboard", "Accept", "model"])
+def test_other_names_are_not_taken_for_those_of_secrets(name: str) -> None:
+    assert not names_secret(name)

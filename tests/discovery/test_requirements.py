@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config import SecretRef, SkillEntry
+from clawft.config import SecretRef, SkillEntry, load_config
 from clawft.discovery import Host, check_requirements
 from clawft.discovery.requirements import install_command
 from clawft.format import Install, Requires, Skill, parse_skill_md
 from clawft.trust import known_tool_names
+from clawft.workspace import Workspace
 
 
 def _host(tmp_path: Path, *programs: str, **environ: str) -> Host:
@@ -139,6 +140,21 @@ def test_setting_that_is_missing_or_not_truthy_is_unmet(value: dict[str, object]
     skill = Skill(name="x", requires=Requires(config=("a.b",)))
 
     assert [one.code for one in check_requirements(skill, Host("linux", {}, value))] == ["requires-config"]
+
+
+def test_setting_of_another_client_is_looked_for_under_skills_config(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[skills.config.channels.slack]\nbotName = 'b'\nmuted = false\n")
+    workspace = Workspace(str(tmp_path), str(tmp_path), str(tmp_path / "p"), str(tmp_path / "p"))
+    host = Host("linux", {}, load_config(workspace, {}).values)
+    skill = Skill(name="x", requires=Requires(config=("channels.slack", "channels.slack.botName")))
+    assert check_requirements(skill, host) == ()
+
+    skill = Skill(name="x", requires=Requires(config=("channels.slack.muted", "channels.discord")))
+    unmet = check_requirements(skill, host)
+    assert [one.hint for one in unmet] == [
+        "Set skills.config.channels.slack.muted in config.toml",
+        "Set skills.config.channels.discord in config.toml",
+    ]
 
 
 def test_setting_may_be_named_in_camel_case() -> None:

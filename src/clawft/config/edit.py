@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
+from tomlkit.exceptions import TOMLKitError
 
 from clawft.config.keys import join_path
 from clawft.config.load import (
@@ -75,6 +76,13 @@ def _check(change: Change, environ: Mapping[str, str]) -> None:
         for key in reversed(change.path):
             value = {key: value}
         check_layer(Layer("", value), environ)
+        if _has_null(change.value):
+            raise ClawftError("config-invalid", f"{join_path(change.path)}: null is no value", hint="Use --unset")
+
+
+def _has_null(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return value is None or any(map(_has_null, inner))
 
 
 def _find_folder(workspace: Workspace, scope: Scope) -> str:
@@ -127,13 +135,37 @@ def _edit(file: str, changes: Sequence[Change], environ: Mapping[str, str], mode
     before = tuple(rewrite_table(wanted, change.path, change.value) for change in changes)
     if repr(wanted) == repr(old):
         return Edited(file, before, changed=False)
-    text = (data or b"").decode("utf-8-sig")
-    new = (rewrite_toml if file.endswith(".toml") else _rewrite_json)(text, changes)
-    if len(new) > MAX_CONFIG_BYTES or parse_config(file, new, environ).values != wanted:
-        message = f"The file is too large, or laid out such that {join_path(changes[0].path)} cannot be changed"
-        raise ClawftError("not-written", message, path=file, hint="Change it by hand")
+    new = _rewrite(file, (data or b"").decode("utf-8-sig"), changes, wanted)
     _write(os.path.realpath(file), new, mode)
     return Edited(file, before, changed=True)
+
+
+def _rewrite(file: str, text: str, changes: Sequence[Change], wanted: dict[str, Any]) -> bytes:
+    """The new text, which is read again before it is believed: it says what was wanted, and nothing else."""
+    ways = (_with_headers, _in_one_line) if file.endswith(".toml") else (_rewrite_json,)
+    for way in ways:
+        with suppress(ClawftError, TOMLKitError):
+            new = way(text, changes)
+            if len(new) <= MAX_CONFIG_BYTES and _filled(parse_config(file, new, {}).values) == _filled(wanted):
+                return new
+    message = f"The file is too large, or laid out such that {join_path(changes[0].path)} cannot be changed"
+    raise ClawftError("not-written", message, path=file, hint="Change it by hand")
+
+
+def _with_headers(text: str, changes: Sequence[Change]) -> bytes:
+    return rewrite_toml(text, changes)
+
+
+def _in_one_line(text: str, changes: Sequence[Change]) -> bytes:
+    return rewrite_toml(text, changes, headers=False)  # where keys with dots leave no room for a header
+
+
+def _filled(value: Any) -> Any:
+    """Tables without those in them that hold nothing: TOML may drop them with the last setting."""
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _filled(one) for key, one in value.items()}
+    return {key: one for key, one in inner.items() if one != {}}
 
 
 def _rewrite_json(text: str, changes: Sequence[Change]) -> bytes:

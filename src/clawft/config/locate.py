@@ -80,7 +80,7 @@ class _Reader:
 
     def read_header(self) -> Path:
         """`[a.b]` or `[[a.b]]`: the table that the following lines belong to."""
-        many = self.tokens[self.at + 1][1] == "["
+        line, many = self.tokens[self.at][2], self.tokens[self.at + 1][1] == "["
         self.at += 2 if many else 1
         path: Path = ()
         while self.peek() != "]":
@@ -91,6 +91,7 @@ class _Reader:
         if many:
             self.counts[path] = self.counts.get(path, 0) + 1
             path = (*path, self.counts[path] - 1)
+            self.places.append((path, line))
         return path
 
     def read_pair(self, table: Path) -> None:

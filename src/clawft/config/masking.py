@@ -29,8 +29,9 @@ class Secrets:
     """The values that no text may hold, in every form they may be written in."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        whole = {form for value in values for form in (value, value.strip()) if len(form) >= MIN_LENGTH}
-        self._count = len({value.strip() for value in whole})
+        long = [value for value in values if len(value.strip()) >= MIN_LENGTH]
+        whole = {form for value in long for form in (value, value.strip())}
+        self._count = len({value.strip() for value in long})
         self.forms = sorted({form for value in whole for form in _forms(value)}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, self.forms))) if self.forms else None
 

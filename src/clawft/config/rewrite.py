@@ -1,6 +1,7 @@
 """The text of a config file with single settings changed, and all else as it was."""
 
 from collections.abc import Iterator, MutableMapping, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import tomlkit
@@ -22,9 +23,9 @@ class _Change(Protocol):
     def value(self) -> Any: ...
 
 
-def rewrite_table(table: Document, path: tuple[str, ...], value: Any) -> Any:
+def rewrite_table(table: Document, path: tuple[str, ...], value: Any, *, headers: bool = True) -> Any:
     """Change one setting in nested tables, under the spelling it has there. What it was; UNSET for nothing."""
-    inner = _find_table(table, path, make=value is not UNSET)
+    inner = _find_table(table, path, make=value is not UNSET, headers=headers)
     if inner is None:
         return UNSET
     key = _spelling(inner, path)
@@ -36,16 +37,31 @@ def rewrite_table(table: Document, path: tuple[str, ...], value: Any) -> Any:
     return before
 
 
-def rewrite_toml(text: str, changes: Sequence[_Change]) -> bytes:
-    """A TOML text with changes made. A new table of settings gets a header of its own."""
+def rewrite_toml(text: str, changes: Sequence[_Change], *, headers: bool = True) -> bytes:
+    """A TOML text with changes made. A new table of settings gets a header of its own, or stands in one line."""
     document = tomlkit.parse(text)
     for change in changes:
         inner = _find_table(document, change.path, make=False)
-        if inner is not None and isinstance(inner.get(_spelling(inner, change.path)), Table | AoT):
-            rewrite_table(document, change.path, UNSET)  # a value cannot stand where a header stood
-        for path, value in _settings(change.path, change.value):
-            rewrite_table(document, path, value if value is UNSET else _item(value))
-    return tomlkit.dumps(document).encode()
+        there = None if inner is None else inner.get(_spelling(inner, change.path))
+        if (there is not None and isinstance(change.value, dict)) or isinstance(there, Table | AoT):
+            rewrite_table(document, change.path, UNSET)  # a header cannot stand where a value stood, nor the reverse
+        for path, value in _settings(change.path, change.value) if headers else [(change.path, change.value)]:
+            rewrite_table(document, path, value if value is UNSET else _item(value), headers=headers)
+    return _space_headers(text, tomlkit.dumps(document)).encode()
+
+
+def _space_headers(old: str, new: str) -> str:
+    """An empty line before each header that is new there, and an end to the last line."""
+    before = old.splitlines()
+    known = set(pairwise(before))
+    lines = new.splitlines(keepends=True)
+    for index in range(len(lines) - 1, 0, -1):
+        pair = (lines[index - 1].rstrip("\r\n"), lines[index].rstrip("\r\n"))
+        follows = pair[0].strip() and not pair[0].startswith("#")
+        if follows and pair[1].startswith("[") and pair not in known:
+            lines.insert(index, "\n")
+    text = "".join(lines)
+    return text if text.endswith("\n") else f"{text}\n"
 
 
 def _settings(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -57,14 +73,14 @@ def _settings(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ..
         yield path, value
 
 
-def _find_table(table: Document, path: tuple[str, ...], *, make: bool) -> Document | None:
+def _find_table(table: Document, path: tuple[str, ...], *, make: bool, headers: bool = True) -> Document | None:
     """The table that a setting stands in; made if it is not there and shall be."""
     for length in range(1, len(path)):
         key = _spelling(table, path[:length])
         if key not in table:
             if not make:
                 return None
-            table[key] = _new_table(table, is_last=length == len(path) - 1)
+            table[key] = _new_table(table, headers=headers, is_last=length == len(path) - 1)
         inner = table[key]
         if not isinstance(inner, MutableMapping):
             if not make:
@@ -74,10 +90,10 @@ def _find_table(table: Document, path: tuple[str, ...], *, make: bool) -> Docume
     return table
 
 
-def _new_table(parent: Document, *, is_last: bool) -> Any:
+def _new_table(parent: Document, *, headers: bool, is_last: bool) -> Any:
     if type(parent) is dict:  # JSON
         return {}
-    if isinstance(parent, InlineTable):
+    if isinstance(parent, InlineTable) or not headers:
         return tomlkit.inline_table()
     return tomlkit.table(is_super_table=not is_last)
 
@@ -100,6 +116,4 @@ def _item(value: Any) -> Any:
         for inner in value:
             array.append(_item(inner))
         return array
-    if value is None:
-        raise ClawftError("config-invalid", "TOML has no null", hint="Leave the key out, or use --unset")
     return tomlkit.item(value)

@@ -15,8 +15,9 @@ def value_text(value: Any) -> str:
 
 
 def with_state(setting: Setting) -> str:
-    """A value; of a secret also whether it is there."""
-    text = value_text(setting.value)
+    """A value as a table has it; of a secret also whether it is there."""
+    if setting.value is None or (setting.configured is False and not setting.value):
+        return "(not set)"
     if setting.configured is None or setting.value == "<redacted>":
-        return text
-    return f"{text} ({'set' if setting.configured else 'not set'})" if text else "(not set)"
+        return value_text(setting.value) or '""'
+    return f"{setting.value} ({'set' if setting.configured else 'not set'})"

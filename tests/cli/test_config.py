@@ -1,0 +1,195 @@
+"""`weft config show|get|set`: settings as a person and another program see and change them."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Weft = Callable[..., subprocess.CompletedProcess[str]]
+SECRET = "hunter2-hunter2"
+CONFIG = f"""# mine
+[providers.local]
+wire = "openai"
+api_key = {{ env = "LOCAL_KEY" }}
+headers = {{ X-Team = "{SECRET}" }}
+
+[skills.load]
+extraDirs = ["a"]
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "home" / ".clawft" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(CONFIG)
+    return file
+
+
+def test_show_names_value_and_place(weft: Weft, config: Path) -> None:
+    done = weft("config", "show", LOCAL_KEY=SECRET, CLAWFT_SKILLS__ENABLED="0")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split(maxsplit=1) for line in done.stdout.splitlines()] == [
+        ["SETTING", "VALUE               FROM"],
+        ["providers.local.wire", "openai              ~/.clawft/config.toml:3"],
+        ["providers.local.api_key", "${LOCAL_KEY} (set)  ~/.clawft/config.toml:4"],
+        ["providers.local.headers.X-Team", "<hidden>            ~/.clawft/config.toml:5"],
+        ["skills.enabled", "false               CLAWFT_SKILLS__ENABLED"],
+        ["skills.load.extra_dirs", '["a"]               ~/.clawft/config.toml:8'],
+    ]
+
+
+def test_show_of_a_section_is_that_section(weft: Weft, config: Path) -> None:
+    done = weft("config", "show", "skills.load", "--format", "json")
+
+    document = json.loads(done.stdout)
+    assert document["schema"] == "clawft.config.show.v1"
+    assert document["settings"] == [{"key": "skills.load.extra_dirs", "value": ["a"], "source": str(config), "line": 8}]
+
+
+def test_show_all_has_the_defaults_too(weft: Weft, config: Path) -> None:
+    settings = json.loads(weft("config", "show", "--all", "--format", "json").stdout)["settings"]
+
+    shown = {one["key"]: one for one in settings}
+    assert shown["agents.defaults.model"] == {
+        "key": "agents.defaults.model",
+        "value": "offline",
+        "source": "default",
+        "line": None,
+    }
+    assert shown["providers.local.api_key"]["configured"] is False
+    assert "(not set)" in weft("config", "show", "--all").stdout
+
+
+def test_show_says_when_nothing_is_set_and_warns_of_plain_secrets(weft: Weft, config: Path) -> None:
+    config.write_text("")
+    assert weft("config", "show").stderr == "Nothing is set. Run: weft config show --all\n"
+    config.write_text(f'[providers.x]\napi_key = "{SECRET}"\n')
+    done = weft("config", "show")
+    assert "<redacted>  ~/.clawft/config.toml:2" in done.stdout
+    assert "~/.clawft/config.toml:2: warning[secret-literal]: providers.x.api_key" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("agents.defaults.model", "offline"),
+        ("agents.defaults.maxTokens", "4096"),
+        ("skills.load.extraDirs", '["a"]'),
+        ("skills.enabled", "true"),
+        ("agents.defaults.temperature", ""),
+        ("agents.compaction", '{"at":0.8,"keep_turns":4}'),
+        ("providers.local.apiKey", "${LOCAL_KEY}"),
+        ("providers.local.headers", '{"X-Team":"<hidden>"}'),
+    ],
+)
+def test_get_prints_the_value_alone(weft: Weft, config: Path, key: str, value: str) -> None:
+    done = weft("config", "get", key, LOCAL_KEY=SECRET)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{value}\n", "")
+
+
+def test_get_of_json_has_the_key_in_one_spelling(weft: Weft, config: Path) -> None:
+    document = json.loads(weft("config", "get", "skills.load.extraDirs", "--format", "json").stdout)
+
+    assert document == {"schema": "clawft.config.get.v1", "key": "skills.load.extra_dirs", "value": ["a"]}
+
+
+@pytest.mark.parametrize("command", ["show", "get", "set"])
+def test_unknown_key_is_an_error_with_the_close_one(weft: Weft, config: Path, command: str) -> None:
+    value = ["x"] if command == "set" else []
+    done = weft("config", command, "agents.defaults.modle", *value)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error[config-unknown-key]: There is no setting 'agents.defaults.modle'\n")
+    assert "Did you mean 'agents.defaults.model'?" in done.stderr
+
+
+def test_set_changes_one_line_and_says_so(weft: Weft, config: Path) -> None:
+    done = weft("config", "set", "skills.load.extraDirs", '["a", "b"]')
+
+    assert done.stdout == 'Set skills.load.extra_dirs = ["a","b"] (was ["a"]) in ~/.clawft/config.toml\n'
+    assert config.read_text() == CONFIG.replace('["a"]', '["a", "b"]')
+    again = weft("config", "set", "skills.load.extraDirs", '["a", "b"]')
+    assert again.stdout == 'Nothing to change: skills.load.extra_dirs = ["a","b"] in ~/.clawft/config.toml\n'
+
+
+def test_unset_takes_it_out_and_says_so(weft: Weft, config: Path) -> None:
+    done = weft("config", "set", "skills.load.extra_dirs", "--unset")
+    assert done.stdout == 'Took skills.load.extra_dirs (was ["a"]) out of ~/.clawft/config.toml\n'
+    again = weft("config", "set", "skills.load.extra_dirs", "--unset")
+    assert (again.returncode, again.stdout) == (0, "~/.clawft/config.toml does not set skills.load.extra_dirs\n")
+
+
+def test_set_for_the_project_wins_and_the_other_way_round_it_is_said(weft: Weft, project: Path, config: Path) -> None:
+    done = weft("config", "set", "skills.enabled", "false", "--scope", "project")
+    assert done.stdout == "Set skills.enabled = false in .clawft/config.toml\n"
+    assert (project / ".clawft" / "config.toml").read_text() == "[skills]\nenabled = false\n"
+    user = weft("config", "set", "skills.enabled", "true")
+    assert user.stderr == "note: .clawft/config.toml sets skills.enabled too, and wins\n"
+
+
+def test_set_in_json_tells_before_and_after(weft: Weft, config: Path) -> None:
+    document = json.loads(weft("config", "set", "agents.defaults.max_tokens", "5", "--format", "json").stdout)
+
+    assert document == {
+        "schema": "clawft.config.set.v1",
+        "key": "agents.defaults.max_tokens",
+        "value": 5,
+        "before": None,
+        "path": str(config),
+        "changed": True,
+    }
+
+
+def test_secret_is_set_by_name_and_refused_in_plain_text(weft: Weft, config: Path) -> None:
+    refused = weft("config", "set", "providers.local.apiKey", SECRET)
+    assert (refused.returncode, refused.stdout, config.read_text()) == (3, "", CONFIG)
+    assert refused.stderr.startswith("error[secret-literal]: providers.local.api_key is a secret")
+    named = weft("config", "set", "providers.local.api_key", "env:OTHER")
+    assert named.stdout == "Set providers.local.api_key = ${OTHER} (was ${LOCAL_KEY}) in ~/.clawft/config.toml\n"
+    literal = weft("config", "set", "providers.local.api_key", SECRET, "--literal")
+    assert literal.stdout == "Set providers.local.api_key = <redacted> (was ${OTHER}) in ~/.clawft/config.toml\n"
+    assert f'api_key = "{SECRET}"' in config.read_text()
+
+
+@pytest.mark.parametrize("args", [["skills.enabled"], ["skills.enabled", "true", "--unset"]])
+def test_set_wants_a_value_or_unset(weft: Weft, config: Path, args: list[str]) -> None:
+    done = weft("config", "set", *args)
+
+    assert done.returncode == 2
+    assert "Give a VALUE, or --unset" in done.stderr
+
+
+def test_set_says_when_another_file_cannot_be_read(weft: Weft, project: Path, config: Path) -> None:
+    (project / ".clawft").mkdir()
+    (project / ".clawft" / "config.toml").write_text("[skils]\n")
+    done = weft("config", "set", "skills.enabled", "true")
+
+    assert (done.returncode, done.stdout) == (0, "Set skills.enabled = true in ~/.clawft/config.toml\n")
+    assert done.stderr.startswith(".clawft/config.toml:1: error[config-unknown-key]")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "show", "show --all", "show --format json", "show --all --format json", "get providers",
+        "get providers.local.headers.X-Team", "get providers --format json", "get skills.config",
+        "set providers.local.headers.X-Team zzz", "set providers.local --unset", "set providers.local.wire nope",
+        "set mcp.servers.m.args [", "show skills", "set skills.config.mail.password --unset --format json",
+    ],
+)  # fmt: skip
+def test_no_command_shows_a_secret(weft: Weft, config: Path, command: str) -> None:
+    config.write_text(
+        CONFIG
+        + f'[providers.other]\napi_key = "{SECRET}"\nbase_url = "http://me:{SECRET}@127.0.0.1/"\n'
+        + f'[mcp.servers.m]\nargs = ["--key={SECRET}"]\n[skills.config.mail]\npassword = "{SECRET}"\n'
+    )
+    done = weft("config", *command.split(), LOCAL_KEY=SECRET)
+
+    assert done.returncode == (1 if command.endswith(("nope", "[")) else 0), done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
