@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 
 from clawft.config.providers import ProviderSettings
+from clawft.messages import Message
 from clawft.providers.anthropic import AnthropicWire
 from clawft.providers.endpoint import build_endpoint
 from clawft.providers.http import HttpProvider
 from clawft.providers.openai import OpenAiWire
+from clawft.providers.request import Chunk, ProviderError, Request, Text
 from wire import WireServer
+
+_ASK = Request("m", (Message("user", "hi"),))
 
 
 class Connect:
@@ -33,6 +37,22 @@ class Connect:
         spoken = OpenAiWire() if wire == "openai" else AnthropicWire()
         self.opened.append(HttpProvider(endpoint, spoken, environ or {}, sleep=self._sleep, now=self.now))
         return self.opened[-1]
+
+    async def collect(self, provider: HttpProvider, request: Request = _ASK) -> list[Chunk]:
+        return [chunk async for chunk in provider.stream(request)]
+
+    async def fail_with(self, provider: HttpProvider) -> tuple[ProviderError, list[Chunk]]:
+        """The error that a stream ends with, and what came before it."""
+        chunks: list[Chunk] = []
+        try:
+            async for chunk in provider.stream(_ASK):
+                chunks.append(chunk)
+        except ProviderError as error:
+            return error, chunks
+        pytest.fail(f"the stream came to its end: {chunks}")
+
+    def text_of(self, chunks: list[Chunk]) -> str:
+        return "".join(chunk.text for chunk in chunks if isinstance(chunk, Text))
 
 
 @pytest.fixture

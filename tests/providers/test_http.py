@@ -1,10 +1,5 @@
-"""Streams, retries and faults, over real sockets and on both wires."""
+"""Streams, retries, and what servers say went wrong, over real sockets and on both wires."""
 
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -12,8 +7,7 @@ import pytest
 
 from clawft.config.secret import SecretRef
 from clawft.messages import Message, Usage
-from clawft.providers.http import MAX_ANSWER_BYTES, HttpProvider
-from clawft.providers.request import Call, Chunk, Done, ProviderError, Request, Retry, StreamCut, Text
+from clawft.providers.request import Call, Done, Request, Retry, Text
 from wire import Reply, WireServer, call, fail, say
 
 pytestmark = pytest.mark.anyio
@@ -22,28 +16,9 @@ _ASK = Request("m", (Message("user", "hi"),))
 _KEY = "sk-very-secret-value"
 
 
-async def collect(provider: HttpProvider, request: Request = _ASK) -> list[Chunk]:
-    return [chunk async for chunk in provider.stream(request)]
-
-
-async def fail_with(provider: HttpProvider) -> tuple[ProviderError, list[Chunk]]:
-    """The error that a stream ends with, and what came before it."""
-    chunks: list[Chunk] = []
-    try:
-        async for chunk in provider.stream(_ASK):
-            chunks.append(chunk)
-    except ProviderError as error:
-        return error, chunks
-    pytest.fail(f"the stream came to its end: {chunks}")
-
-
-def text_of(chunks: list[Chunk]) -> str:
-    return "".join(chunk.text for chunk in chunks if isinstance(chunk, Text))
-
-
 async def test_text_is_streamed_piece_by_piece_with_its_usage(connect: Any, wire: str) -> None:
     with WireServer([say("Hel", "lo ", "wörld 😀", usage=(12, 3))]) as server:
-        chunks = await collect(connect(server, wire))
+        chunks = await connect.collect(connect(server, wire))
     assert chunks[:3] == [Text("Hel"), Text("lo "), Text("wörld 😀")]
     assert chunks[3] == Done("end", Usage(12, 3))
 
@@ -59,7 +34,7 @@ async def test_piece_is_handed_on_before_the_answer_is_over(connect: Any, wire: 
 async def test_parallel_tool_calls_come_whole(connect: Any, wire: str) -> None:
     calls = (("a", "read_file", '{"path": "x"}'), ("b", "exec_shell", '{"command": "ls"}'))
     with WireServer([Reply(text=("Look: ",), calls=calls)]) as server:
-        chunks = await collect(connect(server, wire))
+        chunks = await connect.collect(connect(server, wire))
     made = [(one.call.id, one.call.name, one.call.arguments) for one in chunks if isinstance(one, Call)]
     assert made == [("a", "read_file", {"path": "x"}), ("b", "exec_shell", {"command": "ls"})]
     assert isinstance(chunks[-1], Done)
@@ -69,23 +44,23 @@ async def test_parallel_tool_calls_come_whole(connect: Any, wire: str) -> None:
 async def test_malformed_arguments_are_kept_as_they_came(connect: Any, wire: str) -> None:
     with WireServer([Reply(calls=(("a", "x", '{"path": '),)), Reply(calls=(("a", "x", "[1]"),))]) as server:
         provider = connect(server, wire)
-        found = [one.call for _ in range(2) for one in await collect(provider) if isinstance(one, Call)]
+        found = [one.call for _ in range(2) for one in await connect.collect(provider) if isinstance(one, Call)]
     assert [(one.arguments, one.malformed) for one in found] == [({}, '{"path": '), ({}, "[1]")]
 
 
 async def test_call_without_arguments_has_none(connect: Any, wire: str) -> None:
     with WireServer([Reply(calls=(("a", "x", ""),))]) as server:
-        found = [one.call for one in await collect(connect(server, wire)) if isinstance(one, Call)]
+        found = [one.call for one in await connect.collect(connect(server, wire)) if isinstance(one, Call)]
     assert [(one.arguments, one.malformed) for one in found] == [({}, "")]
 
 
 async def test_connection_is_used_again(connect: Any, wire: str) -> None:
     with WireServer([say("a"), call("x", {}), fail(400), say("b")]) as server:
         provider = connect(server, wire)
-        await collect(provider)
-        await collect(provider)
-        await fail_with(provider)
-        await collect(provider)
+        await connect.collect(provider)
+        await connect.collect(provider)
+        await connect.fail_with(provider)
+        await connect.collect(provider)
         assert [one.connection for one in server.asked] == [1, 1, 1, 1]
 
 
@@ -97,7 +72,7 @@ async def test_parallel_calls_of_one_provider_do_not_mix(connect: Any, wire: str
         provider, found = connect(server, wire), []
 
         async def ask(name: str) -> None:
-            found.append((name, text_of(await collect(provider, Request(name, _ASK.messages)))))
+            found.append((name, connect.text_of(await connect.collect(provider, Request(name, _ASK.messages)))))
 
         async with anyio.create_task_group() as group:
             for number in range(12):
@@ -108,9 +83,9 @@ async def test_parallel_calls_of_one_provider_do_not_mix(connect: Any, wire: str
 
 async def test_limit_is_waited_for_as_the_server_asks(connect: Any, wire: str) -> None:
     with WireServer([fail(429, "slow down", retry_after="7"), say("ok")]) as server:
-        chunks = await collect(connect(server, wire))
+        chunks = await connect.collect(connect(server, wire))
     assert chunks[0] == Retry(1, 7.0, "'test' answered with status 429: slow down")
-    assert text_of(chunks) == "ok"
+    assert connect.text_of(chunks) == "ok"
     assert connect.waits == [7.0]
 
 
@@ -128,23 +103,23 @@ async def test_limit_is_waited_for_as_the_server_asks(connect: Any, wire: str) -
 )
 async def test_every_form_of_retry_after_is_read(connect: Any, headers: dict[str, str], wait_s: float) -> None:
     with WireServer([fail(503, **headers), say("ok")]) as server:
-        await collect(connect(server))
+        await connect.collect(connect(server))
     assert connect.waits == [wait_s]
 
 
 @pytest.mark.parametrize("written", ["soon", "nan", "inf", "Thu, 99 Foo 1970"])
 async def test_retry_after_that_means_nothing_is_left_out(connect: Any, written: str) -> None:
     with WireServer([fail(503, retry_after=written), say("ok")]) as server:
-        await collect(connect(server))
+        await connect.collect(connect(server))
     assert 0.3 < connect.waits[0] <= 0.5
 
 
 @pytest.mark.parametrize("status", [408, 409, 500, 502, 503, 504, 529])
 async def test_failures_that_may_pass_are_tried_again_after_longer_and_longer_waits(connect: Any, status: int) -> None:
     with WireServer([fail(status), fail(status), fail(status), say("ok")]) as server:
-        chunks = await collect(connect(server))
+        chunks = await connect.collect(connect(server))
     assert [one.attempt for one in chunks if isinstance(one, Retry)] == [1, 2, 3]
-    assert text_of(chunks) == "ok"
+    assert connect.text_of(chunks) == "ok"
     assert all(0.75 * full <= wait <= full for wait, full in zip(connect.waits, (0.5, 1, 2), strict=True))
 
 
@@ -153,7 +128,7 @@ async def test_failures_to_the_end_are_told_with_the_servers_words(
     connect: Any, wire: str, status: int, code: str
 ) -> None:
     with WireServer([fail(status, "too busy")] * 3) as server:
-        error, chunks = await fail_with(connect(server, wire, max_retries=2))
+        error, chunks = await connect.fail_with(connect(server, wire, max_retries=2))
         assert len(server.asked) == 3
     assert (error.code, len(chunks)) == (code, 2)
     assert str(error) == f"'test' answered with status {status}: too busy"
@@ -161,21 +136,21 @@ async def test_failures_to_the_end_are_told_with_the_servers_words(
 
 async def test_server_may_say_that_trying_again_is_no_use(connect: Any) -> None:
     with WireServer([fail(500, x_should_retry="false")]) as server:
-        error, chunks = await fail_with(connect(server))
+        error, chunks = await connect.fail_with(connect(server))
     assert (error.code, chunks) == ("provider-failed", [])
 
 
 async def test_quota_that_is_used_up_is_not_tried_again(connect: Any) -> None:
     body = b'{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'
     with WireServer([Reply(status=429, raw=(body,))]) as server:
-        error, chunks = await fail_with(connect(server))
+        error, chunks = await connect.fail_with(connect(server))
     assert (error.code, chunks) == ("provider-limited", [])
 
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_refused_key_is_told_with_the_name_of_its_variable(connect: Any, wire: str, status: int) -> None:
     with WireServer([fail(status, f"bad key {_KEY}")]) as server:
-        error, _ = await fail_with(connect(server, wire, {"MY_KEY": _KEY}, api_key=SecretRef(env="MY_KEY")))
+        error, _ = await connect.fail_with(connect(server, wire, {"MY_KEY": _KEY}, api_key=SecretRef(env="MY_KEY")))
     assert error.code == "provider-refused"
     assert "MY_KEY" in error.hint
     assert str(error).endswith("bad key ***")
@@ -183,14 +158,14 @@ async def test_refused_key_is_told_with_the_name_of_its_variable(connect: Any, w
 
 async def test_refusal_without_a_key_says_that_there_is_none(connect: Any) -> None:
     with WireServer([fail(401)]) as server:
-        error, _ = await fail_with(connect(server))
+        error, _ = await connect.fail_with(connect(server))
     assert "has no api_key" in error.hint
 
 
 async def test_words_of_the_server_are_cut_cleaned_and_masked_first(connect: Any, wire: str) -> None:
     words = "x" * 495 + _KEY + "\x1b[31mred\r\n" + "y" * 1000
     with WireServer([fail(400, words)]) as server:
-        error, _ = await fail_with(connect(server, wire, {"K": _KEY}, api_key=SecretRef(env="K")))
+        error, _ = await connect.fail_with(connect(server, wire, {"K": _KEY}, api_key=SecretRef(env="K")))
     said = str(error).partition("400: ")[2]
     assert len(said) == 500
     assert said.isprintable()
@@ -200,7 +175,7 @@ async def test_words_of_the_server_are_cut_cleaned_and_masked_first(connect: Any
 async def test_secrets_of_headers_are_masked_too(connect: Any) -> None:
     headers = {"X-Team": "${TEAM}"}
     with WireServer([fail(400, "team team-secret-1 is unknown")]) as server:
-        error, _ = await fail_with(connect(server, "openai", {"TEAM": "team-secret-1"}, headers=headers))
+        error, _ = await connect.fail_with(connect(server, "openai", {"TEAM": "team-secret-1"}, headers=headers))
         assert server.asked[0].headers["x-team"] == "team-secret-1"
     assert "team-secret-1" not in str(error)
 
@@ -208,7 +183,7 @@ async def test_secrets_of_headers_are_masked_too(connect: Any) -> None:
 async def test_error_inside_a_stream_is_masked_too(connect: Any, wire: str) -> None:
     frame = b'data: {"type": "error", "error": {"type": "bad", "message": "key %s"}}\n\n' % _KEY.encode()
     with WireServer([Reply(raw=(frame,))]) as server:
-        error, _ = await fail_with(connect(server, wire, {"K": _KEY}, api_key=SecretRef(env="K")))
+        error, _ = await connect.fail_with(connect(server, wire, {"K": _KEY}, api_key=SecretRef(env="K")))
     assert str(error) == "'test' answered with status 400: key ***"
 
 
@@ -226,14 +201,14 @@ async def test_error_inside_a_stream_is_masked_too(connect: Any, wire: str) -> N
 )
 async def test_errors_in_any_form_are_told(connect: Any, reply: Reply, said: str) -> None:
     with WireServer([reply]) as server:
-        error, _ = await fail_with(connect(server))
+        error, _ = await connect.fail_with(connect(server))
     assert error.code == "provider-failed"
     assert said in str(error)
 
 
 async def test_error_that_never_ends_is_told_in_time(connect: Any) -> None:
     with WireServer([Reply(status=400, raw=(b"some words",), end="stall")]) as server:
-        error, _ = await fail_with(connect(server, timeout_s=0.3))
+        error, _ = await connect.fail_with(connect(server, timeout_s=0.3))
     assert str(error).endswith("400: some words")
 
 
@@ -241,228 +216,7 @@ async def test_redirect_is_not_followed(connect: Any, wire: str) -> None:
     with WireServer([say("never")]) as other:
         target = (("location", other.url + "/chat/completions"),)
         with WireServer([Reply(status=307, headers=target, raw=())]) as server:
-            error, _ = await fail_with(connect(server, wire, {"K": _KEY}, api_key=SecretRef(env="K")))
+            error, _ = await connect.fail_with(connect(server, wire, {"K": _KEY}, api_key=SecretRef(env="K")))
         assert other.asked == []
     assert error.code == "provider-failed"
     assert "not followed" in error.hint
-
-
-async def test_stream_that_is_cut_after_text_is_told(connect: Any, wire: str) -> None:
-    with WireServer([say("half of", end="cut")]) as server:
-        error, chunks = await fail_with(connect(server, wire))
-        assert len(server.asked) == 1
-    assert isinstance(error, StreamCut)
-    assert (error.code, text_of(chunks)) == ("provider-cut", "half of")
-
-
-async def test_stream_that_ends_early_but_cleanly_is_cut_too(connect: Any, wire: str) -> None:
-    pieces = (
-        b'data: {"choices": [{"delta": {"content": "half"}}]}\n\n',
-        b'data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "half"}}\n\ndata: {"ty',
-    )
-    with WireServer([Reply(raw=(pieces[wire == "anthropic"],))]) as server:
-        error, chunks = await fail_with(connect(server, wire))
-    assert isinstance(error, StreamCut)
-    assert text_of(chunks) == "half"
-
-
-async def test_stream_that_is_cut_before_anything_came_is_tried_again(connect: Any, wire: str) -> None:
-    with WireServer([Reply(raw=(), end="cut"), Reply(raw=(b": hm\n\n",)), say("ok")]) as server:
-        chunks = await collect(connect(server, wire))
-    assert text_of(chunks) == "ok"
-    assert len(connect.waits) == 2
-
-
-async def test_empty_stream_to_the_end_is_a_bad_answer(connect: Any, wire: str) -> None:
-    with WireServer([Reply(raw=())] * 2) as server:
-        error, _ = await fail_with(connect(server, wire, max_retries=1))
-    assert error.code == "provider-bad-answer"
-
-
-@pytest.mark.parametrize("frame", [b"data: {nope\n\n", b"data: [1]\n\n", b"data: " + b"[" * 50_000 + b"\n\n"])
-async def test_malformed_event_is_a_bad_answer(connect: Any, wire: str, frame: bytes) -> None:
-    with WireServer([Reply(raw=(frame,))]) as server:
-        error, _ = await fail_with(connect(server, wire))
-        assert len(server.asked) == 1
-    assert error.code == "provider-bad-answer"
-
-
-async def test_page_in_place_of_a_stream_is_told(connect: Any, wire: str) -> None:
-    page = Reply(headers=(("content-type", "text/html; charset=x"),), raw=(b"<html>log in</html>",))
-    with WireServer([page]) as server:
-        error, _ = await fail_with(connect(server, wire))
-    assert error.code == "provider-bad-answer"
-    assert "'text/html' instead of a stream" in str(error)
-
-
-async def test_stall_within_a_stream_ends_in_time(connect: Any, wire: str) -> None:
-    with WireServer([say("half", end="stall")]) as server:
-        started = time.monotonic()
-        error, chunks = await fail_with(connect(server, wire, timeout_s=0.3))
-        assert time.monotonic() - started < 5
-        assert server.hung_up.wait(10)
-    assert (error.code, text_of(chunks)) == ("provider-timeout", "half")
-    assert "timeout_s" in error.hint
-
-
-async def test_client_with_a_timeout_of_one_second_times_out(connect: Any) -> None:
-    with WireServer([say("late", wait_s=20)]) as server:
-        started = time.monotonic()
-        error, _ = await fail_with(connect(server, timeout_s=1, max_retries=0))
-        taken = time.monotonic() - started
-    assert (error.code, str(error)) == ("provider-timeout", "Nothing came from 'test' for 1 s")
-    assert 0.9 < taken < 5
-
-
-async def test_slow_headers_are_tried_again(connect: Any, wire: str) -> None:
-    with WireServer([say("late", wait_s=20), say("ok")]) as server:
-        chunks = await collect(connect(server, wire, timeout_s=0.3))
-    assert [type(one) for one in chunks] == [Retry, Text, Done]
-
-
-@contextmanager
-def dripping(data: bytes) -> Iterator[str]:
-    """A server that sends one byte each 20 ms, for ever."""
-    stop = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(10)
-
-        def serve() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.settimeout(10)
-                connection.recv(65_536)
-                index = 0
-                while not stop.wait(0.02):
-                    try:
-                        connection.sendall(data[index : index + 1] or b"x")
-                    except OSError:
-                        return
-                    index += 1
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        stop.set()
-        thread.join(10)
-
-
-@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX-A: ", b"HTTP/1.1 200 OK\r\n\r\n"])
-async def test_server_that_drips_bytes_without_end_times_out(connect: Any, head: bytes) -> None:
-    with dripping(head) as url:
-        error, _ = await fail_with(connect(url, timeout_s=0.8, connect_timeout_s=0.2, max_retries=0))
-    assert error.code == "provider-timeout"
-
-
-async def test_nobody_listening_is_told_at_once_on_this_machine(connect: Any, wire: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    error, chunks = await fail_with(connect(f"http://127.0.0.1:{port}/v1", wire))
-    assert (error.code, chunks) == ("provider-unreachable", [])
-    assert f"127.0.0.1:{port}" in str(error)
-    assert "start the server" in error.hint
-
-
-async def test_host_that_does_not_answer_fails_within_the_time_to_connect(connect: Any) -> None:
-    with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for filler in (first, second):  # a full queue: what comes next is dropped, as by a host that is gone
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        started = time.monotonic()
-        error, _ = await fail_with(connect(url, connect_timeout_s=0.5, timeout_s=30, max_retries=0))
-        taken = time.monotonic() - started
-    assert error.code == "provider-unreachable"
-    assert "within 0.5 s" in str(error)
-    assert 0.4 < taken < 5
-
-
-async def test_closing_the_stream_closes_the_connection(connect: Any, wire: str) -> None:
-    with WireServer([say("first", end="stall")]) as server:
-        stream = connect(server, wire).stream(_ASK)
-        assert await anext(stream) == Text("first")
-        await stream.aclose()
-        assert server.hung_up.wait(10)
-
-
-async def test_cancelling_closes_the_connection(connect: Any, wire: str) -> None:
-    with WireServer([say("first", end="stall")]) as server:
-        provider = connect(server, wire)
-
-        async def read(scope: anyio.CancelScope) -> None:
-            async for chunk in provider.stream(_ASK):
-                assert chunk == Text("first")
-                scope.cancel()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(read, group.cancel_scope)
-        assert server.hung_up.wait(10)
-
-
-async def test_server_that_stays_silent_after_the_end_holds_nobody_up(connect: Any) -> None:
-    done = b'data: {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
-    with WireServer([Reply(raw=(done,), end="stall")]) as server:
-        with anyio.fail_after(5):
-            chunks = await collect(connect(server))
-    assert text_of(chunks) == "ok"
-
-
-async def test_compressed_stream_is_read(connect: Any, wire: str) -> None:
-    with WireServer([say("Grüße ", "aus dem Zip", gzipped=True)]) as server:
-        chunks = await collect(connect(server, wire))
-    assert text_of(chunks) == "Grüße aus dem Zip"
-
-
-async def test_broken_compression_is_a_bad_answer(connect: Any) -> None:
-    with WireServer([Reply(headers=(("content-encoding", "gzip"),), raw=(b"no gzip at all",))]) as server:
-        error, _ = await fail_with(connect(server))
-    assert error.code == "provider-bad-answer"
-
-
-async def test_line_without_end_is_refused_at_the_limit(connect: Any, wire: str) -> None:
-    with WireServer([Reply(raw=(b"data: ", *(b"x" * 1_000_000,) * 8))]) as server:
-        error, _ = await fail_with(connect(server, wire))
-    assert error.code == "provider-bad-answer"
-    assert "event of over" in str(error)
-
-
-async def test_answer_without_end_is_refused_at_the_limit(connect: Any, wire: str) -> None:
-    piece = b": " + b"x" * 999_997 + b"\n"
-    with WireServer([Reply(raw=(piece,) * (MAX_ANSWER_BYTES // 1_000_000 + 2))]) as server:
-        error, _ = await fail_with(connect(server, wire))
-    assert error.code == "provider-bad-answer"
-    assert str(MAX_ANSWER_BYTES) in str(error)
-
-
-async def test_long_event_within_the_limit_is_read(connect: Any, wire: str) -> None:
-    long = "a" * 1_000_000
-    with WireServer([say(long)]) as server:
-        assert text_of(await collect(connect(server, wire))) == long
-
-
-async def test_half_characters_in_a_message_are_mended(connect: Any, wire: str) -> None:
-    with WireServer([say("ok")]) as server:
-        await collect(connect(server, wire), Request("m", (Message("user", "name \udce9.txt"),)))
-        assert "name ?.txt" in str(server.asked[0].body["messages"])
-
-
-async def test_no_error_and_no_repr_shows_the_key(connect: Any, wire: str) -> None:
-    faults = [
-        fail(400, _KEY),
-        fail(401, _KEY),
-        say("x", end="cut"),
-        Reply(raw=(b"data: {\n\n",)),
-        say("x", end="stall"),
-    ]
-    shown = ""
-    with WireServer(faults) as server:
-        provider = connect(server, wire, {"K": _KEY}, api_key=SecretRef(env="K"), timeout_s=0.3, max_retries=0)
-        for _ in faults:
-            error, _ = await fail_with(provider)
-            shown += f"{error} {error!r} {error.hint} {error.diagnostic!r} {error.__cause__!r}"
-        shown += repr(provider) + repr(vars(provider))
-        name = "x-api-key" if wire == "anthropic" else "authorization"
-        assert _KEY in server.asked[0].headers[name]
-    assert _KEY not in shown.replace(repr({"K": _KEY}), "")  # the environment is the caller's own

@@ -156,7 +156,14 @@ async def test_refused_command_ends_the_work_and_is_told() -> None:
     assert "weft skills show count-lines" in text
 
 
-@pytest.mark.parametrize("result", ["no such file\nexit code: 2", "Exit status 1\nbad", "[exited with 127]"])
+@pytest.mark.parametrize(
+    "result",
+    [
+        "no such file\n[exit code 2 after 0.1 s]",
+        "x\n[stopped after 9.0 s: its time was up]",
+        "[ended by signal 9 after 1 s]",
+    ],
+)
 async def test_failed_command_ends_the_work(result: str) -> None:
     made, text = await run("$count-lines", {"Skill": wrap("count-lines", _BODY), "exec_shell": result})
     assert made[1:] == [("exec_shell", "ls")]
@@ -164,7 +171,7 @@ async def test_failed_command_ends_the_work(result: str) -> None:
     assert "The work stopped there" in text
 
 
-@pytest.mark.parametrize("result", ["exit code: 0", "a\nexit code 1 is an error\nb", "exit 0"])
+@pytest.mark.parametrize("result", ["[no output]", "[exit code 1 after 0.1 s]\nb", "exit code 1", "[after 2.0 s]"])
 async def test_output_that_speaks_of_exit_codes_is_no_failure(result: str) -> None:
     made, text = await run("$count-lines", {"Skill": wrap("count-lines", _BODY), "exec_shell": result})
     assert len(made) == 3

@@ -25,7 +25,7 @@ _NAMED = (
 )
 _NOT_NAMES = frozenset({"a", "an", "any", "another", "best", "right", "that", "the", "this", "which"})
 _RESULT = re.compile(r"^\s*(?:[-*]|\d+[.)])\s+[`*]*([A-Za-z0-9][\w-]*(?::[\w-]+)*)[`*]*\s*(?:[:-]\s*(.*))?$")
-_EXIT = re.compile(r"\W*exit(?:ed)?(?: with)?(?: code| status)?[ :=]+[1-9]\d*\b", re.IGNORECASE)
+_FAILED = re.compile(r"\[(?:exit code [1-9]|stopped after |ended by signal )")  # the last line of `exec_shell`
 _REFUSED = re.compile(r"PERMISSION_DENIED|refused|denied|not allowed", re.IGNORECASE)
 
 
@@ -64,8 +64,7 @@ class Used(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        lines = self.text.strip().splitlines()
-        return self.is_error or any(_EXIT.match(line) for line in (*lines[:1], *lines[-1:]))
+        return self.is_error or bool(_FAILED.match(self.text.rstrip().rpartition("\n")[2]))
 
     @property
     def refused(self) -> bool:
