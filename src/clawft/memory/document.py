@@ -24,7 +24,7 @@ _TITLE = re.compile(r"\\*#[ \t]")  # counts outside code only
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _METADATA = re.compile(r"\s*<!-- clawft: (\{[^\n]*\}) -->[ \t\r]*(?:\n|$)")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
-_BARE = re.compile(r"#{1,6}[ \t][^\n]*|<!--.*-->", re.DOTALL)
+_BARE = re.compile(r"#{1,6}(?:[ \t][^\n]*)?|<!--.*-->", re.DOTALL)
 _BOUNDARY = "## \n"  # a heading without a key ends an entry, and whatever code fence was left open in it
 
 
@@ -211,7 +211,8 @@ def _parse_notes(text: str, first: int) -> Iterator[Note]:
     note: list[str] = []
     begin = first
     for number, line in enumerate((text.removeprefix("\ufeff") + "\n").split("\n"), first):
-        if note and (not line.strip() or _BULLET.match(line) or _BARE.fullmatch(note[-1])):
+        alone = not line.strip() or _BULLET.match(line) or _BARE.fullmatch(line.strip())
+        if note and (alone or _BARE.fullmatch(note[-1].strip())):
             joined = "\n".join(note).strip()
             if not _BARE.fullmatch(joined):
                 yield Note(begin, joined)

@@ -27,7 +27,7 @@ CANDIDATES = 100  # of each ranking
 MAX_QUERY = 4_000  # characters
 BUSY_S = 2.0
 _FUSION = 60  # the usual constant: how little the first ranks stand out
-_AFFORDABLE = 8_000  # entries whose BM25 is worked out for one query
+_AFFORDABLE = 4_000  # entries whose BM25 is worked out for one query
 # Errors that another process, the disk or permissions cause. All others mean that the file is damaged.
 _OUTSIDE = frozenset((
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
