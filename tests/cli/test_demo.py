@@ -16,8 +16,10 @@ def test_demo_shows_every_state_and_leaves_nothing_behind(weft: Weft, project: P
     assert (done.returncode, done.stderr) == (0, "")
     for state in ("ready", "manual", "ineligible", "shadowed", "broken"):
         assert f" {state} " in done.stdout
-    for command in ("list", "why satellite", "validate", "fix", "render"):
-        assert f"$ weft skills {command}" in done.stdout
+    for command in ("skills list", "skills why satellite", "skills validate", "skills fix", "skills render", "agent"):
+        assert f"$ weft {command}" in done.stdout
+    assert "OPEN ask for a review" in done.stdout  # the turn ran the skill's commands
+    assert "`touch counted`: refused" in done.stdout  # and did not do what nobody allowed
     assert "Traceback" not in done.stdout
     assert "error: " not in done.stdout
     assert list(temporary.iterdir()) == []

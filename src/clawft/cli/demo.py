@@ -1,9 +1,10 @@
-"""`weft demo`: a small project with good, broken, shadowed and ineligible skills, and the commands that tell.
+"""`weft demo`: a small project with good, broken, shadowed and ineligible skills, the commands that tell, and a turn.
 
 Everything is laid out in a temporary folder and shown by the real command, run as a real process.
 """
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -71,14 +72,34 @@ description: Somebody forgot to end the frontmatter.
 
 Do the thing.
 """,
+    "home/.clawft/skills/left-to-do/SKILL.md": """\
+---
+name: left-to-do
+description: Find what is left to do in this project. Use when somebody asks what is still open.
+---
+
+Find the marks, count them, then note that they were counted:
+
+```sh
+grep -n OPEN plan.txt
+grep -c OPEN plan.txt
+touch counted
+```
+""",
+    "project/plan.txt": "DONE write the parser\nOPEN write the docs\nOPEN ask for a review\n",
 }
 
 _STEPS = (
-    ("Every skill is listed: the broken, the hidden and the unusable ones too, each with its reason.", ("list",)),
-    ("Why is one of them not offered to a model?", ("why", "satellite")),
-    ("What is odd about the files, and where?", ("validate", "-q", ".claude/skills", "skills")),
-    ("What would mend them? Nothing is changed without --write.", ("fix", "invoice-reader", "half-written")),
-    ("And exactly what would a model be told?", ("render", "release-notes", "v1.4", "v1.5")),
+    ("Every skill is listed: the broken, the hidden and the unusable ones too, each with its reason.", "skills list"),
+    ("Why is one of them not offered to a model?", "skills why satellite"),
+    ("What is odd about the files, and where?", "skills validate -q .claude/skills skills"),
+    ("What would mend them? Nothing is changed without --write.", "skills fix invoice-reader half-written"),
+    ("And exactly what would a model be told?", "skills render release-notes v1.4 v1.5"),
+    (
+        "A turn without any model: a skill is found, loaded and run. What would change something is not done unasked.",
+        "agent -m 'What is still open here?' --session demo",
+    ),
+    ("Every conversation is kept.", "sessions list"),
 )
 
 
@@ -93,26 +114,28 @@ def command() -> int:
                 file.write(text)
         for title, arguments in _STEPS:
             click.echo(click.style(f"# {title}", bold=True))
-            click.echo(f"$ weft skills {' '.join(arguments)}")
-            _run(folder, arguments)
+            click.echo(f"$ weft {arguments}")
+            _run(folder, shlex.split(arguments))
             click.echo()
     weft = "weft" if which("weft") else os.path.join(os.path.relpath(os.path.dirname(sys.executable)), "weft")
     click.echo(
-        f"Now try it on your own: {weft} skills list, or {weft} skills list --dir PATH for any folder of skills."
+        f"Now try it on your own: {weft} skills list, {weft} skills list --dir PATH for any folder of skills,\n"
+        f"or {weft} agent -m TEXT, once you have set a model: {weft} config set agents.defaults.model PROVIDER/MODEL"
     )
     return 0
 
 
-def _run(folder: str, arguments: tuple[str, ...]) -> None:
+def _run(folder: str, arguments: list[str]) -> None:
     """Run the real command in the project of the demo, in its own home."""
     sys.stdout.flush()
     own = {name: value for name, value in os.environ.items() if not name.startswith("CLAWFT_")}
     environ = {**own, "HOME": os.path.join(folder, "home"), "PYTHONUTF8": "1"}
     project = os.path.join(folder, "project")
     subprocess.run(
-        [sys.executable, "-m", "clawft", "skills", *arguments],
+        [sys.executable, "-m", "clawft", *arguments],
         cwd=project,
         env=environ,
+        stdin=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
         check=False,
         timeout=60,

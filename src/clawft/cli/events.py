@@ -35,14 +35,23 @@ class Approver:
     def __init__(self, *, yes: bool) -> None:
         self.yes = yes
         self.unanswered = 0
+        self._shown: dict[str, anyio.Event] = {}
 
     @property
     def can_ask(self) -> bool:
         return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
 
+    def note(self, event: ApprovalNeeded) -> None:
+        """The stream has come to a question: what happened before it is on the screen."""
+        self._seen(event).set()
+
+    def _seen(self, event: ApprovalNeeded) -> anyio.Event:
+        return self._shown.setdefault(event.call, anyio.Event())
+
     async def __call__(self, event: ApprovalNeeded) -> Answer:
         if self.yes:
             return "once"
+        await self._seen(event).wait()
         if not self.can_ask:
             self.unanswered += 1
             say(
@@ -137,11 +146,15 @@ def _tool_line(event: ToolFinished, summary: str) -> str:
     return f"· {shown}" + (f" ({took} ms)" if took is not None else "")
 
 
-async def show_events(events: AsyncGenerator[Event], printer: Printer | JsonLines) -> Event | None:
+async def show_events(
+    events: AsyncGenerator[Event], printer: Printer | JsonLines, approver: Approver
+) -> Event | None:
     """Show a whole turn; the event it ended with."""
     last = None
     async with aclosing(events) as stream:
         async for event in stream:
             printer.show(event)
+            if isinstance(event, ApprovalNeeded):
+                approver.note(event)
             last = event
     return last

@@ -68,7 +68,7 @@ async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: A
         app.open_runtime(only) as runtime,
         runtime.open_conversation(agent, key=options.session, approve=approver) as conversation,
     ):
-        last = await show_events(conversation.run(request), printer)
+        last = await show_events(conversation.run(request), printer, approver)
         if options.output == "text" and not options.session:
             say(f"session: {conversation.session.key}")
     return last
