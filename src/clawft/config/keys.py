@@ -21,9 +21,10 @@ _FREE = (
     "mcp.servers.*.headers",
 )
 
-_WORD_END = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PLAIN = re.compile(r"[\w-]+", re.ASCII)
-_PART = re.compile(r'"((?:\\.|[^"\\])*)"|([^."]+)')
+# Compiled when first needed: a list of skills with a config in snake_case needs none.
+_WORD_END = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+_PLAIN = r"[A-Za-z0-9_-]+"
+_PART = r'"((?:\\.|[^"\\])*)"|([^."]+)'
 
 
 class SetTwice(ValueError):
@@ -36,7 +37,8 @@ class SetTwice(ValueError):
 
 def to_snake_case(name: str) -> str:
     """`getHTTPSUrl` becomes `get_https_url`; snake_case stays."""
-    return _WORD_END.sub("_", name).replace("-", "_").lower()
+    lower = name.lower()
+    return (lower if name == lower else re.sub(_WORD_END, "_", name).lower()).replace("-", "_")
 
 
 def is_free(path: Path) -> bool:
@@ -85,7 +87,7 @@ def split_path(text: str) -> tuple[str, ...]:
     """
     path: tuple[str, ...] = ()
     at = 0
-    while match := _PART.match(text, at):
+    while match := re.compile(_PART).match(text, at):
         quoted, bare = match.groups()
         part = re.sub(r"\\(.)", r"\1", quoted) if bare is None else bare
         path = (*path, part if is_free(path) else to_snake_case(part))
@@ -106,5 +108,5 @@ def join_path(path: Iterable[str | int]) -> str:
             text += f"[{part}]"
         else:
             escaped = part.replace("\\", "\\\\").replace('"', '\\"')
-            text += "." * bool(text) + (part if _PLAIN.fullmatch(part) else f'"{escaped}"')
+            text += "." * bool(text) + (part if re.fullmatch(_PLAIN, part) else f'"{escaped}"')
     return text
