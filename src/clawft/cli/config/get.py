@@ -17,7 +17,8 @@ __all__ = ["command"]
 def command(key: str, output: str) -> None:
     """Print the value of KEY, such as agents.defaults.model: what is set, else the default. A table prints as JSON.
 
-    A secret prints as the name of its variable only.
+    A secret prints as the name of its variable only. A name with a dot in it stands in double quotes:
+    'providers.x.models."a-4.1".context_window'
     """
     app = open_here()
     path = get_path(key)
