@@ -59,6 +59,7 @@ bench: .venv/dev.stamp ## Measure
 
 soak: .venv/dev.stamp ## Kill what writes a session again and again; nothing may be lost
 	@$(bin)/python bench/soak_sessions.py
+	@$(bin)/python bench/soak_turns.py
 
 corpus: .venv/dev.stamp ## Read every skill below a folder: make corpus DIR=path
 	@test -n "$(DIR)" || { echo "usage: make corpus DIR=path" >&2; exit 2; }

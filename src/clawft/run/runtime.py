@@ -50,15 +50,13 @@ class Runtime:
     tools: tuple[Tool, ...] = ()
     insertions: tuple[Insertion, ...] = ()
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
-    _providers: dict[str, tuple[Provider, str]] = field(default_factory=dict)
+    _providers: dict[str, Provider] = field(default_factory=dict)
 
     def open_provider(self, model: str) -> tuple[Provider, str]:
         """The provider of a model, opened once, and its own name of the model. Raises: ClawftError."""
-        if model not in self._providers:
-            self._providers[model] = open_provider(
-                model, self.config.providers, self.environ, base_dir=self.workspace.project
-            )
-        return self._providers[model]
+        return open_provider(
+            model, self.config.providers, self.environ, base_dir=self.workspace.project, opened=self._providers
+        )
 
     def check_model(self, model: str) -> None:
         """Raises: ClawftError for a model that cannot be used (R115)."""
@@ -139,7 +137,7 @@ class Runtime:
         return path
 
     async def close(self) -> None:
-        for provider, _ in self._providers.values():
+        for provider in self._providers.values():
             await provider.close()
         self.ledger.close()
         self.stats.close()

@@ -41,7 +41,7 @@ def render_work(turn: Turn, loaded: Loaded, commands: Sequence[Command], problem
     left = [f"`{_cut(one.line)}`: {one.why_left}" for one in commands if one.why_left]
     parts = [_WHAT_I_AM, f"Skill: {loaded.name} ({_why_chosen(turn, loaded)})"]
     if used:
-        parts.append("Commands that ran:\n" + _list(map(_render_used, used)))
+        parts.append("Commands:\n" + _list(map(_render_used, used)))
     if not commands:
         parts.append(f"The skill names no command in a shell block. Its text begins:\n\n{_begin(loaded.body)}")
     if problem:
@@ -64,7 +64,7 @@ def _why_chosen(turn: Turn, loaded: Loaded) -> str:
 
 def _render_used(used: Used) -> str:
     outcome = "refused" if used.refused else "failed" if used.failed else "done"
-    lines = [line for line in used.text.splitlines() if line.strip()]
+    lines = [line for line in used.told.splitlines() if line.strip()]
     shown = "".join(f"\n    {_cut(line)}" for line in lines[:_SHOWN_LINES])
     more = f"\n    … and {len(lines) - _SHOWN_LINES} more lines" if len(lines) > _SHOWN_LINES else ""
     return f"`{_cut(str(used.call.arguments.get('command', '')))}`: {outcome}{shown}{more}"

@@ -55,12 +55,32 @@ class Loaded(Struct, frozen=True):
         return line
 
 
+class _Problem(Struct, frozen=True):
+    message: str
+
+
+class _Failure(Struct, frozen=True):
+    """A tool's error as models read it."""
+
+    error: _Problem
+
+
 class Used(Struct, frozen=True):
     """A tool call of this turn and its result."""
 
     call: ToolCall
     text: str
     is_error: bool
+
+    @property
+    def told(self) -> str:
+        """What there is to tell a person: of an error, its message alone."""
+        if not self.is_error:
+            return self.text
+        try:
+            return msgspec.json.decode(self.text, type=_Failure).error.message
+        except msgspec.MsgspecError:
+            return self.text
 
     @property
     def failed(self) -> bool:

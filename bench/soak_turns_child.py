@@ -1,0 +1,33 @@
+"""The process that `soak_turns.py` kills: turns of a real runtime until the session has so many.
+
+Prints the number of each turn when it is over.
+"""
+
+import sys
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+
+from clawft.app import open_app
+from clawft.messages import TurnFinished
+from clawft.run import TurnRequest
+
+
+async def main(folder: Path, key: str, turns: int) -> None:
+    app = open_app({"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}, str(folder / "project"))
+    async with (
+        app.open_runtime() as runtime,
+        runtime.open_conversation(app.choose_agent(), key=key) as conversation,
+    ):
+        print("ready", flush=True)
+        while conversation.session.turns < turns:
+            number = conversation.session.next_turn
+            async with aclosing(conversation.run(TurnRequest(f"turn {number}"))) as events:
+                async for event in events:
+                    if isinstance(event, TurnFinished):
+                        print(number, flush=True)
+
+
+if __name__ == "__main__":
+    anyio.run(main, Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
