@@ -144,13 +144,22 @@ def test_what_is_too_large_is_refused_and_nothing_changes(memory: MemoryFiles, f
 def test_file_that_would_grow_too_large_is_left_as_it_is(memory: MemoryFiles, folder: Path) -> None:
     full = b"x" * (8 << 20)
     write(folder, full)
-    write(folder, full, "HISTORY.md")
 
-    for change in (partial(memory.store, "b", "v"), partial(memory.append_history, "v", "s", AT)):
-        with pytest.raises(ClawftError) as raised:
-            change()
-        assert raised.value.code == "memory-too-large"
-    assert (folder / "MEMORY.md").read_bytes() == (folder / "HISTORY.md").read_bytes() == full
+    with pytest.raises(ClawftError) as raised:
+        memory.store("b", "v")
+
+    assert raised.value.code == "memory-too-large"
+    assert (folder / "MEMORY.md").read_bytes() == full
+
+
+def test_full_history_is_set_aside_and_another_begun(memory: MemoryFiles, folder: Path) -> None:
+    full = b"x" * (8 << 20)
+    for _ in range(2):
+        write(folder, full, "HISTORY.md")
+        memory.append_history("v", "s", AT)
+
+    assert (folder / "HISTORY.md").read_text() == "- 2026-03-01T09:30:00Z [s] v\n"
+    assert (folder / "HISTORY-1.md").read_bytes() == (folder / "HISTORY-2.md").read_bytes() == full
 
 
 def test_metadata_that_is_no_json_is_refused(memory: MemoryFiles) -> None:

@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Literal
 
 from msgspec import Struct
@@ -87,11 +88,17 @@ def replace_file(path: str, text: str) -> None:
 
 
 def append_file(path: str, text: str) -> None:
-    """Add lines at the end of a file; the folder is locked. Raises: ClawftError."""
+    """Add lines at the end of a file; the folder is locked. A file that is full is set aside, and another begun.
+
+    Raises: ClawftError.
+    """
+    content = text.encode("utf-8", "surrogateescape")
     try:
+        if stamp_of(path).size + len(content) > MAX_FILE_BYTES:
+            os.rename(path, _find_free(path))
         descriptor = os.open(path, _APPEND, 0o600)
         try:
-            _append(descriptor, path, text.encode("utf-8", "surrogateescape"))
+            _append(descriptor, content)
         finally:
             os.close(descriptor)
         _sync_folder(os.path.dirname(path))
@@ -99,13 +106,18 @@ def append_file(path: str, text: str) -> None:
         raise _failed(path, error) from error
 
 
-def _append(descriptor: int, path: str, content: bytes) -> None:
+def _find_free(path: str) -> str:
+    """`HISTORY-1.md` for `HISTORY.md`, or the next number that is free."""
+    stem, ending = os.path.splitext(path)
+    return next(name for number in count(1) if not os.path.lexists(name := f"{stem}-{number}{ending}"))
+
+
+def _append(descriptor: int, content: bytes) -> None:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")
     if status.st_size and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
         content = b"\n" + content  # a person's editor, or a crash, left a line open
-    _check_size(path, status.st_size + len(content))
     _write(descriptor, content)
 
 

@@ -94,7 +94,9 @@ class MemoryFiles:
         """The value of a key, or the text at a place that search named (`HISTORY.md:12`). Raises: ClawftError."""
         entry = find_entry(self.read_memory(), key.strip())
         if entry is None and PLACE.fullmatch(key):
-            return next((item.value for item in self._items(key.partition(":")[0]) if item.key == key), None)
+            name = key.partition(":")[0]
+            items = _parse_items(name, load_text(self._path(name)))
+            return next((item.value for item in items if item.key == key), None)
         return None if entry is None else entry.value
 
     def list_keys(self, prefix: str = "") -> tuple[str, ...]:
@@ -110,7 +112,10 @@ class MemoryFiles:
         return parse_entries(self.read_memory())
 
     def append_history(self, text: str, session: str, at: datetime) -> None:
-        """Add to what happened; control characters do not keep it from being told. Raises: ClawftError."""
+        """Add to what happened; control characters do not keep it from being told.
+
+        A history of 8 MB is set aside as HISTORY-1.md, and search does not look there. Raises: ClawftError.
+        """
         rendered = render_history(check_text(clean_text(text)), session, at)
         with lock_folder(self.folder):
             append_file(self._path(HISTORY), rendered)
@@ -203,30 +208,17 @@ class MemoryFiles:
     def _sync(self, index: Index) -> None:
         """Bring the index up to date with the files."""
         for name in (MEMORY, HISTORY):
-            stamp, seen = stamp_of(self._path(name)), _parse_seen(index.seen(name))
+            stamp, before = stamp_of(self._path(name)), index.seen(name)
+            seen = _parse_seen(before)
             if seen.settled and seen.stamp == stamp:
                 continue
             settled = stamp.ctime_ns < time.time_ns() - SETTLE_NS
             text = load_text(self._path(name))
             now = _Seen(stamp, settled, blake2b(text.encode(), digest_size=16).digest())
-            if now != seen:
-                items = None if now.digest == seen.digest else self._parse_items(name, text)
-                index.update(name, msgspec.msgpack.encode(now), items)
-
-    def _items(self, name: str) -> Iterator[Item]:
-        return self._parse_items(name, load_text(self._path(name)))
-
-    def _parse_items(self, name: str, text: str) -> Iterator[Item]:
-        """What there is to find in a file."""
-        if name == HISTORY:
-            for past in parse_history(text):
-                facts = {"date": past.date, "session": past.session} if past.date else None
-                yield Item(f"{HISTORY}:{past.line}", past.text, facts)
-            return
-        for entry in parse_entries(text):
-            yield Item(entry.key, entry.value, entry.metadata)
-        for note in parse_notes(text):
-            yield Item(f"{MEMORY}:{note.line}", note.text)
+            if now.digest != seen.digest:
+                index.update(name, msgspec.msgpack.encode(now), _parse_items(name, text))
+            elif now != seen:
+                index.confirm(name, before, msgspec.msgpack.encode(now))
 
 
 def open_memory(workspace: Workspace, settings: MemorySettings) -> MemoryFiles:
@@ -239,3 +231,16 @@ def _parse_seen(content: bytes) -> _Seen:
         return msgspec.msgpack.decode(content, type=_Seen)
     except msgspec.DecodeError:
         return _Seen()  # never read, or damaged
+
+
+def _parse_items(name: str, text: str) -> Iterator[Item]:
+    """What there is to find in a file."""
+    if name == HISTORY:
+        for past in parse_history(text):
+            facts = {"date": past.date, "session": past.session} if past.date else None
+            yield Item(f"{HISTORY}:{past.line}", past.text, facts)
+        return
+    for entry in parse_entries(text):
+        yield Item(entry.key, entry.value, entry.metadata)
+    for note in parse_notes(text):
+        yield Item(f"{MEMORY}:{note.line}", note.text)

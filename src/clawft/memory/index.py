@@ -93,12 +93,17 @@ class Index:
         with _translate():
             return bytes(self._meta(source) or b"")
 
-    def update(self, source: str, seen: bytes, items: Iterable[Item] | None) -> None:
-        """Hold exactly these items of a source; only what differs is written. None: they have not changed."""
+    def update(self, source: str, seen: bytes, items: Iterable[Item]) -> None:
+        """Hold exactly these items of a source; only what differs is written."""
         with _translate(), self._transaction():
-            if items is not None:
-                self._replace_items(source, {_digest(item): item for item in items})
+            self._replace_items(source, {_digest(item): item for item in items})
             self._set_meta(source, seen)
+
+    def confirm(self, source: str, before: bytes, seen: bytes) -> None:
+        """Remember that a source was seen again with the same content, unless another process was faster."""
+        with _translate(), self._transaction():
+            if self._meta(source) == before:
+                self._set_meta(source, seen)
 
     def clear(self, embedding: Version) -> None:
         """Hold nothing, and take another embedding from now on."""
@@ -142,7 +147,8 @@ class Index:
         try:
             yield
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # SQLite itself ends some that fail
+                self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
 
@@ -187,8 +193,7 @@ class Index:
         return [identity for (identity,) in rows]
 
     def _affordable(self, words: list[str]) -> list[str]:
-        """The rarest words of a query, as far as ranking all they match stays quick. What many texts share says
-        little."""
+        """The rarest words of a query, as far as ranking all they match stays quick; common ones tell little."""
         count = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
         matches = {word: self._database.execute(count, (_quote(word), _AFFORDABLE)).fetchone()[0] for word in words}
         chosen: list[str] = []
