@@ -54,7 +54,7 @@ def test_a_schedule_means_these_times(text: str, times: list[str]) -> None:
         "", "   ", "daily", "@yearly", "every", "every 0m", "every 10", "every 10s", "every -5m", "every \u0661m", "at",
         "at noon",
         "60 * * * *", "* * * *", "* * * * * *", "0 0 30 2 *", "0 0 * * 8", "a b c d e", "*/0 * * * *", "1" * 5000,
-        f"{'9' * 150} * * * *", "at 9999-12-31T23:59:59-12:00",
+        f"{'9' * 150} * * * *", "at 9999-12-31T23:59:59-12:00", "at 9999-12-31T23:59", "at 0001-01-01T00:00+14:00",
     ],
 )  # fmt: skip
 def test_what_is_no_schedule_is_refused_with_the_forms_there_are(text: str) -> None:

@@ -20,6 +20,7 @@ __all__ = ["GRACE", "MAX_COUNTED", "Due", "Schedule", "check_due", "find_zone", 
 GRACE = timedelta(hours=1)  # how late a run may start at most
 MAX_COUNTED = 1000  # runs that went by; more are not told apart
 _MAX_TEXT = 200
+_MAX_YEARS = 100  # to come; what lies at the end of time cannot be told in every zone
 _NAMED = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *"}
 _EVERY = re.compile(r"every\s+([0-9]{1,4})\s*([mhd])", re.ASCII)
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
@@ -70,7 +71,7 @@ def parse_schedule(text: str, *, anchor: datetime, zone: tzinfo) -> Schedule:
             raise _refuse(text, "the interval is nothing")
         return Schedule(zone, anchor, every=int(match[1]) * _UNITS[match[2]])
     if words[0] == "at":
-        return Schedule(zone, anchor, once=_parse_moment(text, " ".join(words[1:]), zone))
+        return Schedule(zone, anchor, once=_parse_moment(text, anchor, zone))
     expression = _NAMED.get(text.strip(), text)
     if len(expression.split()) != 5:
         raise _refuse(text, "it has none of the forms there are")
@@ -104,7 +105,7 @@ def find_zone(environ: Mapping[str, str]) -> tzinfo:
         if not name:
             return UTC  # as the system does where no zone is set
         raise _no_zone(name) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise _no_zone(name) from error
 
 
@@ -126,9 +127,12 @@ def _parse_expression(text: str, schedule: Schedule) -> Schedule:
     return schedule
 
 
-def _parse_moment(text: str, moment: str, zone: tzinfo) -> datetime:
+def _parse_moment(text: str, anchor: datetime, zone: tzinfo) -> datetime:
+    moment = text.strip().removeprefix("at").strip()
     try:
         parsed = datetime.fromisoformat(moment)
+        if parsed.year > anchor.year + _MAX_YEARS:
+            raise _refuse(text, "that is too far away")
         return (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise _refuse(text, f"'{moment[:60]}' is no time") from error

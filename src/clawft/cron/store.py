@@ -23,6 +23,7 @@ MAX_BYTES = 64 << 20
 MAX_LOG_BYTES = 1 << 20
 KEPT_RUNS = 1000  # of the log, once it is full
 LOCK_WAIT_S = 10.0
+PROBE_WAIT_S = 0.2  # who only asks for a scheduler holds its lock for a moment
 _POLL_S = 0.01
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -85,7 +86,7 @@ class JobStore:
         """Be the one scheduler of this user. Raises: ClawftError with code `cron-busy` while there is another."""
         descriptor = _open(self._scheduler_path)
         try:
-            if not _try_lock(descriptor):
+            if not _lock(descriptor, PROBE_WAIT_S):
                 hint = "It runs the jobs that are due; end it first to start another"
                 raise ClawftError("cron-busy", "Another scheduler is running", path=self._scheduler_path, hint=hint)
             yield
@@ -98,7 +99,7 @@ class JobStore:
             return False
         descriptor = _open(self._scheduler_path)
         try:
-            return not _try_lock(descriptor)
+            return not _lock(descriptor, 0)
         finally:
             os.close(descriptor)
 
@@ -106,12 +107,9 @@ class JobStore:
     def _locked(self) -> Iterator[None]:
         descriptor = _open(self._lock_path)
         try:
-            deadline = time.monotonic() + LOCK_WAIT_S
-            while not _try_lock(descriptor):
-                if time.monotonic() > deadline:
-                    message = f"Another process has held the jobs for {LOCK_WAIT_S:g} seconds"
-                    raise ClawftError("cron-locked", message, path=self._lock_path, hint="Try again")
-                time.sleep(_POLL_S)
+            if not _lock(descriptor, LOCK_WAIT_S):
+                message = f"Another process has held the jobs for {LOCK_WAIT_S:g} seconds"
+                raise ClawftError("cron-locked", message, path=self._lock_path, hint="Try again")
             yield
         finally:
             os.close(descriptor)  # this also lets go of the lock
@@ -172,12 +170,18 @@ def _append(descriptor: int, line: bytes) -> int:
     return os.fstat(descriptor).st_size
 
 
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _lock(descriptor: int, wait_s: float) -> bool:
+    """Whether the lock could be taken in time."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True
 
 
 def _failed(path: str, error: OSError) -> ClawftError:

@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -42,7 +43,7 @@ def command(id: str, once: bool, output: str) -> int:
     job = find_job(cron.store.load(), id) if id else None
     printer = _Printer(cron, as_json=output == "json", answers=job is not None)
     scheduler = Scheduler(cron.store, _launcher(cron).run, Clock(cron.tell_time, cron.zone), printer)
-    if not (job or once):
+    if not (job or once or cron.store.has_scheduler()):
         say("Waiting for jobs to be due; Ctrl-C ends it")
     caught = anyio.run(_run_until_signal, partial(_work, scheduler, job, once))
     if caught == signal.SIGINT:
@@ -69,7 +70,8 @@ async def _run_until_signal(work: Callable[[], Awaitable[object]]) -> int | None
     """Work until it is done, or until a signal comes: which one it was. Raises: ClawftError."""
     caught: list[int] = []
     failed: ClawftError | None = None
-    with anyio.open_signal_receiver(*_SIGNALS) as signals:
+    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
+    with anyio.open_signal_receiver(*heard) as signals:
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:
@@ -104,11 +106,21 @@ class _Printer:
 
     def ended(self, job: Job, run: Run, text: str) -> None:
         self._codes.append(_CODES.get(run.status, 1))
+        with suppress(OSError):  # who reads this may leave; the jobs go on
+            self._show(job, run, text)
+
+    def failed(self, error: ClawftError) -> None:
+        self._codes.append(1)
+        with suppress(OSError):
+            show_error(error)
+
+    def _show(self, job: Job, run: Run, text: str) -> None:
         if self._as_json:
             document = {"schema": "clawft.cron.run.v1", **msgspec.to_builtins(run), "text": text}
             click.echo(escape_unsafe(msgspec.json.encode(document).decode()))
         elif self._answers:
-            click.echo(clean(text) if sys.stdout.isatty() else text)
+            if text:
+                click.echo(clean(text) if sys.stdout.isatty() else text)
         elif run.status != "missed":
             at = show_time(run.started or self._cron.tell_time(), self._cron.zone)
             click.echo(f"{at}  {job.id}  {run.status}  {describe(job)}")
@@ -117,15 +129,11 @@ class _Printer:
         if run.error:
             _show_failure(job, run)
 
-    def failed(self, error: ClawftError) -> None:
-        self._codes.append(1)
-        show_error(error)
-
 
 def _warn_missed(job: Job, run: Run) -> None:
     count = f"{run.missed} run{'s' * (run.missed != 1)}" + (" or more" if run.missed >= MAX_COUNTED - 1 else "")
-    ending = "it runs once now" if run.status != "missed" else "it waits for its next time"
-    message = f"{count} of {job.id} went by while no scheduler was running; {ending}"
+    ending = "it ran once for all of them" if run.status != "missed" else "it waits for its next time"
+    message = f"{count} of {job.id} {'was' if run.missed == 1 else 'were'} missed; {ending}"
     show_diagnostic(Diagnostic("cron-missed", "warning", message), where="")
 
 
