@@ -8,6 +8,9 @@ from pathlib import Path
 
 import lines as bench
 from folder import Folder, open_folder
+from lines_memory import measure_memory_search
+from lines_run import measure_concurrent, measure_first_token
+from lines_sessions import measure_open_session
 from make_skills import wait_until_settled, write_skills
 from report import ROOT, Line, exit_code, render_lines, to_json, write_json
 
@@ -33,9 +36,9 @@ def main(words: list[str]) -> int:
 def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
     """Every line, on skills written for it."""
     sizes = bench.QUICK if quick else bench.Sizes()
-    home, cwd, agents = temporary / "home", temporary / "cwd", temporary / "agents"
-    cwd.mkdir()
-    agents.mkdir()
+    home, cwd, agents, memory = (temporary / name for name in ("home", "cwd", "agents", "memory"))
+    for folder in (cwd, agents, memory):
+        folder.mkdir()
     paths = write_skills(temporary / "skills", sizes.skills)
     write_skills(temporary / "many", sizes.many)
     write_skills(home / ".clawft" / "skills", sizes.few)
@@ -55,6 +58,10 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         bench.measure_discovery(few, sizes),
         bench.measure_render(sizes),
         bench.measure_agents(agents, sizes),
+        measure_first_token(temporary / "first-token", sizes.turns),
+        measure_concurrent(temporary / "concurrent", sizes.sessions),
+        measure_open_session(temporary / "sessions", sizes),
+        measure_memory_search(memory, sizes.memories),
     ]
 
 

@@ -152,7 +152,7 @@ class App:
         # A list of skills needs none of these.
         from clawft.config.masking import Secrets
         from clawft.mcp import McpHub
-        from clawft.memory import MemoryFiles
+        from clawft.memory import open_memory
         from clawft.run import Runtime
         from clawft.run.insertions import memory_insertions, server_insertion
         from clawft.run.invoke import INVOKE
@@ -164,7 +164,7 @@ class App:
 
         config, user_dir = self.config, self.workspace.user_dir
         usage = self.user_file("usage.sqlite")
-        memory = MemoryFiles(os.path.join(user_dir, "memory"), config.memory) if config.memory.enabled else None
+        memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None
         remembering = memory_insertions(memory) if memory else ()
         async with McpHub(config.mcp, self.workspace, self.environ) as hub:
             servers = (server_insertion(hub),) if config.mcp.servers else ()
@@ -186,6 +186,8 @@ class App:
                 yield runtime
             finally:
                 await runtime.close()
+                if memory:
+                    memory.close()
 
     def load_prompt(self, found: Found) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""

@@ -28,7 +28,12 @@ def test_quick_run_prints_every_line_and_writes_json(tmp_path: Path, child_env: 
     assert document.keys() == {"schema", "commit", "date", "machine", "load_average", "enforced", "lines"}
     assert document["machine"].keys() == {"platform", "cpus", "cpu", "python"}
     names = [line["name"] for line in document["lines"]]
-    assert names == ["cold", "warm", "peer", "start-up", "linear", "memory", "R176", "R55", "R84"]
+    assert names == ["cold", "warm", "peer", "start-up", "linear", "memory", "R176", "R55", "R84"] + [
+        "first-token",
+        "concurrent",
+        "session",
+        "memory-search",
+    ]
     for line in document["lines"]:
         assert line.keys() >= {"measured", "baseline", "value", "baseline_value", "unit", "ratio", "limit", "ok"}
         assert line["ratio"] > 0

@@ -135,7 +135,7 @@ args = ["--token", "ghp_0123456789abcdef0123"]
 env = { DB = "${DB_URL}", MY_TOKEN = "env-literal", MODE = "production" }
 headers = { Authorization = "Bearer bearer-literal" }
 [skills.entries.s]
-env = { ANY_NAME = "entry-value" }
+env = { ANY_NAME = "entry-value-4711", UNITS = "metric" }
 api_key = { env = "KEY_E" }
 [skills.config.channels.mail]
 imap_password = "mail-literal"
@@ -155,7 +155,7 @@ ssh = "-----BEGIN PRIVATE KEY-----"
     hidden = [
         "value-a", "value-s", "value-e", "value-team", "team-value-team", "value-db", "value-openai", "value-brave",
         "literal-b", "pw-in-url", "header-literal", "ghp_0123456789abcdef0123", "env-literal", "bearer-literal",
-        "entry-value", "mail-literal", "-----BEGIN PRIVATE KEY-----",
+        "entry-value-4711", "mail-literal", "-----BEGIN PRIVATE KEY-----",
     ]  # fmt: skip
     for value in hidden:
         assert secrets.mask(f"[{value}]") == "[<secret>]", value

@@ -9,6 +9,7 @@ from clawft.messages import (
     ApprovalNeeded,
     CatalogShown,
     Compacted,
+    MessageSent,
     Noticed,
     SkillActivated,
     TextDelta,
@@ -177,12 +178,14 @@ async def yes(event: ApprovalNeeded) -> Answer:
 async def test_a_skill_gets_its_own_variables_and_others_do_not(world: World) -> None:
     world.add_skill("weather", head="metadata: {clawft: {primaryEnv: WEATHER_KEY}}\n")
     world.environ |= {"SOME_KEY": "key-of-the-weather", "OTHER": "not for skills"}
-    world.config = '[skills.entries.weather]\napi_key = { env = "SOME_KEY" }\nenv = { UNITS = "metric" }\n'
+    world.config = (
+        '[skills.entries.weather]\napi_key = { env = "SOME_KEY" }\nenv = { UNITS = "metric", ROLE = "assistant" }\n'
+    )
     show = call("exec_shell", {"command": "env"})
     world.replies = [show, call("Skill", {"name": "weather"}), show, say("done")]
     before, _, after = only(await world.run(approve=yes), ToolFinished)
     assert "UNITS" not in before.result["text"]  # R174
-    assert "UNITS=<secret>" in after.result["text"]
+    assert "UNITS=metric" in after.result["text"]
     assert "WEATHER_KEY=<secret>" in after.result["text"]
     assert "not for skills" not in after.result["text"]
 
@@ -376,6 +379,15 @@ async def test_a_secret_is_masked_wherever_it_comes_from(world: World) -> None:
         assert not path.is_file() or secret.encode() not in path.read_bytes()
 
 
+async def test_a_secret_that_is_an_ordinary_word_breaks_nothing(world: World) -> None:
+    world.environ["MY_KEY"] = "assistant"  # the name of a role, too
+    world.provider = 'api_key = { env = "MY_KEY" }'
+    world.replies = [call("message", {"text": "your assistant"}), say("done")]
+    events = await world.run()
+    assert only(events, MessageSent)[0].text == "your <secret>"
+    assert [one["role"] for one in world.sent()["messages"]] == ["system", "user", "assistant", "tool"]
+
+
 # Delegation
 
 
@@ -422,8 +434,6 @@ async def test_delegating_to_a_command_asks_first(world: World) -> None:
 
 
 async def test_the_agent_may_send_a_message_while_it_works(world: World) -> None:
-    from clawft.messages import MessageSent
-
     world.replies = [call("message", {"text": "Half way there."}), say("done")]
     assert [one.text for one in only(await world.run(), MessageSent)] == ["Half way there."]
 

@@ -16,6 +16,7 @@ __all__ = ["MASK", "MIN_LENGTH", "Secrets", "Stream", "looks_secret"]
 MASK = "<secret>"
 MIN_LENGTH = 6  # characters; a shorter value would mask ordinary words
 _KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "BRAVE_API_KEY")
+_ODD_LENGTH = 12
 _URL_SAFE = str.maketrans("+/", "-_")
 _TOKEN = re.compile(
     r"\b(?:[sprk]k[-_][\w-]{8,}|gh[a-z]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{8,}|hf_\w{16,}"
@@ -126,7 +127,7 @@ def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
     for _, secret in find_secrets(config.values, environ):
         yield secret.resolve(environ)
     for entry in config.skills.entries.values():
-        yield from entry.env.values()
+        yield from (value for name, value in entry.env.items() if names_secret(name) or _is_odd(value))
     servers = config.mcp.servers.values()
     tables = [provider.headers for provider in config.providers.values()]
     tables += [table for server in servers for table in (server.env, server.headers)]
@@ -138,6 +139,11 @@ def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
         yield from (match[0] for match in _TOKEN.finditer(text))
         if _PRIVATE_KEY in text:
             yield text
+
+
+def _is_odd(value: str) -> bool:
+    """Whether a value may be a secret: a word or a number, such as `metric` or `8080`, would mask ordinary text."""
+    return len(value) >= _ODD_LENGTH and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def _supplied(name: str, value: str, environ: Mapping[str, str]) -> Iterator[str]:

@@ -62,7 +62,8 @@ def build_prompt(turn: Turn) -> None:
 
 
 def _with_catalog(turn: Turn, tools: Registry) -> Registry:
-    ranked = rank_skills(turn.skills.offered, turn.request.text, turn.runtime.stats.load(), turn.runtime.pinned)
+    pinned = frozenset(one.name for one in turn.skills.offered if turn.runtime.is_pinned(one))
+    ranked = rank_skills(turn.skills.offered, turn.request.text, turn.runtime.stats.load(), pinned)
     entries = [(one.name, _describe(one)) for one in ranked]
     turn.catalog = render_catalog(entries, budget_for(turn.runtime.char_budget, turn.context_window))
     return Registry(

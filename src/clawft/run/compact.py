@@ -1,35 +1,22 @@
 """When the window fills, old turns become a summary. Skills that were loaded stay whole."""
 
-from contextlib import aclosing
-
 import msgspec
 
 from clawft.errors import ClawftError
-from clawft.messages import Compacted, Message, UsageReported
-from clawft.providers.request import Done, Request, Text
+from clawft.messages import Compacted, Message
+from clawft.providers.request import Request
+from clawft.run.ask import ask_model, estimate_tokens
 from clawft.run.turn import Turn
 
-__all__ = ["estimate_tokens", "fit_window"]
+__all__ = ["fit_window"]
 
 DEFAULT_WINDOW = 128_000
-_CHARS_PER_TOKEN = 4
-_IMAGE_TOKENS = 1_500
 _KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
 MAX_SUMMARY_INPUT = 400_000
 _ASK = (
     "Summarise the conversation below for the agent that continues it: what the person wants, what was decided and"
     " done, which files and commands matter, what is left to do. Keep names, paths and numbers. No preamble."
 )
-
-
-def estimate_tokens(request: Request) -> int:
-    """About how many tokens a request has; the counts of earlier calls correct it."""
-    characters = len(msgspec.json.encode(request.tools))
-    images = 0
-    for message in request.messages:
-        characters += len(message.content or "") + sum(len(str(call.arguments)) + 20 for call in message.tool_calls)
-        images += len(message.images)
-    return characters // _CHARS_PER_TOKEN + images * _IMAGE_TOKENS
 
 
 async def fit_window(turn: Turn) -> None:
@@ -81,21 +68,11 @@ def _loaded_skills(turn: Turn) -> str:
 
 
 async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:
-    assert turn.provider is not None
     told = "\n\n".join(f"[{one.role}] {_tell(one)}" for one in messages)
     asked = (Message("system", _ASK), Message("user", told[-MAX_SUMMARY_INPUT:]))
-    parts: list[str] = []
-    max_tokens = turn.runtime.config.agents.defaults.max_tokens
-    request = Request(turn.bare_model, asked, max_tokens=max_tokens)
-    async with aclosing(turn.provider.stream(request)) as stream:
-        async for chunk in stream:
-            if isinstance(chunk, Text):
-                parts.append(chunk.text)
-            elif isinstance(chunk, Done):
-                turn.usage = turn.usage.merge(chunk.usage)
-                cost = turn.price.of(chunk.usage) if turn.price else None
-                turn.emit(UsageReported(model=turn.model, usage=chunk.usage, cost_usd=cost))
-    return "".join(parts).strip()
+    request = Request(turn.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
+    answer = await ask_model(turn, request, lambda _: None)
+    return answer.text.strip()
 
 
 def _tell(message: Message) -> str:

@@ -30,6 +30,8 @@ def memory_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
     """Lasting facts are part of the prompt; each turn leaves a line in the history."""
 
     async def recall(turn: Turn) -> None:
+        for one in memory.check_index():
+            turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
         text = memory.read_memory().strip()
         if text:
             cut = text if len(text) <= MAX_MEMORY else text[:MAX_MEMORY] + "\n… (memory_read finds the rest)"

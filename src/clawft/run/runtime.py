@@ -120,9 +120,10 @@ class Runtime:
         written = self.environ.get("SKILLS_REFRESH_ON_CALL", "").lower()
         return written not in ("0", "false", "no", "off") if written else self.config.skills.prompt.refresh_on_call
 
-    @property
-    def pinned(self) -> frozenset[str]:
-        return frozenset(name for name, entry in self.config.skills.entries.items() if entry.pinned)
+    def is_pinned(self, standing: Standing) -> bool:
+        entries, skill = self.config.skills.entries, standing.found.skill
+        entry = entries.get(standing.name) or (entries.get(skill.skill_key) if skill else None)
+        return entry is not None and entry.pinned
 
     def keep_trace(self, trace: str) -> str:
         """Write the trace of a bug, without secrets, to a file of the user; where it is, or '' if it cannot be."""

@@ -3,9 +3,8 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin
 
-import msgspec
 from msgspec import Struct, structs
 
 from clawft.config.masking import Secrets
@@ -111,8 +110,20 @@ def _mask(secrets: Secrets, value: S) -> S:
     """The same value without any secret."""
     if not secrets:
         return value
-    masked: S = msgspec.convert(secrets.mask_value(msgspec.to_builtins(value)), type(value))
-    return masked
+    changed = {
+        field.name: _mask_field(secrets, getattr(value, field.name))
+        for field in structs.fields(value)
+        if get_origin(field.type) is not Literal  # words of our own
+    }
+    return structs.replace(value, **changed)
+
+
+def _mask_field(secrets: Secrets, value: Any) -> Any:
+    if isinstance(value, Struct):
+        return _mask(secrets, value)
+    if isinstance(value, tuple):
+        return tuple(_mask_field(secrets, one) for one in value)
+    return secrets.mask_value(value)
 
 
 Stage = Callable[[Turn], Awaitable[None]]

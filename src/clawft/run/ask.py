@@ -1,0 +1,85 @@
+"""One model call: paid for from the budget, streamed, masked, and settled however it ends."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+
+import msgspec
+from msgspec import Struct
+
+from clawft.messages import Noticed, ToolCall, Usage, UsageReported
+from clawft.providers.request import Call, Done, Request, Retry, Stop, Text
+from clawft.run.turn import Turn
+
+__all__ = ["Answer", "ask_model", "estimate_tokens"]
+
+_CHARS_PER_TOKEN = 4
+_IMAGE_TOKENS = 1_500
+
+
+class Answer(Struct):
+    """What a model said, so far or in full."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    stop: Stop = "end"
+    usage: Usage | None = None
+
+
+def estimate_tokens(request: Request) -> int:
+    """About how many tokens a request has; the counts of earlier calls correct it."""
+    characters = len(msgspec.json.encode(request.tools))
+    images = 0
+    for message in request.messages:
+        characters += len(message.content or "") + sum(len(str(call.arguments)) + 20 for call in message.tool_calls)
+        images += len(message.images)
+    return characters // _CHARS_PER_TOKEN + images * _IMAGE_TOKENS
+
+
+async def ask_model(turn: Turn, request: Request, show: Callable[[str], None]) -> Answer:
+    """The model's answer; `show` gets its text as it comes. Raises: Refused by a budget, ProviderError."""
+    estimated = estimate_tokens(request)
+    worst = Usage(int(estimated * turn.scale), request.max_tokens) if turn.runtime.is_remote(turn.model) else Usage()
+    ledger = turn.runtime.ledger
+    reservation = ledger.reserve(turn.session.key, turn.model, worst, turn.price)
+    answer = Answer()
+    try:
+        await _read(turn, request, answer, show)
+    finally:
+        usage = answer.usage if answer.usage is not None else _guess(answer, worst)
+        cost = ledger.settle(reservation, usage, turn.price)
+        turn.usage = turn.usage.merge(usage)
+    if usage.input_tokens and estimated:
+        turn.scale = min(4.0, max(0.5, usage.input_tokens / estimated))
+    turn.emit(UsageReported(model=turn.model, usage=usage, cost_usd=cost))
+    return answer
+
+
+def _guess(answer: Answer, worst: Usage) -> Usage:
+    """What a call that broke off was paid for: nothing if nothing came."""
+    if not answer.text and not answer.calls:
+        return Usage()
+    return Usage(worst.input_tokens, len(answer.text) // _CHARS_PER_TOKEN)
+
+
+async def _read(turn: Turn, request: Request, answer: Answer, show: Callable[[str], None]) -> None:
+    assert turn.provider is not None  # route chose it
+    masked = turn.runtime.secrets.stream()
+
+    def take(text: str) -> None:
+        if text:
+            answer.text += text
+            show(text)
+
+    async with aclosing(turn.provider.stream(request)) as stream:
+        async for chunk in stream:
+            match chunk:
+                case Text(text=text):
+                    take(masked.feed(text))
+                case Call(call=call):
+                    answer.calls = (*answer.calls, call)
+                case Retry(attempt=attempt, wait_s=wait_s, reason=reason):
+                    message = f"{reason}; attempt {attempt + 1} in {wait_s:.1f} s"
+                    turn.emit(Noticed(code="provider-retry", message=message))
+                case Done(stop=stop, usage=usage):
+                    answer.stop, answer.usage = stop, usage
+    take(masked.flush())
