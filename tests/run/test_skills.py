@@ -1,5 +1,7 @@
 """What a model sees of skills, and what a loaded one does: once, whole, restricting, and through compaction."""
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -377,6 +379,29 @@ async def test_a_secret_is_masked_wherever_it_comes_from(world: World) -> None:
     assert all(secret not in str(asked.body) for asked in world.server.asked)
     for path in world.user_dir.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes()
+
+
+async def test_a_secret_is_masked_in_what_is_saved_of_long_output(world: World) -> None:
+    secret = "sk-very-secret-value-0123456789"
+    world.environ["MY_KEY"] = secret
+    world.provider = 'api_key = { env = "MY_KEY" }'
+    (world.project / "long.txt").write_text(f"{secret}\n" + "x\n" * 50_000 + f"{secret}\n")
+    world.replies = [call("exec_shell", {"command": "cat long.txt"}), say("ok")]
+    (finished,) = only(await world.run(), ToolFinished)
+    saved = Path(finished.result["data"]["saved_to"]).read_text()
+    assert len(saved) > 90_000
+    assert secret not in saved
+
+
+async def test_git_in_a_repository_that_names_programs_is_asked_for(world: World) -> None:
+    subprocess.run(["git", "init", "-q", world.project], check=True, timeout=60)
+    with open(world.project / ".git" / "config", "a") as file:
+        file.write(f"[diff]\nexternal = touch {world.project}/pwned\n")
+    (world.project / "a").write_text("a")
+    world.replies = [call("exec_shell", {"command": "git status"}), say("ok")]
+    (finished,) = only(await world.run(), ToolFinished)
+    assert finished.result["error"]["code"] == "PERMISSION_DENIED"
+    assert "may start a program (external)" in finished.result["error"]["message"]
 
 
 async def test_a_secret_that_is_an_ordinary_word_breaks_nothing(world: World) -> None:

@@ -106,6 +106,7 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
         emit=turn.emit,
         session=turn.session.key,
     )
+    context.mask = runtime.secrets.mask
     context.skill_env = turn.skills.env(runtime.config.skills.entries, runtime.environ)
     context.read_roots = tuple(turn.skills.loaded.values())
     return context

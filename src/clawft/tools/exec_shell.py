@@ -14,9 +14,10 @@ from clawft.config.tools import ExecSettings
 from clawft.sandbox.output import FLOOD_BYTES
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.paths import base_folder, resolve_inside, show_path
-from clawft.tools.spill import new_spill_path
+from clawft.tools.spill import mask_file, new_spill_path
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.trust.commands import CommandPolicy
+from clawft.trust.git import find_git_program
 
 __all__ = ["exec_shell_tool"]
 
@@ -60,6 +61,8 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
             max_bytes=settings.max_output_bytes,
             streams=Streams(spill_path=new_spill_path(context, "exec_shell")),
         )
+        if finished.saved_to:
+            mask_file(context, finished.saved_to)
         return _tell(finished, cwd)
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)
@@ -75,6 +78,11 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
 
 async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolContext) -> None:
     verdict = policy.judge(command, _inside_of(cwd, context))
+    if verdict.decision == "allow" and any(words[0] == "git" for words in verdict.commands):
+        program = find_git_program(cwd)
+        if program:
+            reason = f"this repository's own git config may start a program ({program})"
+            verdict = structs.replace(verdict, decision="ask", reason=reason)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
     if verdict.decision == "ask":

@@ -48,10 +48,10 @@ def skill_tools(skills: Skillset) -> tuple[Tool, ...]:
     async def load(arguments: SkillArguments, context: ToolContext) -> ToolResult:
         return _load(skills, arguments, context)
 
-    async def search(arguments: SearchArguments, context: ToolContext) -> ToolResult:
+    async def search(arguments: SearchArguments, _context: ToolContext) -> ToolResult:
         return _search(skills, arguments)
 
-    async def read(arguments: ReadArguments, context: ToolContext) -> ToolResult:
+    async def read(arguments: ReadArguments, _context: ToolContext) -> ToolResult:
         return await _read(skills, arguments)
 
     whole = structs.replace(define_tool("Skill", _SKILL, SkillArguments, load), max_chars=MAX_SKILL_CHARS)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clawft.tools.tool import ToolContext
 
-__all__ = ["MANIFEST", "Original", "keep_original", "new_spill_path", "save_text"]
+__all__ = ["MANIFEST", "Original", "keep_original", "mask_file", "new_spill_path", "save_text"]
 
 MANIFEST = "originals/manifest.jsonl"
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -37,8 +37,17 @@ def new_spill_path(context: ToolContext, name: str) -> str:
 def save_text(context: ToolContext, name: str, text: str) -> str:
     """Save a text that is too long to be shown, and say where."""
     path = new_spill_path(context, name)
-    _write(path, text.encode("utf-8", "replace"), _NEW)
+    _write(path, context.mask(text).encode("utf-8", "replace"), _NEW)
     return path
+
+
+def mask_file(context: ToolContext, path: str) -> None:
+    """Take secrets out of what a program wrote to a file of ours."""
+    with open(path, "rb") as file:
+        text = file.read().decode("utf-8", "surrogateescape")
+    masked = context.mask(text)
+    if masked != text:
+        _write(path, masked.encode("utf-8", "surrogateescape"), os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
 
 
 def keep_original(context: ToolContext, path: str, before: bytes | None, mode: int = 0) -> None:
