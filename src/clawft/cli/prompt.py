@@ -13,7 +13,7 @@ from clawft.cli.turn import TurnOptions
 from clawft.messages import Event, Noticed
 from clawft.providers.request import Request
 from clawft.run import Turn, TurnRequest
-from clawft.run.compact import estimate_tokens
+from clawft.run.ask import estimate_tokens
 from clawft.run.preview import preview_turn
 from clawft.trust import Standing
 
