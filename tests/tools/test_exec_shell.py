@@ -156,9 +156,8 @@ async def test_folder_made_to_look_like_a_repository_runs_nothing(call: Call, pr
     for folder in ("objects", "refs"):
         (fake / folder).mkdir(parents=True)
     (fake / "HEAD").write_text("ref: refs/heads/main\n")
-    (fake / "config").write_text(
-        f'[core]\n\trepositoryformatversion = 0\n\tworktree = "{project}"\n\tfsmonitor = "touch {project}/owned; false"\n'
-    )
+    monitor = f'fsmonitor = "touch {project}/owned; false"'
+    (fake / "config").write_text(f'[core]\nrepositoryformatversion = 0\nworktree = "{project}"\n{monitor}\n')
     envelope = await call(make_tool(), command="git status", cwd="fake")
     assert envelope.data["exit_code"] != 0
     assert not (project / "owned").exists()

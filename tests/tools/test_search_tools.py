@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,10 +130,8 @@ async def test_pattern_that_leaves_the_folder_or_means_nothing_is_wrong(call: Ca
 
 @given(st.text(max_size=30))
 def test_any_pattern_is_understood_or_refused(pattern: str) -> None:
-    try:
-        compile_glob(pattern)
-    except ToolError as error:
-        assert error.error_code == "INVALID_PARAM"
+    with suppress(ToolError):
+        compile_glob(pattern).fullmatch(b"a/b")
 
 
 async def test_too_many_files_are_cut(call: Call, project: Path) -> None:
