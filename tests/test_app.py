@@ -145,7 +145,7 @@ def test_config_reaches_states_and_requirements(tmp_path: Path) -> None:
     _write(
         tmp_path / "home" / ".clawft" / "config.toml",
         "[skills.entries.off]\nenabled = false\n[skills.entries.keyed.env]\nSOME_KEY = 'k'\n"
-        "[channels.slack]\ntoken = 'x'\n",
+        "[skills.config.channels.slack]\ntoken = 'x'\n",
     )
 
     assert _states(_open(tmp_path)) == {

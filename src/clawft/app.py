@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clawft.config import Config, load_config
+from clawft.config import Config, config_files, load_config, parse_config, read_config
 from clawft.discovery import (
     Catalog,
     Found,
@@ -28,8 +28,10 @@ from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, jud
 from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
+    from clawft.config.edit import Change, Edited, Scope
     from clawft.run import Runtime
     from clawft.run.stats import SkillUse
+    from clawft.trust.approvals import Approvals
 
 __all__ = ["App", "open_app"]
 
@@ -46,7 +48,41 @@ class App:
 
     @cached_property
     def config(self) -> Config:
-        return load_config(self.workspace, self.environ)
+        return load_config(self.workspace, self.environ, self._is_approved_config)
+
+    @cached_property
+    def approvals(self) -> "Approvals":
+        from clawft.trust.approvals import Approvals  # not needed where there is nothing to approve
+
+        return Approvals(os.path.join(self.workspace.user_dir, "approvals.json"))
+
+    def _is_approved_config(self, path: str, content: bytes) -> bool:
+        return self.approvals.has("config", path, content)
+
+    def approve_config(self) -> list[str]:
+        """Approve the project's config as it is now; where it is. Raises: ClawftError for one that makes no sense."""
+        found = self._project_configs()
+        for path, content in found.items():
+            parse_config(path, content, self.environ)
+        self.approvals.add("config", found)
+        return list(found)
+
+    def edit_config(self, scope: "Scope", changes: "Sequence[Change]") -> "Edited":
+        """Change settings. What was approved, or is new, is approved after: the user asked for it.
+
+        Raises: ClawftError.
+        """
+        from clawft.config.edit import edit_config
+
+        ours = all(self._is_approved_config(*one) for one in self._project_configs().items())
+        edited = edit_config(self.workspace, scope, changes, self.environ)
+        if ours and scope == "project":
+            self.approve_config()
+        return edited
+
+    def _project_configs(self) -> dict[str, bytes]:
+        paths = [path for path in config_files(self.workspace) if os.path.dirname(path) != self.workspace.user_dir]
+        return {path: content for path in paths if (content := read_config(path)) is not None}
 
     @property
     def cache_dir(self) -> str | None:
@@ -129,14 +165,10 @@ class App:
     def approve_instructions(self) -> list[str]:
         """Approve every AGENTS.md and CLAUDE.md as it is now; where they are."""
         from clawft.discovery.instructions import load_instructions
-        from clawft.trust.approvals import Approval, Approvals
 
-        found = [one for one in load_instructions(self.workspace)[0] if not one.own]
-        at = datetime.now().astimezone().isoformat(timespec="seconds")
-        Approvals(self.user_file("approvals.json")).add(
-            *(Approval("instructions", one.path, one.digest, at) for one in found)
-        )
-        return [one.path for one in found]
+        found = {one.path: one.content for one in load_instructions(self.workspace)[0] if not one.own}
+        self.approvals.add("instructions", found)
+        return list(found)
 
     def user_file(self, name: str) -> str:
         """A file of the user's folder, which is made if it is not there."""
@@ -155,12 +187,11 @@ class App:
         from clawft.memory import open_memory
         from clawft.run import Runtime
         from clawft.run.insertions import memory_insertions, server_insertion
-        from clawft.run.invoke import INVOKE
+        from clawft.run.invoke import INVOKE, TELL_CONFIG
         from clawft.run.ledger import Ledger
         from clawft.run.stats import Stats
         from clawft.sessions import SessionStore
         from clawft.tools.build import build_tools
-        from clawft.trust.approvals import Approvals
 
         config, user_dir = self.config, self.workspace.user_dir
         usage = self.user_file("usage.sqlite")
@@ -178,9 +209,9 @@ class App:
                 SessionStore(os.path.join(user_dir, "sessions")),
                 Ledger(usage, config.agents.budget, datetime.now),
                 Stats(usage, datetime.now),
-                Approvals(os.path.join(user_dir, "approvals.json")),
+                self.approvals,
                 build_tools(config, memory),
-                (INVOKE, *servers, *remembering),
+                (TELL_CONFIG, INVOKE, *servers, *remembering),
             )
             try:
                 yield runtime

@@ -288,6 +288,20 @@ def test_a_broken_server_never_breaks_the_agent(weft: Weft, script: Callable[...
     assert "bad" in done.stderr
 
 
+def test_a_strangers_project_starts_no_server_and_loosens_no_policy(
+    weft: Weft, script: Callable[..., None], project: Path
+) -> None:
+    script(use("exec_shell", command="touch made"), {"text": "ok"})
+    (project / ".clawft").mkdir()
+    (project / ".clawft" / "config.toml").write_text(
+        '[mcp.servers.evil]\ncommand = "touch"\nargs = ["started"]\n[tools.exec]\nmode = "disabled"\n'
+    )
+    done = weft("agent", "-m", "hi")
+    assert done.returncode == 3
+    assert "warning[config-untrusted]" in done.stderr
+    assert sorted(one.name for one in project.iterdir()) == [".clawft"]
+
+
 def test_python_dash_m_is_the_same_command(
     project: Path, child_env: dict[str, str], script: Callable[..., None]
 ) -> None:

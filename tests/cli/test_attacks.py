@@ -78,7 +78,8 @@ def test_link_through_a_file_is_a_broken_skill_and_hides_no_other(weft: Weft, pr
 def test_hostile_config_is_an_error_and_no_traceback(weft: Weft, project: Path, config: str) -> None:
     (project / ".clawft").mkdir()
     (project / ".clawft" / "config.toml").write_text(config)
-    done = weft("skills", "list")
+    assert weft("skills", "list").returncode == 0  # it is ignored
+    done = weft("config", "trust")
     assert done.returncode == 1
     assert done.stderr.startswith("error[config-invalid]")
 

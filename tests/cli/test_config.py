@@ -165,12 +165,44 @@ def test_set_wants_a_value_or_unset(weft: Weft, config: Path, args: list[str]) -
 
 
 def test_set_says_when_another_file_cannot_be_read(weft: Weft, project: Path, config: Path) -> None:
+    config.parent.mkdir(exist_ok=True)
+    config.write_text("[skils]\n")
+    done = weft("config", "set", "skills.enabled", "true", "--scope", "project")
+
+    assert (done.returncode, done.stdout) == (0, "Set skills.enabled = true in .clawft/config.toml\n")
+    assert done.stderr.startswith("~/.clawft/config.toml:1: error[config-unknown-key]")
+
+
+def test_a_projects_config_counts_only_when_it_is_approved_as_it_is(weft: Weft, project: Path) -> None:
+    (project / ".clawft").mkdir()
+    written = project / ".clawft" / "config.toml"
+    written.write_text("[agents.defaults]\nmax_tokens = 7\n")
+    ignored = weft("config", "get", "agents.defaults.max_tokens")
+    assert ignored.stdout == "4096\n"
+    assert "warning[config-untrusted]" in weft("config", "show").stderr
+    assert weft("config", "trust").stdout == "Approved .clawft/config.toml\n"
+    assert weft("config", "get", "agents.defaults.max_tokens").stdout == "7\n"
+    written.write_text("[agents.defaults]\nmax_tokens = 8\n")
+    assert weft("config", "get", "agents.defaults.max_tokens").stdout == "4096\n"
+
+
+def test_what_the_user_sets_for_a_project_stays_approved(weft: Weft, project: Path) -> None:
+    weft("config", "set", "agents.defaults.max_tokens", "7", "--scope", "project")
+    weft("config", "set", "agents.defaults.temperature", "1", "--scope", "project")
+    assert weft("config", "get", "agents.defaults.max_tokens").stdout == "7\n"
+
+
+def test_setting_one_thing_does_not_approve_a_strangers_file(weft: Weft, project: Path) -> None:
+    (project / ".clawft").mkdir()
+    (project / ".clawft" / "config.toml").write_text('[tools.exec]\nmode = "disabled"\n')
+    weft("config", "set", "agents.defaults.max_tokens", "7", "--scope", "project")
+    assert weft("config", "get", "tools.exec.mode").stdout == "allowlist\n"
+
+
+def test_a_config_that_makes_no_sense_cannot_be_approved(weft: Weft, project: Path) -> None:
     (project / ".clawft").mkdir()
     (project / ".clawft" / "config.toml").write_text("[skils]\n")
-    done = weft("config", "set", "skills.enabled", "true")
-
-    assert (done.returncode, done.stdout) == (0, "Set skills.enabled = true in ~/.clawft/config.toml\n")
-    assert done.stderr.startswith(".clawft/config.toml:1: error[config-unknown-key]")
+    assert weft("config", "trust").returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_lock_file_pins_every_package_with_hashes(path: Path) -> None:
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
 def test_lock_file_names_no_address_index_or_local_path(path: Path) -> None:
     text = path.read_text("utf-8")
-    assert not re.search(r"http|://|--(extra-)?index-url|--find-links|--trusted-host|@ |\s/", text)
+    assert not re.search(r"https?:|://|--(extra-)?index-url|--find-links|--trusted-host|@ |\s/", text)
 
 
 def test_lock_files_agree_on_versions() -> None:

@@ -40,7 +40,7 @@ def test_an_agents_own_prompt_takes_the_place_of_ours() -> None:
 
 
 def test_instructions_and_preloaded_skills_are_part_of_it() -> None:
-    told = Instructions("/work/AGENTS.md", "Use tabs.", "sha256:x")
+    told = Instructions("/work/AGENTS.md", b"Use tabs.\n")
     text = render_system(
         Agent(name="a"), HERE, has_skills=False, instructions=[told], preloaded=["<skill>"], extra=["# Memory\nx"]
     )

@@ -146,9 +146,7 @@ def _tool_line(event: ToolFinished, summary: str) -> str:
     return f"· {shown}" + (f" ({took} ms)" if took is not None else "")
 
 
-async def show_events(
-    events: AsyncGenerator[Event], printer: Printer | JsonLines, approver: Approver
-) -> Event | None:
+async def show_events(events: AsyncGenerator[Event], printer: Printer | JsonLines, approver: Approver) -> Event | None:
     """Show a whole turn; the event it ended with."""
     last = None
     async with aclosing(events) as stream:

@@ -115,13 +115,22 @@ def config_files(workspace: Workspace) -> tuple[str, ...]:
     return tuple(os.path.join(folder, name) for folder in dict.fromkeys(folders) for name in CONFIG_NAMES)
 
 
-def load_config(workspace: Workspace, environ: Mapping[str, str]) -> Config:
-    """Read what there is. Raises: ClawftError for a file that cannot be read or a value that cannot be meant."""
+def load_config(
+    workspace: Workspace, environ: Mapping[str, str], is_approved: Callable[[str, bytes], bool] = lambda *_: True
+) -> Config:
+    """Read what there is. A project's file counts only if `is_approved` says so: it may be a stranger's.
+
+    Raises: ClawftError for a file that cannot be read or a value that cannot be meant.
+    """
     layers: list[Layer] = []
     diagnostics: list[Diagnostic] = []
     for path in config_files(workspace):
         data = read_config(path)
         if data is None:
+            continue
+        if os.path.dirname(path) != workspace.user_dir and not is_approved(path, data):
+            message, hint = "The project's config is not approved, so it is ignored", "Read it, then: weft config trust"
+            diagnostics.append(Diagnostic("config-untrusted", "warning", message, path, 0, hint))
             continue
         if layers and os.path.dirname(layers[-1].source) == os.path.dirname(path):
             names = f"{os.path.basename(layers[-1].source)} and {os.path.basename(path)}"

@@ -1,6 +1,5 @@
 """AGENTS.md and CLAUDE.md: what people tell every agent that works in a folder. Outermost first."""
 
-import hashlib
 import os
 
 from msgspec import Struct
@@ -19,14 +18,17 @@ class Instructions(Struct, frozen=True):
     """One file. What stands in the user's own folders is the user's own word; any other needs an approval."""
 
     path: str
-    text: str
-    digest: str
+    content: bytes
     own: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", errors="replace").strip()
 
 
 def load_instructions(workspace: Workspace) -> tuple[tuple[Instructions, ...], tuple[Diagnostic, ...]]:
     """Every instructions file that counts here, each content once; and what could not be read."""
-    found: dict[str, Instructions] = {}
+    found: dict[bytes, Instructions] = {}
     problems: list[Diagnostic] = []
     for path, own in _candidates(workspace):
         try:
@@ -36,10 +38,8 @@ def load_instructions(workspace: Workspace) -> tuple[tuple[Instructions, ...], t
         except Unreadable as error:
             problems.append(error.diagnostic)
             continue
-        text = data.decode("utf-8", errors="replace").strip()
-        digest = "sha256:" + hashlib.sha256(data).hexdigest()
-        if text and digest not in found:
-            found[digest] = Instructions(path, text, digest, own)
+        if data.strip() and data not in found:
+            found[data] = Instructions(path, data, own)
     return tuple(found.values()), tuple(problems)
 
 

@@ -6,7 +6,7 @@ from clawft.render import split_arguments
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.trust import STATES, Standing
 
-__all__ = ["INVOKE"]
+__all__ = ["INVOKE", "TELL_CONFIG"]
 
 
 async def _invoke(turn: Turn) -> None:
@@ -46,4 +46,12 @@ def _get(turn: Turn, reference: str) -> Standing:
     return standing
 
 
+async def _tell_config(turn: Turn) -> None:
+    """What there is to say about the config, at the first turn of a conversation."""
+    for one in turn.runtime.config.diagnostics if turn.id == 1 else ():
+        where = turn.runtime.workspace.shorten(one.path)
+        turn.emit(Noticed(code=one.code, message=f"{where}: {one.message}", severity="warning", hint=one.hint))
+
+
 INVOKE = Insertion(Phase.PRE_ROUTE, "invoke", _invoke)
+TELL_CONFIG = Insertion(Phase.PRE_ROUTE, "config", _tell_config)

@@ -94,10 +94,9 @@ class Runtime:
         found, problems = load_instructions(self.workspace)
         for problem in problems:
             emit(Noticed(code=problem.code, message=f"{problem.path}: {problem.message}", severity="warning"))
-        approved = {(one.path, one.digest) for one in self.approvals.load() if one.kind == "instructions"}
         used = []
         for one in found:
-            if one.own or (one.path, one.digest) in approved:
+            if one.own or self.approvals.has("instructions", one.path, one.content):
                 used.append(one)
             else:
                 shown = self.workspace.shorten(one.path)

@@ -1,8 +1,11 @@
 """What the user approved, by digest: a changed file asks again. One small file that only the user may read."""
 
+import hashlib
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 from msgspec import Struct
@@ -43,18 +46,27 @@ class Approvals:
                 "approvals-damaged", f"The approvals cannot be read: {error}", path=self.path, hint="Remove the file"
             ) from error
 
-    def has(self, kind: str, path: str, digest: str) -> bool:
-        return any((one.kind, one.path, one.digest) == (kind, path, digest) for one in self.load())
+    def has(self, kind: str, path: str, content: bytes) -> bool:
+        """Whether this content was approved, at this place."""
+        meant = (kind, path, _hash(content))
+        return any((one.kind, one.path, one.digest) == meant for one in self.load())
 
-    def add(self, *approvals: Approval) -> None:
-        """Approve; the newest decision about a place takes the place of older ones."""
-        new = {(one.kind, one.path): one for one in (*self.load(), *approvals)}
+    def add(self, kind: str, contents: Mapping[str, bytes]) -> None:
+        """Approve files by path; the newest decision about a place takes the place of older ones."""
+        if not contents:
+            return
+        at = datetime.now().astimezone().isoformat(timespec="seconds")
+        made = [Approval(kind, path, _hash(content), at) for path, content in contents.items()]
+        new = {(one.kind, one.path): one for one in (*self.load(), *made)}
+        self._write(msgspec.json.format(msgspec.json.encode(tuple(new.values())), indent=1))
+
+    def _write(self, content: bytes) -> None:
         folder = os.path.dirname(self.path)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".approvals-")
         try:
             with open(descriptor, "wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(tuple(new.values())), indent=1))
+                file.write(content)
                 file.flush()
                 os.fsync(descriptor)
             os.replace(temporary, self.path)
@@ -62,3 +74,7 @@ class Approvals:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
+
+
+def _hash(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()

@@ -10,7 +10,7 @@ __all__ = ["command"]
 @click.group(
     "config",
     cls=LazyGroup,
-    modules={name: f"clawft.cli.config.{name}" for name in ("show", "get", "set", "path")},
+    modules={name: f"clawft.cli.config.{name}" for name in ("show", "get", "set", "path", "trust")},
     aliases={},
 )
 def command() -> None:

@@ -8,7 +8,7 @@ from clawft.cli.config._text import value_text
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.config import join_path
-from clawft.config.edit import Change, Edited, Scope, edit_config
+from clawft.config.edit import Change, Edited, Scope
 from clawft.config.listing import get_path, list_settings, redact
 from clawft.config.typed import parse_typed
 from clawft.errors import ClawftError
@@ -33,7 +33,7 @@ def command(key: str, value: str | None, scope: Scope, unset: bool, literal: boo
     app = open_here()
     path = get_path(key)
     new = UNSET if value is None else parse_typed(path, value, app.environ, literal=literal)
-    edited = edit_config(app.workspace, scope, [Change(path, new)], app.environ)
+    edited = app.edit_config(scope, [Change(path, new)])
     before, after = (redact(path, one, app.environ) for one in (edited.before[0], new))
     if output == "json":
         return print_json(

@@ -6,7 +6,7 @@ from clawft.app import App
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.config import SkillEntry, join_path
-from clawft.config.edit import Change, Scope, edit_config
+from clawft.config.edit import Change, Scope
 from clawft.trust import STATES, Standing
 
 __all__ = ["set_entries"]
@@ -17,7 +17,7 @@ def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope,
     app = open_here()
     entries = dict.fromkeys(_entry_name(app, app.get_skill(name)) for name in names)
     changes = [Change(("skills", "entries", entry, setting), value) for entry in entries]
-    edited = edit_config(app.workspace, scope, changes, app.environ)
+    edited = app.edit_config(scope, changes)
     now = open_here()
     standings = list({one.found.file: one for one in map(now.get_skill, names)}.values())
     if output == "json":

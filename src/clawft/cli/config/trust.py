@@ -1,0 +1,26 @@
+"""`weft config trust`: approve the project's config as it is now."""
+
+import click
+
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line, print_json, say
+
+__all__ = ["command"]
+
+
+@click.command("trust")
+@format_option
+def command(output: str) -> None:
+    """Approve the project's config file as it is now. It is ignored until then, and again when it changes.
+
+    Read it first: it can choose models, start MCP servers and loosen the policies of tools.
+    """
+    app = open_here()
+    approved = app.approve_config()
+    if output == "json":
+        return print_json("clawft.config.trust.v1", approved=approved)
+    for path in approved:
+        click.echo(one_line(f"Approved {app.workspace.shorten(path)}"))
+    if not approved:
+        say("There is no config in this project")
+    return None
