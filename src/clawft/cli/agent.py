@@ -4,11 +4,9 @@ import sys
 
 import click
 
-from clawft.cli.options import open_here
+from clawft.cli.options import TurnOptions, open_here, turn_options
 from clawft.cli.output import say
-from clawft.cli.turn import TurnOptions, run_turn_here, turn_options
 from clawft.errors import ClawftError
-from clawft.run import TurnRequest
 
 __all__ = ["command"]
 
@@ -22,6 +20,9 @@ MAX_MESSAGE = 10 << 20
 @click.option("--show-prompt", is_flag=True, help="Print what would be sent, and why, and send nothing.")
 def command(message: str | None, trust_instructions: bool, show_prompt: bool, **given: object) -> int:
     """Ask an agent. It answers with a model, or offline with none, and uses tools and skills."""
+    from clawft.cli.turn import run_turn_here  # `weft --help` needs none of what turns need
+    from clawft.run import TurnRequest
+
     options = TurnOptions(**given)  # type: ignore[arg-type]
     app = open_here()
     if trust_instructions:

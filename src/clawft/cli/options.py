@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from clawft.app import App, open_app
 from clawft.discovery import SCOPES
 from clawft.errors import ClawftError
 
-__all__ = ["dir_option", "format_option", "open_here", "scope_option", "target_option"]
+__all__ = ["TurnOptions", "dir_option", "format_option", "open_here", "scope_option", "target_option", "turn_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +39,37 @@ def target_option(function: F) -> F:
     choice = click.Choice(["user", "project"])
     text = "Whose config file to change."
     return click.option("--scope", type=choice, default="user", show_default=True, help=text)(function)
+
+
+class TurnOptions(Struct, frozen=True):
+    """How a turn is run from the command line."""
+
+    agent: str = ""
+    model: str = ""
+    session: str = ""
+    yes: bool = False
+    output: str = "text"
+
+
+def turn_options(function: F) -> F:
+    """The options of every command that runs a turn."""
+    options = [
+        click.option("--agent", "-a", metavar="NAME", default="", help="Which agent answers."),
+        click.option("--model", metavar="PROVIDER/MODEL", default="", help="Which model answers."),
+        click.option("--session", "-s", metavar="KEY", default="", help="Continue this session, or start it."),
+        click.option("--yes", "-y", is_flag=True, help="Allow what tools ask for; what a policy forbids stays so."),
+        click.option(
+            "--format",
+            "output",
+            type=click.Choice(["text", "json"]),
+            default="text",
+            show_default=True,
+            help="json: one event per line.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def open_here(dirs: tuple[str, ...] = ()) -> App:

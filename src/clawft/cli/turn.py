@@ -1,53 +1,17 @@
-"""One turn from the command line: its options, and the exit code it ends with."""
+"""One turn from the command line, and the exit code it ends with. Loads all that turns need."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
 
 import anyio
-import click
-from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli.events import Approver, JsonLines, Printer, show_events
+from clawft.cli.options import TurnOptions
 from clawft.cli.output import say
 from clawft.messages import Event, TurnFailed
 from clawft.run import TurnRequest
 
-__all__ = ["TurnOptions", "run_turn_here", "turn_options"]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class TurnOptions(Struct, frozen=True):
-    """How a turn is run from the command line."""
-
-    agent: str = ""
-    model: str = ""
-    session: str = ""
-    yes: bool = False
-    output: str = "text"
-
-
-def turn_options(function: F) -> F:
-    """The options of every command that runs a turn."""
-    options = [
-        click.option("--agent", "-a", metavar="NAME", default="", help="Which agent answers."),
-        click.option("--model", metavar="PROVIDER/MODEL", default="", help="Which model answers."),
-        click.option("--session", "-s", metavar="KEY", default="", help="Continue this session, or start it."),
-        click.option("--yes", "-y", is_flag=True, help="Allow what tools ask for; what a policy forbids stays so."),
-        click.option(
-            "--format",
-            "output",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            show_default=True,
-            help="json: one event per line.",
-        ),
-    ]
-    for option in reversed(options):
-        function = option(function)
-    return function
+__all__ = ["run_turn_here"]
 
 
 def run_turn_here(app: App, options: TurnOptions, request: TurnRequest, *, only: str = "") -> int:

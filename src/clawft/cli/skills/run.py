@@ -6,11 +6,9 @@ import sys
 import click
 
 from clawft.app import App
-from clawft.cli.options import dir_option, open_here
+from clawft.cli.options import TurnOptions, dir_option, open_here, turn_options
 from clawft.cli.output import say
-from clawft.cli.turn import TurnOptions, run_turn_here, turn_options
 from clawft.errors import Refused
-from clawft.run import TurnRequest
 from clawft.trust import Standing
 
 __all__ = ["command"]
@@ -24,6 +22,9 @@ __all__ = ["command"]
 @dir_option
 def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], **given: object) -> int:
     """Run a skill once. Options stand before NAME; what follows it are the skill's arguments."""
+    from clawft.cli.turn import run_turn_here  # `weft skills --help` needs none of what turns need
+    from clawft.run import TurnRequest
+
     if args and line:
         raise click.UsageError("Give the arguments either way, not both")
     options = TurnOptions(**given)  # type: ignore[arg-type]

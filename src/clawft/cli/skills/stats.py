@@ -5,7 +5,6 @@ import msgspec
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table
-from clawft.run.stats import SkillUse
 
 __all__ = ["command"]
 
@@ -15,6 +14,8 @@ __all__ = ["command"]
 @format_option
 def command(unused: bool, output: str) -> None:
     """Show how often each skill was offered to a model and loaded, and how the turns went."""
+    from clawft.run.stats import SkillUse  # `weft skills --help` needs none of what turns need
+
     app = open_here()
     here = {one.name for one in app.skills if one.usable}
     uses = {name: SkillUse(name) for name in here} | app.load_stats()
