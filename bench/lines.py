@@ -40,7 +40,9 @@ class Sizes:
     memories: int = 50_000
 
 
-QUICK = Sizes(skills=60, many=80, few=20, sample=10, rounds=2, slow_rounds=2, starts=2, turns=2, sessions=5, memories=200)
+QUICK = Sizes(
+    skills=60, many=80, few=20, sample=10, rounds=2, slow_rounds=2, starts=2, turns=2, sessions=5, memories=200
+)
 
 
 def measure_cold(folder: Folder, paths: Sequence[str], sizes: Sizes) -> Line:

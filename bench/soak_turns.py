@@ -50,7 +50,8 @@ class Soak:
         script = {"steps": [call, {"text": "word " * 200}], "loop": True}
         (self.user_dir / "script.json").write_text(json.dumps(script))
         provider = f'[providers.s]\nwire = "scripted"\nscript = "{self.user_dir}/script.json"\n'
-        (self.user_dir / "config.toml").write_text(f'[agents.defaults]\nmodel = "s/one"\ncontext_window = 10000000\n{provider}')
+        defaults = '[agents.defaults]\nmodel = "s/one"\ncontext_window = 10000000\n'
+        (self.user_dir / "config.toml").write_text(defaults + provider)
         self.store = SessionStore(str(self.user_dir / "sessions"))
         self.runs = 1
         self.reported: set[tuple[str, int]] = set()
