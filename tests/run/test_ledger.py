@@ -47,7 +47,7 @@ def test_cost_is_what_was_used_not_what_was_reserved(path: str, closing: list[Le
 
 @pytest.mark.parametrize("limit", ["per_day_tokens", "per_session_tokens"])
 def test_a_call_that_could_exceed_a_budget_of_tokens_is_not_made(path: str, limit: str, closing: list[Ledger]) -> None:
-    ledger = open_ledger(path, **{limit: 1000})
+    ledger = open_ledger(path, NOW, **{limit: 1000})
     closing.append(ledger)
     ledger.settle(ledger.reserve("s", "m", Usage(500, 400), None), Usage(500, 100), None)
     with pytest.raises(Refused, match=rf"agents.budget.{limit} is 1000: 600 is spent, and this call could take 500"):
