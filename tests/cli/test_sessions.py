@@ -1,4 +1,4 @@
-"""`weft sessions list`, `show`, `export` and `remove`."""
+"""`weft sessions list`, `show`, `export`, `fork` and `remove`."""
 
 import json
 import os
@@ -214,6 +214,38 @@ def test_export_to_a_file_overwrites_only_when_forced(weft: Weft, store: Session
     lost = weft("sessions", "export", "cli", "--output", "no/such/out.md")
     assert lost.returncode == 1
     assert "error[not-written]" in lost.stderr
+
+
+def test_fork_copies_the_first_turns_under_a_new_key(weft: Weft, store: SessionStore) -> None:
+    talk(store, "first:way", "List it")
+    with store.open("first:way") as session:
+        session.append(Message("user", "Now sort it"), 2)
+        session.finish_turn(2)
+    done = weft("sessions", "fork", "first", "other", "--turns", "1")
+    told = "Copied 1 turn of first:way to other. Go on with: weft agent --session other\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
+    assert [one.content for one in store.read("other").messages if one.role == "user"] == ["List it"]
+    document = json.loads(weft("sessions", "fork", "first:way", "whole", "--format", "json").stdout)
+    assert document == {
+        "schema": "clawft.sessions.fork.v1",
+        "key": "whole",
+        "forked_from": "first:way",
+        "turns": 2,
+        "path": store.get("whole").path,
+        "diagnostics": [],
+    }
+    assert store.read("whole").header.forked_from == "first:way"
+    assert store.get("first:way").turns == 2
+
+
+def test_fork_refuses_a_key_that_is_taken_and_one_that_is_not_there(weft: Weft, store: SessionStore) -> None:
+    talk(store, "a", "x")
+    talk(store, "b", "y")
+    taken = weft("sessions", "fork", "a", "b")
+    assert (taken.returncode, "error[session-exists]" in taken.stderr) == (1, True)
+    assert weft("sessions", "fork", "c", "d").returncode == 1
+    assert weft("sessions", "fork", "a", "d", "--turns", "0").returncode == 2
+    assert sorted(store.keys()) == ["a", "b"]
 
 
 def test_remove_without_a_terminal_needs_yes(weft: Weft, store: SessionStore) -> None:

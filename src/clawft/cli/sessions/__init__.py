@@ -10,8 +10,8 @@ __all__ = ["command"]
 @click.group(
     "sessions",
     cls=LazyGroup,
-    modules={name: f"clawft.cli.sessions.{name}" for name in ("list", "show", "export", "remove")},
+    modules={name: f"clawft.cli.sessions.{name}" for name in ("list", "show", "export", "fork", "remove")},
     aliases={"info": "show"},
 )
 def command() -> None:
-    """List, read, export and remove conversations."""
+    """List, read, export, copy and remove conversations."""
