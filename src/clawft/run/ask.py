@@ -40,7 +40,7 @@ async def ask_model(turn: Turn, request: Request, show: Callable[[str], None]) -
     estimated = estimate_tokens(request)
     worst = Usage(int(estimated * turn.scale), request.max_tokens) if turn.runtime.is_remote(turn.model) else Usage()
     ledger = turn.runtime.ledger
-    reservation = ledger.reserve(turn.session.key, turn.model, worst, turn.price)
+    reservation = ledger.reserve(turn.conversation.account, turn.model, worst, turn.price)
     answer = Answer()
     try:
         await _read(turn, request, answer, show)

@@ -85,10 +85,9 @@ def _check(turn: Turn, tool: Tool | None, call: ToolCall) -> Tool:
         raise ToolError("NOT_FOUND", f"There is no tool '{call.name}' in this turn", hint=hint)
     if tool.name == "skill_read":
         return tool
-    for active in turn.skills.active:
+    for active in (*turn.conversation.inherited, *turn.skills.active):
         allowed, denied = active.skill.allowed_tools, active.skill.disallowed_tools
         if (allowed and not tool_matches(tool.name, allowed)) or tool_matches(tool.name, denied):
-            turn.refused += 1
             raise ToolError("PERMISSION_DENIED", f"The skill '{active.name}' does not allow the tool '{tool.name}'")
     return tool
 

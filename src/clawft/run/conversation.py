@@ -13,7 +13,7 @@ from clawft.run.loop import run_turn
 from clawft.run.turn import Turn, TurnRequest
 from clawft.sessions import Session
 from clawft.tools.registry import Registry
-from clawft.tools.skillset import Skillset
+from clawft.tools.skillset import Activation, Skillset
 
 if TYPE_CHECKING:
     from clawft.run.runtime import Runtime
@@ -27,13 +27,21 @@ class Conversation:
     """State that lives from turn to turn. `approve` answers when a tool asks; without it the answer is no."""
 
     def __init__(
-        self, runtime: "Runtime", session: Session, agent: Agent, approve: Approve | None = None, depth: int = 0
+        self,
+        runtime: "Runtime",
+        session: Session,
+        agent: Agent,
+        approve: Approve | None = None,
+        parent: "Conversation | None" = None,
     ) -> None:
         self.runtime = runtime
         self.session = session
         self.agent = agent
         self.approve = approve
-        self.depth = depth  # how many delegations deep
+        self.depth = parent.depth + 1 if parent else 0  # how many delegations deep
+        self.account: str = parent.account if parent else session.key  # the session whose budget pays
+        # The skills that restrict the tools of whoever delegated this.
+        self.inherited: tuple[Activation, ...] = (*parent.inherited, *parent.skills.active) if parent else ()
         self.approved: set[tuple[str, str]] = set()
         self.skills = Skillset(
             runtime.load_skills,

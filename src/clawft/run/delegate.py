@@ -1,5 +1,6 @@
 """The tool `delegate`: a fresh agent here, Claude's command line, or a command of the user's does a part (R161)."""
 
+import shlex
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
@@ -7,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from clawft.config.tools import DelegationTarget
-from clawft.messages import TurnFailed, TurnFinished
+from clawft.messages import Answer, ApprovalNeeded, TurnFailed, TurnFinished
 from clawft.run.turn import TurnRequest
 from clawft.sandbox.process import run_process
+from clawft.tools.exec_shell import show_all
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["delegate_tool"]
 
 MAX_DEPTH = 2
+_MAX_TASK = 8_000  # characters for another program: a person must be able to read what they approve
 _CLAUDE = ("claude", "-p")
 _DESCRIPTION = (
     "Hand a self-contained task to another agent and get its answer. It sees nothing of this conversation: say"
@@ -45,21 +48,25 @@ async def _delegate(conversation: "Conversation", arguments: DelegateArguments, 
     if target is DelegationTarget.AUTO:
         target = DelegationTarget.FLOW if settings.command else DelegationTarget.LOCAL
     if target is DelegationTarget.LOCAL:
-        return await _run_here(conversation, arguments.task)
+        return await _run_here(conversation, arguments.task, context)
     if target is DelegationTarget.FLOW and not settings.command:
         raise ToolError("INVALID_PARAM", "No command is configured for 'flow'", hint="Set tools.delegate.command")
     command = settings.command if target is DelegationTarget.FLOW else _CLAUDE
     return await _run_command(conversation, command, arguments.task, context)
 
 
-async def _run_here(conversation: "Conversation", task: str) -> ToolResult:
-    """A conversation of its own, with the same agent, policies and person to ask."""
+async def _run_here(conversation: "Conversation", task: str, context: ToolContext) -> ToolResult:
+    """A conversation of its own, with the same agent, policies, restrictions and person to ask."""
     if conversation.depth >= MAX_DEPTH:
         raise ToolError("PERMISSION_DENIED", f"Delegation stops {MAX_DEPTH} levels deep", hint="Do the task yourself")
+
+    async def approve(event: ApprovalNeeded) -> Answer:
+        # Through the tool, so that the question is seen where the turn is watched, and its clock stops meanwhile.
+        allowed = await context.ask(f"A delegated task asks: {event.question}", event.reason)
+        return "once" if allowed else "no"
+
     runtime = conversation.runtime
-    async with runtime.open_conversation(
-        conversation.agent, approve=conversation.approve, parent=conversation
-    ) as child:
+    async with runtime.open_conversation(conversation.agent, approve=approve, parent=conversation) as child:
         request = TurnRequest(task)
         async with aclosing(child.run(request)) as events:
             async for event in events:
@@ -74,8 +81,12 @@ async def _run_here(conversation: "Conversation", task: str) -> ToolResult:
 async def _run_command(
     conversation: "Conversation", command: Sequence[str], task: str, context: ToolContext
 ) -> ToolResult:
+    if task.startswith("-") or "\0" in task or len(task) > _MAX_TASK:
+        said = f"For another program a task is at most {_MAX_TASK} characters of text that do not begin with '-'"
+        raise ToolError("INVALID_PARAM", said)
     words = (*command, task)
-    if not await context.ask(f"Delegate to: {' '.join(command)}", "another program does this with its own rights"):
+    question = f"Delegate to: {show_all(shlex.join(words))}"
+    if not await context.ask(question, "another program does this with its own rights"):
         raise ToolError("PERMISSION_DENIED", f"Delegating to '{command[0]}' was not approved")
     tools = conversation.runtime.config.tools
     env = {name: context.environ[name] for name in tools.exec.env if name in context.environ}

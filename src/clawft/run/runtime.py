@@ -77,9 +77,8 @@ class Runtime:
         Raises: ClawftError.
         """
         name = f"{parent.session.key}:task-{uuid.uuid4().hex[:6]}" if parent else key or new_key(datetime.now())
-        depth = parent.depth + 1 if parent else 0
         with self.sessions.open(name, cwd=self.workspace.cwd) as session:
-            yield Conversation(self, session, agent, approve, depth)
+            yield Conversation(self, session, agent, approve, parent)
 
     def registry_for(self, conversation: Conversation) -> Registry:
         """Every tool of a conversation; built once, and anew only when a server's tools changed (R81, R158)."""

@@ -19,7 +19,7 @@ from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_t
 from clawft.trust.commands import CommandPolicy
 from clawft.trust.git import find_git_program
 
-__all__ = ["exec_shell_tool"]
+__all__ = ["exec_shell_tool", "show_all"]
 
 _DESCRIPTION = """\
 Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
@@ -87,7 +87,7 @@ async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolCon
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
     if verdict.decision == "ask":
         where = "" if cwd == base_folder(context) else f" (in {show_path(context, cwd)})"
-        if not await context.ask(f"Run: {_show_all(command)}{where}", verdict.reason):
+        if not await context.ask(f"Run: {show_all(command)}{where}", verdict.reason):
             raise ToolError(
                 "PERMISSION_DENIED",
                 f"The command needs approval, which was not given: {verdict.reason}",
@@ -109,8 +109,8 @@ def _inside_of(cwd: str, context: ToolContext) -> Callable[[str], bool]:
     return is_inside
 
 
-def _show_all(command: str) -> str:
-    """A command as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
+def show_all(command: str) -> str:
+    """What is to be run as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in command)
 
 

@@ -1,0 +1,85 @@
+"""A model, a skill or a server that misbehaves gains nothing: no command unasked, no budget passed, no wait for ever."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from clawft.messages import Answer, ApprovalNeeded, ToolFinished, TurnFinished
+from wire import Asked, Reply, call, say
+from world import World, collect, only
+
+pytestmark = pytest.mark.anyio
+
+
+def _last(asked: Asked) -> dict[str, Any]:
+    message: dict[str, Any] = asked.body["messages"][-1]
+    return message
+
+
+def _delegating(tool: str, arguments: dict[str, Any]) -> Any:
+    """A model that delegates, and in the delegated task calls a tool."""
+
+    def reply(asked: Asked) -> Reply:
+        last = _last(asked)
+        if last["role"] == "tool":
+            return say(str(last["content"]))
+        return call(tool, arguments) if last["content"] == "the task" else call("delegate", {"task": "the task"})
+
+    return reply
+
+
+async def test_a_delegated_task_that_asks_is_seen_asking_and_waits_for_nobody_else(world: World) -> None:
+    world.replies = _delegating("exec_shell", {"command": "touch made"})
+    asked: list[ApprovalNeeded] = []
+
+    async def approve(event: ApprovalNeeded) -> Answer:
+        asked.append(event)
+        return "once"
+
+    with anyio.fail_after(20):
+        events = await world.run(approve=approve)
+    shown = [one.question for one in only(events, ApprovalNeeded)]
+    assert shown == [one.question for one in asked] == ["A delegated task asks: Run: touch made"]
+    assert (world.project / "made").exists()
+
+
+async def test_a_delegated_task_without_anybody_to_ask_is_refused(world: World) -> None:
+    world.replies = _delegating("exec_shell", {"command": "touch made"})
+    with anyio.fail_after(20):
+        events = await world.run()
+    assert isinstance(events[-1], TurnFinished)
+    assert not (world.project / "made").exists()
+
+
+async def test_a_skill_that_forbids_a_tool_forbids_it_in_delegated_tasks_too(world: World) -> None:
+    world.add_skill("careful", head="disallowed-tools: [write_file]\n")
+    world.replies = _delegating("write_file", {"path": "made", "content": "x"})
+    events = await world.run("", skill="careful")
+    assert "The skill 'careful' does not allow the tool 'write_file'" in only(events, TurnFinished)[0].text
+    assert not (world.project / "made").exists()
+
+
+async def test_a_delegated_task_spends_the_budget_of_its_session(world: World) -> None:
+    world.config = "[agents.budget]\nper_session_tokens = 1_000_000\n"
+    world.replies = _delegating("read_file", {"path": "x"})
+    async with world.talk() as conversation:
+        await collect(conversation, "hello")
+        ledger = conversation.runtime.ledger
+        assert ledger.spent(session="test") == ledger.spent() == (60, 0)  # four calls of 15 tokens
+
+
+async def test_the_task_for_another_program_is_part_of_the_question(world: World) -> None:
+    world.config = '[tools.delegate]\ncommand = ["echo", "-n"]\n'
+    world.replies = [call("delegate", {"task": "remove all; now"}), say("ok")]
+    events = await world.run()
+    assert only(events, ApprovalNeeded)[0].question == "Delegate to: echo -n 'remove all; now'"
+
+
+@pytest.mark.parametrize("task", ["--dangerous", "a\0b", "x" * 20_000])
+async def test_a_task_that_is_an_option_or_does_not_fit_a_command_line_is_refused(world: World, task: str) -> None:
+    world.config = '[tools.delegate]\ncommand = ["echo"]\n'
+    world.replies = [call("delegate", {"task": task}), say("ok")]
+    events = await world.run()
+    assert only(events, ApprovalNeeded) == []
+    assert only(events, ToolFinished)[0].result["error"]["code"] == "INVALID_PARAM"
