@@ -23,7 +23,7 @@ from msgspec import Struct
 __all__ = ["DIMENSION", "FLOORS", "Vector", "Version", "cosine", "embed_text", "fnv1a"]
 
 Version = Literal[2, 3]
-DIMENSION = 384
+DIMENSION = 384  # six blocks of 64
 #: The cosine that chance alone hardly reaches: four standard deviations among 64 and 384 dimensions.
 FLOORS: dict[int, float] = {2: 4 / math.sqrt(64), 3: 4 / math.sqrt(384)}
 
@@ -41,32 +41,16 @@ class Vector(Struct, frozen=True):
     words: int
     planes: tuple[int, ...]
     signature: int
-    dimension: int = DIMENSION
-
-    @property
-    def sums(self) -> list[int]:
-        """The sum of each dimension, before it is normalised."""
-        counts = [
-            sum((plane >> at & 1) << power for power, plane in enumerate(self.planes)) for at in range(self.dimension)
-        ]
-        return [2 * count - self.words for count in counts]
-
-    @property
-    def floats(self) -> list[float]:
-        """The embedding: L2-normalised, or all zero where there is no word."""
-        sums = self.sums
-        norm = math.sqrt(sum(one * one for one in sums))
-        return [one / norm for one in sums] if norm else [0.0] * self.dimension
 
 
-def embed_text(text: str, version: Version = 3, dimension: int = DIMENSION) -> Vector:
+def embed_text(text: str, version: Version = 3) -> Vector:
     """The vector of a text."""
     words = _SEED_WORD.findall(text) if version == 2 else _WORD.findall(text.lower())
     planes: list[int] = []
     for word in words:
-        _add(planes, _word_bits(word, version, dimension))
-    first = _word_bits(words[0], version, dimension) if words else 0
-    return Vector(len(words), tuple(planes), _signs(planes, len(words), first, dimension), dimension)
+        _add(planes, _word_bits(word, version))
+    first = _word_bits(words[0], version) if words else 0
+    return Vector(len(words), tuple(planes), _signs(planes, len(words), first))
 
 
 def cosine(one: Vector, other: Vector) -> float:
@@ -84,23 +68,23 @@ def fnv1a(content: bytes) -> int:
 
 
 @lru_cache(maxsize=1 << 15)
-def _word_bits(word: str, version: Version, dimension: int) -> int:
+def _word_bits(word: str, version: Version) -> int:
     """One bit per dimension: whether the word adds +1 there."""
     content = word.encode("utf-8", errors="replace")
-    blocks = range(-(-dimension // 64))
+    blocks = range(DIMENSION // 64)
     if version == 2:
         value = fnv1a(content + b"\xff")
-        bits = sum(value << 64 * block for block in blocks) ^ _positions(dimension)
+        bits = sum(value << 64 * block for block in blocks) ^ _positions()
     else:
         value = fnv1a(content)
         bits = sum(_splitmix(value + (block + 1) * _GAMMA) << 64 * block for block in blocks)
-    return bits & ((1 << dimension) - 1)
+    return bits
 
 
 @lru_cache
-def _positions(dimension: int) -> int:
+def _positions() -> int:
     """What `hash ^ i` changes in the one bit of it that dimension `i` reads."""
-    return sum((i >> (i % 64) & 1) << i for i in range(dimension))
+    return sum((i >> (i % 64) & 1) << i for i in range(DIMENSION))
 
 
 def _splitmix(value: int) -> int:
@@ -121,9 +105,9 @@ def _add(planes: list[int], bits: int) -> None:
         planes.append(bits)
 
 
-def _signs(planes: list[int], words: int, first: int, dimension: int) -> int:
+def _signs(planes: list[int], words: int, first: int) -> int:
     """Which dimensions got more +1 than -1. Where both are equal the first word decides, so that no sign is rarer."""
-    half, above, equal = words // 2, 0, (1 << dimension) - 1
+    half, above, equal = words // 2, 0, (1 << DIMENSION) - 1
     for power in reversed(range(max(len(planes), half.bit_length()))):
         plane = planes[power] if power < len(planes) else 0
         if half >> power & 1:
@@ -142,7 +126,7 @@ def _dot(one: Vector, other: Vector) -> int:
         for further, right in enumerate(other.planes)
     )
     mixed = one.words * _total(other) + other.words * _total(one)
-    return 4 * both - 2 * mixed + one.dimension * one.words * other.words
+    return 4 * both - 2 * mixed + DIMENSION * one.words * other.words
 
 
 def _total(vector: Vector) -> int:

@@ -103,7 +103,6 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
         spill_dir=runtime.spill_dir(turn.session.key),
         ask=ask,
         emit=turn.emit,
-        session=turn.session.key,
     )
     context.mask = runtime.secrets.mask
     context.skill_env = turn.skills.env(runtime.config.skills.entries, runtime.environ)
@@ -121,8 +120,6 @@ async def _ask(turn: Turn, call: ToolCall, name: str, question: str, reason: str
     answer = await conversation.approve(event) if conversation.approve else "no"
     if answer == "session":
         conversation.approved.add((name, question))
-    if answer == "no":
-        turn.metadata["unanswered"] = turn.metadata.get("unanswered", 0) + (conversation.approve is None)
     return answer != "no"
 
 

@@ -48,14 +48,12 @@ class ToolContext:
         spill_dir: str,
         ask: Callable[[str, str], Awaitable[bool]],
         emit: Callable[[Event], None],
-        session: str = "",
     ) -> None:
         self.workspace = workspace
         self.environ = environ
         self.spill_dir = spill_dir  # the rest of what is too long is saved here
         self.ask = ask  # (question, reason) -> may it be done? False where nobody can answer
         self.emit = emit
-        self.session = session
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
         self.skill_env: dict[str, str] = {}  # what active skills were configured to get (R174)
         self.read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills

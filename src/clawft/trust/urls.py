@@ -121,14 +121,6 @@ class UrlPolicy:
         self._blocked = frozenset(_read_blocked(domain) for domain in settings.blocked_domains)
         self._block_private = settings.block_private_ips
 
-    def check_url(self, url: str) -> PolicyViolation | None:
-        """What speaks against a URL before its host is resolved."""
-        try:
-            self.read_allowed(url)
-        except PolicyViolation as violation:
-            return violation
-        return None
-
     def check_address(self, address: str | Address) -> PolicyViolation | None:
         """What speaks against an address that a host has resolved to."""
         try:
