@@ -1,4 +1,4 @@
-"""A model, a skill or a server that misbehaves gains nothing: no command unasked, no budget passed, no wait for ever."""
+"""A model, a skill or a server that misbehaves gains nothing: no command unasked, no endless wait."""
 
 from typing import Any
 

@@ -38,18 +38,18 @@ class Conversation:
         self.session = session
         self.agent = agent
         self.approve = approve
-        self.depth = parent.depth + 1 if parent else 0  # how many delegations deep
+        self.depth: int = parent.depth + 1 if parent else 0  # how many delegations deep
         self.account: str = parent.account if parent else session.key  # the session whose budget pays
-        # The skills that restrict the tools of whoever delegated this.
-        self.inherited: tuple[Activation, ...] = (*parent.inherited, *parent.skills.active) if parent else ()
         self.approved: set[tuple[str, str]] = set()
-        self.skills = Skillset(
+        self.skills: Skillset = Skillset(
             runtime.load_skills,
             runtime.load_prompt,
             session_id=session.key,
             project=runtime.workspace.project,
             refresh_on_call=runtime.refresh_on_call,
         )
+        # The skills that restrict the tools of whoever delegated this.
+        self.inherited: tuple[Activation, ...] = (*parent.inherited, *parent.skills.active) if parent else ()
         folders = {one.name: one.found.folder for one in self.skills.standings if one.usable}
         self.skills.loaded = {name: folders[name] for name in session.activated if name in folders}
         self.registry: Registry | None = None
