@@ -1,12 +1,14 @@
-"""Reading a file that may be hostile: links, folders, FIFOs, devices and sizes."""
+"""Reading a file that may be hostile: links, folders, FIFOs, devices and sizes; replacing and locking one."""
 
 import os
+import stat
+import time
 from pathlib import Path
 
 import pytest
 
 from clawft.errors import Unreadable
-from clawft.files import read_regular
+from clawft.files import lock_file, read_regular, replace_file
 
 
 def test_regular_file_is_read_with_its_status(tmp_path: Path) -> None:
@@ -111,3 +113,30 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
         with pytest.raises(Unreadable):
             read_regular(str(file), 10)
     assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_replaced_file_has_its_content_its_rights_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    replace_file(str(path), b"one")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    replace_file(str(path), b"two", 0o644)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"two", 0o644)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_file_that_cannot_be_replaced_leaves_all_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a" / "inner").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        replace_file(str(tmp_path / "a"), b"content")
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_lock_has_one_holder_and_waits_as_long_as_told(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as one, (tmp_path / "lock").open("w") as other:
+        assert lock_file(one.fileno())
+        assert not lock_file(other.fileno())
+        started = time.monotonic()
+        assert not lock_file(other.fileno(), 0.05)
+        assert time.monotonic() - started >= 0.05
+        one.close()
+        assert lock_file(other.fileno(), 60)

@@ -1,15 +1,20 @@
-"""Read one file that may be hostile: a regular one, of bounded size, without ever blocking."""
+"""Read one file that may be hostile, without ever blocking; replace one at once; take turns with other processes."""
 
 import errno
+import fcntl
 import os
 import stat
+import time
+from contextlib import suppress
 
 from clawft.errors import Unreadable
 
-__all__ = ["read_regular", "real_path"]
+__all__ = ["lock_file", "read_regular", "real_path", "replace_file", "sync_folder"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_POLL_S = 0.01
 
 
 def real_path(path: str) -> str:
@@ -29,16 +34,7 @@ def read_regular(
 
     Raises: FileNotFoundError, NotADirectoryError, Unreadable.
     """
-    try:
-        descriptor = os.open(path, _FLAGS if follow else _FLAGS | _NOFOLLOW, dir_fd=folder)
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise Unreadable("is-a-link", "The file is a symbolic link", path=path) from error
-        raise Unreadable(
-            "unreadable", f"The file cannot be read: {error.strerror}", path=path, hint="Check its permissions"
-        ) from error
+    descriptor = _open(path, _FLAGS if follow else _FLAGS | _NOFOLLOW, folder)
     try:
         status = os.fstat(descriptor)
         if stat.S_IFMT(status.st_mode) != stat.S_IFREG:
@@ -61,3 +57,59 @@ def read_regular(
         raise Unreadable("unreadable", f"The file cannot be read: {error.strerror}", path=path) from error
     finally:
         os.close(descriptor)
+
+
+def _open(path: str, flags: int, folder: int | None) -> int:
+    try:
+        return os.open(path, flags, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Unreadable("is-a-link", "The file is a symbolic link", path=path) from error
+        raise Unreadable(
+            "unreadable", f"The file cannot be read: {error.strerror}", path=path, hint="Check its permissions"
+        ) from error
+
+
+def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
+    """Put new content in place of a file, all of it or nothing; it would survive a loss of power. Raises: OSError."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
+    descriptor = os.open(temporary, _NEW, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder survive a loss of power, where the file system can. Raises: OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def lock_file(descriptor: int, wait_s: float = 0) -> bool:
+    """Whether an open file could be locked in time; closing it lets go of the lock. Raises: OSError."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True

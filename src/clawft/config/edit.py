@@ -1,12 +1,9 @@
 """Changes to a config file: comments and layout stay, what cannot be meant is never written, writers take turns."""
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from tempfile import mkstemp
 from typing import Any, Literal
 
 import msgspec
@@ -25,7 +22,7 @@ from clawft.config.load import (
 )
 from clawft.config.rewrite import rewrite_table, rewrite_toml
 from clawft.errors import ClawftError
-from clawft.files import real_path
+from clawft.files import lock_file, real_path, replace_file
 from clawft.workspace import MARKER, Workspace
 
 __all__ = ["Change", "Edited", "Scope", "edit_config"]
@@ -113,16 +110,9 @@ def _locked(folder: str) -> Iterator[None]:
     """Hold the folder itself, so that no lock file is left behind."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        until = time.monotonic() + LOCK_TIMEOUT_S
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() > until:
-                    message = "Another program keeps changing the config"
-                    raise ClawftError("config-busy", message, path=folder, hint="Try again") from error
-                time.sleep(0.02)
+        if not lock_file(descriptor, LOCK_TIMEOUT_S):
+            message = "Another program keeps changing the config"
+            raise ClawftError("config-busy", message, path=folder, hint="Try again")
         yield
     finally:
         os.close(descriptor)
@@ -177,23 +167,6 @@ def _rewrite_json(text: str, changes: Sequence[Change]) -> bytes:
 
 def _write(file: str, data: bytes, mode: int) -> None:
     """Replace a file in one step; it keeps its rights."""
-    folder = os.path.dirname(file)
     with suppress(FileNotFoundError):
         mode = os.stat(file).st_mode & 0o7777
-    descriptor, temporary = mkstemp(prefix=".config.", suffix=".tmp", dir=folder)
-    try:
-        with open(descriptor, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        os.replace(temporary, file)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    above = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(above)
-    finally:
-        os.close(above)
+    replace_file(file, data, mode)

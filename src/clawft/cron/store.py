@@ -1,12 +1,9 @@
 """The jobs of a user on disk, and the log of their runs. One process writes at a time; one schedules at a time."""
 
-import fcntl
 import os
 import stat
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC
 from typing import Literal
 
@@ -15,7 +12,7 @@ from msgspec import Struct
 
 from clawft.cron.jobs import Job, Run
 from clawft.errors import ClawftError, NotFound, find_close
-from clawft.files import read_regular
+from clawft.files import lock_file, read_regular, replace_file
 
 __all__ = ["KEPT_RUNS", "MAX_LOG_BYTES", "JobStore", "find_job"]
 
@@ -24,7 +21,6 @@ MAX_LOG_BYTES = 1 << 20
 KEPT_RUNS = 1000  # of the log, once it is full
 LOCK_WAIT_S = 10.0
 PROBE_WAIT_S = 0.2  # who only asks for a scheduler holds its lock for a moment
-_POLL_S = 0.01
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -86,7 +82,7 @@ class JobStore:
         """Be the one scheduler of this user. Raises: ClawftError with code `cron-busy` while there is another."""
         descriptor = _open(self._scheduler_path)
         try:
-            if not _lock(descriptor, PROBE_WAIT_S):
+            if not lock_file(descriptor, PROBE_WAIT_S):
                 hint = "It runs the jobs that are due; end it first to start another"
                 raise ClawftError("cron-busy", "Another scheduler is running", path=self._scheduler_path, hint=hint)
             yield
@@ -99,7 +95,7 @@ class JobStore:
             return False
         descriptor = _open(self._scheduler_path)
         try:
-            return not _lock(descriptor, 0)
+            return not lock_file(descriptor)
         finally:
             os.close(descriptor)
 
@@ -107,7 +103,7 @@ class JobStore:
     def _locked(self) -> Iterator[None]:
         descriptor = _open(self._lock_path)
         try:
-            if not _lock(descriptor, LOCK_WAIT_S):
+            if not lock_file(descriptor, LOCK_WAIT_S):
                 message = f"Another process has held the jobs for {LOCK_WAIT_S:g} seconds"
                 raise ClawftError("cron-locked", message, path=self._lock_path, hint="Try again")
             yield
@@ -117,17 +113,7 @@ class JobStore:
     def _replace(self, path: str, data: bytes) -> None:
         """Put new content in place of a file, all of it or nothing."""
         try:
-            descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".cron-")
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(descriptor)
-                os.replace(temporary, path)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            replace_file(path, data)
         except OSError as error:
             raise _failed(path, error) from error
 
@@ -168,20 +154,6 @@ def _append(descriptor: int, line: bytes) -> int:
     torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
     os.write(descriptor, b"\n" + line if torn else line)
     return os.fstat(descriptor).st_size
-
-
-def _lock(descriptor: int, wait_s: float) -> bool:
-    """Whether the lock could be taken in time."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(_POLL_S)
-        else:
-            return True
 
 
 def _failed(path: str, error: OSError) -> ClawftError:

@@ -1,10 +1,8 @@
 """Files of a memory: read whole, replaced at once, appended to at the end; one writer at a time."""
 
 import errno
-import fcntl
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -13,13 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import read_regular
+from clawft.files import lock_file, read_regular, replace_file, sync_folder
 
-__all__ = ["MAX_FILE_BYTES", "Stamp", "append_file", "load_text", "lock_folder", "replace_file", "stamp_of"]
+__all__ = ["MAX_FILE_BYTES", "Stamp", "append_file", "load_text", "lock_folder", "replace_text", "stamp_of"]
 
 MAX_FILE_BYTES = 8 << 20
 LOCK_WAIT_S = 10.0
-_POLL_S = 0.005
 # O_NONBLOCK: to open a FIFO that stands in the place of a file must not wait for its other end.
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -69,20 +66,12 @@ def lock_folder(folder: str) -> Iterator[None]:
         os.close(descriptor)  # this also lets go of the lock
 
 
-def replace_file(path: str, text: str) -> None:
+def replace_text(path: str, text: str) -> None:
     """Put a new text in place of a file, all of it or nothing; the folder is locked. Raises: ClawftError."""
     content = text.encode("utf-8", "surrogateescape")
     _check_size(path, len(content))
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.tmp")
     try:
-        descriptor = os.open(temporary, _CREATE | os.O_TRUNC, 0o600)
-        try:
-            _write(descriptor, content)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path)
-        _sync_folder(folder)
+        replace_file(path, content)
     except OSError as error:
         raise _failed(path, error) from error
 
@@ -101,7 +90,7 @@ def append_file(path: str, text: str) -> None:
             _append(descriptor, content)
         finally:
             os.close(descriptor)
-        _sync_folder(os.path.dirname(path))
+        sync_folder(os.path.dirname(path))
     except OSError as error:
         raise _failed(path, error) from error
 
@@ -122,21 +111,17 @@ def _append(descriptor: int, content: bytes) -> None:
 
 
 def _wait_for(descriptor: int, folder: str) -> None:
-    deadline = time.monotonic() + LOCK_WAIT_S
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise ClawftError(
-                    "memory-busy",
-                    f"Another process has held the memory for {LOCK_WAIT_S:g} seconds",
-                    path=folder,
-                    hint="Try again; if that does not help, end the process that holds it",
-                ) from error
-        except OSError as error:
-            raise _failed(folder, error) from error
-        time.sleep(_POLL_S)
+    try:
+        locked = lock_file(descriptor, LOCK_WAIT_S)
+    except OSError as error:
+        raise _failed(folder, error) from error
+    if not locked:
+        raise ClawftError(
+            "memory-busy",
+            f"Another process has held the memory for {LOCK_WAIT_S:g} seconds",
+            path=folder,
+            hint="Try again; if that does not help, end the process that holds it",
+        )
 
 
 def _write(descriptor: int, content: bytes) -> None:
@@ -144,14 +129,6 @@ def _write(descriptor: int, content: bytes) -> None:
     while rest:
         rest = rest[os.write(descriptor, rest) :]
     os.fsync(descriptor)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _check_size(path: str, size: int) -> None:

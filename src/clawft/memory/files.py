@@ -15,7 +15,7 @@ from msgspec import Struct
 from clawft.config.memory import MemorySettings
 from clawft.errors import ClawftError, Diagnostic
 from clawft.memory.backend import MemoryResult, Metadata
-from clawft.memory.disk import Stamp, append_file, load_text, lock_folder, replace_file, stamp_of
+from clawft.memory.disk import Stamp, append_file, load_text, lock_folder, replace_text, stamp_of
 from clawft.memory.document import Entry, delete_entry, find_entry, parse_entries, parse_notes, store_entry
 from clawft.memory.embedding import FLOORS, Version
 from clawft.memory.history import parse_history, render_history
@@ -167,7 +167,7 @@ class MemoryFiles:
             before = load_text(path, "surrogateescape")
             after = change(before)
             if after != before:
-                replace_file(path, after)
+                replace_text(path, after)
         return after != before
 
     def _use(self, work: Callable[[Index], T]) -> T:

@@ -1,15 +1,15 @@
 """One append-only file of lines: its lock, its torn end, and writing that survives a crash."""
 
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
 from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.files import lock_file
 from clawft.sessions.record import decode_line
 
-__all__ = ["MAX_BYTES", "Log", "open_log", "open_regular", "read_range", "read_tails", "sync_folder"]
+__all__ = ["MAX_BYTES", "Log", "open_log", "open_regular", "read_range", "read_tails"]
 
 MAX_BYTES = 1 << 30  # of a file that is read whole
 TORN = ".torn"
@@ -144,22 +144,11 @@ def open_log(path: str, *, create: bool) -> Log:
     raise _busy(path)
 
 
-def sync_folder(folder: str) -> None:
-    """Make the names in a folder survive a loss of power, where the file system can."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _lock(descriptor: int, path: str) -> bool:
     """Lock a file; False when the name meanwhile belongs to another file, or to none."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise _busy(path) from error
+        if not lock_file(descriptor):
+            raise _busy(path)
     except OSError as error:
         raise _unreadable(path, f"It cannot be locked: {error.strerror}") from error
     try:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from itertools import islice
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.files import sync_folder
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key
-from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range, sync_folder
+from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range
 from clawft.sessions.migrate import load_header, migrate_names
 from clawft.sessions.record import VERSION, Header, TurnRecord, decode_line, encode_lines, format_time
 from clawft.sessions.search import Hit, search_files

@@ -2,16 +2,14 @@
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import read_regular
+from clawft.files import read_regular, replace_file
 
 __all__ = ["Approval", "Approvals"]
 
@@ -58,22 +56,8 @@ class Approvals:
         at = datetime.now().astimezone().isoformat(timespec="seconds")
         made = [Approval(kind, path, _hash(content), at) for path, content in contents.items()]
         new = {(one.kind, one.path): one for one in (*self.load(), *made)}
-        self._write(msgspec.json.format(msgspec.json.encode(tuple(new.values())), indent=1))
-
-    def _write(self, content: bytes) -> None:
-        folder = os.path.dirname(self.path)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".approvals-")
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(temporary, self.path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        replace_file(self.path, msgspec.json.format(msgspec.json.encode(tuple(new.values())), indent=1))
 
 
 def _hash(content: bytes) -> str:
