@@ -27,16 +27,22 @@ def test_no_repository_names_no_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ('[diff "pwn"]\n\tcommand = ./evil\n', "command"),
-        ('[diff "pwn"]\n\ttextconv=./evil\n', "textconv"),
-        ("[diff]\n  External = ./evil\n", "external"),
-        ("[core] fsmonitor = ./evil\n", "fsmonitor"),
-        ("[gpg]\nprogram = ./evil\n", "program"),
-        ('[filter "x"]\nclean = ./evil\n', "clean"),
-        ('[filter "x"]\nprocess = ./evil\n', "process"),
-        ("[log]\nshowSignature\n", "showsignature"),
-        ("[include]\npath = ../evil\n", "include"),
-        ('[includeIf "gitdir:/"]\npath = ../evil\n', "include"),
+        ('[diff "pwn"]\n\tcommand = ./evil\n', "diff.command"),
+        ('[diff "pwn"]\n\ttextconv=./evil\n', "diff.textconv"),
+        ("[diff]\n  External = ./evil\n", "diff.external"),
+        ("[core] fsmonitor = ./evil\n", "core.fsmonitor"),
+        ("[gpg]\nprogram = ./evil\n", "gpg.program"),
+        ('[filter "x"]\nclean = ./evil\n', "filter.clean"),
+        ('[filter "x"]\nprocess = ./evil\n', "filter.process"),
+        ("[log]\nshowSignature\n", "log.showsignature"),
+        ("[include]\npath = ../evil\n", "include.path"),
+        ('[diff "a]b"] command = ./evil\n', "line 6 of its config"),
+        ('[a] [diff "x"] command = ./evil\n', "line 6 of its config"),
+        ('[diff "x"]\n\r command = ./evil\n', "line 7 of its config"),
+        ("[core]\nbare = false\\\nx\n", "line 7 of its config"),
+        ("[core]\nworktree = /home\n", "core.worktree"),
+        ('[remote "x"]\npromisor = true\n', "remote.promisor"),
+        ('[includeIf "gitdir:/"]\npath = ../evil\n', "includeif.path"),
     ],
 )
 def test_what_would_start_a_program_is_named(repository: Path, text: str, found: str) -> None:
@@ -52,10 +58,102 @@ def test_a_worktree_is_judged_by_the_repository_it_belongs_to(repository: Path, 
     assert find_git_program(str(tmp_path / "tree")) == ""
     with open(repository / ".git" / "config", "a") as file:
         file.write("[diff]\nexternal = ./evil\n")
-    assert find_git_program(str(tmp_path / "tree")) == "external"
+    assert find_git_program(str(tmp_path / "tree")) == "diff.external"
 
 
 def test_a_config_that_cannot_be_read_counts_as_a_program(repository: Path) -> None:
     (repository / ".git" / "config").unlink()
     (repository / ".git" / "config").symlink_to("/dev/zero")
     assert find_git_program(str(repository)) == "config cannot be read"
+
+
+def test_settings_that_people_have_are_harmless(repository: Path) -> None:
+    with open(repository / ".git" / "config", "ab") as file:
+        file.write(b'\r\n# mine\r\n[remote "origin"]\r\n\turl = https://example.com/a.git\r\n')
+        file.write(b'\tfetch = +refs/heads/*:refs/remotes/origin/*\n[User] Name = a b\n; end\n[branch "a/b-c"]\n')
+    assert find_git_program(str(repository)) == ""
+
+
+def test_a_folder_that_git_passes_over_does_not_hide_the_repository_above(repository: Path) -> None:
+    (repository / "deep" / ".git").mkdir(parents=True)
+    (repository / ".git" / "config").write_text("[diff]\nexternal = ./evil\n")
+    assert find_git_program(str(repository / "deep")) == "diff.external"
+
+
+def test_a_hook_that_looking_would_run_is_named(repository: Path) -> None:
+    (repository / ".git" / "hooks").mkdir(exist_ok=True)
+    (repository / ".git" / "hooks" / "post-index-change").write_text("#!/bin/sh\n./evil\n")
+    assert find_git_program(str(repository)) == "post-index-change"
+
+
+def test_a_repository_inside_is_named_since_git_looks_into_it(repository: Path) -> None:
+    inner = repository / "inner"
+    subprocess.run(["git", "init", "-q", inner], check=True, timeout=60)
+    _commit(inner)
+    (repository / "plain").write_text("x")
+    assert find_git_program(str(repository)) == ""  # nobody looks into one that is not added
+    _git(repository, "-c", "advice.addEmbeddedRepo=false", "add", ".")
+    assert find_git_program(str(repository)) == "submodule inner"
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_every_form_of_index_is_read_or_named(repository: Path, version: str) -> None:
+    for number in range(30):
+        (repository / f"file{'x' * number}").write_text("x")
+    _git(repository, "add", ".")
+    _git(repository, "update-index", "--index-version", version)
+    assert find_git_program(str(repository)) == ("index" if version == "4" else "")
+
+
+def test_an_index_that_is_split_or_broken_is_named(repository: Path) -> None:
+    (repository / "file").write_text("x")
+    _git(repository, "add", ".")
+    _git(repository, "update-index", "--split-index")
+    assert find_git_program(str(repository)) == "index"
+    (repository / ".git" / "index").write_bytes(b"DIRC\0\0\0\2\0\0\0\5abc")
+    assert find_git_program(str(repository)) == "index"
+
+
+def test_a_repository_that_takes_its_content_from_elsewhere_is_named(repository: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["git", "init", "-q", other], check=True, timeout=60)
+    inside = repository / ".git"
+    (inside / "objects" / "info" / "alternates").write_text(f"{other}/.git/objects\n")
+    assert find_git_program(str(repository)) == "alternates"
+    (inside / "objects" / "info" / "alternates").unlink()
+    (inside / "commondir").write_text(f"{other}/.git\n")
+    assert find_git_program(str(repository)) == "commondir"
+    (inside / "commondir").unlink()
+    (inside / "objects" / "pack").rmdir()
+    (inside / "objects" / "pack").symlink_to(other / ".git" / "objects" / "pack")
+    assert find_git_program(str(repository)) == "'pack' is a link"
+    inside.rename(tmp_path / "moved")
+    inside.write_text(f"gitdir: {other}/.git\n")
+    assert find_git_program(str(repository)) == ".git leads elsewhere"
+    inside.unlink()
+    inside.symlink_to(other / ".git")
+    assert find_git_program(str(repository)) == ".git is a link"
+
+
+def test_a_made_up_worktree_of_another_repository_is_named(repository: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / "fake").mkdir(parents=True)
+    (folder / ".git").write_text("gitdir: fake\n")
+    (folder / "fake" / "gitdir").write_text(f"{folder}/.git\n")
+    (folder / "fake" / "commondir").write_text(f"{repository}/.git\n")
+    assert find_git_program(str(folder)) == ".git leads elsewhere"
+
+
+def test_a_folder_of_the_form_of_a_repository_is_judged_as_one(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare"], check=True, timeout=60)
+    assert find_git_program(str(tmp_path / "bare")) == ""
+    (tmp_path / "bare" / "config").write_text("[core]\nfsmonitor = ./evil\n")
+    assert find_git_program(str(tmp_path / "bare")) == "core.fsmonitor"
+
+
+def _git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", folder, *words], check=True, timeout=60)
+
+
+def _commit(folder: Path) -> None:
+    _git(folder, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "x")

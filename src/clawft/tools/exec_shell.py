@@ -81,7 +81,7 @@ async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolCon
     if verdict.decision == "allow" and any(words[0] == "git" for words in verdict.commands):
         program = find_git_program(cwd)
         if program:
-            reason = f"this repository's own git config may start a program ({program})"
+            reason = f"what this repository says may start a program, or lead elsewhere ({program})"
             verdict = structs.replace(verdict, decision="ask", reason=reason)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")

@@ -1,7 +1,12 @@
-"""Would git run a program just by looking? A repository's own config can name some, and may be a stranger's."""
+"""Could git, by only looking, start a program or show what lies elsewhere? A repository may be a stranger's.
+
+Its config may hold only settings that are known to do neither. What git would read is found as git finds it, and
+where that is not sure, all that it might read is judged.
+"""
 
 import os
 import re
+import struct
 
 from clawft.errors import Unreadable
 from clawft.files import read_regular
@@ -9,66 +14,168 @@ from clawft.files import read_regular
 __all__ = ["find_git_program"]
 
 MAX_BYTES = 1 << 20
-# Settings that make `status`, `log`, `diff` or `show` start a program, or that hide such settings in another file.
-_PROGRAM = re.compile(
-    rb"^[ \t]*(?:\[[^\]\n]*\][ \t]*)?"
-    rb"(command|textconv|external|fsmonitor|program|clean|smudge|process|sshcommand|pager|showsignature|hookspath)"
-    rb"[ \t]*(?:=|$)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_INCLUDE = re.compile(rb"^[ \t]*\[[ \t]*include", re.IGNORECASE | re.MULTILINE)
+MAX_INDEX_BYTES = 128 << 20
+_HEAD = re.compile(rb'[ \t]*\[([A-Za-z0-9.-]+)(?:[ \t]+"[^"\\\]]*")?\][ \t]*')
+_SETTING = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?")
+_HARMLESS = {
+    section: frozenset(keys.split())
+    for section, keys in {
+        "core": """abbrev autocrlf bare bigfilethreshold commentchar compression eol filemode ignorecase
+            logallrefupdates loosecompression precomposeunicode protecthfs protectntfs quotepath repositoryformatversion
+            safecrlf sharedrepository sparsecheckout sparsecheckoutcone symlinks untrackedcache whitespace""",
+        "remote": "fetch mirror prune push pushurl skipdefaultupdate skipfetchall tagopt url gh-resolved",
+        "branch": "base description gh-merge-base merge pushremote rebase remote vscode-merge-base",
+        "user": "email name signingkey useconfigonly",
+        "author": "email name",
+        "committer": "email name",
+        "submodule": "active url",
+        "extensions": "worktreeconfig",
+        "init": "defaultbranch",
+        "pull": "ff rebase",
+        "push": "autosetupremote default followtags",
+        "fetch": "prune prunetags",
+        "merge": "conflictstyle ff",
+        "rebase": "autosquash autostash updaterefs",
+        "rerere": "enabled",
+        "commit": "gpgsign verbose",
+        "tag": "gpgsign sort",
+        "color": "branch diff status ui",
+        "gc": "auto",
+        "maintenance": "auto strategy",
+        "lfs": "access locksverify repositoryformatversion",
+    }.items()
+}
+_ENTRY = struct.Struct(">24xI12x20xH")  # of an index: its mode, its flags
+_GITLINK = 0xE000
 
 
 def find_git_program(folder: str) -> str:
-    """What in the config of the repository around a folder could start a program; '' where nothing does."""
-    places = _config_files(folder)
-    for path in places:
-        try:
-            text, _ = read_regular(path, MAX_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except Unreadable:
-            return f"{os.path.basename(path)} cannot be read"
-        named = _PROGRAM.search(text)
-        if named:
-            return named[1].decode("ascii").lower()
-        if _INCLUDE.search(text):
-            return "include"
-    return ""
+    """What makes it unsafe to look with git from a folder; '' where nothing does.
 
-
-def _config_files(folder: str) -> list[str]:
-    """The config files of the repository that git would find from a folder."""
+    git goes on to the folder above where it finds no whole repository, so all of them are judged.
+    """
     current = folder
     while True:
-        marker = os.path.join(current, ".git")
-        if os.path.isdir(marker):
-            return [os.path.join(marker, name) for name in ("config", "config.worktree")]
-        if os.path.lexists(marker):
-            return _linked(current, marker)
+        try:
+            if reason := _judge_folder(current):
+                return reason
+        except (OSError, Unreadable) as error:
+            return f"{os.path.basename(_path_of(error)) or '.git'} cannot be read"
         parent = os.path.dirname(current)
         if parent == current:
-            return []
+            return ""
         current = parent
 
 
-def _linked(folder: str, marker: str) -> list[str]:
-    """A worktree or submodule: `.git` is a file that names the folder, and that one may name another."""
-    real = _read_path(marker, b"gitdir:", folder)
-    if not real:
-        return [marker]  # read again by the caller, and refused there if it is no plain file
-    common = _read_path(os.path.join(real, "commondir"), b"", real)
-    return [
-        os.path.join(one, name)
-        for one in dict.fromkeys((real, common or real))
-        for name in ("config", "config.worktree")
-    ]
+def _path_of(error: OSError | Unreadable) -> str:
+    return str(error.filename or "") if isinstance(error, OSError) else error.diagnostic.path
 
 
-def _read_path(path: str, before: bytes, base: str) -> str:
+def _judge_folder(folder: str) -> str:
+    marker = os.path.join(folder, ".git")
+    if os.path.islink(marker):
+        return ".git is a link"
+    if os.path.isdir(marker):
+        return "commondir" if _exists(marker, "commondir") else _judge_repository(marker, folder)
+    if os.path.lexists(marker):
+        return _judge_linked(marker, folder)
+    if all(_exists(folder, name) for name in ("HEAD", "objects", "refs")):
+        return _judge_repository(folder, folder)  # to an older git any folder of this form is a repository
+    return ""
+
+
+def _judge_linked(marker: str, folder: str) -> str:
+    """A worktree: `.git` is a file that names a folder, which names it in turn, and stands in the repository."""
+    named = _read(marker).removeprefix(b"gitdir:")
+    real = os.path.realpath(os.path.join(folder, os.fsdecode(named.strip())))
+    if not _exists(real, "gitdir", "commondir"):
+        return ".git leads elsewhere"
+    back = os.path.join(real, os.fsdecode(_read(os.path.join(real, "gitdir")).strip()))
+    common = os.path.realpath(os.path.join(real, os.fsdecode(_read(os.path.join(real, "commondir")).strip())))
+    if os.path.realpath(back) != os.path.realpath(marker) or not real.startswith(common + "/"):
+        return ".git leads elsewhere"
+    return _judge_repository(real, folder) or _judge_repository(common, folder)
+
+
+def _judge_repository(where: str, tree: str) -> str:
+    """A folder with what git keeps, and the folder of the files it is about."""
+    for name in ("config", "config.worktree"):
+        if _exists(where, name) and (setting := _find_setting(_read(os.path.join(where, name)))):
+            return setting
+    if _exists(where, "hooks/post-index-change"):
+        return "post-index-change"
+    if _exists(where, "objects/info/alternates"):
+        return "alternates"
+    for name in ("", "objects", "objects/pack"):
+        if _exists(where, name) and (link := _find_link(os.path.join(where, name))):
+            return f"'{link}' is a link"
+    return _judge_index(where, tree) if _exists(where, "index") else ""
+
+
+def _exists(folder: str, *names: str) -> bool:
+    return all(os.path.lexists(os.path.join(folder, name)) for name in names)
+
+
+def _read(path: str, max_bytes: int = MAX_BYTES) -> bytes:
+    return read_regular(path, max_bytes)[0]
+
+
+def _find_link(folder: str) -> str:
+    with os.scandir(folder) as entries:
+        return next((one.name for one in entries if one.is_symlink()), "")
+
+
+def _find_setting(text: bytes) -> str:
+    """The first setting that is not known to be harmless, or a line of a form that people do not write."""
+    section = b""
+    for number, line in enumerate(text.split(b"\n"), 1):
+        rest = line.removesuffix(b"\r")
+        if head := _HEAD.match(rest):
+            section, rest = head[1].lower(), rest[head.end() :]
+        rest = rest.strip(b" \t")
+        if not rest or rest[:1] in b"#;":
+            continue
+        setting = _SETTING.fullmatch(rest)
+        if setting is None or rest.endswith(b"\\") or b"\r" in rest or b"\0" in rest:
+            return f"line {number} of its config"
+        name = setting[1].decode("ascii").lower()
+        if name not in _HARMLESS.get(section.decode("ascii"), ()):
+            return f"{section.decode('ascii')}.{name}"
+    return ""
+
+
+def _judge_index(where: str, tree: str) -> str:
+    """Whether there is a repository inside of this one: git looks into that as well, and at its config."""
+    index = _read(os.path.join(where, "index"), MAX_INDEX_BYTES)
     try:
-        text, _ = read_regular(path, MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError, Unreadable):
-        return ""
-    named = text.strip().removeprefix(before).strip()
-    return os.path.normpath(os.path.join(base, os.fsdecode(named))) if text.startswith(before) and named else ""
+        links, end = _read_index(index)
+    except (ValueError, struct.error):
+        return "index"
+    if b"link" in _extensions(index, end):
+        return "index"
+    return next((f"submodule {os.fsdecode(name)}" for name in links if _exists(tree, f"{os.fsdecode(name)}/.git")), "")
+
+
+def _read_index(index: bytes) -> tuple[list[bytes], int]:
+    """The paths of repositories inside of this one, and where the entries end. Raises: ValueError, struct.error."""
+    sign, version, count = struct.unpack_from(">4sII", index)
+    if sign != b"DIRC" or version not in (2, 3):
+        raise ValueError("an index of another form")
+    links, at = [], 12
+    for _ in range(count):
+        mode, flags = _ENTRY.unpack_from(index, at)
+        start = at + _ENTRY.size + (2 if flags & 0x4000 else 0)
+        end = index.index(b"\0", start)
+        if mode & 0xF000 == _GITLINK:
+            links.append(index[start:end])
+        at += (end - at + 8) & ~7
+    return links, at
+
+
+def _extensions(index: bytes, at: int) -> list[bytes]:
+    found = []
+    while at + 8 <= len(index) - 20:
+        name, size = struct.unpack_from(">4sI", index, at)
+        found.append(name)
+        at += 8 + size
+    return found
