@@ -5,13 +5,13 @@ Reads no environment but the one it is given, and starts nothing.
 
 import re
 from collections.abc import Mapping
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from clawft.config.mcp import ServerSettings
 from clawft.errors import ClawftError
+from clawft.trust.urls import is_loopback
 from clawft.workspace import Workspace, resolve_path
 
 __all__ = ["HttpLaunch", "Launch", "StdioLaunch", "resolve_launch"]
@@ -92,7 +92,7 @@ def _check_url(name: str, url: str) -> None:
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         host, parts = "", urlsplit("")
-    safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+    safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
     if host and safe and parts.username is None and parts.password is None and url.isascii() and url.isprintable():
         return
     raise ClawftError(
@@ -100,13 +100,6 @@ def _check_url(name: str, url: str) -> None:
         f"The address of the server '{name}' is not one that can be used safely",
         hint="Use https://, or http:// to this machine; put a key into headers, not into the address",
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _check_headers(name: str, headers: Mapping[str, str]) -> None:

@@ -6,21 +6,20 @@ An Endpoint names its secrets and does not hold them: they are looked up when a 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from clawft.config.providers import ProviderSettings
-from clawft.config.secret import SecretRef
+from clawft.config.secret import SecretRef, expand, find_names
 from clawft.errors import ClawftError
+from clawft.trust.urls import is_loopback
 
-__all__ = ["PRESETS", "Endpoint", "Preset", "build_endpoint", "is_loopback", "mask_secrets"]
+__all__ = ["PRESETS", "Endpoint", "Preset", "build_endpoint", "mask_secrets"]
 
 Wire = Literal["openai", "anthropic"]
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CREDENTIALS = ("authorization", "x-api-key", "api-key")
 _MIN_MASKED = 4  # a shorter value is no secret, and masking it would spoil every message
@@ -81,10 +80,10 @@ class Endpoint:
         return {name.lower(): self._expand(name, value, environ) for name, value in self.headers.items()}
 
     def _expand(self, name: str, value: str, environ: Mapping[str, str]) -> str:
-        unset = next((variable for variable in _VARIABLE.findall(value) if not environ.get(variable)), "")
+        unset = next((variable for variable in find_names(value) if not environ.get(variable)), "")
         if unset:
             raise _bad_header(self.name, f"The header '{name}' needs the variable {unset}, which is not set")
-        text = _VARIABLE.sub(lambda match: environ[match[1]], value).strip()
+        text = expand(value, environ)[0].strip()
         if not _HEADER_NAME.fullmatch(name) or not _fits_header(text):
             raise _bad_header(self.name, f"The header {name!r} holds characters that no HTTP header may carry")
         return text
@@ -93,7 +92,7 @@ class Endpoint:
         """Every text that no message may show, longest first."""
         found = {self.api_key.resolve(environ).strip()} if self.api_key else set()
         for name, value in self.headers.items():
-            found |= {environ.get(variable, "").strip() for variable in _VARIABLE.findall(value)}
+            found |= {environ.get(variable, "").strip() for variable in find_names(value)}
             if name.lower() in _CREDENTIALS:
                 found |= {value, *value.split()}
         found -= {"Bearer", "Basic"}
@@ -123,14 +122,6 @@ def build_endpoint(name: str, settings: ProviderSettings | None, environ: Mappin
     _check_key(endpoint, environ)
     _check_secure(endpoint, environ)
     return endpoint
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by name or address."""
-    try:
-        return host.lower() == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def mask_secrets(text: str, secrets: tuple[str, ...]) -> str:
@@ -193,7 +184,7 @@ def _check_secure(endpoint: Endpoint, environ: Mapping[str, str]) -> None:
     if endpoint.base_url.startswith("https:") or endpoint.is_local:
         return
     has_key = endpoint.api_key is not None and endpoint.api_key.is_configured(environ)
-    if has_key or _has_credential_header(endpoint) or any(map(_VARIABLE.search, endpoint.headers.values())):
+    if has_key or _has_credential_header(endpoint) or any(map(find_names, endpoint.headers.values())):
         message = f"The provider '{endpoint.name}' would send a key unencrypted to {endpoint.host}"
         raise ClawftError("provider-insecure", message, hint="Use https, or a tunnel that ends on this machine")
 

@@ -20,6 +20,7 @@ __all__ = [
     "PrivateIp",
     "Target",
     "UrlPolicy",
+    "is_loopback",
     "read_url",
 ]
 
@@ -168,6 +169,14 @@ def read_url(url: str) -> Target:
     path = quote((rest["path"] or "/") + (rest["query"] or ""), safe="!$%&'()*+,-./:;=?@[]_~")
     name = scheme[1].lower()
     return Target(name, host, None if port == _DEFAULT_PORTS.get(name) else port, path, address)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by name or address: a key may go there unencrypted."""
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _read_blocked(domain: str) -> str:
