@@ -92,7 +92,7 @@ async def test_servers_that_fail_leave_the_others_alone(hub_of: HubOf, plain: Pl
         "bad_": "mcp-name",
     }
     assert {found.severity for found in diagnostics} == {"warning"}
-    assert "cannot reach the database\nthe key is **** [31m" in said["crash"].message
+    assert "cannot reach the database\nthe key is <secret> [31m" in said["crash"].message
     assert "within 1 s" in said["hang"].message
     assert "/no/such/program" in said["gone"].message
     assert "/no/such/folder" in said["lost"].message

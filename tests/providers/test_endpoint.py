@@ -6,7 +6,7 @@ import pytest
 from clawft.config.providers import ProviderSettings
 from clawft.config.secret import SecretRef
 from clawft.errors import ClawftError
-from clawft.providers.endpoint import PRESETS, build_endpoint, mask_secrets
+from clawft.providers.endpoint import PRESETS, build_endpoint
 
 _KEY = "sk-very-secret-value"
 
@@ -145,4 +145,4 @@ def test_secrets_of_every_kind_are_masked() -> None:
     environ = {"K": _KEY, "B": "value-of-b"}
     secrets = build_endpoint("mine", settings, environ).find_secrets(environ)
     text = f"Bearer tok-in-config {_KEY}x value-of-b shown"
-    assert mask_secrets(text, secrets) == "*** ***x *** shown"
+    assert secrets.mask(text) == "<secret> <secret>x <secret> shown"

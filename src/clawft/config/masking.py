@@ -29,8 +29,8 @@ _URL_PASSWORD = re.compile(r"://[^/?#@\s]*:([^/?#@\s]+)@")
 class Secrets:
     """The values that no text may hold, in every form they may be written in."""
 
-    def __init__(self, values: Iterable[str] = ()) -> None:
-        long = [value for value in values if len(value.strip()) >= MIN_LENGTH]
+    def __init__(self, values: Iterable[str] = (), min_length: int = MIN_LENGTH) -> None:
+        long = [value for value in values if len(value.strip()) >= min_length]
         whole = {form for value in long for form in (value, value.strip())}
         self._count = len({value.strip() for value in long})
         self.forms = sorted({form for value in whole for form in _forms(value)}, key=len, reverse=True)

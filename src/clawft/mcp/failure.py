@@ -7,8 +7,9 @@ import httpx2
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
+from clawft.config.masking import Secrets
 from clawft.config.mcp import ServerSettings
-from clawft.mcp.plain import clean_text, cut_text, mask
+from clawft.mcp.plain import clean_text, cut_text
 from clawft.mcp.remote import RemoteError
 from clawft.mcp.watch import Watch
 
@@ -22,9 +23,7 @@ _MAX_REASON = 400
 class Failures:
     """How often a server failed since it last did its work; each failure doubles the wait before the next try."""
 
-    def __init__(
-        self, name: str, settings: ServerSettings, secrets: tuple[str, ...], clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, name: str, settings: ServerSettings, secrets: Secrets, clock: Callable[[], float]) -> None:
         self._name = name
         self._settings = settings
         self._secrets = secrets
@@ -69,10 +68,10 @@ class Failures:
         status = f" (HTTP {watch.status})" if watch.status else ""
         words = watch.last_words(self._secrets)
         self._code = code
-        self._message = mask(message, self._secrets) + status + (f". Its last words: {words}" if words else "")
+        self._message = self._secrets.mask(message) + status + (f". Its last words: {words}" if words else "")
 
 
-def explain_answer(name: str, error: Exception, watch: Watch, secrets: tuple[str, ...]) -> RemoteError:
+def explain_answer(name: str, error: Exception, watch: Watch, secrets: Secrets) -> RemoteError:
     """Why a request gave no result. A server's own words are shown, without secrets."""
     if _is_lost(error, watch):
         watch.end()
@@ -81,7 +80,7 @@ def explain_answer(name: str, error: Exception, watch: Watch, secrets: tuple[str
         )
     if not isinstance(error, MCPError):
         return RemoteError("mcp-refused", f"The MCP server '{name}' gave an answer that cannot be read")
-    said = cut_text(clean_text(mask(error.message, secrets)), _MAX_REASON)
+    said = cut_text(clean_text(secrets.mask(error.message)), _MAX_REASON)
     code = "mcp-arguments" if error.code == INVALID_PARAMS else "mcp-refused"
     return RemoteError(code, f"The MCP server '{name}' refused: {said}")
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from clawft.config.masking import Secrets
 from clawft.config.mcp import ServerSettings
 from clawft.errors import ClawftError
 from clawft.trust.urls import is_loopback
@@ -23,6 +24,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _MIN_LITERAL = 8  # a shorter value written into the config is a setting, not a key
+_MIN_MASKED = 4  # a shorter value is no secret, and masking it would spoil every message
 
 
 class StdioLaunch(Struct, frozen=True):
@@ -31,7 +33,7 @@ class StdioLaunch(Struct, frozen=True):
     command: tuple[str, ...]
     env: dict[str, str]
     cwd: str
-    secrets: tuple[str, ...] = ()
+    secrets: Secrets
 
     def __repr__(self) -> str:
         return f"StdioLaunch({self.command[0]!r})"
@@ -42,7 +44,7 @@ class HttpLaunch(Struct, frozen=True):
 
     url: str
     headers: dict[str, str]
-    secrets: tuple[str, ...] = ()
+    secrets: Secrets
 
     def __repr__(self) -> str:
         return f"HttpLaunch({urlsplit(self.url).hostname!r})"
@@ -131,9 +133,9 @@ def _inherit(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name in _INHERITED or name.startswith("LC_")}
 
 
-def _secrets(written: Mapping[str, str], filled: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:
+def _secrets(written: Mapping[str, str], filled: Mapping[str, str], environ: Mapping[str, str]) -> Secrets:
     """Every value that no message may show: what variables held, and what is long enough to be a key itself."""
     taken = {environ.get(name, "") for value in written.values() for name in _VARIABLE.findall(value)}
     long = {value for value in filled.values() if len(value) >= _MIN_LITERAL}
     words = {word for value in long for word in value.split() if len(word) >= _MIN_LITERAL}  # "Bearer KEY"
-    return tuple(sorted(taken | long | words))
+    return Secrets(taken | long | words, _MIN_MASKED)

@@ -2,7 +2,8 @@
 
 import anyio
 
-from clawft.mcp.plain import clean_text, mask
+from clawft.config.masking import Secrets
+from clawft.mcp.plain import clean_text
 
 __all__ = ["MAX_MESSAGE_BYTES", "Watch"]
 
@@ -28,7 +29,7 @@ class Watch:
         """Something a server wrote that is no message: on stderr, or by mistake on stdout."""
         self._words = (self._words + data)[-_KEPT_BYTES:]
 
-    def last_words(self, secrets: tuple[str, ...]) -> str:
+    def last_words(self, secrets: Secrets) -> str:
         """The last lines that were heard, fit to be shown."""
-        lines = clean_text(mask(self._words.decode("utf-8", errors="replace"), secrets)).splitlines()
+        lines = clean_text(secrets.mask(self._words.decode("utf-8", errors="replace"))).splitlines()
         return "\n".join([line for line in lines if line.strip()][-_SHOWN_LINES:])[-_SHOWN_CHARS:]

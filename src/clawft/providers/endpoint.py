@@ -11,12 +11,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from clawft.config.masking import Secrets
 from clawft.config.providers import ProviderSettings
 from clawft.config.secret import SecretRef, expand, find_names
 from clawft.errors import ClawftError
 from clawft.trust.urls import is_loopback
 
-__all__ = ["PRESETS", "Endpoint", "Preset", "build_endpoint", "mask_secrets"]
+__all__ = ["PRESETS", "Endpoint", "Preset", "build_endpoint"]
 
 Wire = Literal["openai", "anthropic"]
 
@@ -88,15 +89,14 @@ class Endpoint:
             raise _bad_header(self.name, f"The header {name!r} holds characters that no HTTP header may carry")
         return text
 
-    def find_secrets(self, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """Every text that no message may show, longest first."""
+    def find_secrets(self, environ: Mapping[str, str]) -> Secrets:
+        """Every text that no message may show."""
         found = {self.api_key.resolve(environ).strip()} if self.api_key else set()
         for name, value in self.headers.items():
             found |= {environ.get(variable, "").strip() for variable in find_names(value)}
             if name.lower() in _CREDENTIALS:
                 found |= {value, *value.split()}
-        found -= {"Bearer", "Basic"}
-        return tuple(sorted((one for one in found if len(one) >= _MIN_MASKED), key=len, reverse=True))
+        return Secrets(found - {"Bearer", "Basic"}, _MIN_MASKED)
 
 
 def build_endpoint(name: str, settings: ProviderSettings | None, environ: Mapping[str, str]) -> Endpoint:
@@ -122,13 +122,6 @@ def build_endpoint(name: str, settings: ProviderSettings | None, environ: Mappin
     _check_key(endpoint, environ)
     _check_secure(endpoint, environ)
     return endpoint
-
-
-def mask_secrets(text: str, secrets: tuple[str, ...]) -> str:
-    """A text in which every secret is `***`."""
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text
 
 
 def _wire(own: ProviderSettings, preset: Preset | None) -> Wire:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import httpx2
 
-from clawft.providers.endpoint import Endpoint, mask_secrets
+from clawft.providers.endpoint import Endpoint
 from clawft.providers.request import ProviderError, StreamCut
 from clawft.providers.retry import RETRIED, Passing
 from clawft.providers.wire import ServerSaid
@@ -70,7 +70,7 @@ def _unreachable(endpoint: Endpoint, error: httpx2.TransportError, environ: Mapp
 
 def _clean(text: str, endpoint: Endpoint, environ: Mapping[str, str]) -> str:
     """One line without secrets and without control characters; masked first, so that no half of a key stays."""
-    shown = mask_secrets(text, endpoint.find_secrets(environ))
+    shown = endpoint.find_secrets(environ).mask(text)
     return " ".join("".join(c if c.isprintable() else " " for c in shown).split())[:_MAX_MESSAGE]
 
 
