@@ -168,3 +168,52 @@ async def test_monitor_of_a_strange_repository_is_not_run(call: Call, project: P
     subprocess.run(["git", "config", "core.fsmonitor", f"touch {project}/owned; false"], cwd=project, check=True)
     await call(make_tool(), command="git status")
     assert not (project / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat .e*", "cat .en?", "cat .[e]nv", "cat out*", "cat */key", "grep -r . .", "grep -rn KEY", "grep -r x ./*",
+     "head -n 5 ./.e*", "sort '.'e*"],
+)  # fmt: skip
+async def test_neither_globs_nor_folders_reach_what_may_not_be_read(
+    call: Call, project: Path, questions: Questions, command: str
+) -> None:
+    (project / ".env").write_text("KEY=hidden\n")
+    (project.parent / "elsewhere").mkdir()
+    (project.parent / "elsewhere" / "key").write_text("KEY=hidden\n")
+    (project / "outside").symlink_to(project.parent / "elsewhere" / "key")
+    (project / "folder").symlink_to(project.parent / "elsewhere")
+    (project / "deep").mkdir()
+    (project / "deep" / ".env").write_text("KEY=hidden\n")
+    envelope = await call(make_tool(), command=command)
+    assert envelope.error["code"] == "PERMISSION_DENIED"
+    assert len(questions) == 1
+
+
+@pytest.mark.parametrize("command", ["cat *.txt", "cat s*/[ab].txt", "grep -r a src", "ls *", "cat n*"])
+async def test_globs_and_folders_without_secrets_run_at_once(
+    call: Call, project: Path, questions: Questions, command: str
+) -> None:
+    (project / "src").mkdir()
+    for name in ("a.txt", "note", "src/a.txt", "src/b.txt"):
+        (project / name).write_text("a\n")
+    (project / ".env").write_text("KEY=hidden\n")
+    envelope = await call(make_tool(), command=command)
+    assert (envelope.status, questions) == ("success", [])
+    assert "hidden" not in envelope.text
+
+
+async def test_a_folder_with_too_much_in_it_is_asked_for(call: Call, project: Path, questions: Questions) -> None:
+    for number in range(2_001):
+        (project / f"f{number}").touch()
+    await call(make_tool(), command="cat f*")
+    assert len(questions) == 1
+
+
+async def test_a_file_of_the_project_is_no_listed_command(call: Call, project: Path, context: ToolContext) -> None:
+    for folder in (project, project / "bin"):
+        folder.mkdir(exist_ok=True)
+        (folder / "which").write_text("#!/bin/sh\necho owned\n")
+        (folder / "which").chmod(0o755)
+    context.environ = {"PATH": f"bin:.::{os.defpath.strip(':')}"}
+    assert "owned" not in (await call(make_tool(), command="which ls")).text

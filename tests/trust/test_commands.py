@@ -17,8 +17,22 @@ DEFAULT = CommandPolicy(ExecSettings())
 LAUNCHERS = ("env", "xargs", "find", "sh", "bash", "python", "python3", "sudo", "nohup", "awk", "node", "npx", "ssh")
 
 
-def _inside(path: str) -> bool:
-    return not path.startswith(("/", "~", "..")) and path != "link"
+class _Places:
+    """A workspace with the file `src/a.py`, the link `link` to somewhere else, and a secret in `closed`."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def is_inside(self, path: str) -> bool:
+        self.asked.append(path)
+        return not path.startswith(("/", "~", "..")) and path != "link" and "/../" not in path
+
+    def is_open(self, path: str) -> bool:
+        return path != "closed"
+
+    def expand(self, pattern: str) -> list[str] | None:
+        matches = {"src/*.py": ["src/a.py"], "l*": ["link"], "cl*": ["closed"], "huge/*": None}
+        return matches.get(pattern, [])
 
 
 def _policy(*allowed: str, denied: tuple[str, ...] = (), mode: str = "allowlist") -> CommandPolicy:
@@ -187,7 +201,7 @@ def test_empty_entry_is_an_error_and_not_a_wildcard(entry: str) -> None:
      "cat a </dev/null", "cat /dev/null", "which ls", "cat '~'", "cat a~", "head -n 5 a"],
 )  # fmt: skip
 def test_reading_inside_the_workspace_is_allowed(line: str) -> None:
-    assert DEFAULT.judge(line, _inside).decision == "allow"
+    assert DEFAULT.judge(line, _Places()).decision == "allow"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +213,7 @@ def test_reading_inside_the_workspace_is_allowed(line: str) -> None:
      "grep -C x /etc/passwd"],
 )  # fmt: skip
 def test_reading_outside_the_workspace_asks(line: str) -> None:
-    judged = DEFAULT.judge(line, _inside)
+    judged = DEFAULT.judge(line, _Places())
 
     assert judged.decision == "ask"
     assert judged.reason.endswith("leads outside the workspace")
@@ -221,19 +235,25 @@ def test_reading_outside_the_workspace_asks(line: str) -> None:
     ],
 )
 def test_paths_of_other_listed_commands_are_judged_too(line: str, decision: str) -> None:
-    assert _policy("make").judge(line, lambda path: ".." not in path and _inside(path)).decision == decision
+    assert _policy("make").judge(line, _Places()).decision == decision
 
 
 def test_home_is_inside_where_the_workspace_says_so() -> None:
-    asked: list[str] = []
+    places = _Places()
+    judged = DEFAULT.judge("cat '~/b' ~/a", places)
 
-    def is_inside(path: str) -> bool:
-        asked.append(path)
-        return True
+    assert (judged.decision, places.asked) == ("ask", ["./~/b", "~/a"])
 
-    judged = DEFAULT.judge("cat ~/a '~/b'", is_inside)
 
-    assert (judged.decision, asked) == ("allow", ["~/a", "./~/b"])
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [("cat src/*.py", "allow"), ("cat l*", "ask"), ("cat huge/*", "ask"), ("echo l*", "ask"),
+     ("grep -r x src", "allow"), ("grep -rn x", "allow"), ("grep -r x closed", "ask"), ("grep -nr x cl*", "ask"),
+     ("grep --recursive x closed", "ask"),
+     ("grep x closed", "allow"), ("cat closed", "allow"), ("grep -e -r closed", "ask")],
+)  # fmt: skip
+def test_what_a_glob_matches_and_what_stands_below_a_folder_is_judged_too(line: str, decision: str) -> None:
+    assert DEFAULT.judge(line, _Places()).decision == decision
 
 
 @given(st.text() | st.text("lsgit -o'\"\\$(){}|&;<>~*?[]#=!`\n\t/.=", max_size=40))
@@ -241,7 +261,7 @@ def test_home_is_inside_where_the_workspace_says_so() -> None:
 @example("ls " * 10_000)
 @pytest.mark.parametrize("mode", list(CommandPolicyMode))
 def test_any_text_gets_a_verdict(mode: str, text: str) -> None:
-    judged = _policy(mode=mode, denied=("x",)).judge(text, _inside)
+    judged = _policy(mode=mode, denied=("x",)).judge(text, _Places())
 
     assert judged.decision in ("allow", "ask", "deny")
     assert judged.reason

@@ -5,14 +5,15 @@ text and data. The same holds where it was stopped; what it wrote until then is 
 """
 
 import os
-from collections.abc import Callable
 from typing import Annotated, Any
 
+from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import ExecSettings
 from clawft.sandbox.output import FLOOD_BYTES
 from clawft.sandbox.process import Finished, Streams, run_process
+from clawft.tools.command_places import CommandPlaces
 from clawft.tools.paths import base_folder, resolve_inside, show_path
 from clawft.tools.spill import mask_file, new_spill_path
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
@@ -77,7 +78,7 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
 
 
 async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolContext) -> None:
-    verdict = policy.judge(command, _inside_of(cwd, context))
+    verdict = await to_thread.run_sync(policy.judge, command, CommandPlaces(cwd, context))
     if verdict.decision == "allow" and any(words[0] == "git" for words in verdict.commands):
         program = find_git_program(cwd)
         if program:
@@ -95,20 +96,6 @@ async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolCon
             )
 
 
-def _inside_of(cwd: str, context: ToolContext) -> Callable[[str], bool]:
-    """Whether a path on a command line is one that file tools may read."""
-
-    def is_inside(path: str) -> bool:
-        at = path if path == "~" or path.startswith(("/", "~/")) else f"{cwd}/{path}"
-        try:
-            resolve_inside(context, at)
-        except ToolError:
-            return False
-        return True
-
-    return is_inside
-
-
 def show_all(command: str) -> str:
     """What is to be run as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in command)
@@ -116,6 +103,8 @@ def show_all(command: str) -> str:
 
 def _environment(settings: ExecSettings, context: ToolContext) -> dict[str, str]:
     chosen = {name: context.environ[name] for name in settings.env if name in context.environ}
+    if "PATH" in chosen:  # a relative folder of it would make a file of the project a listed command
+        chosen["PATH"] = os.pathsep.join(one for one in chosen["PATH"].split(os.pathsep) if os.path.isabs(one))
     return {**_QUIET, **chosen, **context.skill_env}
 
 

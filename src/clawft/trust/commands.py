@@ -5,8 +5,8 @@ Pure judgement of a line; nothing is run. Every line goes through here, wherever
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
 
 import re2  # type: ignore[import-untyped]
 from msgspec import Struct
@@ -16,12 +16,27 @@ from clawft.errors import ClawftError
 from clawft.trust.shell import Command, Line, NotUnderstood, Redirect, Word, parse_line
 from clawft.trust.usage import Arguments, find_usage, is_launcher, read_arguments, shorten
 
-__all__ = ["CommandPolicy", "Verdict"]
+__all__ = ["CommandPolicy", "Places", "Verdict"]
 
-IsInside = Callable[[str], bool]
 _LISTED = "tools.exec.allowed_commands"
 # Files that never end, or that hold the secrets of processes.
 _PSEUDO = re.compile(r"/(dev|proc|sys)/|/[^/]*[*?\[]")
+
+
+class Places(Protocol):
+    """What is known of paths as they stand on a command line: relative, absolute, or after `~/`."""
+
+    def is_inside(self, path: str) -> bool:
+        """Whether it stays in the workspace, and is no place for secrets."""
+        ...
+
+    def is_open(self, path: str) -> bool:
+        """Whether that is so for all below it, too."""
+        ...
+
+    def expand(self, pattern: str) -> Sequence[str] | None:
+        """All that a glob may stand for; None if that cannot be told."""
+        ...
 
 
 class Verdict(Struct, frozen=True):
@@ -41,12 +56,8 @@ class CommandPolicy:
         self._entries = tuple(_read_entry(entry) for entry in settings.allowed_commands)
         self._patterns = tuple((pattern, _compile(pattern)) for pattern in settings.denied_patterns)
 
-    def judge(self, line: str, is_inside: IsInside | None = None) -> Verdict:
-        """Judge a command line.
-
-        `is_inside` tells whether a path as written (relative, absolute, or after `~/`) stays in the workspace; with
-        it, a listed command that is led outside asks.
-        """
+    def judge(self, line: str, places: Places | None = None) -> Verdict:
+        """Judge a command line. With `places`, a listed command that is led outside the workspace asks."""
         try:
             parsed = parse_line(line)
         except NotUnderstood as problem:
@@ -59,7 +70,7 @@ class CommandPolicy:
         if not self._entries:
             return Verdict("deny", f"the allow-list is empty ({_LISTED})", commands)
         for command in parsed.commands:
-            if objection := self._object(command, is_inside):
+            if objection := self._object(command, places):
                 return Verdict("ask", objection, commands)
         return Verdict("allow", "every command in it is on the allow-list", commands)
 
@@ -73,7 +84,7 @@ class CommandPolicy:
             texts += (" ".join(command.texts), *command.texts, *targets)
         return next((name for name, regex in self._patterns if any(regex.search(text) for text in texts)), None)
 
-    def _object(self, command: Command, is_inside: IsInside | None) -> str:
+    def _object(self, command: Command, places: Places | None) -> str:
         """Why a command must be asked for, or nothing."""
         name = command.words[0].text
         entry = self._find_entry(command)
@@ -90,7 +101,7 @@ class CommandPolicy:
         arguments = _read_known(command, len(entry))
         if arguments.objection:
             return f"{name}: {arguments.objection}"
-        return _object_to_paths(arguments.paths, is_inside)
+        return _object_to_paths(arguments, places)
 
     def _find_entry(self, command: Command) -> tuple[str, ...] | None:
         """The longest entry that the command begins with, word by word."""
@@ -157,28 +168,36 @@ def _guess_paths(word: Word) -> Iterator[Word]:
             yield Word(value, glob=word.glob, tilde=word.tilde)
 
 
-def _object_to_paths(paths: tuple[Word, ...], is_inside: IsInside | None) -> str:
-    for word in paths:
+def _object_to_paths(arguments: Arguments, places: Places | None) -> str:
+    for word in arguments.paths:
         shown = shorten(word.text)
         absolute = "/" + posixpath.normpath(word.text).lstrip("/") if word.text.startswith("/") else ""
         if absolute != "/dev/null" and _PSEUDO.match(absolute):
             return f"'{shown}' may be no ordinary file"
-        if is_inside is not None and absolute != "/dev/null" and not _stays(word, is_inside):
+        if places is None or absolute == "/dev/null":
+            continue
+        meant = _read_places(word, places)
+        if meant is None or not all(map(places.is_inside, meant)):
             return f"'{shown}' leads outside the workspace"
+        if arguments.deep and not all(map(places.is_open, meant)):
+            return f"below '{shown}' may be what is not to be read"
     return ""
 
 
-def _stays(word: Word, is_inside: IsInside) -> bool:
+def _read_places(word: Word, places: Places) -> Sequence[str] | None:
+    """The paths that a word stands for; None if that is not known."""
     text = word.text
     if word.tilde and not (text == "~" or text.startswith("~/")):
-        return False  # another user's home, or one in the middle of a word
+        return None  # another user's home, or one in the middle of a word
     if text.startswith("~") and not word.tilde:
         text = "./" + text
-    if word.glob:
-        parts = text.split("/")
-        if ".." in parts:
-            return False  # what a glob matches may be a link, so the way back from it is not known
-        globs = (index for index, part in enumerate(parts) if any(char in part for char in "*?["))
-        first = next(globs, len(parts))
-        text = "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")
-    return is_inside(text)
+    if not word.glob:
+        return (text,)
+    parts = text.split("/")
+    if ".." in parts:
+        return None  # what a glob matches may be a link, so the way back from it is not known
+    globs = (index for index, part in enumerate(parts) if any(char in part for char in "*?["))
+    first = next(globs, len(parts))
+    start = "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")
+    found = places.expand(text) if places.is_inside(start) else None
+    return None if found is None else (start, *found)

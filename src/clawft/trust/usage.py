@@ -42,6 +42,7 @@ class Usage(Struct, frozen=True):
     operands: Literal["paths", "text", "pattern", "format", "none"] = "paths"
     max_operands: int | None = None
     harmless: bool = False  # no option of it does harm, so a glob may stand for any
+    deep: str = ""  # letters that make it read all below a folder; `recursive` is the long form
 
 
 class Arguments(Struct, frozen=True):
@@ -49,6 +50,7 @@ class Arguments(Struct, frozen=True):
 
     objection: str = ""
     paths: tuple[Word, ...] = ()
+    deep: bool = False  # what stands below the paths is read too
 
 
 def find_usage(texts: tuple[str, ...]) -> tuple[int, Usage] | None:
@@ -86,7 +88,7 @@ class _Reader:
     def __init__(self, usage: Usage) -> None:
         self._usage = usage
         self._operands: list[Word] = []
-        self._options_over = self._value_due = self._pattern_given = False
+        self._options_over = self._value_due = self._pattern_given = self._deep = False
 
     def take(self, word: Word) -> str:
         """Take the next word; gives the objection to it."""
@@ -111,7 +113,9 @@ class _Reader:
             return Arguments(f"more than {limit} operand may write a file")
         if self._usage.operands == "pattern" and not self._pattern_given and operands and not operands[0].glob:
             operands = operands[1:]
-        return Arguments(paths=() if self._usage.operands == "format" else tuple(operands))
+        if self._deep and not operands:
+            operands = [Word(".")]
+        return Arguments(paths=() if self._usage.operands == "format" else tuple(operands), deep=self._deep)
 
     def _operand(self, word: Word) -> str:
         if self._usage.operands == "none" or (self._usage.operands == "format" and not word.text.startswith("+")):
@@ -124,6 +128,7 @@ class _Reader:
     def _long(self, text: str) -> bool:
         name, equals, _ = text.partition("=")
         self._pattern_given = self._pattern_given or name == "regexp"
+        self._deep = self._deep or (name == "recursive" and bool(self._usage.deep))
         if name in self._usage.long_valued:
             self._value_due = not equals
             return True
@@ -134,6 +139,7 @@ class _Reader:
             return True
         for index, letter in enumerate(text):
             self._pattern_given = self._pattern_given or letter == "e"
+            self._deep = self._deep or letter in self._usage.deep
             if letter in self._usage.valued:
                 self._value_due = index == len(text) - 1
                 return True
@@ -216,7 +222,7 @@ _USAGES: dict[tuple[str, ...], Usage] = {
     ("grep",): Usage(
         "EFGHILPTUZabchilnoqrsvwxyz", "ABem", "C", long=_names(_GREP_LONG), count=True, operands="pattern",
         long_valued=_names("after-context before-context binary-files context exclude exclude-dir include label "
-                           "max-count regexp"),
+                           "max-count regexp"), deep="r",
     ),
     ("git", "status"): Usage(
         "bsz", attached="u", long=_names("ahead-behind branch column find-renames ignore-submodules ignored long "
