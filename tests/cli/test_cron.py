@@ -383,7 +383,7 @@ def test_a_scheduler_goes_on_without_its_terminal_and_its_reader(
 
 def _children_of(job_id: str) -> list[str]:
     """Processes that still run a job."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=60).stdout
     return [line for line in listed.splitlines() if f"cron:{job_id}" in line]
 
 

@@ -164,8 +164,9 @@ async def test_folder_made_to_look_like_a_repository_runs_nothing(call: Call, pr
 
 
 async def test_monitor_of_a_strange_repository_is_not_run(call: Call, project: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
-    subprocess.run(["git", "config", "core.fsmonitor", f"touch {project}/owned; false"], cwd=project, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True, timeout=60)
+    monitor = ["git", "config", "core.fsmonitor", f"touch {project}/owned; false"]
+    subprocess.run(monitor, cwd=project, check=True, timeout=60)
     await call(make_tool(), command="git status")
     assert not (project / "owned").exists()
 
