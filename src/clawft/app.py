@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -160,7 +160,10 @@ class App:
         from clawft.run.stats import Stats
 
         path = self.user_file("usage.sqlite")
-        return dict(Stats(path, datetime.now).load()) if os.path.exists(path) else {}
+        if not os.path.exists(path):
+            return {}
+        with closing(Stats(path, datetime.now)) as stats:
+            return dict(stats.load())
 
     def approve_instructions(self) -> list[str]:
         """Approve every AGENTS.md and CLAUDE.md as it is now; where they are."""
@@ -195,9 +198,10 @@ class App:
 
         config, user_dir = self.config, self.workspace.user_dir
         usage = self.user_file("usage.sqlite")
-        memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None
-        remembering = memory_insertions(memory) if memory else ()
-        async with McpHub(config.mcp, self.workspace, self.environ) as hub:
+        async with AsyncExitStack() as stack:
+            hub = await stack.enter_async_context(McpHub(config.mcp, self.workspace, self.environ))
+            memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None
+            remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
             servers = (server_insertion(hub),) if config.mcp.servers else ()
             runtime = Runtime(
                 self.workspace,
@@ -213,12 +217,8 @@ class App:
                 build_tools(config, memory),
                 (TELL_CONFIG, INVOKE, *servers, *remembering),
             )
-            try:
-                yield runtime
-            finally:
-                await runtime.close()
-                if memory:
-                    memory.close()
+            stack.push_async_callback(runtime.close)
+            yield runtime
 
     def load_prompt(self, found: Found) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""

@@ -10,8 +10,10 @@ from msgspec import Struct, field
 __all__ = [
     "Answer",
     "ApprovalNeeded",
+    "By",
     "CatalogShown",
     "Compacted",
+    "Ending",
     "Event",
     "Image",
     "Message",
@@ -31,6 +33,8 @@ __all__ = [
 ]
 
 Role = Literal["system", "user", "assistant", "tool"]
+By = Literal["model", "user", "agent", "always"]
+Ending = Literal["done", "max_iterations", "length", "cancelled"]
 
 
 class Image(Struct, frozen=True):
@@ -111,7 +115,7 @@ class SkillActivated(Event, frozen=True, kw_only=True):
     name: str
     scope: str
     digest: str = ""
-    by: Literal["model", "user", "agent", "always"] = "model"
+    by: By = "model"
     tools: tuple[str, ...] | None = None
 
 
@@ -183,7 +187,7 @@ class TurnFinished(Event, frozen=True, kw_only=True):
     """The turn is over and safe on disk. `refused` counts what a policy kept tools from doing."""
 
     text: str
-    stop: Literal["done", "max_iterations", "length", "cancelled"] = "done"
+    stop: Ending = "done"
     usage: Usage = field(default_factory=Usage)
     refused: int = 0
 

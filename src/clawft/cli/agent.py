@@ -3,6 +3,7 @@
 import sys
 
 import click
+import msgspec
 
 from clawft.cli.options import TurnOptions, open_here, turn_options
 from clawft.cli.output import say
@@ -23,7 +24,7 @@ def command(message: str | None, trust_instructions: bool, show_prompt: bool, **
     from clawft.cli.turn import run_turn_here  # `weft --help` needs none of what turns need
     from clawft.run import TurnRequest
 
-    options = TurnOptions(**given)  # type: ignore[arg-type]
+    options = msgspec.convert(given, TurnOptions)
     app = open_here()
     if trust_instructions:
         for path in app.approve_instructions():

@@ -59,7 +59,7 @@ async def _run(turn: Turn) -> Event:
         path = turn.runtime.keep_trace("".join(traceback.format_exception(error)))
         message = f"Something went wrong inside: {type(error).__name__}: {error}"
         return _fail(turn, ClawftError("internal", message, hint=f"The details are in {path}" if path else ""))
-    return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.refused)  # type: ignore[arg-type]
+    return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.refused)
 
 
 def _fail(turn: Turn, error: ClawftError) -> TurnFailed:

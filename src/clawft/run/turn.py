@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from clawft.config.masking import Secrets
 from clawft.format.model import Agent
-from clawft.messages import Event, Image, Message, Usage
+from clawft.messages import Ending, Event, Image, Message, Usage
 from clawft.providers.request import Provider, ToolSpec
 from clawft.run.catalog import CatalogText
 from clawft.run.ledger import Price
@@ -73,7 +73,7 @@ class Turn:
         self.specs: tuple[ToolSpec, ...] = ()
         # transport
         self.text = ""
-        self.stop = "done"
+        self.stop: Ending = "done"
         self.usage = Usage()
         self.calls = 0
         self.failed_calls = 0

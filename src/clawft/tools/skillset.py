@@ -9,7 +9,7 @@ from clawft.discovery.catalog import Found
 from clawft.discovery.digest import compute_digest, list_files
 from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.format.model import Skill
-from clawft.messages import SkillActivated
+from clawft.messages import By, SkillActivated
 from clawft.render import Arguments, Variables, render_skill
 from clawft.tools.tool import ToolError
 from clawft.trust import STATES, Standing
@@ -107,12 +107,12 @@ class Skillset:
                     result[one.skill.primary_env] = entry.api_key.resolve(environ)
         return result
 
-    def event(self, activation: Activation, by: str) -> SkillActivated:
+    def event(self, activation: Activation, by: By) -> SkillActivated:
         return SkillActivated(
             name=activation.name,
             scope=activation.standing.found.location.scope,
             digest=activation.digest,
-            by=by,  # type: ignore[arg-type]
+            by=by,
             tools=activation.skill.allowed_tools or None,
         )
 

@@ -4,6 +4,7 @@ import shlex
 import sys
 
 import click
+import msgspec
 
 from clawft.app import App
 from clawft.cli.options import TurnOptions, dir_option, open_here, turn_options
@@ -27,7 +28,7 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
 
     if args and line:
         raise click.UsageError("Give the arguments either way, not both")
-    options = TurnOptions(**given)  # type: ignore[arg-type]
+    options = msgspec.convert(given, TurnOptions)
     app = open_here(dirs)
     standing = app.get_skill(name)
     if dirs:
