@@ -80,6 +80,42 @@ def forms(secret: str) -> list[str]:
     return [secret, quote(secret, safe=""), json.dumps(secret)[1:-1], encoded]
 
 
+HIDDEN = (*SECRETS.values(), LITERAL, ENTRY)
+ALL = " ".join(HIDDEN)
+COMMANDS = [
+    ("agent", "-m", f"weather? {ALL}", "--yes", "--session", "one"),
+    ("agent", "-m", f"weather? {ALL}", "--yes", "--session", "two", "--format", "json"),
+    ("agent", "-m", "fail please"),
+    ("agent", "-m", "fail please", "--model", "other/m"),
+    ("agent", "-m", "hi", "--model", "nowhere/m"),
+    ("agent", "--show-prompt", "-m", ALL),
+    ("agent", "--show-prompt", "-m", ALL, "--format", "json"),
+    ("skills", "run", "--yes", "weather", ALL),
+    ("skills", "list"),
+    ("skills", "list", "--format", "json"),
+    ("skills", "show", "weather"),
+    ("skills", "why", "weather", "--format", "json"),
+    ("skills", "stats"),
+    ("config", "show", "--all"),
+    ("config", "show", "--format", "json"),
+    ("config", "get", "providers.local.api_key"),
+    ("config", "get", "providers.other.api_key"),
+    ("config", "get", "providers"),
+    ("config", "set", "providers.local.timeout_s", "30"),
+    ("config", "set", "providers.local.timeout_s", "soon"),
+    ("config", "path"),
+    ("doctor",),
+    ("sessions", "list", "--format", "json"),
+    ("sessions", "show", "one"),
+    ("sessions", "fork", "one", "other"),
+    ("sessions", "export", "two", "--to", "html"),
+    ("sessions", "list", "--search", "know"),
+    ("memory", "show"),
+    ("memory", "search", "weather"),
+    ("cron", "list"),
+]
+
+
 @pytest.fixture
 def server() -> Iterator[WireServer]:
     with WireServer(reply) as running:
@@ -92,53 +128,21 @@ def test_no_secret_is_in_any_output(weft: Weft, project: Path, child_env: dict[s
     (user / "skills" / "weather" / "SKILL.md").write_text(SKILL)
     config = CONFIG.format(url=server.url, literal=LITERAL, entry=ENTRY, python=sys.executable)
     (user / "config.toml").write_text(config)
-    everything = " ".join((*SECRETS.values(), LITERAL, ENTRY))
-    (project / "leak.txt").write_text(everything)
-    commands = [
-        ("agent", "-m", f"weather? {everything}", "--yes", "--session", "one"),
-        ("agent", "-m", f"weather? {everything}", "--yes", "--session", "two", "--format", "json"),
-        ("agent", "-m", "fail please"),
-        ("agent", "-m", "fail please", "--model", "other/m"),
-        ("agent", "-m", "hi", "--model", "nowhere/m"),
-        ("agent", "--show-prompt", "-m", everything),
-        ("agent", "--show-prompt", "-m", everything, "--format", "json"),
-        ("skills", "run", "--yes", "weather", everything),
-        ("skills", "list"),
-        ("skills", "list", "--format", "json"),
-        ("skills", "show", "weather"),
-        ("skills", "why", "weather", "--format", "json"),
-        ("skills", "stats"),
-        ("config", "show", "--all"),
-        ("config", "show", "--format", "json"),
-        ("config", "get", "providers.local.api_key"),
-        ("config", "get", "providers.other.api_key"),
-        ("config", "get", "providers"),
-        ("config", "set", "providers.local.timeout_s", "30"),
-        ("config", "set", "providers.local.timeout_s", "soon"),
-        ("config", "path"),
-        ("doctor",),
-        ("sessions", "list", "--format", "json"),
-        ("sessions", "show", "one"),
-        ("sessions", "export", "two", "--to", "html"),
-        ("sessions", "list", "--search", "know"),
-        ("memory", "show"),
-        ("memory", "search", "weather"),
-        ("cron", "list"),
-    ]
-    wrote = "".join(f"$ {one[:2]}\n{done.stdout}{done.stderr}" for one in commands for done in [weft(*one, **SECRETS)])
+    (project / "leak.txt").write_text(ALL)
+    wrote = "".join(f"$ {one[:2]}\n{done.stdout}{done.stderr}" for one in COMMANDS for done in [weft(*one, **SECRETS)])
     # The commands that talk did: otherwise nothing was tested.
     assert wrote.count("I know <secret>") + wrote.count("I know Bearer <secret>") >= 3
     assert "WEATHER_KEY=<secret>" in wrote
     assert any(SECRETS["PROVIDER_KEY"] in asked.headers.get("authorization", "") for asked in server.asked)
 
-    for secret in (*SECRETS.values(), LITERAL, ENTRY):
+    for secret in HIDDEN:
         for form in forms(secret):
             assert form not in wrote, f"{secret} was printed"
     for path in [*user.rglob("*"), *project.rglob("*")]:
         if path.is_file() and path.name not in ("config.toml", "leak.txt"):
             data = path.read_bytes()
-            for secret in (*SECRETS.values(), LITERAL, ENTRY):
+            for secret in HIDDEN:
                 assert not any(form.encode() in data for form in forms(secret)), f"{secret} is in {path}"
     for asked in server.asked:
         body = json.dumps(asked.body)
-        assert not any(form in body for secret in (*SECRETS.values(), LITERAL, ENTRY) for form in forms(secret))
+        assert not any(form in body for secret in HIDDEN for form in forms(secret))

@@ -119,9 +119,7 @@ def test_neither_repr_shows_a_secret() -> None:
     assert (repr(secrets), repr(secrets.stream())) == ("Secrets(2)", "Stream(Secrets(2))")
 
 
-def test_secrets_of_a_config_are_found_wherever_they_stand(workspace: Workspace) -> None:
-    Path(workspace.user_dir, "config.toml").write_text(
-        """
+EVERYWHERE = """
 [providers.a]
 api_key = { env = "KEY_A" }
 base_url = "https://user:pw-in-url@host/v1"
@@ -141,7 +139,10 @@ api_key = { env = "KEY_E" }
 imap_password = "mail-literal"
 ssh = "-----BEGIN PRIVATE KEY-----"
 """
-    )
+
+
+def test_secrets_of_a_config_are_found_wherever_they_stand(workspace: Workspace) -> None:
+    Path(workspace.user_dir, "config.toml").write_text(EVERYWHERE)
     environ = {
         "KEY_A": "value-a",
         "KEY_S": "value-s",
