@@ -143,6 +143,66 @@ def test_a_person_may_say_no(project: Path, child_env: dict[str, str], script: C
     assert not (project / "made").exists()
 
 
+def test_what_was_typed_before_the_question_is_no_answer_to_it(
+    project: Path, child_env: dict[str, str], script: Callable[..., None]
+) -> None:
+    slow = {"text": "Wait.", **use("exec_shell", command="touch made")}
+    script({**slow, "delay_ms": 500}, {"text": "Not made."})
+    master, slave = pty.openpty()
+    os.write(master, b"y\n")
+    words = ["weft", "agent", "-m", "make it"]
+    environment = {**child_env, "TERM": "xterm"}
+    process = subprocess.Popen(words, cwd=project, env=environment, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    _read_until(master, b"[y]es")
+    os.write(master, b"n\n")
+    _read_until(master, b"Not made.")
+    os.close(master)
+    process.wait(timeout=60)
+    assert not (project / "made").exists()
+
+
+def _read_until(descriptor: int, text: bytes) -> None:
+    screen, deadline = b"", time.monotonic() + 60
+    while text not in screen and time.monotonic() < deadline:
+        if select.select([descriptor], [], [], 1)[0]:
+            screen += os.read(descriptor, 65536)
+    assert text in screen
+
+
+def test_ctrl_c_at_a_question_ends_at_once(
+    project: Path, child_env: dict[str, str], script: Callable[..., None]
+) -> None:
+    script(use("exec_shell", command="touch made"), {"text": "Made."})
+    master, slave = pty.openpty()
+    environment = {**child_env, "TERM": "xterm"}
+    words = ["weft", "agent", "-m", "make it"]
+    process = subprocess.Popen(words, cwd=project, env=environment, stdin=slave, stdout=slave, stderr=slave)
+    _read_until(master, b"[y]es")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    os.close(slave)
+    os.close(master)
+    assert not (project / "made").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_what_the_turn_started(
+    project: Path, child_env: dict[str, str], script: Callable[..., None], number: signal.Signals
+) -> None:
+    os.mkfifo(project / "alive")
+    pipe = os.open(project / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    script(use("exec_shell", command="sh -c 'exec 3>alive; echo up >&3; sleep 600'"), {"text": "Done."})
+    words = ["weft", "agent", "-m", "wait", "--yes"]
+    with subprocess.Popen(words, cwd=project, env=child_env, stdin=subprocess.DEVNULL) as process:
+        _read_until(pipe, b"up")
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 128 + number
+    assert select.select([pipe], [], [], 10)[0]
+    assert os.read(pipe, 1) == b""  # nobody holds the other end any more
+    os.close(pipe)
+
+
 def _type(words: list[str], cwd: Path, env: dict[str, str], at: str, keys: bytes) -> tuple[int, str]:
     """Run a command on a terminal and type when a text appears."""
     master, slave = pty.openpty()

@@ -1,6 +1,7 @@
 """The events of a turn on a terminal or as JSON lines: one consumer of the stream each."""
 
 import sys
+import termios
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -60,14 +61,17 @@ class Approver:
             return "no"
         say(f"\n{click.style('?', fg='yellow')} {one_line(event.question)}\n  {one_line(event.reason)}")
         while True:
-            typed = await anyio.to_thread.run_sync(_ask, abandon_on_cancel=True)
+            typed = await _ask()
             answer = _ANSWERS.get(typed.strip().lower())
             if answer is not None:
                 return answer
 
 
-def _ask() -> str:
+async def _ask() -> str:
+    """The line that is typed now. What was typed before the question came is no answer to it."""
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
     say_part("  [y]es, yes for this [s]ession, [N]o: ")
+    await anyio.wait_readable(sys.stdin)  # a thread that reads could not be ended by Ctrl-C
     return sys.stdin.readline()
 
 

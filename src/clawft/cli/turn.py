@@ -1,6 +1,7 @@
 """One turn from the command line, and the exit code it ends with. Loads all that turns need."""
 
-from functools import partial
+import asyncio
+import signal
 
 import anyio
 
@@ -13,16 +14,43 @@ from clawft.run import TurnRequest
 
 __all__ = ["run_turn_here"]
 
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # SIGINT is the event loop's own
+
 
 def run_turn_here(app: App, options: TurnOptions, request: TurnRequest, *, only: str = "") -> int:
     """Run a turn and show it; the exit code of the command. `only` is the one skill there is. Raises: ClawftError."""
     approver = Approver(yes=options.yes)
-    last = anyio.run(partial(_run, app, options, request, approver, only))
+    caught: list[int] = []
+
+    async def run() -> Event | None:
+        _end_by_signal(caught)
+        return await _run(app, options, request, approver, only)
+
+    try:
+        last = anyio.run(run)
+    except asyncio.CancelledError:
+        if not caught:
+            raise
+        return 128 + caught[0]
     if isinstance(last, TurnFailed):
         return last.exit_code
     if approver.unanswered:
         return 3
     return 0
+
+
+def _end_by_signal(caught: list[int]) -> None:
+    """Let a signal end the turn in order: what it started would otherwise live on."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None  # anyio runs one
+
+    def end(number: int) -> None:
+        caught.append(number)
+        task.cancel()
+
+    for one in _SIGNALS:
+        if signal.getsignal(one) != signal.SIG_IGN:  # `nohup` wants some ignored
+            loop.add_signal_handler(one, end, one)
 
 
 async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: Approver, only: str) -> Event | None:
