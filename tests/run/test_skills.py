@@ -71,6 +71,8 @@ async def test_a_loaded_skill_arrives_wrapped_with_its_folder_and_files(world: W
     (activated,) = only(events, SkillActivated)
     assert (activated.name, activated.scope, activated.by) == ("deploy", "user", "model")
     assert activated.digest.startswith("sha256:")
+    (kept,) = SessionStore(str(world.user_dir / "sessions")).read("test").skills
+    assert (kept.name, kept.scope, kept.digest) == ("deploy", "user", activated.digest)
 
 
 async def test_a_skill_cannot_end_its_own_wrapper(world: World) -> None:

@@ -141,4 +141,4 @@ def _remember(turn: Turn, name: str, envelope: Envelope) -> None:
     if name == "Skill" and envelope.status == "success" and not envelope.data.get("already_loaded"):
         data = envelope.data
         content = turn.runtime.secrets.mask(data["content"])
-        turn.session.activate(data["name"], content, turn.id, digest=data["digest"])
+        turn.session.activate(data["name"], content, turn.id, scope=data["scope"], digest=data["digest"])

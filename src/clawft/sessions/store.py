@@ -35,15 +35,11 @@ class SessionStore:
         """Every key, that of the newest session first."""
         return tuple(key for key, _ in self._files())
 
-    def open(self, key: str, *, cwd: str = "", create: bool = True) -> Session:
-        """Open a session to go on with it. Raises: ClawftError, with code `session-busy` while another writes it."""
+    def open(self, key: str, *, cwd: str = "") -> Session:
+        """Go on with a session, or start it. Raises: ClawftError, with code `session-busy` while another writes it."""
         path = self._path(key)
-        if create:
-            self._make_folder()
-        try:
-            log = open_log(path, create=create)
-        except FileNotFoundError as error:
-            raise self._not_found(key) from error
+        self._make_folder()
+        log = open_log(path, create=True)
         try:
             return self._start(key, cwd, log)
         except BaseException:

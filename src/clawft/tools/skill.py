@@ -84,7 +84,13 @@ def _load(skills: Skillset, arguments: SkillArguments, context: ToolContext) -> 
         raise load_failure(error) from error
     skills.activate(activation)
     context.emit(skills.event(activation, "model"))
-    data = {"name": name, "base_dir": folder, "content": activation.text, "digest": activation.digest}
+    data = {
+        "name": name,
+        "scope": standing.found.location.scope,
+        "base_dir": folder,
+        "content": activation.text,
+        "digest": activation.digest,
+    }
     return ToolResult(activation.text, data=data, path_resolved=standing.found.file)
 
 
