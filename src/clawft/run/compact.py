@@ -85,7 +85,7 @@ def _tell(message: Message) -> str:
 
 def _shorten_results(messages: tuple[Message, ...], whole: int) -> dict[str, str]:
     """By call: tool results but the last `whole`, cut to their beginning; a skill's text stays whole."""
-    results = [one for one in messages if one.role == "tool" and "<skill_content" not in (one.content or "")]
+    results = [one for one in messages if one.role == "tool" and one.name != "Skill"]
     shortened = {}
     for message in results[:-whole]:
         text = message.content or ""

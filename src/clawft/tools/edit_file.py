@@ -99,6 +99,8 @@ def _apply(text: str, edit: Replacement, newline: str, place: str) -> tuple[str,
             f"{place}`old_string` is in the file {count} times, at line {lines}",
             hint="Give more of the text around it, or set `replace_all`",
         )
+    if len(text) + count * (len(new) - len(old)) > MAX_WRITE_BYTES:  # before it is made: it may not fit the memory
+        raise ToolError("INVALID_PARAM", f"{place}The file would have more than {MAX_WRITE_BYTES} characters")
     return text.replace(old, new), count
 
 

@@ -1,5 +1,6 @@
 """The skills of one conversation: which may be loaded, which were, and what they restrict and bring along."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from clawft.trust import STATES, Standing
 __all__ = ["Activation", "Skillset"]
 
 MAX_LISTED_FILES = 100
+_WRAPPER = re.compile(r"<\s*(/)\s*skill_content", re.IGNORECASE)
 
 
 class Activation(Struct, frozen=True):
@@ -118,13 +120,14 @@ class Skillset:
 
 
 def _wrap(name: str, folder: str, body: str) -> str:
-    """D55: the base directory first, then the body, then the files. The body cannot end its own wrapper."""
+    """D55: the base directory first, then the body, then the files. Nothing inside ends the wrapper."""
     files = list_files(folder)
-    shown = "".join(f"\n- {one}" for one in files[:MAX_LISTED_FILES])
+    shown = "".join(f"\n- {' '.join(one.split())}" for one in files[:MAX_LISTED_FILES])
     more = f"\n- … and {len(files) - MAX_LISTED_FILES} more" if len(files) > MAX_LISTED_FILES else ""
     listed = f"\n\nFiles of this skill (read them with skill_read):{shown}{more}" if files else ""
-    safe = body.replace("</skill_content", "<\\/skill_content")
-    return f'<skill_content name="{name}">\nBase directory for this skill: {folder}\n\n{safe}{listed}\n</skill_content>'
+    inner = f"Base directory for this skill: {folder}\n\n{body}{listed}"
+    safe = _WRAPPER.sub(r"<\\\1skill_content", inner)
+    return f'<skill_content name="{name}">\n{safe}\n</skill_content>'
 
 
 def load_failure(error: ClawftError) -> ToolError:
