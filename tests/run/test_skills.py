@@ -14,6 +14,7 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
+from clawft.sessions import SessionStore
 from wire import Reply, call, say
 from world import World, collect, only
 
