@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clawft.config.agents import Budget
-from clawft.errors import Refused
+from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
 from clawft.run.ledger import Ledger, Price
 
@@ -92,7 +92,7 @@ SPEND = """
 import sys
 from datetime import datetime
 from clawft.config.agents import Budget
-from clawft.errors import Refused
+from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
 from clawft.run.ledger import Ledger
 ledger = Ledger(sys.argv[1], Budget(per_day_tokens=1000), lambda: datetime(2026, 11, 15))
@@ -113,3 +113,24 @@ def test_processes_together_never_exceed_a_budget(path: str) -> None:
     spending = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     made = [int(one.communicate(timeout=60)[0]) for one in spending]
     assert sum(made) == 100
+
+
+@pytest.mark.parametrize("kind", ["folder", "garbage"])
+def test_a_file_that_is_no_database_is_an_error_with_a_hint(path: str, kind: str) -> None:
+    if kind == "folder":
+        Path(path).mkdir()
+    else:
+        Path(path).write_bytes(b"no database" * 1000)
+    with pytest.raises(ClawftError) as caught:
+        open_ledger(path)
+    assert (caught.value.code, caught.value.diagnostic.path) == ("usage-file", path)
+    assert caught.value.hint
+
+
+def test_a_transaction_that_fails_leaves_nothing_behind(path: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path)
+    closing.append(ledger)
+    with pytest.raises(ClawftError, match="cannot be used"):
+        ledger.reserve("s", "m", Usage(2**70, 0), None)
+    assert ledger.spent() == (0, 0)
+    assert ledger.reserve("s", "m", Usage(1, 0), None)

@@ -1,6 +1,5 @@
 """What model calls cost, and the budgets that stop one before it is made. One SQLite file for all sessions."""
 
-import sqlite3
 from collections.abc import Callable
 from datetime import datetime
 
@@ -9,6 +8,7 @@ from msgspec import Struct
 from clawft.config.agents import Budget
 from clawft.errors import Refused
 from clawft.messages import Usage
+from clawft.run.database import Database
 
 __all__ = ["Ledger", "Price"]
 
@@ -38,11 +38,7 @@ class Ledger:
     def __init__(self, path: str, budget: Budget, now: Callable[[], datetime]) -> None:
         self.budget = budget
         self.now = now
-        self._database = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=NORMAL")
-        self._database.execute(_TABLE)
-        self._database.execute(_INDEX)
+        self._database = Database(path, _TABLE, _INDEX)
 
     def reserve(self, session: str, model: str, worst: Usage, price: Price | None) -> int:
         """Make room for a call. Raises: Refused when a budget would be exceeded, or cannot be reckoned."""
@@ -58,15 +54,10 @@ class Ledger:
             )
         usd = price.of(worst) if price else 0.0
         day = self.now().date().isoformat()
-        self._database.execute("BEGIN IMMEDIATE")  # two processes must not both take the last cent
-        try:
+        with self._database.transaction():  # two processes must not both take the last cent
             self._check(day, session, worst.total_tokens, usd)
             row = (day, session, model, worst.input_tokens, worst.output_tokens, usd)
             made = self._database.execute(_INSERT, row).lastrowid
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
         return made or 0
 
     def settle(self, reservation: int, usage: Usage, price: Price | None) -> float | None:

@@ -1,10 +1,11 @@
 """How skills are used: offered, loaded, and how the turns went. The catalog's ranking reads it."""
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
+
+from clawft.run.database import Database
 
 __all__ = ["SkillUse", "Stats"]
 
@@ -31,22 +32,14 @@ class Stats:
 
     def __init__(self, path: str, now: Callable[[], datetime]) -> None:
         self.now = now
-        self._database = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=NORMAL")
-        self._database.execute(_TABLE)
+        self._database = Database(path, _TABLE)
 
     def record(self, offered: Iterable[str], loaded: Iterable[str], score: float) -> None:
         """Count one turn."""
         at = self.now().isoformat(timespec="seconds")
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            self._database.executemany(_OFFERED, [(name,) for name in offered])
-            self._database.executemany(_LOADED, [(name, score, at) for name in loaded])
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+        with self._database.transaction():
+            self._database.execute_many(_OFFERED, [(name,) for name in offered])
+            self._database.execute_many(_LOADED, [(name, score, at) for name in loaded])
 
     def load(self) -> Mapping[str, SkillUse]:
         """Every skill that was ever offered or loaded."""
