@@ -203,6 +203,15 @@ def test_a_signal_ends_what_the_turn_started(
     os.close(pipe)
 
 
+def test_the_name_of_a_tool_does_not_act_on_the_terminal(
+    project: Path, child_env: dict[str, str], script: Callable[..., None]
+) -> None:
+    script(use("\x1b]0;owned\x07\x1b[2J\u202e"), {"text": "Done."})
+    _, screen = _type(["weft", "agent", "-m", "go"], project, child_env, "never", b"")
+    assert "Done." in screen
+    assert not any(sign in screen for sign in ("\x1b]", "\x1b[2J", "\x07", "\u202e"))
+
+
 def _type(words: list[str], cwd: Path, env: dict[str, str], at: str, keys: bytes) -> tuple[int, str]:
     """Run a command on a terminal and type when a text appears."""
     master, slave = pty.openpty()

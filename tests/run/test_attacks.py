@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from clawft.messages import Answer, ApprovalNeeded, ToolFinished, TurnFinished
+from clawft.messages import Answer, ApprovalNeeded, ToolFinished, TurnFailed, TurnFinished
 from wire import Asked, Reply, call, say
 from world import World, collect, only
 
@@ -104,3 +104,28 @@ async def test_edits_that_would_fill_the_memory_are_refused_before_they_are_made
     events = await world.run()
     assert "would have more than" in only(events, ToolFinished)[0].result["text"]
     assert (world.project / "a.txt").read_text() == "a" * 1000
+
+
+async def test_a_summary_without_end_does_not_fill_the_window_for_good(world: World) -> None:
+    world.config = "context_window = 30_000\n"
+    world.replies = [say("x" * 110_000)]
+    await world.run("first")
+    world.replies = [say("y" * 200_000), say("short")]
+    events = await world.run("second")
+    assert only(events, TurnFinished)[0].text == "short"
+
+
+async def test_a_made_up_name_of_a_tool_is_told_in_short(world: World) -> None:
+    world.replies = [call("x" * 100_000, {}), say("ok")]
+    events = await world.run()
+    assert len(only(events, ToolFinished)[0].result["text"]) < 1000
+
+
+async def test_a_server_that_only_says_it_is_alive_ends_in_its_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawft.providers.http.MAX_ANSWER_S", -1.0)  # over already
+    world.provider = "max_retries = 0\n"
+    world.replies = [Reply(raw=(b": alive\n\n",), headers=(("content-type", "text/event-stream"),))]
+    events = await world.run()
+    assert only(events, TurnFailed)[0].code == "provider-timeout"

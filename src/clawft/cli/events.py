@@ -142,7 +142,7 @@ class Printer:
 
 
 def _tool_line(event: ToolFinished, summary: str) -> str:
-    shown = f"{event.tool} {one_line(summary)}".strip()
+    shown = f"{one_line(event.tool)} {one_line(summary)}".strip()  # a model may make up any name
     if event.status == "error":
         problem = event.result.get("error", {})
         return f"{click.style('✗', fg='red')} {shown}: {one_line(str(problem.get('message', '')))}"

@@ -24,6 +24,7 @@ from clawft.providers.wire import Reader, ServerSaid, Wire, find_error, is_json
 __all__ = ["MAX_ANSWER_BYTES", "HttpProvider"]
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
+MAX_ANSWER_S = 3600.0  # a server that only says that it is alive does not do so for ever
 _MAX_ERROR_BYTES = 64 * 1024
 _DRAIN_S = 0.2
 _ERROR_BODY_S = 10.0
@@ -139,7 +140,7 @@ class HttpProvider:
 
     async def _pieces(self, response: httpx2.Response, parser: SseParser) -> AsyncGenerator[bytes]:
         """Bytes as they come: not too many, and not dripping without ever making a line."""
-        size, lines, waited = 0, 0, 0.0
+        size, lines, waited, until = 0, 0, 0.0, time.monotonic() + MAX_ANSWER_S
         async with aclosing(response.aiter_bytes()) as pieces:
             while True:
                 since = time.monotonic()
@@ -151,7 +152,7 @@ class HttpProvider:
                 lines, size = parser.lines, size + len(piece)
                 if size > MAX_ANSWER_BYTES:
                     raise bad_answer(self._endpoint, f"The answer has over {MAX_ANSWER_BYTES} bytes")
-                if waited > self._endpoint.timeout_s:
+                if waited > self._endpoint.timeout_s or time.monotonic() > until:
                     raise timed_out(self._endpoint)
                 yield piece
 

@@ -15,6 +15,7 @@ from clawft.trust.tools import canonical_tool, tool_matches
 __all__ = ["run_calls"]
 
 MAX_PARALLEL = 8
+_MAX_NAME = 100  # characters of a name that a model made up
 
 
 async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
@@ -54,7 +55,7 @@ async def _run_side_by_side(turn: Turn, calls: Sequence[ToolCall]) -> list[Messa
 
 async def _run(turn: Turn, call: ToolCall) -> Message:
     tool = _find(turn, call.name)
-    name = tool.name if tool else call.name
+    name = tool.name if tool else call.name[:_MAX_NAME]
     turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=_summarise(tool, call)))
     context = _context(turn, call, name)
     try:
@@ -82,7 +83,7 @@ def _check(turn: Turn, tool: Tool | None, call: ToolCall) -> Tool:
     if tool is None:
         close = find_close(canonical_tool(call.name), turn.registry.names)
         hint = f"Did you mean '{close}'?" if close else f"There are {', '.join(turn.registry.names) or 'none'}"
-        raise ToolError("NOT_FOUND", f"There is no tool '{call.name}' in this turn", hint=hint)
+        raise ToolError("NOT_FOUND", f"There is no tool '{call.name[:_MAX_NAME]}' in this turn", hint=hint)
     if tool.name == "skill_read":
         return tool
     for active in (*turn.conversation.inherited, *turn.skills.active):

@@ -13,6 +13,7 @@ __all__ = ["fit_window"]
 DEFAULT_WINDOW = 128_000
 _KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
 MAX_SUMMARY_INPUT = 400_000
+MAX_SUMMARY = 40_000  # characters: a model that does not stop must not fill the window for good
 _ASK = (
     "Summarise the conversation below for the agent that continues it: what the person wants, what was decided and"
     " done, which files and commands matter, what is left to do. Keep names, paths and numbers. No preamble."
@@ -72,7 +73,7 @@ async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:
     asked = (Message("system", _ASK), Message("user", told[-MAX_SUMMARY_INPUT:]))
     request = Request(turn.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
     answer = await ask_model(turn, request, lambda _: None)
-    return answer.text.strip()
+    return answer.text.strip()[:MAX_SUMMARY]
 
 
 def _tell(message: Message) -> str:
