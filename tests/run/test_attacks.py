@@ -129,3 +129,12 @@ async def test_a_server_that_only_says_it_is_alive_ends_in_its_time(
     world.replies = [Reply(raw=(b": alive\n\n",), headers=(("content-type", "text/event-stream"),))]
     events = await world.run()
     assert only(events, TurnFailed)[0].code == "provider-timeout"
+
+
+async def test_a_secret_that_commands_may_see_is_masked_in_what_they_print(world: World) -> None:
+    world.config = '[tools.exec]\nmode = "disabled"\nenv = ["PATH", "WORK_TOKEN"]\n'
+    world.environ["WORK_TOKEN"] = "abcdefghijklmnopqrstuvwxyz" * 4
+    command = "printf '%s' $WORK_TOKEN"
+    world.replies = [call("exec_shell", {"command": command}), say("ok")]
+    events = await world.run()
+    assert only(events, ToolFinished)[0].result["text"] == "<secret>"

@@ -10,6 +10,7 @@ import pytest
 
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.tools.exec_shell import exec_shell_tool
+from clawft.tools.execute import run_tool
 from clawft.tools.tool import Tool, ToolContext
 from clawft.trust.commands import CommandPolicy
 
@@ -218,3 +219,15 @@ async def test_a_file_of_the_project_is_no_listed_command(call: Call, project: P
         (folder / "which").chmod(0o755)
     context.environ = {"PATH": f"bin:.::{os.defpath.strip(':')}"}
     assert "owned" not in (await call(make_tool(), command="which ls")).text
+
+
+async def test_output_of_a_command_that_is_cancelled_is_kept_without_secrets(
+    project: Path, context: ToolContext
+) -> None:
+    context.mask = lambda text: text.replace("s3cret", "<secret>")
+    (project / "big").write_text("s3cret\n" * 10_000)
+    arguments = {"command": "cat big; sleep 600"}
+    envelope = await run_tool(free_tool(max_output_bytes=1000), arguments, context, timeout_s=2)
+    assert envelope.error["code"] == "TIMEOUT"
+    (saved,) = Path(context.spill_dir).glob("*")
+    assert "s3cret" not in saved.read_text()

@@ -128,6 +128,7 @@ def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
         yield secret.resolve(environ)
     for entry in config.skills.entries.values():
         yield from (value for name, value in entry.env.items() if names_secret(name) or _is_odd(value))
+    yield from (environ.get(name, "") for name in config.tools.exec.env if names_secret(name))
     servers = config.mcp.servers.values()
     tables = [provider.headers for provider in config.providers.values()]
     tables += [table for server in servers for table in (server.env, server.headers)]

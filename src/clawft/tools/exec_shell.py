@@ -54,16 +54,19 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
         await _check(arguments.command, cwd, policy, context)
-        finished = await run_process(
-            arguments.command,
-            cwd=cwd,
-            env=_environment(settings, context),
-            timeout_s=min(arguments.timeout_s or settings.timeout_s, settings.timeout_s),
-            max_bytes=settings.max_output_bytes,
-            streams=Streams(spill_path=new_spill_path(context, "exec_shell")),
-        )
-        if finished.saved_to:
-            mask_file(context, finished.saved_to)
+        spill_path = new_spill_path(context, "exec_shell")
+        try:
+            finished = await run_process(
+                arguments.command,
+                cwd=cwd,
+                env=_environment(settings, context),
+                timeout_s=min(arguments.timeout_s or settings.timeout_s, settings.timeout_s),
+                max_bytes=settings.max_output_bytes,
+                streams=Streams(spill_path=spill_path),
+            )
+        finally:  # a command that was cancelled has left its output there, too
+            if os.path.exists(spill_path):
+                mask_file(context, spill_path)
         return _tell(finished, cwd)
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)

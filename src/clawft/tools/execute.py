@@ -152,7 +152,7 @@ def _code_of(error: ClawftError | OSError) -> ErrorCode:
 
 def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[Status, str]:
     """A text that is too long is cut, and the whole saved where `read_file` reaches it."""
-    text = _clean(result.text)
+    text = context.mask(_clean(result.text))  # before it is cut: half of a secret would not be known as one
     if len(text) <= tool.max_chars:
         return result.status, text
     end = text.rfind("\n", tool.max_chars // 2, tool.max_chars) + 1 or tool.max_chars
