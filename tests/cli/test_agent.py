@@ -127,6 +127,13 @@ def test_a_failed_turn_has_exit_code_1_and_a_refused_budget_3(weft: Weft, script
     assert "out of order" in done.stderr
 
 
+def test_a_turn_that_was_stopped_before_its_answer_has_exit_code_1(weft: Weft, script: Callable[..., None]) -> None:
+    script(*[use("message", text="still at it")] * 30)
+    done = weft("agent", "-m", "hi")
+    assert done.returncode == 1
+    assert "warning[max-iterations]" in done.stderr
+
+
 def test_a_person_at_a_terminal_is_asked(project: Path, child_env: dict[str, str], script: Callable[..., None]) -> None:
     script(use("exec_shell", command="touch made"), {"text": "Made."})
     code, screen = _type(["weft", "agent", "-m", "make it"], project, child_env, "[y]es", b"y\n")

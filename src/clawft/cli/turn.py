@@ -9,7 +9,7 @@ from clawft.app import App
 from clawft.cli.events import Approver, JsonLines, Printer, show_events
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import say
-from clawft.messages import Event, TurnFailed
+from clawft.messages import Event, TurnFailed, TurnFinished
 from clawft.run import TurnRequest
 
 __all__ = ["run_turn_here"]
@@ -19,7 +19,8 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # SIGINT is the event loop's own
 
 def run_turn_here(app: App, options: TurnOptions, request: TurnRequest, *, only: str = "") -> int:
     """Run a turn and show it; the exit code of the command. `only` is the one skill there is. Raises: ClawftError."""
-    approver = Approver(yes=options.yes)
+    printer = JsonLines() if options.output == "json" else Printer()
+    approver = Approver(printer, yes=options.yes)
     caught: list[int] = []
 
     async def run() -> Event | None:
@@ -36,7 +37,7 @@ def run_turn_here(app: App, options: TurnOptions, request: TurnRequest, *, only:
         return last.exit_code
     if approver.unanswered:
         return 3
-    return 0
+    return int(isinstance(last, TurnFinished) and last.stop == "max_iterations")  # that is no answer
 
 
 def _end_by_signal(caught: list[int]) -> None:
@@ -55,12 +56,16 @@ def _end_by_signal(caught: list[int]) -> None:
 
 async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: Approver, only: str) -> Event | None:
     agent = app.choose_agent(options.agent)
-    printer = JsonLines() if options.output == "json" else Printer()
     async with (
         app.open_runtime(only) as runtime,
         runtime.open_conversation(agent, key=options.session, approve=approver) as conversation,
     ):
-        last = await show_events(conversation.run(request), printer, approver)
-        if options.output == "text" and not options.session:
-            say(f"session: {conversation.session.key}")
-    return last
+        key, is_new = conversation.session.key, conversation.session.next_turn == 1
+        try:
+            return await show_events(conversation.run(request), approver.printer, approver)
+        except asyncio.CancelledError:
+            approver.printer.note("interrupted; what came so far is kept")
+            raise
+        finally:
+            if options.output == "text" and (is_new or not options.session):
+                say(f"session: {key}" + (" (new)" if options.session else ""))
