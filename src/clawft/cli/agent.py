@@ -1,5 +1,8 @@
 """`weft agent`: ask an agent, and see what it does."""
 
+import os
+import select
+import stat
 import sys
 
 import click
@@ -12,10 +15,13 @@ from clawft.errors import ClawftError
 __all__ = ["command"]
 
 MAX_MESSAGE = 10 << 20
+_PIPE_S = 1.0
 
 
 @click.command("agent")
-@click.option("--message", "-m", metavar="TEXT", help="What to ask; `-`, or a pipe, reads it from stdin.")
+@click.option(
+    "--message", "-m", metavar="TEXT", help="What to ask; `-` reads it from stdin. What is piped in is added."
+)
 @turn_options
 @click.option("--trust-instructions", is_flag=True, help="Approve AGENTS.md and CLAUDE.md as they are now.")
 @click.option("--show-prompt", is_flag=True, help="Print what would be sent, and why, and send nothing.")
@@ -41,9 +47,23 @@ def _read_message(message: str | None) -> str:
     piped = sys.stdin is not None and not sys.stdin.isatty()
     if message is None and not piped:
         raise click.UsageError("Say what to do: weft agent -m TEXT")
-    text = sys.stdin.read(MAX_MESSAGE + 1) if message in (None, "-") else str(message)
+    text = sys.stdin.read(MAX_MESSAGE + 1) if message in (None, "-") else str(message) + _read_beside(piped)
     if len(text) > MAX_MESSAGE:
         raise ClawftError("message-too-long", f"The message has more than {MAX_MESSAGE} characters")
     if not text.strip():
         raise click.UsageError("The message is empty: weft agent -m TEXT")
     return text
+
+
+def _read_beside(piped: bool) -> str:
+    """What is piped in beside a message, as in `git diff | weft agent -m 'Review this'`.
+
+    A pipe that nobody writes to, as a supervisor may leave open, is given a second and then left alone.
+    """
+    if not piped or not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+        return ""
+    if not select.select([sys.stdin], [], [], _PIPE_S)[0]:
+        say("note: nothing came through the pipe, so only the message is sent; -m - waits for it")
+        return ""
+    text = sys.stdin.read(MAX_MESSAGE + 1)
+    return f"\n\n<stdin>\n{text}\n</stdin>" if text.strip() else ""

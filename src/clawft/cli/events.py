@@ -27,15 +27,17 @@ from clawft.messages import (
 
 __all__ = ["Approver", "JsonLines", "Printer", "show_events"]
 
-_ANSWERS: dict[str, Answer] = {"y": "once", "yes": "once", "s": "session", "n": "no", "no": "no", "": "no"}
+_ANSWERS: dict[str, Answer] = {"y": "once", "yes": "once", "r": "session", "n": "no", "no": "no", "": "no"}
+_LONG_MS = 2_000  # a tool that took so long says so
 
 
 class Approver:
     """Answers what tools ask: with yes to all, by asking the person, or, where nobody is there, with no."""
 
-    def __init__(self, *, yes: bool) -> None:
+    def __init__(self, printer: "Printer | JsonLines", *, yes: bool) -> None:
         self.yes = yes
         self.unanswered = 0
+        self.printer = printer
         self._shown: dict[str, anyio.Event] = {}
 
     @property
@@ -55,11 +57,11 @@ class Approver:
         await self._seen(event).wait()
         if not self.can_ask:
             self.unanswered += 1
-            say(
-                f"refused: {one_line(event.question)}: {one_line(event.reason)}; nobody to ask. Pass --yes to allow it."
-            )
+            asked = f"{one_line(event.question)}: {one_line(event.reason)}"
+            self.printer.note(f"refused: {asked}; nobody to ask. Pass --yes to allow it.")
             return "no"
-        say(f"\n{click.style('?', fg='yellow')} {one_line(event.question)}\n  {one_line(event.reason)}")
+        mark = click.style("?", fg="yellow")
+        self.printer.note(f"{mark} {one_line(event.question)}\n  {one_line(event.reason)}")
         while True:
             typed = await _ask()
             answer = _ANSWERS.get(typed.strip().lower())
@@ -70,7 +72,7 @@ class Approver:
 async def _ask() -> str:
     """The line that is typed now. What was typed before the question came is no answer to it."""
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    say_part("  [y]es, yes for this [s]ession, [N]o: ")
+    say_part("  [y]es, yes for the [r]est of this run, [N]o: ")
     await anyio.wait_readable(sys.stdin)  # a thread that reads could not be ended by Ctrl-C
     return sys.stdin.readline()
 
@@ -85,6 +87,9 @@ class JsonLines:
     def show(self, event: Event) -> None:
         click.echo(escape_unsafe(msgspec.json.encode(event).decode()))
 
+    def note(self, text: str) -> None:
+        say(text)
+
 
 class Printer:
     """The answer on stdout as it comes; what is done meanwhile on stderr."""
@@ -92,34 +97,43 @@ class Printer:
     def __init__(self) -> None:
         self._terminal = sys.stdout is not None and sys.stdout.isatty()
         self._mid_line = False
-        self._summaries: dict[str, str] = {}
+        self._tools: dict[str, str] = {}
 
     def show(self, event: Event) -> None:
         match event:
             case TextDelta(text=text):
                 self._write(text)
-            case TurnFinished(text=text):
+            case TurnFinished():
                 self._end_line()
             case TurnFailed():
                 self._end_line()
                 self._fail(event)
-            case ToolStarted(call=call, summary=summary):
-                self._summaries[call] = summary
-            case ToolFinished(tool="Skill", status="success"):
-                pass  # SkillActivated told it
+            case ToolStarted():
+                self._start_tool(event)
             case ToolFinished():
-                self._note(_tool_line(event, self._summaries.get(event.call, "")))
+                self._finish_tool(event)
             case SkillActivated(name=name, scope=scope):
-                self._note(f"· skill {one_line(name)} ({scope})")
+                self.note(f"· skill {one_line(name)} ({scope})")
             case MessageSent(text=text):
-                self._note(f"» {clean(text)}")
+                self.note(f"» {clean(text)}")
             case Compacted(tokens_before=before, tokens_after=after):
-                self._note(f"· older turns were summarised: {before} tokens became {after}")
+                self.note(f"· older turns were summarised: {before} tokens became {after}")
             case Noticed(code=code, message=message, severity=severity, hint=hint):
                 colour = "yellow" if severity == "warning" else "blue"
-                self._note(f"{click.style(f'{severity}[{code}]', fg=colour)}: {one_line(message)}")
+                self.note(f"{click.style(f'{severity}[{code}]', fg=colour)}: {one_line(message)}")
                 if hint:
-                    self._note(f"  hint: {one_line(hint)}")
+                    self.note(f"  hint: {one_line(hint)}")
+
+    def _start_tool(self, event: ToolStarted) -> None:
+        # A model may make up any name.
+        self._tools[event.call] = f"{one_line(event.tool)} {one_line(event.summary)}".strip()
+        if event.tool != "Skill":  # SkillActivated tells it
+            self.note(f"· {self._tools[event.call]}")
+
+    def _finish_tool(self, event: ToolFinished) -> None:
+        ended = _how_it_ended(event)
+        if ended:
+            self.note(f"{ended[0]} {self._tools.get(event.call, '')}: {ended[1]}")
 
     def _write(self, text: str) -> None:
         if sys.stdout is not None:
@@ -131,7 +145,7 @@ class Printer:
         if self._mid_line:
             self._write("\n")
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self._end_line()
         say(text)
 
@@ -141,13 +155,16 @@ class Printer:
             say(f"hint: {one_line(event.hint)}")
 
 
-def _tool_line(event: ToolFinished, summary: str) -> str:
-    shown = f"{one_line(event.tool)} {one_line(summary)}".strip()  # a model may make up any name
+def _how_it_ended(event: ToolFinished) -> tuple[str, str] | None:
+    """A mark and a word on a tool that failed, or took long; None where there is nothing to say."""
     if event.status == "error":
         problem = event.result.get("error", {})
-        return f"{click.style('✗', fg='red')} {shown}: {one_line(str(problem.get('message', '')))}"
-    took = event.result.get("stats", {}).get("time_ms")
-    return f"· {shown}" + (f" ({took} ms)" if took is not None else "")
+        return click.style("✗", fg="red"), one_line(str(problem.get("message", "")))
+    code = event.result.get("data", {}).get("exit_code")
+    if code:
+        return click.style("✗", fg="red"), f"exit code {code}"
+    took = event.result.get("stats", {}).get("time_ms", 0)
+    return ("✓", f"{took / 1000:.1f} s") if took >= _LONG_MS else None
 
 
 async def show_events(events: AsyncGenerator[Event], printer: Printer | JsonLines, approver: Approver) -> Event | None:

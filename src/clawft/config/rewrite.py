@@ -34,7 +34,14 @@ def rewrite_table(table: Document, path: tuple[str, ...], value: Any, *, headers
         inner[key] = value
     elif before is not UNSET:
         del inner[key]
+        if len(path) > 1 and not inner and not _remarks(inner):
+            rewrite_table(table, path[:-1], UNSET)  # a table without settings would still be one
     return before
+
+
+def _remarks(table: Any) -> str:
+    """What is left of a TOML table without settings: comments."""
+    return str(table.as_string()).strip() if hasattr(table, "as_string") else ""
 
 
 def rewrite_toml(text: str, changes: Sequence[_Change], *, headers: bool = True) -> bytes:

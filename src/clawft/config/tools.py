@@ -63,7 +63,7 @@ class DelegationTarget(StrEnum):
 class ExecSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[tools.exec]`: the command policy, and how commands run."""
 
-    #: `allowlist`: what is not listed asks. `denylist`: all but `denied_patterns`. `disabled`: what is understood runs.
+    #: `allowlist`: what is not listed asks. `denylist`: all but `denied_patterns` runs. `disabled`: all runs unasked.
     mode: CommandPolicyMode = CommandPolicyMode.ALLOWLIST
     #: Commands that run without being asked for; `git log` means that subcommand alone. Empty allows none.
     allowed_commands: tuple[str, ...] = DEFAULT_COMMANDS
@@ -75,6 +75,8 @@ class ExecSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_output_bytes: _Positive = 32 * 1024
     #: Environment variables that commands get; nothing else of the environment reaches them.
     env: tuple[str, ...] = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR")
+    #: Further commands that run without being asked for, beside `allowed_commands`.
+    also_allowed: tuple[str, ...] = ()
 
 
 class RateLimit(Struct, frozen=True, forbid_unknown_fields=True):

@@ -35,13 +35,23 @@ def parse_typed(path: tuple[str, ...], text: str, environ: Mapping[str, str], *,
         try:
             return msgspec.convert(text, kind, strict=False)
         except msgspec.ValidationError:
-            return text  # the check of the whole says what was expected
+            return _number(text)  # the check of the whole says what was expected
     try:
         return _parse_structure(text, path)
     except ValueError as error:
         example = '["a", "b"]' if get_origin(inner) is tuple else '{ name = "value" }'
         message = f"{join_path(path)}: this is neither JSON nor TOML"
         raise ClawftError("config-invalid", message, hint=f"Write it as {example}") from error
+
+
+def _number(text: str) -> int | float | str:
+    """A number that is out of range is still a number."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _is_text(value: object) -> bool:

@@ -133,8 +133,8 @@ def _count(turn: Turn, envelope: Envelope) -> None:
 def _summarise(tool: Tool | None, call: ToolCall) -> str:
     if tool and tool.summarise:
         return tool.summarise(call.arguments)
-    values = [str(value) for value in call.arguments.values() if isinstance(value, str | int)]
-    return " ".join(values[0].split())[:120] if values else ""
+    values = [str(value) for value in call.arguments.values() if isinstance(value, str | int | float)]
+    return " ".join(" ".join(values).split())[:120]
 
 
 def _remember(turn: Turn, name: str, envelope: Envelope) -> None:

@@ -36,14 +36,9 @@ async def fit_window(turn: Turn) -> None:
         if _tokens(turn) > window * settings.at:
             turn.shortened = _shorten_results(turn.session.messages, whole)
     after = _tokens(turn)
-    turn.emit(
-        Compacted(
-            tokens_before=before,
-            tokens_after=after,
-            messages_before=count,
-            messages_after=len(turn.session.messages),
-        )
-    )
+    if after < before:
+        now = len(turn.session.messages)
+        turn.emit(Compacted(tokens_before=before, tokens_after=after, messages_before=count, messages_after=now))
     if after > window:
         raise ClawftError(
             "context-full",

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -31,7 +31,8 @@ _DESCRIPTION = (
 class DelegateArguments(Struct, forbid_unknown_fields=True):
     task: Annotated[str, Meta(description="The whole task, with all it needs to know", min_length=1)]
     target: Annotated[
-        DelegationTarget | None, Meta(description="Who does it; leave it out unless the user said so")
+        Literal["local", "claude", "flow", "auto"] | None,
+        Meta(description="Who does it; leave it out unless the user said so"),
     ] = None
 
 
@@ -44,7 +45,7 @@ def delegate_tool(conversation: "Conversation") -> Tool:
 
 async def _delegate(conversation: "Conversation", arguments: DelegateArguments, context: ToolContext) -> ToolResult:
     settings = conversation.runtime.config.tools.delegate
-    target = arguments.target or settings.target
+    target = DelegationTarget(arguments.target) if arguments.target else settings.target
     if target is DelegationTarget.AUTO:
         target = DelegationTarget.FLOW if settings.command else DelegationTarget.LOCAL
     if target is DelegationTarget.LOCAL:

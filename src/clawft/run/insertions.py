@@ -1,5 +1,6 @@
 """The stages that the product itself inserts: MCP servers join before the prompt is made, memory before and after."""
 
+import re
 from datetime import datetime
 
 from clawft.mcp import McpHub
@@ -12,6 +13,7 @@ __all__ = ["memory_insertions", "server_insertion"]
 
 MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
 MAX_HISTORY = 300
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def server_insertion(hub: McpHub) -> Insertion:
@@ -32,7 +34,7 @@ def memory_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
     async def recall(turn: Turn) -> None:
         for one in memory.check_index():
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
-        text = memory.read_memory().strip()
+        text = _COMMENT.sub("", memory.read_memory()).strip().removeprefix("# Memory").strip()
         if text:
             cut = text if len(text) <= MAX_MEMORY else text[:MAX_MEMORY] + "\n… (memory_read finds the rest)"
             turn.extra_sections.append(f"# Memory\nWhat you noted in earlier sessions:\n\n{cut}")

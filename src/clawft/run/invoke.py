@@ -1,5 +1,7 @@
 """A skill that the person starts: its text is the message, and its tools are the turn's (R92)."""
 
+from msgspec import structs
+
 from clawft.errors import NotFound, Refused
 from clawft.messages import Noticed
 from clawft.render import split_arguments
@@ -14,7 +16,8 @@ async def _invoke(turn: Turn) -> None:
         return
     standing = _get(turn, turn.request.skill)
     activation = turn.skills.read(standing, split_arguments(turn.request.text))
-    turn.invoked = activation
+    said = f"/{activation.name} {turn.request.text}".strip()
+    turn.invoked = structs.replace(activation, text=f"{said}\n\n{activation.text}")
     turn.skills.activate(activation)
     turn.emit(turn.skills.event(activation, "user"))
     for one in (*standing.reasons, *activation.diagnostics):

@@ -10,9 +10,10 @@ import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
 from clawft.errors import ClawftError
-from clawft.messages import Event, TurnFailed, TurnFinished
+from clawft.messages import Event, Message, TurnFailed, TurnFinished
 from clawft.run.pipeline import run_stages
 from clawft.run.turn import Turn
+from clawft.sessions import Status
 
 __all__ = ["run_turn"]
 
@@ -43,7 +44,7 @@ async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStre
                 status = ""
         finally:
             if status:  # whoever cancelled: what came so far is kept
-                turn.session.finish_turn(turn.id, status="cancelled", usage=turn.usage, model=turn.model)
+                _finish(turn, "cancelled")
         if scope.cancelled_caught:
             turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.refused))
 
@@ -52,7 +53,7 @@ async def _run(turn: Turn) -> Event:
     """All stages; the event that tells how it ended, once that is on disk."""
     try:
         await run_stages(turn)
-        turn.session.finish_turn(turn.id, status="finished", usage=turn.usage, model=turn.model)
+        _finish(turn, "finished")
     except ClawftError as error:
         return _fail(turn, error)
     except Exception as error:  # a bug must not take the conversation with it
@@ -62,7 +63,15 @@ async def _run(turn: Turn) -> Event:
     return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.refused)
 
 
+def _finish(turn: Turn, status: Status) -> None:
+    """Write down that the turn is over, with what had come of an answer; a turn that never began leaves no trace."""
+    if turn.partial:
+        turn.append(Message("assistant", f"{turn.partial}\n\n[the answer broke off here]"))
+    if turn.began:
+        turn.session.finish_turn(turn.id, status, turn.usage, turn.model)
+
+
 def _fail(turn: Turn, error: ClawftError) -> TurnFailed:
     with suppress(ClawftError):  # the disk may be the problem
-        turn.session.finish_turn(turn.id, status="failed", usage=turn.usage, model=turn.model)
+        _finish(turn, "failed")
     return TurnFailed(code=error.code, message=str(error), hint=error.hint, exit_code=error.exit_code, usage=turn.usage)

@@ -1,6 +1,8 @@
 """The system prompt: who the agent is, how it uses skills, where it works, and what people told it."""
 
+import sys
 from collections.abc import Iterable, Sequence
+from datetime import date
 
 from clawft.config.skills import PromptSettings
 from clawft.discovery.instructions import Instructions
@@ -42,7 +44,10 @@ def render_system(
     if preloaded:
         parts.append("# Loaded skills\n\n" + "\n\n".join(preloaded))
     parts += extra
-    parts.append(f"# Workspace\nFolder: {workspace.project}\nCurrent folder: {workspace.cwd}")
+    parts.append(
+        f"# Workspace\nFolder: {workspace.project}\nCurrent folder: {workspace.cwd}\n"
+        f"System: {sys.platform}\nDate: {date.today().isoformat()}"
+    )
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 

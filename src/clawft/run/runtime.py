@@ -99,7 +99,9 @@ class Runtime:
                 used.append(one)
             else:
                 shown = self.workspace.shorten(one.path)
-                message, hint = f"{shown} is not approved, so it is not part of the prompt", "Pass --trust-instructions"
+                known = any(old.path == one.path for old in self.approvals.load() if old.kind == "instructions")
+                why = "changed since it was approved" if known else "is not approved"
+                message, hint = f"{shown} {why}, so it is not part of the prompt", "Pass --trust-instructions"
                 emit(Noticed(code="instructions-untrusted", message=message, severity="warning", hint=hint))
         return used
 

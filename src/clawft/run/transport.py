@@ -42,9 +42,15 @@ async def _ask(turn: Turn) -> Answer:
     """One answer. One that breaks off is asked for again: what had come of it does not count."""
     request = make_request(turn)
     restarts = 0
+
+    def show(text: str) -> None:
+        turn.partial += text
+        turn.emit(TextDelta(text=text))
+
     while True:
+        turn.partial = ""
         try:
-            return await ask_model(turn, request, lambda text: turn.emit(TextDelta(text=text)))
+            return await ask_model(turn, request, show)
         except StreamCut as error:
             restarts += 1
             if restarts > MAX_RESTARTS:

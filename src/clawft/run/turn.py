@@ -72,6 +72,8 @@ class Turn:
         self.registry = Registry(())
         self.specs: tuple[ToolSpec, ...] = ()
         # transport
+        self.began = False  # something of it is on record
+        self.partial = ""  # of an answer that is still coming
         self.text = ""
         self.stop: Ending = "done"
         self.usage = Usage()
@@ -92,6 +94,7 @@ class Turn:
     def append(self, message: Message) -> None:
         """Make a message part of the conversation, on disk too."""
         self.session.append(_mask(self.runtime.secrets, message), self.id)
+        self.began, self.partial = True, ""
 
     def messages(self) -> tuple[Message, ...]:
         """What the model is sent: the system prompt, and the conversation so far."""

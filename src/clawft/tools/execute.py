@@ -60,7 +60,8 @@ async def run_tool(
     if result.path_resolved:
         said["path_resolved"] = _clean(result.path_resolved)
     status, text = _cap(tool, result, context)
-    return Envelope(status, _plain(result.data), text, _stats(started), said, images=result.images)
+    told = {"code": "EXECUTION_ERROR", "message": text or "The tool reported an error"} if status == "error" else {}
+    return Envelope(status, _plain(result.data), text, _stats(started), said, told, result.images)
 
 
 def fail(error: Exception, arguments: dict[str, Any], context: ToolContext, started: float | None = None) -> Envelope:

@@ -53,7 +53,8 @@ class CommandPolicy:
     def __init__(self, settings: ExecSettings) -> None:
         """Raises: ClawftError for a pattern or an entry that says nothing."""
         self._mode = settings.mode
-        self._entries = tuple(_read_entry(entry) for entry in settings.allowed_commands)
+        listed = (*settings.allowed_commands, *settings.also_allowed)
+        self._entries = tuple(_read_entry(entry) for entry in listed)
         self._patterns = tuple((pattern, _compile(pattern)) for pattern in settings.denied_patterns)
 
     def judge(self, line: str, places: Places | None = None) -> Verdict:

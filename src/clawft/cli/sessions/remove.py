@@ -1,7 +1,9 @@
 """`weft sessions remove KEY…`: delete conversations, after asking."""
 
+import os
 import sys
 from collections.abc import Iterable
+from shutil import rmtree
 
 import click
 
@@ -9,7 +11,7 @@ from clawft.cli.options import format_option
 from clawft.cli.output import one_line, print_json, say, to_json
 from clawft.cli.sessions._store import open_store, show_all
 from clawft.errors import ClawftError, Diagnostic, Refused
-from clawft.sessions import SessionStore, SessionSummary
+from clawft.sessions import SessionStore, SessionSummary, encode_key
 
 __all__ = ["command"]
 
@@ -19,11 +21,16 @@ __all__ = ["command"]
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 def command(keys: tuple[str, ...], yes: bool, output: str) -> int:
-    """Remove conversations for good. Each KEY must be whole."""
+    """Remove conversations for good, with the output that was saved for them. Each KEY must be whole.
+
+    What the agent noted in its memory stays: weft memory show
+    """
     app, store = open_store()
     wanted = [store.get(key) for key in dict.fromkeys(keys)]
     agreed = yes or _ask(wanted)
     removed, problems = _remove(store, wanted if agreed else ())
+    for key in removed:
+        rmtree(os.path.join(app.workspace.user_dir, "output", encode_key(key)), ignore_errors=True)
     if output == "json":
         said = [to_json(one) for one in (*store.diagnostics, *problems)]
         print_json("clawft.sessions.remove.v1", removed=removed, diagnostics=said)

@@ -15,7 +15,7 @@ from clawft.trust import Standing
 __all__ = ["command"]
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True})
+@click.command("run", context_settings={"allow_interspersed_args": False})
 @click.argument("name")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.option("--args", "line", default="", help="The arguments as one line, as they would be typed after /NAME.")
