@@ -225,3 +225,23 @@ def test_no_command_shows_a_secret(weft: Weft, config: Path, command: str) -> No
     assert done.returncode == (1 if command.endswith(("nope", "[")) else 0), done.stderr
     assert SECRET not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("value", "said"), [("5", "<= 2"), ("-1", ">= 0")])
+def test_a_number_out_of_range_says_the_range(weft: Weft, value: str, said: str) -> None:
+    done = weft("config", "set", "--", "agents.defaults.temperature", value)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_taking_out_the_last_setting_takes_the_table_along(weft: Weft, config: Path) -> None:
+    weft("config", "set", "mcp.servers.bad.command", "x")
+    weft("config", "set", "mcp.servers.bad.command", "--unset")
+    assert "mcp" not in config.read_text()
+
+
+def test_a_table_with_a_remark_stays(weft: Weft, config: Path) -> None:
+    config.parent.mkdir(exist_ok=True)
+    config.write_text("[mcp.servers.bad]\n# ask Ada first\ncommand = 'x'\n")
+    weft("config", "set", "mcp.servers.bad.command", "--unset")
+    assert "# ask Ada first" in config.read_text()

@@ -91,6 +91,8 @@ async def test_cancelling_ends_the_turn_and_keeps_what_came(world: World) -> Non
         assert world.server.hung_up.wait(10)
         again = await collect(conversation, "again")
     assert only(again, TurnFinished)[0].text == "fresh"
+    said = [one["content"] for one in world.sent()["messages"][1:]]
+    assert said == ["go", "partial\n\n[the answer broke off here]", "again"]
 
 
 async def test_leaving_the_stream_closes_the_connection_and_the_turn(world: World) -> None:

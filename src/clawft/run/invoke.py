@@ -4,7 +4,7 @@ from msgspec import structs
 
 from clawft.errors import NotFound, Refused
 from clawft.messages import Noticed
-from clawft.render import split_arguments
+from clawft.render import Arguments, split_arguments
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.trust import STATES, Standing
 
@@ -15,7 +15,9 @@ async def _invoke(turn: Turn) -> None:
     if not turn.request.skill:
         return
     standing = _get(turn, turn.request.skill)
-    activation = turn.skills.read(standing, split_arguments(turn.request.text))
+    given = turn.request
+    arguments = Arguments(given.text, given.words) if given.words else split_arguments(given.text)
+    activation = turn.skills.read(standing, arguments)
     said = f"/{activation.name} {turn.request.text}".strip()
     turn.invoked = structs.replace(activation, text=f"{said}\n\n{activation.text}")
     turn.skills.activate(activation)

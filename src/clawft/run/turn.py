@@ -35,12 +35,14 @@ class Phase(StrEnum):
 
 
 class TurnRequest(Struct, frozen=True):
-    """What a person, a job or a program asks for. With `skill`, that is started, and `text` are its arguments."""
+    """What a person, a job or a program asks for. With `skill`, that is started, and `text` are its arguments;
+    `words` are the same, where a shell has split them already."""
 
     text: str
     images: tuple[Image, ...] = ()
     model: str = ""
     skill: str = ""
+    words: tuple[str, ...] = ()
 
 
 class Turn:

@@ -1,6 +1,5 @@
 """`weft skills run NAME [ARGS…]`: start a skill in a turn of its own."""
 
-import shlex
 import sys
 
 import click
@@ -33,7 +32,7 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
     standing = app.get_skill(name)
     if dirs:
         _approve(app, standing, yes=options.yes)
-    request = TurnRequest(line or shlex.join(args), model=options.model, skill=name)
+    request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
     return run_turn_here(app, options, request, only=standing.name if dirs else "")
 
 
