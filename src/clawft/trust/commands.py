@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.errors import ClawftError
+from clawft.trust.readonly import Arguments, find_read_only, is_launcher, read_arguments, shorten
 from clawft.trust.shell import Command, Line, NotUnderstood, Redirect, Word, parse_line
-from clawft.trust.usage import Arguments, find_usage, is_launcher, read_arguments, shorten
 
 __all__ = ["CommandPolicy", "Places", "Verdict"]
 
@@ -151,7 +151,7 @@ def _is_null(redirect: Redirect) -> bool:
 def _read_known(command: Command, listed: int) -> Arguments:
     """The arguments of a command we know, beyond those that the entry itself names; of any other, what looks like
     a path to somewhere else."""
-    known = find_usage(command.texts)
+    known = find_read_only(command.texts)
     if known is None:
         return Arguments(paths=tuple(path for word in command.words[1:] for path in _guess_paths(word)))
     length, usage = known

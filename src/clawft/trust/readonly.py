@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clawft.trust.shell import Word
 
-__all__ = ["Arguments", "Usage", "find_usage", "is_launcher", "read_arguments", "shorten"]
+__all__ = ["Arguments", "ReadOnly", "find_read_only", "is_launcher", "read_arguments", "shorten"]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -30,7 +30,7 @@ _LAUNCHERS = _names(
 _RUNS_GPG = re.compile(r"%[ +-]?G")  # in a format of git's
 
 
-class Usage(Struct, frozen=True):
+class ReadOnly(Struct, frozen=True):
     """The options of a command that only read; what its operands are."""
 
     flags: str = ""  # letters that take no value
@@ -53,7 +53,7 @@ class Arguments(Struct, frozen=True):
     deep: bool = False  # what stands below the paths is read too
 
 
-def find_usage(texts: tuple[str, ...]) -> tuple[int, Usage] | None:
+def find_read_only(texts: tuple[str, ...]) -> tuple[int, ReadOnly] | None:
     """The usage of a command, and how many words name it."""
     for length in (2, 1):
         usage = _USAGES.get(texts[:length])
@@ -72,7 +72,7 @@ def shorten(text: str) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def read_arguments(usage: Usage, words: tuple[Word, ...]) -> Arguments:
+def read_arguments(usage: ReadOnly, words: tuple[Word, ...]) -> Arguments:
     """Judge the options and sort out the operands."""
     if usage.operands == "text":
         return Arguments(paths=tuple(word for word in words if word.glob or word.tilde))
@@ -85,7 +85,7 @@ def read_arguments(usage: Usage, words: tuple[Word, ...]) -> Arguments:
 
 
 class _Reader:
-    def __init__(self, usage: Usage) -> None:
+    def __init__(self, usage: ReadOnly) -> None:
         self._usage = usage
         self._operands: list[Word] = []
         self._options_over = self._value_due = self._pattern_given = self._deep = False
@@ -164,8 +164,8 @@ _GIT_LOG_LONG = """abbrev-commit all all-match author-date-order boundary branch
     parents perl-regexp pretty reflog regexp-ignore-case relative-date remotes reverse right-only simplify-by-decoration
     simplify-merges source sparse tags topo-order walk-reflogs"""
 _GIT_LOG_VALUED = "after author before committer date grep max-count since skip until"
-_GIT_DIFF = Usage("RWabcmpqsuwz", "GSU", "BCDMXl", _names(_GIT_DIFF_LONG), _names(_GIT_DIFF_VALUED))
-_GIT_LOG = Usage(
+_GIT_DIFF = ReadOnly("RWabcmpqsuwz", "GSU", "BCDMXl", _names(_GIT_DIFF_LONG), _names(_GIT_DIFF_VALUED))
+_GIT_LOG = ReadOnly(
     "EFPRWabcgimpqstuwz", "GSUn", "BCDMXl",
     _names(_GIT_DIFF_LONG + " " + _GIT_LOG_LONG), _names(_GIT_DIFF_VALUED + " " + _GIT_LOG_VALUED), count=True,
 )  # fmt: skip
@@ -180,51 +180,51 @@ _LS_LONG = """all almost-all author classify color context dereference dereferen
     file-type full-time group-directories-first hide-control-chars human-readable inode kibibytes literal no-group
     numeric-uid-gid quote-name recursive reverse si size zero help version"""
 
-_USAGES: dict[tuple[str, ...], Usage] = {
-    ("echo",): Usage(operands="text"),
-    ("which",): Usage(operands="text"),
-    ("pwd",): Usage("LP", long=_names("logical physical help version"), operands="none"),
-    ("ls",): Usage(
+_USAGES: dict[tuple[str, ...], ReadOnly] = {
+    ("echo",): ReadOnly(operands="text"),
+    ("which",): ReadOnly(operands="text"),
+    ("pwd",): ReadOnly("LP", long=_names("logical physical help version"), operands="none"),
+    ("ls",): ReadOnly(
         "1ABCFGHLNQRSUXZabcdfghiklmnopqrstuvx", long=_names(_LS_LONG), harmless=True,
         long_valued=_names("block-size format hide ignore indicator-style quoting-style sort time time-style width"),
     ),
-    ("cat",): Usage(
+    ("cat",): ReadOnly(
         "AETbenstuv", harmless=True,
         long=_names("number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank help version"),
     ),
-    ("head",): Usage(
+    ("head",): ReadOnly(
         "qvz", "cn", long=_names("quiet silent verbose zero-terminated help version"), count=True, harmless=True,
         long_valued=_names("bytes lines"),
     ),
-    ("tail",): Usage(
+    ("tail",): ReadOnly(
         "qvz", "cn", long=_names("quiet silent verbose zero-terminated help version"), count=True,
         long_valued=_names("bytes lines"),
     ),
-    ("wc",): Usage(
+    ("wc",): ReadOnly(
         "Lclmw", long=_names("bytes chars lines max-line-length words help version"), long_valued=_names("total")
     ),
-    ("sort",): Usage(
+    ("sort",): ReadOnly(
         "CMRVbcdfghimnrsuz", "kt", long=_names(_SORT_LONG), long_valued=_names("field-separator key sort")
     ),
-    ("uniq",): Usage(
+    ("uniq",): ReadOnly(
         "Dcdiuz", "fsw",
         long=_names("all-repeated count group ignore-case repeated unique zero-terminated help version"),
         long_valued=_names("check-chars skip-chars skip-fields"), max_operands=1,
     ),
-    ("cut",): Usage(
+    ("cut",): ReadOnly(
         "nsz", "bcdf", long=_names("complement only-delimited zero-terminated help version"), harmless=True,
         long_valued=_names("bytes characters delimiter fields output-delimiter"),
     ),
-    ("date",): Usage(
+    ("date",): ReadOnly(
         "Ru", "d", "I", _names("debug iso-8601 rfc-2822 rfc-email universal utc uct help version"),
         _names("date rfc-3339"), operands="format",
     ),
-    ("grep",): Usage(
+    ("grep",): ReadOnly(
         "EFGHILPTUZabchilnoqrsvwxyz", "ABem", "C", long=_names(_GREP_LONG), count=True, operands="pattern",
         long_valued=_names("after-context before-context binary-files context exclude exclude-dir include label "
                            "max-count regexp"), deep="r",
     ),
-    ("git", "status"): Usage(
+    ("git", "status"): ReadOnly(
         "bsz", attached="u", long=_names("ahead-behind branch column find-renames ignore-submodules ignored long "
         "no-ahead-behind no-column no-renames porcelain renames short show-stash untracked-files"),
     ),
