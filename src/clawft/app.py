@@ -20,9 +20,11 @@ from clawft.discovery import (
     load_prompt,
     skill_locations,
 )
-from clawft.discovery.agents import load_agents
+from clawft.discovery.agents import FoundAgent, load_agents
+from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.discovery.sidecars import apply_sidecars
-from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
+from clawft.files import read_regular
 from clawft.format.model import Agent, Skill
 from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
 from clawft.workspace import Workspace, find_workspace
@@ -149,11 +151,38 @@ class App:
         return tuple(one for one in skills if one.name == only) if only else skills
 
     def choose_agent(self, name: str = "") -> Agent:
-        """The agent of a name, or the default one. Raises: NotFound; ClawftError for one that is broken."""
-        found = self.get_agent(name or self.config.agents.defaults.agent).found
-        if found.agent is None:
-            raise ClawftError("agent-broken", f"The agent '{found.name}' cannot be read", path=found.file)
-        return found.agent
+        """The agent of a name, or the default one; a project's own only if it was approved.
+
+        Raises: NotFound; Refused; ClawftError for one that is broken.
+        """
+        wanted = name or self.config.agents.defaults.agent
+        self.get_agent(wanted)
+        named = [one.found for one in self.agents if one.found.name == wanted]
+        trusted = [one for one in named if self._is_trusted_agent(one)]
+        agent = next((one.agent for one in trusted if one.agent), None)
+        if agent is not None:
+            return agent
+        if not trusted:
+            hint = "Read it, then pass --trust-instructions"
+            message = f"The project's agent '{wanted}' is not approved"
+            raise Refused("agent-untrusted", message, path=named[0].file, hint=hint)
+        raise ClawftError("agent-broken", f"The agent '{wanted}' cannot be read", path=trusted[0].file)
+
+    def check_agent(self, name: str = "") -> tuple[Diagnostic, ...]:
+        """A project's agents of this name that were passed over, since nobody approved them."""
+        wanted = name or self.config.agents.defaults.agent
+        message = "The project's agent of this name is not approved, so another answers"
+        hint = "Read it, then pass --trust-instructions"
+        return tuple(
+            Diagnostic("agent-untrusted", "warning", message, one.found.file, 0, hint)
+            for one in self.agents
+            if one.found.name == wanted and not self._is_trusted_agent(one.found)
+        )
+
+    def _is_trusted_agent(self, found: FoundAgent) -> bool:
+        if found.scope != "project":
+            return True
+        return self.approvals.has("agent", found.file, read_regular(found.file, MAX_FILE_BYTES)[0])
 
     def load_stats(self) -> "dict[str, SkillUse]":
         """How skills were used, by name."""
@@ -166,12 +195,14 @@ class App:
             return dict(stats.load())
 
     def approve_instructions(self) -> list[str]:
-        """Approve every AGENTS.md and CLAUDE.md as it is now; where they are."""
+        """Approve every AGENTS.md and CLAUDE.md, and the project's agents, as they are now; where they are."""
         from clawft.discovery.instructions import load_instructions
 
         found = {one.path: one.content for one in load_instructions(self.workspace)[0] if not one.own}
+        agents = [one.found.file for one in self.agents if one.found.scope == "project"]
         self.approvals.add("instructions", found)
-        return list(found)
+        self.approvals.add("agent", {path: read_regular(path, MAX_FILE_BYTES)[0] for path in agents})
+        return [*found, *agents]
 
     def user_file(self, name: str) -> str:
         """A file of the user's folder, which is made if it is not there."""
@@ -198,6 +229,8 @@ class App:
 
         config, user_dir = self.config, self.workspace.user_dir
         usage = self.user_file("usage.sqlite")
+        os.close(os.open(usage, os.O_RDWR | os.O_CREAT, 0o600))
+        os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
         async with AsyncExitStack() as stack:
             hub = await stack.enter_async_context(McpHub(config.mcp, self.workspace, self.environ))
             memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None

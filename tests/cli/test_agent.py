@@ -385,3 +385,25 @@ def test_python_dash_m_is_the_same_command(
     words = [sys.executable, "-m", "clawft", "agent", "-m", "hi"]
     done = subprocess.run(words, cwd=project, env=child_env, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "ok\n"
+
+
+def test_an_agent_of_a_strangers_project_answers_only_when_it_is_approved(
+    weft: Weft, script: Callable[..., None], project: Path
+) -> None:
+    script(*[{"text": "Hello."}] * 9)
+    for name in ("default", "theirs"):
+        file = project / ".claude" / "agents" / f"{name}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\nname: {name}\ndescription: d\n---\nYou are owned.\n")
+    passed_over = weft("agent", "-m", "hi")
+    assert (passed_over.returncode, passed_over.stdout) == (0, "Hello.\n")
+    assert "warning[agent-untrusted]" in passed_over.stderr
+    assert "You are owned." not in weft("agent", "-m", "hi", "--show-prompt").stdout
+    refused = weft("agent", "-m", "hi", "--agent", "theirs")
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert "error[agent-untrusted]" in refused.stderr
+    assert weft("agent", "-m", "hi", "--trust-instructions").returncode == 0
+    assert "You are owned." in weft("agent", "-m", "hi", "--show-prompt").stdout
+    assert weft("agent", "-m", "hi", "--agent", "theirs").returncode == 0
+    file.write_text(file.read_text() + "More.\n")
+    assert weft("agent", "-m", "hi", "--agent", "theirs").returncode == 3

@@ -23,7 +23,9 @@ _PIPE_S = 1.0
     "--message", "-m", metavar="TEXT", help="What to ask; `-` reads it from stdin. What is piped in is added."
 )
 @turn_options
-@click.option("--trust-instructions", is_flag=True, help="Approve AGENTS.md and CLAUDE.md as they are now.")
+@click.option(
+    "--trust-instructions", is_flag=True, help="Approve AGENTS.md, CLAUDE.md and the project's agents as they are now."
+)
 @click.option("--show-prompt", is_flag=True, help="Print what would be sent, and why, and send nothing.")
 def command(message: str | None, trust_instructions: bool, show_prompt: bool, **given: object) -> int:
     """Ask an agent. It answers with a model, or offline with none, and uses tools and skills."""

@@ -8,7 +8,7 @@ import anyio
 from clawft.app import App
 from clawft.cli.events import Approver, JsonLines, Printer, show_events
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import say
+from clawft.cli.output import say, show_diagnostic
 from clawft.messages import Event, TurnFailed, TurnFinished
 from clawft.run import TurnRequest
 
@@ -56,6 +56,8 @@ def _end_by_signal(caught: list[int]) -> None:
 
 async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: Approver, only: str) -> Event | None:
     agent = app.choose_agent(options.agent)
+    for one in app.check_agent(options.agent):
+        show_diagnostic(one, where=app.workspace.shorten(one.path))
     async with (
         app.open_runtime(only) as runtime,
         runtime.open_conversation(agent, key=options.session, approve=approver) as conversation,
