@@ -1,9 +1,25 @@
 """References to secrets: how they are written, and that nothing shows what they hold (R148, R149, D29)."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import keyring
+import keyring.backends.fail
 import pytest
 
 from clawft.config import SecretRef
+from clawft.config.keystore import Keystore
 from clawft.config.secret import expand, names_secret
+from clawft.errors import ClawftError
+
+
+@pytest.fixture
+def headless() -> Iterator[None]:
+    """A system without a keyring, so that the developer's own is not touched."""
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
+    yield
+    keyring.set_keyring(before)
 
 
 def test_table_names_the_variable() -> None:
@@ -26,7 +42,20 @@ def test_empty_text_configures_nothing() -> None:
     assert not secret.is_configured({})
 
 
-@pytest.mark.parametrize("written", [None, 3, True, [], {}, {"env": 3}, {"name": "X"}])
+def test_table_names_a_stored_key() -> None:
+    secret = SecretRef.parse({"keystore": "anthropic"}, {})
+    assert secret == SecretRef(keystore="anthropic")
+    assert secret != SecretRef(env="anthropic")
+    assert len({secret, SecretRef(keystore="anthropic"), SecretRef(env="anthropic")}) == 2
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(None, 3, True, [], {}, {"env": 3}, {"name": "X"}, {"keystore": 3}, {"keystore": ""}, {"keystore": "../x"}),
+        *({"keystore": "x" * 101}, {"keystore": "a\nb"}, {"keystore": "a", "env": "A"}),
+    ],
+)
 def test_anything_else_is_no_reference(written: object) -> None:
     assert SecretRef.parse(written, {}) is None
 
@@ -47,6 +76,7 @@ def test_literal_is_configured_in_any_environment() -> None:
     [
         (SecretRef(env="API_KEY"), "${API_KEY}", "SecretRef(env=API_KEY)"),
         (SecretRef(literal="sk-live-1234"), "<redacted>", "SecretRef(<redacted>)"),
+        (SecretRef(keystore="work"), "key:work", "SecretRef(keystore=work)"),
         (SecretRef(), "", "SecretRef(<unconfigured>)"),
     ],
 )
@@ -63,6 +93,34 @@ def test_reference_resolves_to_its_variable() -> None:
     assert SecretRef(env="API_KEY").resolve({}) == ""
     assert SecretRef(literal="sk-1").resolve({}) == "sk-1"
     assert SecretRef().resolve({"API_KEY": "x"}) == ""
+
+
+def test_reference_to_a_stored_key_resolves_to_it(tmp_path: Path, headless: None) -> None:
+    environ = {"CLAWFT_HOME": str(tmp_path / "folder"), "HOME": str(tmp_path)}
+    secret = SecretRef(keystore="work")
+    assert (secret.resolve(environ), secret.is_configured(environ)) == ("", False)
+
+    Keystore(environ["CLAWFT_HOME"]).store("work", "sk-of-the-store")
+
+    assert (secret.resolve(environ), secret.is_configured(environ)) == ("sk-of-the-store", True)
+    assert not SecretRef(keystore="other").is_configured(environ)
+
+
+def test_stored_key_is_looked_for_below_home_by_default(tmp_path: Path, headless: None) -> None:
+    Keystore(str(tmp_path / ".clawft")).store("work", "sk-of-the-store")
+
+    assert SecretRef(keystore="work").resolve({"HOME": str(tmp_path)}) == "sk-of-the-store"
+
+
+def test_stored_keys_that_others_may_read_are_not_used(tmp_path: Path, headless: None) -> None:
+    store = Keystore(str(tmp_path / ".clawft"))
+    store.store("work", "sk-of-the-store")
+    Path(store.path).chmod(0o640)
+
+    with pytest.raises(ClawftError) as caught:
+        SecretRef(keystore="work").resolve({"HOME": str(tmp_path)})
+
+    assert caught.value.code == "keys-exposed"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ from clawft.errors import ClawftError, Refused
         ("skills.config.x", "1\n[skills]\ny = 1", "1\n[skills]\ny = 1"),
         ("skills.config.x", "[" * 5000, "[" * 5000),
         ("providers.x.api_key", "env:NAME", {"env": "NAME"}),
+        ("providers.x.api_key", "key:NAME", {"keystore": "NAME"}),
+        ("providers.x.api_key", '{ keystore = "NAME" }', {"keystore": "NAME"}),
         ("providers.x.api_key", '{ env = "NAME" }', {"env": "NAME"}),
         ("providers.x.api_key", '{"env": "NAME"}', {"env": "NAME"}),
         ("providers.x.api_key", "IS_SET", {"env": "IS_SET"}),

@@ -32,10 +32,11 @@ LOCK_TIMEOUT_S = 10.0
 
 
 class Change(Struct, frozen=True):
-    """Give the setting at a path a value; UNSET takes it out."""
+    """Give the setting at a path a value; UNSET takes it out. A setting that is new in a TOML file gets the comment."""
 
     path: tuple[str, ...]
     value: Any = UNSET
+    comment: str = ""
 
 
 class Edited(Struct, frozen=True):
@@ -46,8 +47,10 @@ class Edited(Struct, frozen=True):
     changed: bool
 
 
-def edit_config(workspace: Workspace, scope: Scope, changes: Sequence[Change], environ: Mapping[str, str]) -> Edited:
-    """Make all changes in the user's or the project's config file, or none.
+def edit_config(
+    workspace: Workspace, scope: Scope, changes: Sequence[Change], environ: Mapping[str, str], *, header: str = ""
+) -> Edited:
+    """Make all changes in the user's or the project's config file, or none. A new file starts with the header.
 
     Raises: ClawftError for a value or a file that cannot be meant, and for a file that cannot be written.
     """
@@ -60,7 +63,7 @@ def edit_config(workspace: Workspace, scope: Scope, changes: Sequence[Change], e
     try:
         os.makedirs(folder, 0o700 if scope == "user" else 0o777, exist_ok=True)
         with _locked(folder):
-            return _edit(_find_file(folder, scope), changes, environ, mode)
+            return _edit(_find_file(folder, scope), changes, environ, header=header, mode=mode)
     except OSError as error:
         message = f"The config was not changed: {error.strerror}"
         raise ClawftError("not-written", message, path=folder, hint="Check its permissions") from error
@@ -118,14 +121,14 @@ def _locked(folder: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _edit(file: str, changes: Sequence[Change], environ: Mapping[str, str], mode: int) -> Edited:
-    data = read_config(file)
-    old = parse_config(file, data or b"", environ).values
+def _edit(file: str, changes: Sequence[Change], environ: Mapping[str, str], *, header: str, mode: int) -> Edited:
+    data = read_config(file) or (header.encode() if file.endswith(".toml") else b"")
+    old = parse_config(file, data, environ).values
     wanted = deepcopy(old)
     before = tuple(rewrite_table(wanted, change.path, change.value) for change in changes)
     if repr(wanted) == repr(old):
         return Edited(file, before, changed=False)
-    new = _rewrite(file, (data or b"").decode("utf-8-sig"), changes, wanted)
+    new = _rewrite(file, data.decode("utf-8-sig"), changes, wanted)
     _write(os.path.realpath(file), new, mode)
     return Edited(file, before, changed=True)
 

@@ -235,7 +235,7 @@ def _converter(environ: Mapping[str, str], *, strict: bool) -> Callable[[Any, An
     def decode_secret(kind: type, written: Any) -> Any:
         secret = SecretRef.parse(written, environ) if kind is SecretRef else None
         if secret is None:
-            raise ValueError('expected the name of a variable: { env = "NAME" }')
+            raise ValueError('expected a reference: { env = "NAME" } or { keystore = "NAME" }')
         return secret
 
     def convert(value: Any, kind: Any) -> Any:

@@ -21,6 +21,8 @@ class _Change(Protocol):
     def path(self) -> tuple[str, ...]: ...
     @property
     def value(self) -> Any: ...
+    @property
+    def comment(self) -> str: ...
 
 
 def rewrite_table(table: Document, path: tuple[str, ...], value: Any, *, headers: bool = True) -> Any:
@@ -53,7 +55,10 @@ def rewrite_toml(text: str, changes: Sequence[_Change], *, headers: bool = True)
         if (there is not None and isinstance(change.value, dict)) or isinstance(there, Table | AoT):
             rewrite_table(document, change.path, UNSET)  # a header cannot stand where a value stood, nor the reverse
         for path, value in _settings(change.path, change.value) if headers else [(change.path, change.value)]:
-            rewrite_table(document, path, value if value is UNSET else _item(value), headers=headers)
+            item = value if value is UNSET else _item(value)
+            if change.comment and there is None and item is not UNSET:
+                item.comment(change.comment)
+            rewrite_table(document, path, item, headers=headers)
     return _space_headers(text, tomlkit.dumps(document)).encode()
 
 
@@ -73,7 +78,7 @@ def _space_headers(old: str, new: str) -> str:
 
 def _settings(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """A table becomes its settings, each under its own header; a reference to a secret stays in one piece."""
-    if isinstance(value, dict) and value and set(value) != {"env"}:
+    if isinstance(value, dict) and value and set(value) not in ({"env"}, {"keystore"}):
         for key, inner in value.items():
             yield from _settings((*path, key), inner)
     else:

@@ -6,36 +6,49 @@ from typing import Any
 
 from clawft.config.keys import is_free, to_snake_case
 
-__all__ = ["SecretRef", "expand", "find_names", "find_secrets", "names_secret"]
+__all__ = ["SecretRef", "expand", "find_names", "find_secrets", "is_key_name", "names_secret"]
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
-_EXPANSION = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"  # compiled by who first needs it: a list of skills does not
+# Compiled by who first needs them: a list of skills does not.
+_EXPANSION = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
+_KEY_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
 # 001 §12.4 lists app_secret, encrypt_key, client_secret, claw_token, imap_password, smtp_password, secret, api_key.
 _SECRET_ENDS = ("key", "token", "secret", "password", "passwd", "passphrase", "pwd", "auth", "authorization", "cookie")
 _SECRET_WORDS = frozenset({*_SECRET_ENDS, "credential", "credentials", "apikey"})
 
 
 class SecretRef:
-    """The name of an environment variable, or a secret that was written into the config itself.
+    """The name of an environment variable or of a stored key, or a secret that was written into the config itself.
 
-    Not a struct, so that no encoder takes it apart.
+    Not a struct, so that no encoder takes it apart. The store of keys follows from the environment, as does all of the
+    user's folder; it is opened only by a reference to it.
     """
 
-    __slots__ = ("_literal", "env")
+    __slots__ = ("_literal", "env", "keystore")
 
-    def __init__(self, env: str = "", literal: str = "") -> None:
+    def __init__(self, env: str = "", literal: str = "", *, keystore: str = "") -> None:
         self.env = env
+        self.keystore = keystore
         self._literal = literal
 
     @classmethod
     def parse(cls, written: object, environ: Mapping[str, str]) -> "SecretRef | None":
-        """`{env = "NAME"}`, or a text: the name of a variable if there is one of that name, else the secret itself."""
-        if isinstance(written, dict) and isinstance(written.get("env"), str) and len(written) == 1:
-            return cls(env=written["env"])
+        """`{env = "NAME"}`, `{keystore = "NAME"}`, or a text: the name of a variable if there is one of that name,
+        else the secret itself."""
+        if isinstance(written, dict) and len(written) == 1:
+            return cls._parse_table(*next(iter(written.items())))
         if isinstance(written, str):
             is_name = _ENV_NAME.fullmatch(written) and written in environ
             return cls(env=written) if is_name or not written else cls(literal=written)
         return None
+
+    @classmethod
+    def _parse_table(cls, kind: object, name: object) -> "SecretRef | None":
+        if not isinstance(name, str):
+            return None
+        if kind == "env":
+            return cls(env=name)
+        return cls(keystore=name) if kind == "keystore" and is_key_name(name) else None
 
     @property
     def is_literal(self) -> bool:
@@ -43,24 +56,42 @@ class SecretRef:
         return bool(self._literal)
 
     def resolve(self, environ: Mapping[str, str]) -> str:
-        """The secret itself, for the one place that uses it; '' where it is not set."""
+        """The secret itself, for the one place that uses it; '' where it is not set.
+
+        Raises: ClawftError for a store of keys that must not be used.
+        """
+        if self.keystore:
+            from clawft.config.keystore import open_keystore  # a reference to a variable needs none
+
+            return open_keystore(environ).find(self.keystore) or ""
         return self._literal or environ.get(self.env, "")
 
     def is_configured(self, environ: Mapping[str, str]) -> bool:
-        return bool(self._literal or environ.get(self.env))
+        """Whether there is a secret. Raises: ClawftError, as `resolve` does."""
+        return bool(self.resolve(environ))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SecretRef) and (self.env, self._literal) == (other.env, other._literal)
+        return isinstance(other, SecretRef) and self._all == other._all
 
     def __hash__(self) -> int:
-        return hash((self.env, self._literal))
+        return hash(self._all)
+
+    @property
+    def _all(self) -> tuple[str, str, str]:
+        return self.env, self.keystore, self._literal
 
     def __repr__(self) -> str:
-        shown = f"env={self.env}" if self.env else "<redacted>" if self._literal else "<unconfigured>"
-        return f"SecretRef({shown})"
+        named = f"env={self.env}" if self.env else f"keystore={self.keystore}" if self.keystore else ""
+        return f"SecretRef({named or ('<redacted>' if self._literal else '<unconfigured>')})"
 
     def __str__(self) -> str:
-        return f"${{{self.env}}}" if self.env else "<redacted>" if self._literal else ""
+        named = f"${{{self.env}}}" if self.env else f"key:{self.keystore}" if self.keystore else ""
+        return named or ("<redacted>" if self._literal else "")
+
+
+def is_key_name(text: str) -> bool:
+    """Whether a stored key may be called so."""
+    return bool(re.fullmatch(_KEY_NAME, text))
 
 
 def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:

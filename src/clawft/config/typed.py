@@ -14,9 +14,11 @@ from clawft.errors import ClawftError, Refused
 
 __all__ = ["parse_typed"]
 
+_PREFIXES = {"env": "env", "key": "keystore"}
+
 
 def parse_typed(path: tuple[str, ...], text: str, environ: Mapping[str, str], *, literal: bool = False) -> Any:
-    """What to write for a setting. Lists and tables are typed as JSON or TOML, a secret as `env:NAME`.
+    """What to write for a setting. Lists and tables are typed as JSON or TOML, a secret as `env:NAME` or `key:NAME`.
 
     Raises: ClawftError; Refused for a secret in plain text, unless it is meant `literal`.
     """
@@ -76,15 +78,16 @@ def _parse_structure(text: str, path: tuple[str, ...]) -> Any:
 def _parse_secret(path: tuple[str, ...], text: str, environ: Mapping[str, str], *, literal: bool) -> Any:
     if literal:
         return text
-    written: Any = {"env": text.removeprefix("env:")} if text.startswith("env:") else text
+    kind, colon, name = text.partition(":")
+    written: Any = {_PREFIXES[kind]: name} if colon and kind in _PREFIXES else text
     if text.startswith("{"):
         try:
             written = _parse_structure(text, path)
         except ValueError:
             written = None
     secret = SecretRef.parse(written, environ)
-    if secret is not None and secret.env:
-        return {"env": secret.env}
+    if secret is not None and (secret.env or secret.keystore):
+        return {"env": secret.env} if secret.env else {"keystore": secret.keystore}
     key = join_path(path)
     hint = f"Put it into a variable and run: weft config set {key} env:NAME (or pass --literal)"
     raise Refused("secret-literal", f"{key} is a secret, and would stand in the file in plain text", hint=hint)

@@ -166,10 +166,13 @@ def _has_credential_header(endpoint: Endpoint) -> bool:
 def _check_key(endpoint: Endpoint, environ: Mapping[str, str]) -> None:
     """A key that is named must be there; the servers of presets that want one say nothing useful without it."""
     key = endpoint.api_key
-    if key is None or not key.env or key.is_configured(environ) or _has_credential_header(endpoint):
+    if key is None or not (key.env or key.keystore) or key.is_configured(environ) or _has_credential_header(endpoint):
         return
-    message = f"The provider '{endpoint.name}' needs a key, and the variable {key.env} is not set"
+    missing = f"the variable {key.env} is not set" if key.env else f"no key '{key.keystore}' is stored"
+    message = f"The provider '{endpoint.name}' needs a key, and {missing}"
     hint = f'Set {key.env}, or name another variable: [providers.{endpoint.name}] api_key = {{ env = "NAME" }}'
+    if key.keystore:
+        hint = "Run: weft onboard"
     raise ClawftError("provider-no-key", message, hint=hint)
 
 

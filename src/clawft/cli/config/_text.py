@@ -20,4 +20,5 @@ def with_state(setting: Setting) -> str:
         return "(not set)"
     if setting.configured is None or setting.value == "<redacted>":
         return value_text(setting.value) or '""'
-    return f"{setting.value} ({'set' if setting.configured else 'not set'})"
+    there = "stored" if str(setting.value).startswith("key:") else "set"
+    return f"{setting.value} ({there if setting.configured else f'not {there}'})"
