@@ -148,7 +148,8 @@ class ApprovalNeeded(Event, frozen=True, kw_only=True):
     reason: str = ""
 
 
-Answer = Literal["once", "session", "no"]
+# "always" holds in this project for the very same question, and while the skills that led to it stay as they are.
+Answer = Literal["once", "session", "always", "no"]
 
 
 class UsageReported(Event, frozen=True, kw_only=True):

@@ -8,9 +8,10 @@ import sys
 import click
 import msgspec
 
+from clawft.app import App
 from clawft.cli.options import TurnOptions, open_here, turn_options
 from clawft.cli.output import say
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, NotFound
 
 __all__ = ["command"]
 
@@ -26,22 +27,51 @@ _PIPE_S = 1.0
 @click.option(
     "--trust-instructions", is_flag=True, help="Approve AGENTS.md, CLAUDE.md and the project's agents as they are now."
 )
+@click.option("--continue", "-c", "go_on", is_flag=True, help="Go on with the last session of this project.")
+@click.option("--plain", is_flag=True, help="For screen readers: no colour, nothing that moves.")
 @click.option("--show-prompt", is_flag=True, help="Print what would be sent, and why, and send nothing.")
-def command(message: str | None, trust_instructions: bool, show_prompt: bool, **given: object) -> int:
-    """Ask an agent. It answers with a model, or offline with none, and uses tools and skills."""
-    from clawft.cli.turn import run_turn_here  # `weft --help` needs none of what turns need
-    from clawft.run import TurnRequest
+def command(
+    message: str | None, trust_instructions: bool, go_on: bool, plain: bool, show_prompt: bool, **given: object
+) -> int:
+    """Talk to an agent, or ask it once with -m. It answers with a model, or offline with none.
 
+    At a terminal and without -m this is a conversation; /help there tells what can be typed.
+    """
     options = msgspec.convert(given, TurnOptions)
     app = open_here()
+    if go_on:
+        options = msgspec.structs.replace(options, session=_last_session(app))
     if trust_instructions:
         for path in app.approve_instructions():
             say(f"approved {app.workspace.shorten(path)}")
+    if message is None and not show_prompt and _is_terminal():
+        from clawft.repl.repl import run_repl
+
+        return run_repl(app, options, plain=plain)
+    from clawft.cli.turn import run_turn_here  # `weft --help` and a prompt need none of what turns need
+    from clawft.run import TurnRequest
+
     if show_prompt:
         from clawft.cli.prompt import show_prompt_here
 
         return show_prompt_here(app, options, TurnRequest(message or "", model=options.model))
     return run_turn_here(app, options, TurnRequest(_read_message(message), model=options.model))
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
+
+
+def _last_session(app: App) -> str:
+    """The newest session that was begun in this project. Raises: NotFound."""
+    from clawft.sessions import SessionStore
+
+    store = SessionStore(os.path.join(app.workspace.user_dir, "sessions"))
+    places = (app.workspace.cwd, app.workspace.project)
+    last = next((one.key for one in store.list() if one.cwd in places), None)
+    if last is None:
+        raise NotFound("session-not-found", "There is no session of this project yet", hint="Run: weft sessions list")
+    return last
 
 
 def _read_message(message: str | None) -> str:

@@ -114,14 +114,26 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
 async def _ask(turn: Turn, call: ToolCall, name: str, question: str, reason: str) -> bool:
     """Put a question to whoever started the turn. Nobody there, or no answer, is a no."""
     conversation = turn.conversation
-    if (name, question) in conversation.approved:
+    approvals, place, meant = (
+        turn.runtime.approvals,
+        f"{turn.runtime.workspace.project}#{name}#{question}",
+        _meant(turn, question),
+    )
+    if (name, question) in conversation.approved or approvals.has("tool", place, meant):
         return True
     event = ApprovalNeeded(call=call.id, tool=name, question=question, reason=reason)
     turn.emit(event)
     answer = await conversation.approve(event) if conversation.approve else "no"
     if answer == "session":
         conversation.approved.add((name, question))
+    elif answer == "always":
+        approvals.add("tool", {place: meant})
     return answer != "no"
+
+
+def _meant(turn: Turn, question: str) -> bytes:
+    """What a lasting yes is bound to: the question itself, and the skills that were active, as they are."""
+    return "\n".join([question, *(one.digest for one in turn.skills.active)]).encode("utf-8", "replace")
 
 
 def _count(turn: Turn, envelope: Envelope) -> None:

@@ -8,7 +8,7 @@ from clawft.providers.request import Request
 from clawft.run.ask import ask_model, estimate_tokens
 from clawft.run.turn import Turn
 
-__all__ = ["fit_window"]
+__all__ = ["compact_now", "fit_window"]
 
 DEFAULT_WINDOW = 128_000
 _KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
@@ -28,10 +28,7 @@ async def fit_window(turn: Turn) -> None:
     if before <= window * settings.at:
         return
     count = len(turn.session.messages)
-    keep = _count_latest(turn.session.messages, settings.keep_turns)
-    if keep < count:
-        old = turn.session.messages[: count - keep]
-        turn.session.compact(await _summarise(turn, old) + _loaded_skills(turn), keep)
+    await _compact(turn, settings.keep_turns)
     for whole in (4, 2, 1):  # how many of the latest results stay as they are
         if _tokens(turn) > window * settings.at:
             turn.shortened = _shorten_results(turn.session.messages, whole)
@@ -45,6 +42,22 @@ async def fit_window(turn: Turn) -> None:
             f"The conversation needs about {after} tokens, and the model holds {window}",
             hint="Start a new session, or set context_window if the model holds more",
         )
+
+
+async def compact_now(turn: Turn) -> None:
+    """Summarise all but the last turn, since somebody asked for it."""
+    before, count = _tokens(turn), len(turn.session.messages)
+    await _compact(turn, 1)
+    after, now = _tokens(turn), len(turn.session.messages)
+    turn.emit(Compacted(tokens_before=before, tokens_after=after, messages_before=count, messages_after=now))
+
+
+async def _compact(turn: Turn, keep_turns: int) -> None:
+    messages = turn.session.messages
+    keep = _count_latest(messages, keep_turns)
+    if keep < len(messages):
+        summary = await _summarise(turn, messages[: len(messages) - keep])
+        turn.session.compact(summary + _loaded_skills(turn), keep)
 
 
 def _tokens(turn: Turn) -> int:

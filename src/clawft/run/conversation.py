@@ -10,7 +10,8 @@ from clawft.errors import ClawftError
 from clawft.format.model import Agent
 from clawft.messages import Answer, ApprovalNeeded, Event
 from clawft.run.loop import run_turn
-from clawft.run.turn import Turn, TurnRequest
+from clawft.run.pipeline import compact_stages, run_stages
+from clawft.run.turn import Stage, Turn, TurnRequest
 from clawft.sessions import Session
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation, Skillset
@@ -55,14 +56,21 @@ class Conversation:
         self.registry: Registry | None = None
         self._scope: anyio.CancelScope | None = None
 
-    async def run(self, request: TurnRequest) -> AsyncGenerator[Event]:
+    def run(self, request: TurnRequest) -> AsyncGenerator[Event]:
         """One turn. Raises: ClawftError when another turn of this conversation is still running."""
+        return self._run(request, run_stages)
+
+    def compact(self, model: str = "") -> AsyncGenerator[Event]:
+        """Summarise all but the last turn now, whether or not the window is full."""
+        return self._run(TurnRequest("", model=model), compact_stages)
+
+    async def _run(self, request: TurnRequest, stages: Stage) -> AsyncGenerator[Event]:
         if self._scope is not None:
             raise ClawftError("turn-running", "A turn of this conversation is still running")
         self._scope = anyio.CancelScope()
         self.skills.start_turn()
         try:
-            events = run_turn(lambda send: Turn(self, request, send), self._scope)
+            events = run_turn(lambda send: Turn(self, request, send), self._scope, stages)
             async with aclosing(events):
                 async for event in events:
                     yield event

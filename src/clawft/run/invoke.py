@@ -6,6 +6,7 @@ from clawft.errors import NotFound, Refused
 from clawft.messages import Noticed
 from clawft.render import Arguments, split_arguments
 from clawft.run.turn import Insertion, Phase, Turn
+from clawft.tools.skillset import Activation
 from clawft.trust import STATES, Standing
 
 __all__ = ["INVOKE", "TELL_CONFIG"]
@@ -14,12 +15,20 @@ __all__ = ["INVOKE", "TELL_CONFIG"]
 async def _invoke(turn: Turn) -> None:
     if not turn.request.skill:
         return
-    standing = _get(turn, turn.request.skill)
     given = turn.request
+    names = (given.skill, *given.more_skills)
     arguments = Arguments(given.text, given.words) if given.words else split_arguments(given.text)
+    # Several skills share one message: what follows them is said to the model, not filled into each.
+    loaded = [_start(turn, name, Arguments() if given.more_skills else arguments) for name in names]
+    said = " ".join([*(f"/{one.name}" for one in loaded), given.text]).strip()
+    text = "\n\n".join([said, *(one.text for one in loaded)])
+    turn.invoked = structs.replace(loaded[0], text=text)
+
+
+def _start(turn: Turn, name: str, arguments: Arguments) -> Activation:
+    """Load one skill, and say what there is to say about it. Raises: ClawftError."""
+    standing = _get(turn, name)
     activation = turn.skills.read(standing, arguments)
-    said = f"/{activation.name} {turn.request.text}".strip()
-    turn.invoked = structs.replace(activation, text=f"{said}\n\n{activation.text}")
     turn.skills.activate(activation)
     turn.emit(turn.skills.event(activation, "user"))
     for one in (*standing.reasons, *activation.diagnostics):
@@ -30,6 +39,7 @@ async def _invoke(turn: Turn) -> None:
         turn.emit(Noticed(code="fork-inline", message=message, severity="warning"))
     scope, content = standing.found.location.scope, turn.runtime.secrets.mask(activation.text)
     turn.session.activate(activation.name, content, turn.id, scope=scope, digest=activation.digest)
+    return activation
 
 
 def _get(turn: Turn, reference: str) -> Standing:

@@ -12,19 +12,21 @@ from anyio.streams.memory import MemoryObjectSendStream
 from clawft.errors import ClawftError
 from clawft.messages import Event, Message, TurnFailed, TurnFinished
 from clawft.run.pipeline import run_stages
-from clawft.run.turn import Turn
+from clawft.run.turn import Stage, Turn
 from clawft.sessions import Status
 
 __all__ = ["run_turn"]
 
 
-async def run_turn(make: Callable[[Callable[[Event], None]], Turn], scope: anyio.CancelScope) -> AsyncGenerator[Event]:
+async def run_turn(
+    make: Callable[[Callable[[Event], None]], Turn], scope: anyio.CancelScope, stages: Stage = run_stages
+) -> AsyncGenerator[Event]:
     """Events as they happen. Cancelling `scope` ends the turn in order; closing the generator just ends it.
 
     The work runs in a task of its own, since a generator must not keep a cancel scope open across its yields.
     """
     send, receive = anyio.create_memory_object_stream[Event](math.inf)
-    worker = asyncio.create_task(_work(make(send.send_nowait), scope, send))
+    worker = asyncio.create_task(_work(make(send.send_nowait), scope, send, stages))
     try:
         with receive:
             async for event in receive:
@@ -35,12 +37,12 @@ async def run_turn(make: Callable[[Callable[[Event], None]], Turn], scope: anyio
             await worker
 
 
-async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStream[Event]) -> None:
+async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStream[Event], stages: Stage) -> None:
     with send:
         status = "cancelled"
         try:
             with scope:
-                turn.emit(await _run(turn))
+                turn.emit(await _run(turn, stages))
                 status = ""
         finally:
             if status:  # whoever cancelled: what came so far is kept
@@ -49,10 +51,10 @@ async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStre
             turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.refused))
 
 
-async def _run(turn: Turn) -> Event:
+async def _run(turn: Turn, stages: Stage) -> Event:
     """All stages; the event that tells how it ended, once that is on disk."""
     try:
-        await run_stages(turn)
+        await stages(turn)
         _finish(turn, "finished")
     except ClawftError as error:
         return _fail(turn, error)

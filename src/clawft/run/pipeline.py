@@ -2,13 +2,14 @@
 
 from clawft.run.assemble import assemble
 from clawft.run.classify import classify
+from clawft.run.compact import compact_now
 from clawft.run.learn import learn
 from clawft.run.route import route
 from clawft.run.score import score
 from clawft.run.transport import transport
 from clawft.run.turn import Phase, Stage, Turn
 
-__all__ = ["STAGES", "run_stages", "run_until_transport"]
+__all__ = ["STAGES", "compact_stages", "run_stages", "run_until_transport"]
 
 STAGES: tuple[Stage, ...] = (classify, route, assemble, transport, score, learn)
 _BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE, transport: Phase.PRE_TRANSPORT}
@@ -26,6 +27,13 @@ async def run_until_transport(turn: Turn) -> None:
     """All that comes before the model is called."""
     for stage in STAGES[: STAGES.index(transport)]:
         await _run(turn, stage)
+
+
+async def compact_stages(turn: Turn) -> None:
+    """A turn that only makes room: the same model is chosen, and asked for a summary."""
+    await _run(turn, classify)
+    await _run(turn, route)
+    await compact_now(turn)
 
 
 async def _run(turn: Turn, stage: Stage) -> None:

@@ -43,6 +43,7 @@ class TurnRequest(Struct, frozen=True):
     model: str = ""
     skill: str = ""
     words: tuple[str, ...] = ()
+    more_skills: tuple[str, ...] = ()  # started with it, without arguments
 
 
 class Turn:

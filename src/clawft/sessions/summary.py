@@ -34,6 +34,7 @@ class SessionSummary(Struct, frozen=True):
     messages: int
     title: str
     bytes: int
+    cwd: str = ""
 
 
 def load_summary(key: str, path: str) -> SessionSummary:
@@ -41,28 +42,29 @@ def load_summary(key: str, path: str) -> SessionSummary:
     descriptor = open_regular(path)
     try:
         status = os.fstat(descriptor)
-        created, title = _load_head(descriptor, status.st_size, path)
+        header, title = _load_head(descriptor, status.st_size, path)
         totals = _load_totals(descriptor, status.st_size, path)
     finally:
         os.close(descriptor)
     updated = format_time(status.st_mtime)
-    return SessionSummary(key, path, created, updated, totals.turns, totals.messages, title, status.st_size)
+    counts = (totals.turns, totals.messages)
+    return SessionSummary(key, path, header.created, updated, *counts, title, status.st_size, header.cwd)
 
 
-def _load_head(descriptor: int, size: int, path: str) -> tuple[str, str]:
-    created = title = ""
+def _load_head(descriptor: int, size: int, path: str) -> tuple[Header, str]:
+    header, title = Header(key=""), ""
     for length in _HEADS:
         lines = read_range(descriptor, 0, min(length, size), path).split(b"\n")[:-1]
         for record in map(decode_line, lines):
             if isinstance(record, Header):
-                created = record.created
+                header = record
             elif isinstance(record, MessageRecord) and record.message.role == "user":
                 title = _first_line(record.message.content or "")
             if title:
-                return created, title
+                return header, title
         if length >= size:
             break
-    return created, title
+    return header, title
 
 
 def _first_line(text: str) -> str:

@@ -33,7 +33,8 @@ def command(limit: int, query: str | None, output: str) -> None:
         return print_json("clawft.sessions.list.v1", sessions=listed, diagnostics=said)
     if sessions:
         after = [_snippet(one, hits) for one in sessions]
-        print_table(("KEY", "TITLE", "TURNS", "UPDATED"), [_row(one) for one in sessions], wide=1, after=after)
+        rows = [_row(one, app.workspace.shorten(one.cwd)) for one in sessions]
+        print_table(("KEY", "TITLE", "TURNS", "UPDATED", "FOLDER"), rows, wide=1, after=after)
     show_all(app, store.diagnostics)
     say(_summary(len(sessions), len(store.keys()), query))
     return None
@@ -47,8 +48,8 @@ def _to_json(session: SessionSummary, hits: Sequence[Hit] | None) -> dict[str, A
     return values
 
 
-def _row(session: SessionSummary) -> tuple[str, ...]:
-    return (session.key, session.title, str(session.turns), session.updated[:16].replace("T", " "))
+def _row(session: SessionSummary, folder: str) -> tuple[str, ...]:
+    return (session.key, session.title, str(session.turns), session.updated[:16].replace("T", " "), folder)
 
 
 def _snippet(session: SessionSummary, hits: Sequence[Hit]) -> str:

@@ -1,0 +1,83 @@
+"""Where the REPL writes: one terminal, with a status line that never mixes with what is printed."""
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prompt_toolkit.output import Output
+
+__all__ = ["Screen"]
+
+_DIM, _RESET = "\x1b[2m", "\x1b[0m"
+_COLOURS = {
+    "red": "\x1b[31m",
+    "yellow": "\x1b[33m",
+    "green": "\x1b[32m",
+    "blue": "\x1b[34m",
+    "bold": "\x1b[1m",
+    "dim": _DIM,
+}
+_ERASE = "\r\x1b[K"
+
+
+class Screen:
+    """Text out. `plain` is for screen readers and pipes: no colour, no status line, nothing that moves."""
+
+    def __init__(self, output: "Output", *, plain: bool = False, colour: bool = True) -> None:
+        self._output = output
+        self.plain = plain
+        self.colour = colour and not plain
+        self._status = ""
+        self._mid_line = False
+
+    @property
+    def width(self) -> int:
+        return max(20, self._output.get_size().columns)
+
+    def style(self, text: str, name: str) -> str:
+        """A text in a colour, or as it is."""
+        return f"{_COLOURS[name]}{text}{_RESET}" if self.colour and text else text
+
+    def print(self, text: str = "") -> None:
+        """A whole line, or several."""
+        self.end_line()
+        self.write(f"{text}\n")
+
+    def write(self, text: str) -> None:
+        """A piece of text, which may end in the middle of a line. It must hold no control characters of a stranger."""
+        if not text:
+            return
+        self._hide_status()
+        self._put(text)
+        self._mid_line = not text.endswith("\n")
+        self._output.flush()
+
+    def end_line(self) -> None:
+        """Begin a new line, unless one has just begun."""
+        if self._mid_line:
+            self.write("\n")
+
+    def show_status(self, text: str) -> None:
+        """A line at the bottom that the next text takes the place of; '' takes it away."""
+        if self.plain or text == self._status:
+            return
+        self.end_line()
+        self._hide_status()
+        if text:
+            self._put(self.style(text[: self.width - 1], "dim"))
+            self._status = text
+        self._output.flush()
+
+    def clear(self) -> None:
+        if not self.plain:
+            self._output.erase_screen()
+            self._output.cursor_goto(0, 0)
+            self._output.flush()
+
+    def _hide_status(self) -> None:
+        if self._status:
+            self._output.write_raw(_ERASE)
+            self._status = ""
+
+    def _put(self, text: str) -> None:
+        self._output.write_raw(text.replace("\n", os.linesep) if os.linesep != "\n" else text)
