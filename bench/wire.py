@@ -68,7 +68,9 @@ class WireServer:
 
     replies: Iterable[Reply] | Callable[[Asked], Reply] = ()
     tls: ssl.SSLContext | None = None
+    models: tuple[str, ...] | Callable[[Asked], Reply] = ()  # what GET /models lists; without any there is no list
     asked: list[Asked] = field(default_factory=list)
+    listed: list[Asked] = field(default_factory=list)  # requests for the list of models
     hung_up: threading.Event = field(default_factory=threading.Event)  # a client left before its answer was over
     streaming: threading.Event = field(default_factory=threading.Event)  # every piece of a reply was sent
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -102,6 +104,16 @@ class WireServer:
             if callable(self.replies):
                 return self.replies(asked)
             return next(self._script, fail(400, "the script of the server has ended"))
+
+    def list_models(self, asked: Asked) -> Reply:
+        with self._lock:
+            self.listed.append(asked)
+        if callable(self.models):
+            return self.models(asked)
+        if not self.models or not asked.path.endswith("/models"):
+            return fail(404, "not here")
+        document = {"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]}
+        return Reply(headers=(("content-type", "application/json"),), raw=(json.dumps(document).encode(),))
 
     def count_connection(self) -> int:
         with self._lock:
@@ -155,10 +167,17 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: ARG002  (signature is the library's)
         return None
 
+    def do_GET(self) -> None:
+        self._answer(self.server.wire.list_models(self._asked({})))
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        reply = self.server.wire.next_reply(Asked(self.path, headers, body, self.number))
+        self._answer(self.server.wire.next_reply(self._asked(body)))
+
+    def _asked(self, body: dict[str, Any]) -> Asked:
+        return Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, body, self.number)
+
+    def _answer(self, reply: Reply) -> None:
         if reply.wait_s:
             self.server.wire.stopping.wait(reply.wait_s)
         self._send_head(reply)

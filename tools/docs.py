@@ -3,17 +3,14 @@
 `--check` only tells whether they are up to date.
 """
 
-import inspect
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 
+from clawft.cli._settings import explain_settings, list_sections
 from clawft.cli.root import weft
-from clawft.config.schema import walk_sections
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 80
@@ -61,28 +58,9 @@ def settings_page() -> str:
         'reference to a variable, `{ env = "NAME" }`; nothing prints what it holds.',
         "",
     ]
-    for section, struct in walk_sections():
-        settings = [f"- `{field}`{default}: {text}" for field, default, text in settings_of(struct)]
-        head = f"[[{section[:-2]}]]" if section.endswith("[]") else f"[{section}]"
-        lines += [f"## {head}", "", *settings, ""] if settings else []
+    for path, section in list_sections().items():
+        lines += [explain_settings(path, section), ""]
     return "\n".join(lines)
-
-
-def settings_of(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
-    """The settings of a section, with their defaults as JSON or TOML has them and the `#:` comment above each."""
-    rows = inspect.getsource(struct).split("\n")
-    for field in msgspec.structs.fields(struct):
-        row = next(number for number, line in enumerate(rows) if line.strip().startswith(f"{field.name}:"))
-        comment = re.match(r"\s*#: (.*)", rows[row - 1])
-        if comment:
-            yield field.name, default_of(field), comment[1]
-
-
-def default_of(field: msgspec.structs.FieldInfo) -> str:
-    if field.required:
-        return " (required)"
-    default = field.default_factory() if callable(field.default_factory) else field.default
-    return "" if default is None else f" (default `{msgspec.json.encode(default).decode()}`)"
 
 
 def main() -> int:

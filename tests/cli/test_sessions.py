@@ -66,7 +66,7 @@ def test_json_of_the_list(weft: Weft, store: SessionStore) -> None:
     (one,) = document["sessions"]
     expected = {"key": "telegram:user_1", "path": str(path), "turns": 1, "messages": 4, "title": f"Find {EVIL}"}
     assert {name: one[name] for name in expected} == expected
-    assert one.keys() == {*expected, "created", "updated", "bytes"}
+    assert one.keys() == {*expected, "created", "updated", "bytes", "cwd"}
     assert document["diagnostics"] == []
 
 

@@ -13,7 +13,7 @@ encode_skill = msgpack.Encoder().encode  # for `Found.content`
 
 
 class Found(Struct, frozen=True, eq=False, gc=False):
-    """One skill folder: the skill in it, or the problem that keeps it from being one."""
+    """One skill folder: the skill in it, or the problem that keeps it from being one. A command is its file alone."""
 
     location: Location
     folder: str
@@ -29,7 +29,16 @@ class Found(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def name(self) -> str:
-        return self.skill.name if self.skill else self.folder.rpartition("/")[2]
+        if self.skill:
+            return self.skill.name
+        if self.location.kind == "commands":
+            return self.file[len(self.location.path) + 1 :].removesuffix(".md").replace("/", "-")
+        return self.folder.rpartition("/")[2]
+
+    @property
+    def base_dir(self) -> str:
+        """Where the skill's own files are; a command has none."""
+        return "" if self.location.kind == "commands" else self.folder
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -25,11 +25,13 @@ class Digest(Struct, frozen=True):
 
 
 def compute_digest(folder: str) -> Digest:
-    """Hash every regular file of a folder: path, executable or not, size and content."""
+    """Hash every regular file of a folder, or the one file of a command: path, executable or not, size, content."""
     diagnostics: list[Diagnostic] = []
     files = _list_files(folder, diagnostics)
     linked = f"{folder}/SKILL.md"
-    if any(one.code == "unreadable" or one.path == linked for one in diagnostics):  # it would not cover what is read
+    if any(
+        one.code == "unreadable" or one.path in (linked, folder) for one in diagnostics
+    ):  # it would not cover what is read
         return Digest("", tuple(diagnostics))
     total = sum(status.st_size for _, _, status in files)
     if len(files) > MAX_FILES or total > MAX_BYTES:
@@ -49,6 +51,8 @@ def compute_digest(folder: str) -> Digest:
 
 def list_files(folder: str) -> tuple[str, ...]:
     """The regular files of a skill beside SKILL.md, as paths below its folder; a name that is no text is left out."""
+    if not os.path.isdir(folder):  # a command
+        return ()
     names = sorted(relative for relative, _, _ in _list_files(folder, []) if relative != b"SKILL.md")
     return tuple(name.decode() for name in names if _is_text(name))
 
@@ -67,24 +71,25 @@ def _list_files(folder: str, diagnostics: list[Diagnostic]) -> list[tuple[bytes,
         current, prefix = pending.pop()
         try:
             with os.scandir(current) as entries:
-                listed = list(entries)
+                listed = [(entry.name, entry.path, entry.stat(follow_symlinks=False)) for entry in entries]
+        except NotADirectoryError:  # a command is its file alone
+            listed = [(os.path.basename(current), current, os.lstat(current))]
         except OSError as error:
             diagnostics.append(
                 Diagnostic("unreadable", "warning", f"The folder cannot be read: {error.strerror}", current)
             )
             continue
-        for entry in listed:
-            status = entry.stat(follow_symlinks=False)
+        for name, path, status in listed:
             if stat.S_ISDIR(status.st_mode):
-                if entry.name not in LEFT_OUT:
-                    pending.append((entry.path, f"{prefix}{entry.name}/"))
+                if name not in LEFT_OUT:
+                    pending.append((path, f"{prefix}{name}/"))
             elif stat.S_ISREG(status.st_mode):
-                if entry.name not in _LEFT_OUT_FILES:
-                    files.append((os.fsencode(prefix + entry.name), entry.path, status))
+                if name not in _LEFT_OUT_FILES:
+                    files.append((os.fsencode(prefix + name), path, status))
             else:
                 kind = "link" if stat.S_ISLNK(status.st_mode) else "special file"
                 diagnostics.append(
-                    Diagnostic("not-in-digest", "warning", f"A {kind} is not covered by the digest", entry.path)
+                    Diagnostic("not-in-digest", "warning", f"A {kind} is not covered by the digest", path)
                 )
     return files
 

@@ -38,18 +38,25 @@ def _load_catalog(locations: Sequence[Location], max_prompt_bytes: int, cache_di
     found: list[Found] = []
     diagnostics: list[Diagnostic] = []
     for location in locations:
-        if os.path.isdir(location.path):
+        if not os.path.isdir(location.path):
+            if location.scope in ("dir", "extra"):
+                diagnostics.append(Diagnostic("no-folder", "warning", "There is no such folder", location.path))
+        elif location.kind == "commands":
+            from clawft.discovery.commands import load_commands  # where there are any
+
+            commands, said = load_commands(location, max_prompt_bytes, cache_dir)
+            found += commands
+            diagnostics += said
+        else:
             loader = _Loader(location, max_prompt_bytes, cache_dir)
             diagnostics += loader.load()
             found += loader.found
-        elif location.scope in ("dir", "extra"):
-            diagnostics.append(Diagnostic("no-folder", "warning", "There is no such folder", location.path))
     return Catalog(tuple(found), tuple(diagnostics))
 
 
 def load_prompt(found: Found, max_prompt_bytes: int) -> Skill:
     """The skill of an entry with its prompt, read from disk now (R30). Raises: ClawftError."""
-    from clawft.discovery.parse import parse_file  # the parsers are not needed for a warm catalog
+    from clawft.discovery.parse import parse_command_file, parse_file  # not needed for a warm catalog
 
     root = found.location.path
     folder, _, name = found.file.rpartition("/")
@@ -57,6 +64,8 @@ def load_prompt(found: Found, max_prompt_bytes: int) -> Skill:
         file = load_file(folder, name, root)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ClawftError("skill-gone", "The skill was removed meanwhile", path=found.file) from error
+    if found.location.kind == "commands":
+        return parse_command_file(file, root, max_prompt_bytes)
     return with_sidecar(parse_file(file, root, max_prompt_bytes), folder, root)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -23,16 +24,18 @@ _USER_SKILLS = (
     ".omniagent/skills",
     ".wundr/skills",
 )
+_COMMANDS = (".claude/commands",)
 _AGENTS = (".clawft/agents", ".claude/agents")
 SCOPES = ("project", "user", "plugin", "bundled", "extra", "dir")
 
 
 class Location(Struct, frozen=True):
-    """A folder to search: whose it is (`scope`), which row of the table (`layer`), and where."""
+    """A folder to search: whose it is (`scope`), which row of the table (`layer`), where, and what is in it."""
 
     scope: str
     layer: str
     path: str
+    kind: Literal["skills", "commands"] = "skills"
 
 
 def skill_locations(
@@ -42,6 +45,11 @@ def skill_locations(
     clients = tuple(f"{client}/skills" for client in settings.load.clients)
     project = _below("project", workspace.project, (*_PROJECT_SKILLS, *clients), workspace)
     user = _below("user", workspace.home, (*_USER_SKILLS, *clients), workspace)
+    # A skill wins over a command of its name, but what a person wrote is not hidden by what came with something.
+    commands = [
+        *_below("project", workspace.project, _COMMANDS, workspace),
+        *_below("user", workspace.home, _COMMANDS, workspace),
+    ]
     plugin = [Location("plugin", path, path) for path in plugin_dirs]
     bundled = Location(
         "bundled", "bundled", os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills")
@@ -50,7 +58,7 @@ def skill_locations(
         Location("extra", path, resolve_path(path, workspace.project, workspace.home))
         for path in settings.load.extra_dirs
     ]
-    return _distinct([*project, *user, *plugin, bundled, *extra])
+    return _distinct([*project, *user, *commands, *plugin, bundled, *extra])
 
 
 def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
@@ -68,8 +76,8 @@ def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Lo
         path = resolve_path(folder, workspace.cwd, workspace.home)
         if os.path.basename(path) == "SKILL.md" and os.path.isfile(path):
             path = os.path.dirname(path)
-        inside = [(f"{folder}/{inner}", os.path.join(path, inner)) for inner in hidden]
-        found += [Location("dir", folder, path), *(Location("dir", *one) for one in inside if os.path.isdir(one[1]))]
+        inside = [(f"{folder}/{inner}", os.path.join(path, inner)) for inner in (*hidden, *_COMMANDS)]
+        found += [_locate("dir", folder, path), *(_locate("dir", *one) for one in inside if os.path.isdir(one[1]))]
     return _distinct(found)
 
 
@@ -79,8 +87,14 @@ def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) 
         path = os.path.join(base, folder)
         if scope == "user" and folder.startswith(MARKER + "/"):
             path = os.path.join(workspace.user_dir, folder[len(MARKER) + 1 :])
-        found.append(Location(scope, folder, path))
+        found.append(_locate(scope, folder, path))
     return found
+
+
+def _locate(scope: str, layer: str, path: str) -> Location:
+    return Location(
+        scope, layer, path, "commands" if path.endswith(tuple(f"/{one}" for one in _COMMANDS)) else "skills"
+    )
 
 
 def _distinct(locations: Sequence[Location]) -> tuple[Location, ...]:

@@ -1,14 +1,14 @@
-"""The file of a skill to a Skill: SKILL.md in any spelling, or the legacy `skill.json` (R2)."""
+"""The file of a skill to a Skill: SKILL.md in any spelling, the legacy `skill.json` (R2), or a command."""
 
 from msgspec import structs
 
 from clawft.discovery.read import SkillFile, load_bytes
 from clawft.errors import Diagnostic, Unreadable
-from clawft.format import Skill, decode_text, parse_legacy, parse_skill_md
+from clawft.format import Skill, decode_text, parse_command, parse_legacy, parse_skill_md
 from clawft.format.names import is_safe_folder
 from clawft.format.skill import parse_head
 
-__all__ = ["parse_entry", "parse_file"]
+__all__ = ["parse_command_file", "parse_entry", "parse_file"]
 
 _OPEN, _DASHES = b"---\n", b"\n---"
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte twice as fast as for bytes
@@ -45,6 +45,18 @@ def parse_entry(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
         if head and (skill := parse_head(head, _folder_name(file), path=file.path, body_bytes=len(data) - start)):
             return skill
     return structs.replace(parse_file(file, root, max_prompt_bytes), prompt=None, body_line=0)
+
+
+def parse_command_file(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
+    """The command in a file, with its prompt; folders below the root are part of its name. Raises: ClawftError."""
+    names = file.path[len(root) + 1 :].removesuffix(".md").split("/")
+    for name in names:
+        if not is_safe_folder(name):
+            message = f"The name '{name}' may hold letters, digits, '_' and '-' only"
+            raise Unreadable("folder-name", message, path=file.path, hint="Rename it")
+    decoded = decode_text(file.data, file.path)
+    skill = parse_command(decoded.text, names, path=file.path, max_prompt_bytes=max_prompt_bytes)
+    return structs.replace(skill, diagnostics=decoded.diagnostics + skill.diagnostics)
 
 
 def _folder_name(file: SkillFile) -> str:

@@ -10,6 +10,7 @@ from clawft.format.model import Agent, Install, Interface, Requires, Skill, Skil
 
 if TYPE_CHECKING:
     from clawft.format.agent import parse_agent
+    from clawft.format.command import parse_command
     from clawft.format.fix import fix_skill_md
     from clawft.format.legacy import parse_legacy
     from clawft.format.sidecar import apply_sidecar
@@ -32,6 +33,7 @@ __all__ = [
     "encode_text",
     "fix_skill_md",
     "parse_agent",
+    "parse_command",
     "parse_legacy",
     "parse_skill_md",
 ]
@@ -43,6 +45,7 @@ _LAZY = {
     "encode_text": "text",
     "fix_skill_md": "fix",
     "parse_agent": "agent",
+    "parse_command": "command",
     "parse_legacy": "legacy",
     "parse_skill_md": "skill",
 }

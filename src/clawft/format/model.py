@@ -12,7 +12,7 @@ from clawft.errors import Diagnostic
 __all__ = ["Agent", "Install", "Interface", "Requires", "Skill", "SkillContext", "SkillFormat", "ToolDefinition"]
 
 SkillContext = Literal["inline", "fork"]
-SkillFormat = Literal["skill.md", "legacy"]
+SkillFormat = Literal["skill.md", "legacy", "command"]
 
 
 class Requires(Struct, frozen=True, omit_defaults=True):

@@ -1,6 +1,7 @@
 """SKILL.md to Skill: the one public function that reads the format, `parse_skill_md` (D1)."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import structs
@@ -15,7 +16,7 @@ from clawft.format.notes import Notes, quote_yaml
 from clawft.format.prose import first_paragraph, truncate_utf8
 from clawft.format.yaml import load_yaml
 
-__all__ = ["MAX_PROMPT_BYTES", "build_skill", "parse_head", "parse_skill_md"]
+__all__ = ["MAX_PROMPT_BYTES", "build_skill", "load_mapping", "parse_head", "parse_skill_md"]
 
 MAX_PROMPT_BYTES = 32 * 1024  # R113, D26
 MAX_DESCRIPTION = 1024
@@ -41,7 +42,7 @@ def parse_skill_md(
     if front.start:
         message = "Blank lines stand before the frontmatter; most clients then miss it"
         notes.add("leading-blank", "warning", message, line=1, fix=(Edit(0, front.start, ""),))
-    raw = _load_mapping(front.yaml, notes, dir_name, strict)
+    raw = load_mapping(front.yaml, notes, f"skill/{dir_name}", strict=strict)
     skill = build_skill(raw, text[front.body_start :], dir_name, notes, max_prompt_bytes)
     return structs.replace(skill, body_line=text.count("\n", 0, front.body_start) + 1 + _blank_lines(text, front))
 
@@ -53,7 +54,7 @@ def parse_head(head: str, dir_name: str, *, path: str, body_bytes: int) -> Skill
     """
     yaml = head[4:-4]
     notes = Notes(path, yaml, 4, 2)
-    fields = _read_frontmatter(_load_mapping(yaml, notes, dir_name, strict=False), dir_name, notes)
+    fields = _read_frontmatter(load_mapping(yaml, notes, f"skill/{dir_name}"), dir_name, notes)
     if not fields.get("description"):
         return None
     _describe(fields, "", notes)
@@ -91,14 +92,20 @@ def _blank_lines(text: str, front: Frontmatter) -> int:
     return body.count("\n", 0, len(body) - len(body.lstrip()))
 
 
-def _load_mapping(yaml: str, notes: Notes, dir_name: str, strict: bool) -> dict[Any, Any]:
+def load_mapping(
+    yaml: str, notes: Notes, label: str, *, strict: bool = False, enough: Sequence[str] = ("name", "description")
+) -> dict[Any, Any]:
+    """The keys and values of a frontmatter. What is no YAML is recovered if that gives one of the keys in `enough`.
+
+    Raises: YamlParse.
+    """
     raw, complaint = load_yaml(yaml, notes)
     if "\t" in yaml and (tab := _TAB.search(yaml)):
         line = notes.first_line + yaml.count("\n", 0, tab.end())
         message = "A tab stands where YAML wants spaces; strict readers refuse the file"
         notes.add("tab-character", "warning", message, line=line, hint="Write spaces")
-    if complaint and (strict or not isinstance(raw, dict) or not (raw.get("name") or raw.get("description"))):
-        message = f"skill/{dir_name}: the frontmatter is not valid YAML: {complaint}"
+    if complaint and (strict or not isinstance(raw, dict) or not any(raw.get(key) for key in enough)):
+        message = f"{label}: the frontmatter is not valid YAML: {complaint}"
         line = next((found.line for found in notes.found if found.code.startswith("yaml-")), notes.first_line)
         raise YamlParse(
             "yaml-invalid", message, path=notes.path, line=line, hint="Quote values that hold ': ', '#' or brackets"
@@ -106,7 +113,7 @@ def _load_mapping(yaml: str, notes: Notes, dir_name: str, strict: bool) -> dict[
     if raw is None:
         return {}
     if not isinstance(raw, dict):
-        message = f"skill/{dir_name}: the frontmatter is a {type(raw).__name__}, not a mapping of keys to values"
+        message = f"{label}: the frontmatter is a {type(raw).__name__}, not a mapping of keys to values"
         hint = "Write it as lines 'name: …' and 'description: …' between two '---' lines"
         raise YamlParse("frontmatter-not-mapping", message, path=notes.path, line=notes.first_line, hint=hint)
     return raw

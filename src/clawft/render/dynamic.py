@@ -1,6 +1,6 @@
 """Places in a template where a client would run a command: `!command` lines, inline and fenced forms (R56, D21).
 
-Looked for in the template only, never in ordinary fences or images. They are recognised here and left as text.
+In Claude's command files also `@path`, where it would attach a file. Looked for in the template only, never in ordinary fences or images. They are recognised here and left as text.
 """
 
 import re
@@ -15,6 +15,7 @@ __all__ = ["Dynamic", "check_dynamic", "find_dynamic"]
 
 # A fence, or a line that starts with `!`; found from the line end before it, which is the fast thing to look for.
 _LINE = re.compile(r"\n(?:[ \t]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|!(?![\[!=`\s])(?P<command>[^\n]+))")
+_MENTION = re.compile(r"(?<!\S)@(?P<path>[\w~-]*[./][\w./~-]*)")
 _INLINE = re.compile(r"!`(?P<command>[^`\n]+)`")
 
 
@@ -33,13 +34,23 @@ class Dynamic(Struct, frozen=True):
 
 
 def check_dynamic(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
-    """Every command that some clients would run, with its line in the file."""
+    """Every command that some clients would run, and file they would attach, with its line in the file."""
     first = max(skill.body_line, 1)
     message = "Some clients would run this command; it is left as text and was not run: "
-    return tuple(
-        Diagnostic("dynamic-context", "note", message + place.head, path, first + place.line - 1)
-        for place in find_dynamic(skill.prompt or "")
-    )
+    prompt = skill.prompt or ""
+    said = [(place.line, message + place.head) for place in find_dynamic(prompt)]
+    if skill.format == "command":
+        said += [(line, _ATTACHED + name) for line, name in _find_mentions(prompt)]
+    return tuple(Diagnostic("dynamic-context", "note", text, path, first + line - 1) for line, text in sorted(said))
+
+
+_ATTACHED = "Some clients would attach this file; it is left as text: "
+
+
+def _find_mentions(prompt: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(prompt.split("\n"), 1):
+        for match in _MENTION.finditer(line):
+            yield number, match["path"].rstrip(".")[:60]
 
 
 _Span = tuple[int, int, str]

@@ -20,7 +20,7 @@ class Rendered(Struct, frozen=True):
 def render_skill(skill: Skill, arguments: Arguments, variables: Variables, path: str = "") -> Rendered:
     """A skill's prompt with its arguments. Commands in it are left as they are written, and said."""
     template = skill.prompt or ""
-    known = structs.replace(variables, names=skill.arguments or skill.variables)
+    known = structs.replace(variables, names=skill.arguments or skill.variables, numbered=skill.format == "command")
     kept = [(place.start, place.end) for place in find_dynamic(template)]
     text = render_template(template, arguments, variables=known, kept=kept)
     return Rendered(text, check_dynamic(skill, path))

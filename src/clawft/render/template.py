@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     r"ARGUMENTS\[(?P<index>[0-9]+)\]"
     r"|(?P<all>ARGUMENTS)(?![A-Za-z0-9_])"
     r"|\{(?P<shorthand>[0-9]+)\}"
+    r"|(?P<number>[1-9][0-9]?)(?![0-9]|[.,][0-9])"
     r"|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}"
     r"|(?P<bare>[A-Za-z_][A-Za-z0-9_-]{0,99})"
     r")|(?<=\{)(?:"
@@ -39,12 +40,16 @@ class Arguments(Struct, frozen=True):
 
 
 class Variables(Struct, frozen=True):
-    """What a template may ask for besides its arguments. `names` are the skill's named arguments, in order."""
+    """What a template may ask for besides its arguments. `names` are the skill's named arguments, in order.
+
+    Where `numbered`, as in Claude's command files, `$1` is the first argument; in a skill a bare `$N` stays (R48).
+    """
 
     session_id: str = ""
     skill_dir: str = ""
     project_dir: str = ""
     names: tuple[str, ...] = ()
+    numbered: bool = False
 
 
 def split_arguments(raw: str) -> Arguments:
@@ -126,6 +131,8 @@ def _look_up(
         return arguments.raw, True
     if kind in ("index", "shorthand"):
         return _word(arguments, int(name) if len(name) < 9 else len(arguments.words)), True
+    if kind == "number":
+        return _numbered(int(name), arguments) if known.numbered else None
     if kind == "base":
         return (known.skill_dir, False) if known.skill_dir else None
     if kind in ("braced", "bare") and name in _SESSION and (kind == "braced" or name == "SESSION_ID"):
@@ -142,13 +149,19 @@ def _look_up(
     return None
 
 
+def _numbered(number: int, arguments: Arguments) -> tuple[str, bool]:
+    """`$1` as Claude fills it in; a number that no argument has stays: it may be a price."""
+    there = number <= len(arguments.words)
+    return (arguments.words[number - 1], True) if there else (f"${number}", False)
+
+
 def _word(arguments: Arguments, index: int) -> str:
     return arguments.words[index] if index < len(arguments.words) else ""
 
 
-def extract_variables(template: str, names: tuple[str, ...] = ()) -> list[str]:
+def extract_variables(template: str, names: tuple[str, ...] = (), *, numbered: bool = False) -> list[str]:
     """What a template asks for, each once: `ARGUMENTS`, `ARGUMENTS[0]`, `1`, `SESSION_ID`, named arguments … (R52)."""
-    anything = Variables("-", "-", "-", names)
+    anything = Variables("-", "-", "-", names, numbered)
     found: dict[str, None] = {}
     for match in _TOKEN.finditer(template):
         kind = match.lastgroup

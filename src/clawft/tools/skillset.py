@@ -87,9 +87,9 @@ class Skillset:
         found = standing.found
         digest = compute_digest(found.folder)
         skill = self._load_prompt(found)
-        variables = Variables(self.session_id, found.folder, self.project)
+        variables = Variables(self.session_id, found.base_dir, self.project)
         rendered = render_skill(skill, arguments, variables, found.file)
-        text = _wrap(skill.name, found.folder, rendered.text)
+        text = _wrap(skill.name, found.base_dir, rendered.text)
         said = tuple(one for one in skill.diagnostics if one.code == "body-truncated")
         return Activation(standing, skill, text, digest.value, (*said, *rendered.diagnostics))
 
@@ -120,12 +120,13 @@ class Skillset:
 
 
 def _wrap(name: str, folder: str, body: str) -> str:
-    """D55: the base directory first, then the body, then the files. Nothing inside ends the wrapper."""
-    files = list_files(folder)
+    """D55: the base directory first, if there is one, then the body, then the files. Nothing inside ends the wrapper."""
+    files = list_files(folder) if folder else ()
     shown = "".join(f"\n- {' '.join(one.split())}" for one in files[:MAX_LISTED_FILES])
     more = f"\n- … and {len(files) - MAX_LISTED_FILES} more" if len(files) > MAX_LISTED_FILES else ""
     listed = f"\n\nFiles of this skill (read them with skill_read):{shown}{more}" if files else ""
-    inner = f"Base directory for this skill: {folder}\n\n{body}{listed}"
+    base = f"Base directory for this skill: {folder}\n\n" if folder else ""
+    inner = f"{base}{body}{listed}"
     safe = _WRAPPER.sub(r"<\\\1skill_content", inner)
     return f'<skill_content name="{name}">\n{safe}\n</skill_content>'
 

@@ -68,7 +68,7 @@ def _to_json(mended: _Mended) -> dict[str, object]:
 
 
 def _fix(found: Found) -> Fixed | None:
-    if found.file.endswith("skill.json"):
+    if found.file.endswith("skill.json") or not found.base_dir:  # a command needs neither name nor frontmatter
         return None
     try:
         data, _ = read_regular(found.file, MAX_FILE_BYTES)

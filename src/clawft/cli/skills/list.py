@@ -41,7 +41,7 @@ def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
 def _row(standing: Standing) -> tuple[str, ...]:
     found, skill = standing.found, standing.found.skill
     name = f"{standing.name} {skill.emoji}" if skill and skill.emoji else standing.name
-    kind = "legacy" if found.file.endswith("skill.json") else "SKILL.md"
+    kind = "legacy" if found.file.endswith("skill.json") else "SKILL.md" if found.base_dir else "command"
     mark = _MARKS.get(standing.state, "✗")
     return (mark, name, skill.description if skill else "", standing.state, found.location.scope, kind)
 

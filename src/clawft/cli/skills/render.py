@@ -25,7 +25,7 @@ def command(name: str, args: tuple[str, ...], line: str, session_id: str, output
     app = open_here(dirs)
     standing = app.get_skill(name)
     skill = app.load_prompt(standing.found)
-    variables = Variables(session_id, standing.found.folder, app.workspace.project)
+    variables = Variables(session_id, standing.found.base_dir, app.workspace.project)
     given = split_arguments(line) if line else Arguments(" ".join(args), args)
     rendered = render_skill(skill, given, variables, standing.found.file)
     warnings = [

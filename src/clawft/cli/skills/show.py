@@ -29,7 +29,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     if output == "json":
         fields = _all_fields(standing, digest)
         return print_json("clawft.skills.show.v1", **fields, diagnostics=[to_json(one) for one in said])
-    folder = app.workspace.shorten(standing.found.folder)
+    folder = app.workspace.shorten(standing.found.folder) + "/" * bool(standing.found.base_dir)
     for label, value in _lines(standing, folder):
         click.echo(f"{label}: {one_line(value)}")
     if standing.found.skill:
@@ -53,7 +53,7 @@ def _all_fields(standing: Standing, digest: Digest) -> dict[str, object]:
 def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
     skill, at = standing.found.skill, standing.found.location
     if skill is None:
-        return [("Skill", standing.name), ("State", "broken"), ("Scope", f"{at.scope} ({folder}/)")]
+        return [("Skill", standing.name), ("State", "broken"), ("Scope", f"{at.scope} ({folder})")]
     tokens = tokens_of(skill)
     title = f"{skill.emoji} {skill.name}" if skill.emoji else skill.name
     lines = [
@@ -62,8 +62,8 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Description", skill.description),
         ("When To Use", skill.when_to_use),
         ("Version", skill.version),
-        ("Format", "legacy" if skill.format == "legacy" else "SKILL.md"),
-        ("Scope", f"{at.scope} ({folder}/)"),
+        ("Format", "SKILL.md" if skill.format == "skill.md" else skill.format),
+        ("Scope", f"{at.scope} ({folder})"),
         ("State", standing.state),
         ("Variables", ", ".join(skill.variables)),
         ("Arguments", ", ".join(skill.arguments)),
@@ -89,7 +89,8 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
 
 def _placeholders(app: App, standing: Standing) -> list[str]:
     skill = app.load_prompt(standing.found)
-    asked = extract_variables(skill.prompt or "", skill.arguments or skill.variables)
+    numbered = skill.format == "command"
+    asked = extract_variables(skill.prompt or "", skill.arguments or skill.variables, numbered=numbered)
     return [f"Placeholders: {one_line(', '.join(asked))}"] if asked else []
 
 
