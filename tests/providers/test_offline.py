@@ -314,3 +314,19 @@ async def test_hostile_text_is_read_in_time() -> None:
     hostile = "<skill_content name=x>" * 20_000 + "<a" * 20_000 + "`" * 20_000 + "$ " * 20_000
     made, _ = await run(hostile, {"skill_search": hostile})
     assert [tool for tool, _ in made] == ["skill_search"]
+
+
+@pytest.mark.parametrize(
+    ("question", "loads"), [("count lines of my files", True), ("count", True), ("write me a poem about lines", False)]
+)
+async def test_one_word_in_common_is_no_fit(question: str, loads: bool) -> None:
+    found = "Skills that match, best first:\n- count-lines: Count the lines of files."
+    call = ToolCall("offline_1", "skill_search", {"query": question, "limit": 5})
+    messages = (
+        Message("user", question),
+        Message("assistant", None, (call,)),
+        Message("tool", found, tool_call_id="offline_1"),
+    )
+    tools = tuple(ToolSpec(name, "", {}) for name in _TOOLS)
+    chunks = [chunk async for chunk in OfflineProvider().stream(Request("offline", messages, tools))]
+    assert isinstance(chunks[0], Call) is loads

@@ -1,6 +1,8 @@
 """Approvals: this content at this place, and nothing else."""
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,18 @@ def test_a_new_decision_about_a_place_takes_the_place_of_the_old(tmp_path: Path)
 def test_only_the_user_may_read_the_file(tmp_path: Path) -> None:
     Approvals(str(tmp_path / "own" / "approvals.json")).add("config", {"/a": b""})
     assert stat.S_IMODE((tmp_path / "own" / "approvals.json").stat().st_mode) == 0o600
-    assert [one.name for one in (tmp_path / "own").iterdir()] == ["approvals.json"]
+    assert sorted(one.name for one in (tmp_path / "own").iterdir()) == ["approvals.json", "approvals.json.lock"]
+
+
+def test_processes_that_approve_at_once_lose_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from clawft.trust.approvals import Approvals\n"
+        "for n in range(20): Approvals(sys.argv[1]).add('config', {f'{sys.argv[2]}-{n}': b''})"
+    )
+    path = str(tmp_path / "approvals.json")
+    running = [subprocess.Popen([sys.executable, "-c", code, path, name]) for name in ("a", "b")]
+    assert [one.wait(timeout=60) for one in running] == [0, 0]
+    assert len(Approvals(path).load()) == 40
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'[{"kind": "config"}]', b"\xff"])

@@ -2,18 +2,20 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import read_regular, replace_file
+from clawft.files import lock_file, read_regular, replace_file
 
 __all__ = ["Approval", "Approvals"]
 
 MAX_BYTES = 8 << 20
+LOCK_S = 10.0
 
 
 class Approval(Struct, frozen=True):
@@ -55,9 +57,21 @@ class Approvals:
             return
         at = datetime.now().astimezone().isoformat(timespec="seconds")
         made = [Approval(kind, path, _hash(content), at) for path, content in contents.items()]
-        new = {(one.kind, one.path): one for one in (*self.load(), *made)}
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        replace_file(self.path, msgspec.json.format(msgspec.json.encode(tuple(new.values())), indent=1))
+        with self._locked():
+            new = {(one.kind, one.path): one for one in (*self.load(), *made)}
+            replace_file(self.path, msgspec.json.format(msgspec.json.encode(tuple(new.values())), indent=1))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time: two who approve at once both succeed."""
+        descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if not lock_file(descriptor, LOCK_S):
+                raise ClawftError("approvals-busy", "Another program is changing the approvals", path=self.path)
+            yield
+        finally:
+            os.close(descriptor)
 
 
 def _hash(content: bytes) -> str:

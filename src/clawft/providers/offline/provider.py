@@ -70,7 +70,7 @@ def _choose(turn: Turn) -> Step:
         problem = "No skill could be looked for: the tool `skill_search` is not offered in this turn."
         return render_no_skill(turn, (*_failures(turn), problem))
     best = turn.matches[0].name if turn.matches else ""
-    if best and best not in tried:
+    if best and best not in tried and turn.matches[0].fits(turn.question):
         return "Skill", {"name": best}
     return render_no_skill(turn, _failures(turn))
 

@@ -7,12 +7,14 @@ import shlex
 import msgspec
 from msgspec import Struct
 
+from clawft.discovery.ranking import telling_words
 from clawft.messages import Message, ToolCall
 from clawft.providers.request import Request
 
 __all__ = ["Loaded", "Match", "Turn", "Used", "read_turn"]
 
 _OPENING = re.compile(r"<skill_content\s+name=[\"']?([^\"'>\n]+)[\"']?[^>\n]*>")
+_STEM = 5  # letters that words of one stem share
 _CLOSING = "</skill_content>"
 _BASE = "Base directory for this skill: "
 _FILES = "\n\nFiles of this skill"
@@ -34,6 +36,13 @@ class Match(Struct, frozen=True):
 
     name: str
     description: str
+
+    def fits(self, question: str) -> bool:
+        """Whether it shares two telling words with the question, or half of them: one in common is an accident."""
+        words = telling_words(question)
+        about = {word[:_STEM] for word in telling_words(f"{self.name.replace('-', ' ')} {self.description}")}
+        shared = sum(word[:_STEM] in about for word in words)
+        return shared >= 2 or 2 * shared >= len(words)
 
 
 class Loaded(Struct, frozen=True):
