@@ -8,6 +8,7 @@ import click
 from msgspec import Struct
 
 from clawft.app import App, open_app
+from clawft.cli._complete import complete_agents, complete_folders, complete_models, complete_sessions
 from clawft.discovery import SCOPES
 from clawft.errors import ClawftError
 
@@ -25,7 +26,9 @@ def format_option(function: F) -> F:
 
 def dir_option(function: F) -> F:
     text = "Search only this folder (repeatable). It may be a skill or a folder of skills."
-    return click.option("--dir", "dirs", multiple=True, metavar="PATH", help=text)(function)
+    return click.option("--dir", "dirs", multiple=True, metavar="PATH", help=text, shell_complete=complete_folders)(
+        function
+    )
 
 
 def scope_option(function: F) -> F:
@@ -54,9 +57,20 @@ class TurnOptions(Struct, frozen=True):
 def turn_options(function: F) -> F:
     """The options of every command that runs a turn."""
     options = [
-        click.option("--agent", "-a", metavar="NAME", default="", help="Which agent answers."),
-        click.option("--model", metavar="PROVIDER/MODEL", default="", help="Which model answers."),
-        click.option("--session", "-s", metavar="KEY", default="", help="Continue this session, or start it."),
+        click.option(
+            "--agent", "-a", metavar="NAME", default="", help="Which agent answers.", shell_complete=complete_agents
+        ),
+        click.option(
+            "--model", metavar="PROVIDER/MODEL", default="", help="Which model answers.", shell_complete=complete_models
+        ),
+        click.option(
+            "--session",
+            "-s",
+            metavar="KEY",
+            default="",
+            help="Continue this session, or start it.",
+            shell_complete=complete_sessions,
+        ),
         click.option("--yes", "-y", is_flag=True, help="Allow what tools ask for; what a policy forbids stays so."),
         click.option(
             "--format",

@@ -57,6 +57,8 @@ class LazyGroup(click.Group):
         "config": "clawft.cli.config",
         "doctor": "clawft.cli.doctor",
         "demo": "clawft.cli.demo",
+        "help": "clawft.cli.help",
+        "completion": "clawft.cli.completion",
     },
     aliases={"skill": "skills"},
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -2,6 +2,7 @@
 
 import click
 
+from clawft.cli._complete import complete_agents
 from clawft.cli.agents._json import agent_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, show_diagnostic
@@ -12,7 +13,7 @@ __all__ = ["command"]
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_agents)
 @format_option
 def command(name: str, output: str) -> None:
     """Show one agent."""

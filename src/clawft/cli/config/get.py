@@ -2,6 +2,7 @@
 
 import click
 
+from clawft.cli._complete import complete_keys
 from clawft.cli.config._text import value_text
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import clean, print_json
@@ -12,7 +13,7 @@ __all__ = ["command"]
 
 
 @click.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_keys)
 @format_option
 def command(key: str, output: str) -> None:
     """Print the value of KEY, such as agents.defaults.model: what is set, else the default. A table prints as JSON.

@@ -4,6 +4,7 @@ import click
 from msgspec import UNSET
 
 from clawft.app import App
+from clawft.cli._complete import complete_keys, complete_values
 from clawft.cli.config._text import value_text
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
@@ -17,8 +18,8 @@ __all__ = ["command"]
 
 
 @click.command("set")
-@click.argument("key")
-@click.argument("value", required=False)
+@click.argument("key", shell_complete=complete_keys)
+@click.argument("value", required=False, shell_complete=complete_values)
 @target_option
 @click.option("--unset", is_flag=True, help="Take the setting out of the file.")
 @click.option("--literal", is_flag=True, help="Write a secret itself into the file, in plain text.")

@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from clawft.app import App
+from clawft.cli._complete import complete_agents, complete_models, complete_skills
 from clawft.cli.cron._open import job_json, open_cron, show_time
 from clawft.cli.options import format_option
 from clawft.cli.output import one_line, print_json, say
@@ -23,10 +24,18 @@ _MAX_NAME = 100
 @click.argument("schedule")
 @click.argument("args", nargs=-1)
 @click.option("--message", "-m", metavar="TEXT", help="What to say to the agent.")
-@click.option("--skill", metavar="NAME", default="", help="The skill to run; ARGS are its arguments.")
+@click.option(
+    "--skill",
+    metavar="NAME",
+    default="",
+    help="The skill to run; ARGS are its arguments.",
+    shell_complete=complete_skills,
+)
 @click.option("--name", metavar="TEXT", default="", help="What to call the job.")
-@click.option("--agent", "-a", metavar="NAME", default="", help="Which agent answers.")
-@click.option("--model", metavar="PROVIDER/MODEL", default="", help="Which model answers.")
+@click.option("--agent", "-a", metavar="NAME", default="", help="Which agent answers.", shell_complete=complete_agents)
+@click.option(
+    "--model", metavar="PROVIDER/MODEL", default="", help="Which model answers.", shell_complete=complete_models
+)
 @click.option("--session", "-s", metavar="KEY", default="", help="Continue this session instead of the job's own.")
 @click.option("--fresh", is_flag=True, help="A new session for each run.")
 @click.option("--yes", "-y", is_flag=True, help="Let its tools do what they ask for; what a policy forbids stays so.")

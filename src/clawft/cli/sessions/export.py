@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from clawft.cli._complete import complete_sessions
 from clawft.cli.output import clean, say
 from clawft.cli.sessions._store import open_store, show_all
 from clawft.errors import ClawftError, Refused
@@ -16,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command("export")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_sessions)
 @click.option(
     "--to", "kind", type=click.Choice(["md", "html", "jsonl"]), default="md", show_default=True, help="As what."
 )

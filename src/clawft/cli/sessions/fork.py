@@ -2,6 +2,7 @@
 
 import click
 
+from clawft.cli._complete import complete_sessions
 from clawft.cli.options import format_option
 from clawft.cli.output import one_line, print_json, to_json
 from clawft.cli.sessions._store import open_store, show_all
@@ -10,7 +11,7 @@ __all__ = ["command"]
 
 
 @click.command("fork")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_sessions)
 @click.argument("new")
 @click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Copy the first N turns only.")
 @format_option

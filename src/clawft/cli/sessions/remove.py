@@ -7,6 +7,7 @@ from shutil import rmtree
 
 import click
 
+from clawft.cli._complete import complete_sessions
 from clawft.cli.options import format_option
 from clawft.cli.output import one_line, print_json, say, to_json
 from clawft.cli.sessions._store import open_store, show_all
@@ -17,7 +18,7 @@ __all__ = ["command"]
 
 
 @click.command("remove")
-@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...", shell_complete=complete_sessions)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 def command(keys: tuple[str, ...], yes: bool, output: str) -> int:

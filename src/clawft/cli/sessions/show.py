@@ -5,6 +5,7 @@ from typing import Any
 import click
 import msgspec
 
+from clawft.cli._complete import complete_sessions
 from clawft.cli.options import format_option
 from clawft.cli.output import clean, one_line, print_json, to_json
 from clawft.cli.sessions._store import open_store, show_all
@@ -18,7 +19,7 @@ _COLOURS = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "m
 
 
 @click.command("show")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_sessions)
 @format_option
 def command(key: str, output: str) -> None:
     """Show one conversation. KEY may be cut short where its start is enough."""

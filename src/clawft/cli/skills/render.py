@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import clean, print_json, say, show_diagnostic, to_json
 from clawft.render import Arguments, Variables, render_skill, split_arguments
@@ -12,7 +13,7 @@ __all__ = ["command"]
 
 
 @click.command("render", context_settings={"ignore_unknown_options": True})
-@click.argument("name")
+@click.argument("name", shell_complete=complete_skills)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.option("--args", "line", default="", help="The arguments as one line, as they would be typed after /NAME.")
 @click.option("--session-id", default="", help="What $SESSION_ID stands for.")

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from clawft.app import App
+from clawft.cli._complete import complete_skills
 from clawft.cli.options import TurnOptions, dir_option, open_here, turn_options
 from clawft.cli.output import say
 from clawft.errors import Refused
@@ -15,7 +16,7 @@ __all__ = ["command"]
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
-@click.argument("name")
+@click.argument("name", shell_complete=complete_skills)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.option("--args", "line", default="", help="The arguments as one line, as they would be typed after /NAME.")
 @turn_options

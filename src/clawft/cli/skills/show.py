@@ -4,6 +4,7 @@ import click
 import msgspec
 
 from clawft.app import App
+from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
 from clawft.cli.skills._json import digest_of, skill_json, tokens_of
@@ -17,7 +18,7 @@ __all__ = ["command"]
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_skills)
 @format_option
 @dir_option
 def command(name: str, output: str, dirs: tuple[str, ...]) -> None:

@@ -1,0 +1,109 @@
+"""`weft help [TOPIC | COMMAND…]`: the topics, and the help of commands and settings, as plain text."""
+
+from collections.abc import Iterator
+
+import click
+
+from clawft.cli._complete import complete_help
+from clawft.cli._fold import fold_markdown
+from clawft.cli.output import terminal_width
+from clawft.errors import NotFound, find_close
+from clawft.topics import list_topics, render_topic, summary
+
+__all__ = ["command", "topic_text"]
+
+
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[TOPIC | COMMAND...]", shell_complete=complete_help)
+@click.pass_context
+def command(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Explain a topic, a command such as `skills run`, or a section of the config such as `tools.exec`."""
+    root = ctx.find_root()
+    if not words:
+        click.echo(root.get_help())
+        click.echo(f"\n{fold_markdown(_topics(), terminal_width())}")
+        return
+    text = _find_text(words)
+    named = _find_command(root, words)
+    if text:
+        click.echo(fold_markdown(text, terminal_width()))
+    elif named:
+        click.echo(named.get_help())
+    else:
+        raise _not_found(root, " ".join(words))
+
+
+def topic_text(name: str) -> str:
+    """The Markdown of a topic, with the commands and settings that there are. Raises: NotFound."""
+    if name == "commands":
+        return render_topic(name, {"commands": _slash_commands()})
+    if name == "config":
+        return render_topic(name, {"settings": _settings()})
+    return render_topic(name, {})
+
+
+def _find_text(words: tuple[str, ...]) -> str:
+    """The topic, slash command or setting that is meant; '' for none."""
+    if len(words) > 1:
+        return ""
+    word = words[0]
+    if word in list_topics():
+        return topic_text(word)
+    if word.startswith("/"):
+        from clawft.repl.command import find_command
+        from clawft.repl.commands import COMMANDS
+
+        slash = find_command(word[1:], COMMANDS)
+        return f"    {slash.usage}\n\n{slash.description}.\n\n{slash.help}".rstrip() if slash else ""
+    from clawft.cli._settings import find_settings  # reads sources: not for every start
+
+    return find_settings(word)
+
+
+def _find_command(context: click.Context, words: tuple[str, ...]) -> click.Context | None:
+    """The context of a command below another, as it would be when it ran; None where there is none."""
+    for word in words:
+        group = context.command
+        below = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if below is None:
+            return None
+        context = click.Context(below, info_name=word, parent=context)
+    return context
+
+
+def _not_found(root: click.Context, asked: str) -> NotFound:
+    known = (*list_topics(), *_command_paths(root))
+    close = find_close(asked, known)
+    hint = (f"did you mean '{close}'? " if close else "") + "Run: weft help"
+    return NotFound("topic-not-found", f"No topic or command '{asked}'", hint=hint)
+
+
+def _command_paths(context: click.Context, above: str = "") -> Iterator[str]:
+    group = context.command
+    if isinstance(group, click.Group):
+        for name in group.list_commands(context):
+            yield above + name
+            below = group.get_command(context, name)
+            if below is not None:
+                yield from _command_paths(click.Context(below, info_name=name, parent=context), f"{above}{name} ")
+
+
+def _topics() -> str:
+    width = max(map(len, list_topics()))
+    lines = [f"    {name.ljust(width)}  {summary(name)}" for name in list_topics()]
+    return "\n".join(["Topics, for `weft help TOPIC`:", "", *lines])
+
+
+def _slash_commands() -> str:
+    from clawft.repl.commands import COMMANDS  # the REPL is not needed for any other topic
+
+    width = max(len(one.usage) for one in COMMANDS)
+    return "\n".join(f"    {one.usage.ljust(width)}  {one.description}" for one in COMMANDS)
+
+
+def _settings() -> str:
+    from clawft.cli._settings import list_sections, settings_of
+
+    return "\n".join(
+        f"- `{path}`: {', '.join(name for name, *_ in settings_of(kind))}" for path, kind in list_sections().items()
+    )
