@@ -103,7 +103,7 @@ def test_config_decides_which_other_clients_are_read(tmp_path: Path) -> None:
 
     layers = [one.layer for one in skill_locations(workspace, settings) if one.scope == "project"]
 
-    assert layers == [*PROJECT, ".vibe/skills"]
+    assert layers == [*PROJECT, ".vibe/skills", ".claude/commands"]
 
 
 def test_clawft_home_moves_the_user_folder_and_only_that(tmp_path: Path) -> None:

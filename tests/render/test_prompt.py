@@ -58,3 +58,23 @@ def test_placeholder_before_or_after_a_command_counts_for_the_whole() -> None:
 def test_skill_without_a_body_gives_its_arguments_alone() -> None:
     assert render_skill(Skill(name="a"), split_arguments("x"), FIXED).text == "\n\nARGUMENTS: x"
     assert render_skill(Skill(name="a"), Arguments(), FIXED).text == ""
+
+
+def test_files_that_a_command_mentions_are_left_as_text_and_said() -> None:
+    text = "Look at @src/main.py,\nwrite to me@example.com, @alice.\n!`ls` and @./x.md."
+    said = render_skill(Skill(name="c", format="command", prompt=text), Arguments(), Variables(), "p").diagnostics
+
+    assert [(one.code, one.line, one.message.rpartition(": ")[2]) for one in said] == [
+        ("dynamic-context", 1, "src/main.py"),
+        ("dynamic-context", 3, "./x.md"),
+        ("dynamic-context", 3, "ls"),
+    ]
+    assert len(render_skill(Skill(name="s", prompt=text), Arguments(), Variables(), "p").diagnostics) == 1
+
+
+def test_number_in_a_command_is_filled_in_but_not_in_a_skill() -> None:
+    arguments = Arguments("x", ("x",))
+    command, skill = Skill(name="c", format="command", prompt="Do $1"), Skill(name="s", prompt="Do $1")
+
+    assert render_skill(command, arguments, Variables()).text == "Do x"
+    assert render_skill(skill, arguments, Variables()).text == "Do $1\n\nARGUMENTS: x"

@@ -256,3 +256,26 @@ def test_typical_prompt_renders_within_a_millisecond() -> None:
         render_template(template, ["a", "b"], "s")
         best = min(best, time.perf_counter() - start)
     assert best < 0.001  # R55
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("Fix $1 as $2", "Fix a as b"),
+        ("$2 before $1, again $1.", "b before a, again a."),
+        ("$1$2", "ab"),
+        ("Costs $5, $100 and $1.50 or $2,000: $1", "Costs $5, $100 and $1.50 or $2,000: a"),
+        (r"\$1 is $1", "$1 is a"),
+        ("$0 ${0} $1", "$0 a a"),
+        ("only $3", "only $3\n\nARGUMENTS: a b"),
+    ],
+)
+def test_numbers_of_a_command_file_count_from_one_and_prices_stay(template: str, expected: str) -> None:
+    given = Arguments("a b", ("a", "b"))
+
+    assert render_template(template, given, variables=Variables(numbered=True)) == expected
+
+
+def test_numbered_arguments_are_listed_for_commands_only() -> None:
+    assert extract_variables("$1 of $ARGUMENTS", numbered=True) == ["1", "ARGUMENTS"]
+    assert extract_variables("$1 of $ARGUMENTS") == ["ARGUMENTS"]

@@ -1,6 +1,7 @@
 """Places in a template where a client would run a command: `!command` lines, inline and fenced forms (R56, D21).
 
-In Claude's command files also `@path`, where it would attach a file. Looked for in the template only, never in ordinary fences or images. They are recognised here and left as text.
+In Claude's command files also `@path`, where it would attach a file. Looked for in the template only, never in ordinary
+fences or images. They are recognised here and left as text.
 """
 
 import re
@@ -15,7 +16,7 @@ __all__ = ["Dynamic", "check_dynamic", "find_dynamic"]
 
 # A fence, or a line that starts with `!`; found from the line end before it, which is the fast thing to look for.
 _LINE = re.compile(r"\n(?:[ \t]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|!(?![\[!=`\s])(?P<command>[^\n]+))")
-_MENTION = re.compile(r"(?<!\S)@(?P<path>[\w~-]*[./][\w./~-]*)")
+_MENTION = re.compile(r"(?<!\S)@(?=[\w.~/-]*(?:/|\.\w))(?P<path>[\w.~/-]*[\w/])")
 _INLINE = re.compile(r"!`(?P<command>[^`\n]+)`")
 
 
@@ -50,7 +51,7 @@ _ATTACHED = "Some clients would attach this file; it is left as text: "
 def _find_mentions(prompt: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(prompt.split("\n"), 1):
         for match in _MENTION.finditer(line):
-            yield number, match["path"].rstrip(".")[:60]
+            yield number, match["path"][:60]
 
 
 _Span = tuple[int, int, str]

@@ -1,0 +1,126 @@
+"""Claude's commands: every `.md` file below `.claude/commands` is one, found and cached as a skill is."""
+
+import os
+
+from msgspec import structs
+
+from clawft.discovery.cache import load_cache, store_cache
+from clawft.discovery.catalog import Found, encode_skill
+from clawft.discovery.listing import DOCUMENTS, SKIPPED, Listing, Place
+from clawft.discovery.locations import Location
+from clawft.discovery.read import load_file
+from clawft.discovery.walk import MAX_DEPTH, is_below
+from clawft.errors import ClawftError, Diagnostic
+from clawft.files import real_path
+from clawft.format.model import Skill
+
+__all__ = ["load_commands"]
+
+MAX_FILES = 10_000
+
+
+def load_commands(
+    location: Location, max_prompt_bytes: int, cache_dir: str | None
+) -> tuple[list[Found], list[Diagnostic]]:
+    """Every command of a location, broken ones included, and what there is to say about the search."""
+    loader = _Loader(location, max_prompt_bytes)
+    root = location.path
+    known = load_cache(cache_dir, root, max_prompt_bytes) if cache_dir else {}
+    loader.known = {place.folder: place for listing in known.values() for place in listing.places}
+    loader.search(root, 0)
+    if cache_dir and loader.places != loader.known:
+        store_cache(cache_dir, root, max_prompt_bytes, {"": Listing(list(loader.places.values()))})
+    return loader.found, loader.diagnostics
+
+
+class _Loader:
+    """One search. The cache knows a command by the path of its file."""
+
+    def __init__(self, location: Location, max_prompt_bytes: int) -> None:
+        self.location = location
+        self.max_prompt_bytes = max_prompt_bytes
+        self.known: dict[str, Place] = {}
+        self.places: dict[str, Place] = {}
+        self.found: list[Found] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.full = False
+
+    def search(self, folder: str, depth: int) -> None:
+        try:
+            with os.scandir(folder) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
+        except OSError as error:
+            message = f"The folder cannot be read: {error.strerror}"
+            self.diagnostics.append(Diagnostic("unreadable", "warning", message, folder))
+            return
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in SKIPPED:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                self.enter(entry.path, depth + 1)
+            elif entry.is_symlink() and entry.is_dir():
+                self.tell_of_link(entry.path)
+            elif entry.name.endswith(".md") and entry.name[:-3].upper() not in DOCUMENTS:
+                self.take(entry.path)
+
+    def enter(self, folder: str, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            message = f"Folders more than {MAX_DEPTH} levels down were not searched"
+            self.diagnostics.append(Diagnostic("depth-limit", "note", message, folder))
+        else:
+            self.search(folder, depth)
+
+    def tell_of_link(self, link: str) -> None:
+        """A link to a folder inside is found without it; any other leads to what nobody put here."""
+        real = real_path(link)
+        if not is_below(real, real_path(self.location.path)):
+            message = f"The link leads out of the searched folder, to {real}; it was not followed"
+            self.diagnostics.append(Diagnostic("link-leaves-root", "warning", message, link))
+
+    def take(self, path: str) -> None:
+        if len(self.places) == MAX_FILES:
+            if not self.full:
+                message = f"More than {MAX_FILES} commands; the rest was not read"
+                self.diagnostics.append(Diagnostic("too-many-folders", "warning", message, path))
+            self.full = True
+            return
+        place = self.known.get(path)
+        if place is None or not place.skill or not _is_unchanged(place):
+            place = self.load(path)
+        else:
+            self.found.append(Found(self.location, path, path, place.skill))
+        self.places[path] = place
+
+    def load(self, path: str) -> Place:
+        """Read and parse one file."""
+        from clawft.discovery.parse import parse_command_file  # not needed where nothing changed
+
+        root = self.location.path
+        try:
+            file = load_file(*os.path.split(path), root)
+            skill = structs.replace(parse_command_file(file, root, self.max_prompt_bytes), prompt=None, body_line=0)
+        except (FileNotFoundError, NotADirectoryError):
+            problem = Diagnostic("unreadable", "error", "The link leads to nothing", path)
+            self.found.append(Found(self.location, path, path, problem=problem))
+            return Place(path)
+        except ClawftError as error:
+            self.found.append(Found(self.location, path, path, problem=error.diagnostic))
+            return Place(path)
+        self.found.append(Found(self.location, path, path, skill))
+        return _remember(path, file.status, skill)
+
+
+def _remember(path: str, status: os.stat_result, skill: Skill) -> Place:
+    try:
+        encoded = encode_skill(skill)
+    except (OverflowError, UnicodeEncodeError):  # as for skills: it is read again next time
+        return Place(path)
+    return Place(path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, encoded)
+
+
+def _is_unchanged(place: Place) -> bool:
+    try:
+        status = os.lstat(place.folder)
+    except OSError:
+        return False
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size) == (place.mtime_ns, place.ctime_ns, place.size)
