@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import Unreadable
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import lock_file, read_optional, read_regular, replace_file
 
 
 def test_regular_file_is_read_with_its_status(tmp_path: Path) -> None:
@@ -140,3 +140,15 @@ def test_lock_has_one_holder_and_waits_as_long_as_told(tmp_path: Path) -> None:
         assert time.monotonic() - started >= 0.05
         one.close()
         assert lock_file(other.fileno(), 60)
+
+
+def test_optional_file_is_its_bytes_or_nothing(tmp_path: Path) -> None:
+    (tmp_path / "there").write_bytes(b"x")
+    (tmp_path / "link").symlink_to("there")
+
+    assert read_optional(str(tmp_path / "there"), 10) == b"x"
+    assert read_optional(str(tmp_path / "missing"), 10) is None
+    assert read_optional(str(tmp_path / "there" / "below"), 10) is None
+    assert read_optional(str(tmp_path / "link"), 10, follow=True) == b"x"
+    with pytest.raises(Unreadable):
+        read_optional(str(tmp_path / "link"), 10)

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from clawft.errors import Unreadable
 
-__all__ = ["lock_file", "read_regular", "real_path", "replace_file", "sync_folder"]
+__all__ = ["lock_file", "read_optional", "read_regular", "real_path", "replace_file", "sync_folder"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -57,6 +57,14 @@ def read_regular(
         raise Unreadable("unreadable", f"The file cannot be read: {error.strerror}", path=path) from error
     finally:
         os.close(descriptor)
+
+
+def read_optional(path: str, max_bytes: int, *, follow: bool = False) -> bytes | None:
+    """The bytes of a regular file; None where there is none (R106). Raises: Unreadable."""
+    try:
+        return read_regular(path, max_bytes, follow=follow)[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _open(path: str, flags: int, folder: int | None) -> int:

@@ -1,5 +1,7 @@
 """The system prompt, and omniagent's mode of injecting whole skills (R72, R73)."""
 
+from pathlib import Path
+
 from clawft.config.skills import PromptSettings
 from clawft.discovery.instructions import Instructions
 from clawft.format.model import Agent, Skill
@@ -48,3 +50,12 @@ def test_instructions_and_preloaded_skills_are_part_of_it() -> None:
     assert "# Loaded skills\n\n<skill>" in text
     assert "# Memory\nx" in text
     assert "Current folder: /work/sub" in text
+
+
+def test_the_prompt_names_the_git_branch_where_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    here = Workspace("/home/me", "/home/me/.clawft", str(tmp_path), str(tmp_path))
+
+    assert "\nGit branch: topic\n" in render_system(Agent(name="a"), here, has_skills=False)
+    assert "Git branch" not in render_system(Agent(name="a"), HERE, has_skills=False)

@@ -14,7 +14,7 @@ from clawft.config.keys import SetTwice, is_free, join_path, normalise_keys
 from clawft.config.secret import SecretRef, find_secrets
 from clawft.config.skills import SkillsSettings
 from clawft.errors import ClawftError, Diagnostic
-from clawft.files import read_regular
+from clawft.files import read_optional
 from clawft.workspace import MARKER, Workspace
 
 if TYPE_CHECKING:  # a list of skills needs none of these
@@ -180,10 +180,7 @@ def check_layer(layer: Layer, environ: Mapping[str, str], *, strict: bool = True
 
 def read_config(path: str) -> bytes | None:
     """The bytes of a config file; None where there is none. Raises: Unreadable."""
-    try:
-        return read_regular(path, MAX_CONFIG_BYTES, follow=True)[0]
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    return read_optional(path, MAX_CONFIG_BYTES, follow=True)
 
 
 def _decode(path: str, data: bytes) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clawft.cron.jobs import Job, Run
 from clawft.errors import ClawftError, NotFound, find_close
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import lock_file, read_optional, replace_file
 
 __all__ = ["KEPT_RUNS", "MAX_LOG_BYTES", "JobStore", "find_job"]
 
@@ -40,9 +40,8 @@ class JobStore:
 
     def load(self) -> tuple[Job, ...]:
         """Every job, the oldest first. Raises: ClawftError for a file that cannot be understood."""
-        try:
-            data, _ = read_regular(self.path, MAX_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
+        data = read_optional(self.path, MAX_BYTES)
+        if data is None:
             return ()
         try:
             jobs = msgspec.json.decode(data, type=_Document).jobs

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import lock_file, read_regular, replace_file, sync_folder
+from clawft.files import lock_file, read_optional, replace_file, sync_folder
 
 __all__ = ["MAX_FILE_BYTES", "Stamp", "append_file", "load_text", "lock_folder", "replace_text", "stamp_of"]
 
@@ -45,10 +45,7 @@ def load_text(path: str, errors: Literal["replace", "surrogateescape"] = "replac
 
     Raises: ClawftError.
     """
-    try:
-        return read_regular(path, MAX_FILE_BYTES)[0].decode("utf-8", errors)
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
+    return (read_optional(path, MAX_FILE_BYTES) or b"").decode("utf-8", errors)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from datetime import date
 from clawft.config.skills import PromptSettings
 from clawft.discovery.instructions import Instructions
 from clawft.format.model import Agent, Skill
+from clawft.git import current_branch
 from clawft.workspace import Workspace
 
 __all__ = ["inject_skills", "render_system"]
@@ -44,9 +45,11 @@ def render_system(
     if preloaded:
         parts.append("# Loaded skills\n\n" + "\n\n".join(preloaded))
     parts += extra
+    branch = current_branch(workspace.project)
     parts.append(
         f"# Workspace\nFolder: {workspace.project}\nCurrent folder: {workspace.cwd}\n"
-        f"System: {sys.platform}\nDate: {date.today().isoformat()}"
+        + (f"Git branch: {branch}\n" if branch else "")
+        + f"System: {sys.platform}\nDate: {date.today().isoformat()}"
     )
     return "\n\n".join(part.strip() for part in parts if part.strip())
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import lock_file, read_optional, replace_file
 
 __all__ = ["Approval", "Approvals"]
 
@@ -35,9 +35,8 @@ class Approvals:
 
     def load(self) -> tuple[Approval, ...]:
         """All of them. Raises: ClawftError for a file that cannot be understood: nothing is approved by accident."""
-        try:
-            data, _ = read_regular(self.path, MAX_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
+        data = read_optional(self.path, MAX_BYTES)
+        if data is None:
             return ()
         try:
             return msgspec.json.decode(data, type=tuple[Approval, ...])
