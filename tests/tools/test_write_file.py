@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clawft.tools.beneath import open_folder, read_file_at, write_file_at
-from clawft.tools.spill import MANIFEST, Original
+from clawft.tools.spill import MANIFEST, Original, digest_of
 from clawft.tools.tool import ToolContext, ToolError
 from clawft.tools.write_file import MAX_WRITE_BYTES, write_file_tool
 
@@ -28,7 +28,7 @@ async def test_new_file_is_made_with_its_folders(call: Call, project: Path, cont
     assert (envelope.status, envelope.text) == ("success", "Created a/b/c.txt: 6 bytes")
     assert envelope.data == {"created": True, "bytes": 6}
     assert (project / "a/b/c.txt").read_bytes() == "grün\n".encode()
-    assert originals(context) == [Original(str(project / "a/b/c.txt"), "")]
+    assert originals(context) == [Original(str(project / "a/b/c.txt"), "", after=digest_of("grün\n".encode()))]
 
 
 async def test_old_file_is_replaced_keeps_its_mode_and_is_kept(call: Call, project: Path, context: ToolContext) -> None:

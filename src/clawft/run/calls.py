@@ -105,6 +105,8 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
         ask=ask,
         emit=turn.emit,
     )
+    # What a delegated agent changes belongs to the turn of the person, who may want it back.
+    context.keep_dir, context.turn = runtime.spill_dir(turn.conversation.account), turn.conversation.turn
     context.mask = runtime.secrets.mask
     context.skill_env = turn.skills.env(runtime.config.skills.entries, runtime.environ)
     context.read_roots = tuple(turn.skills.loaded.values())

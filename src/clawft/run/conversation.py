@@ -41,6 +41,7 @@ class Conversation:
         self.approve = approve
         self.depth: int = parent.depth + 1 if parent else 0  # how many delegations deep
         self.account: str = parent.account if parent else session.key  # the session whose budget pays
+        self.turn: int = parent.turn if parent else 0  # that session's turn which runs, or ran last
         self.approved: set[tuple[str, str]] = set()
         self.skills: Skillset = Skillset(
             runtime.load_skills,
@@ -68,6 +69,7 @@ class Conversation:
         if self._scope is not None:
             raise ClawftError("turn-running", "A turn of this conversation is still running")
         self._scope = anyio.CancelScope()
+        self.turn = self.turn if self.depth else self.session.next_turn
         self.skills.start_turn()
         try:
             events = run_turn(lambda send: Turn(self, request, send), self._scope, stages)

@@ -13,7 +13,7 @@ from clawft.errors import Unreadable
 from clawft.files import read_regular
 from clawft.tools.tool import ToolError
 
-__all__ = ["open_folder", "read_file_at", "stat_at", "write_file_at"]
+__all__ = ["open_folder", "read_file_at", "remove_file_at", "stat_at", "write_file_at"]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A folder on the way needs the right to pass only, not to list.
@@ -85,8 +85,9 @@ def stat_at(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-def write_file_at(real: str, content: bytes, before: os.stat_result | None) -> None:
-    """Put a whole new content in place at once, or leave all as it was. `before` is what is being replaced.
+def write_file_at(real: str, content: bytes, before: os.stat_result | None, mode: int = 0) -> None:
+    """Put a whole new content in place at once, or leave all as it was. `before` is what is being replaced; a file
+    that is made gets the rights `mode`, 0 for the usual ones.
 
     Raises: OSError, ToolError.
     """
@@ -94,7 +95,7 @@ def write_file_at(real: str, content: bytes, before: os.stat_result | None) -> N
     with open_folder(os.path.dirname(real), create=before is None) as folder:
         temporary = f".{secrets.token_hex(8)}.tmp"
         try:
-            _write_new(folder, temporary, content, before)
+            _write_new(folder, temporary, content, stat.S_IMODE(before.st_mode) if before else mode)
             if not _same(stat_at(folder, name), before):
                 raise ToolError("CONFLICT", f"'{name}' was changed meanwhile by somebody else", hint="Read it again")
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -104,13 +105,25 @@ def write_file_at(real: str, content: bytes, before: os.stat_result | None) -> N
         os.fsync(folder)
 
 
-def _write_new(folder: int, name: str, content: bytes, before: os.stat_result | None) -> None:
-    descriptor = os.open(name, _NEW, 0o666 if before is None else 0o600, dir_fd=folder)
+def remove_file_at(real: str, before: os.stat_result) -> None:
+    """Remove a file, if it is still the one that was looked at.
+
+    Raises: OSError, ToolError.
+    """
+    name = os.path.basename(real)
+    with open_folder(os.path.dirname(real)) as folder:
+        if not _same(stat_at(folder, name), before):
+            raise ToolError("CONFLICT", f"'{name}' was changed meanwhile by somebody else")
+        os.unlink(name, dir_fd=folder)
+
+
+def _write_new(folder: int, name: str, content: bytes, mode: int) -> None:
+    descriptor = os.open(name, _NEW, 0o600 if mode else 0o666, dir_fd=folder)
     with open(descriptor, "wb") as file:
         file.write(content)
         file.flush()
-        if before is not None:
-            os.fchmod(descriptor, stat.S_IMODE(before.st_mode) & 0o777)
+        if mode:
+            os.fchmod(descriptor, mode & 0o777)
         os.fsync(descriptor)
 
 

@@ -52,6 +52,8 @@ class ToolContext:
         self.workspace = workspace
         self.environ = environ
         self.spill_dir = spill_dir  # the rest of what is too long is saved here
+        self.keep_dir = spill_dir  # files as they were before a change are kept here
+        self.turn = 0  # the person's turn that the call belongs to
         self.ask = ask  # (question, reason) -> may it be done? False where nobody can answer
         self.emit = emit
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk

@@ -57,7 +57,7 @@ def replace_file(context: ToolContext, real: str, content: bytes, before: tuple[
     raw, status = before or (None, None)
     if status is not None and not status.st_mode & stat.S_IWUSR:
         raise ToolError("PERMISSION_DENIED", f"'{os.path.basename(real)}' may only be read")
-    keep_original(context, real, raw, status.st_mode if status else 0)
+    keep_original(context, real, raw, status.st_mode if status else 0, content)
     write_file_at(real, content, status)
 
 
