@@ -55,6 +55,7 @@ class LazyGroup(click.Group):
         "memory": "clawft.cli.memory",
         "cron": "clawft.cli.cron",
         "config": "clawft.cli.config",
+        "onboard": "clawft.cli.onboard",
         "doctor": "clawft.cli.doctor",
         "demo": "clawft.cli.demo",
         "help": "clawft.cli.help",

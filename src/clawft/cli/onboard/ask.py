@@ -1,0 +1,74 @@
+"""Questions at a terminal: on stderr, each with what Enter answers. A key is read without being shown (R150)."""
+
+import getpass
+import sys
+import warnings
+from collections.abc import Sequence
+
+import click
+
+from clawft.cli.output import one_line, say
+from clawft.config.masking import looks_secret
+from clawft.errors import Refused
+
+__all__ = ["Asker", "check_terminal"]
+
+
+def check_terminal() -> None:
+    """Raises: Refused where nobody can answer."""
+    if any(stream is None or not stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        hint = "Pass --yes to take the defaults, and --model PROVIDER/MODEL to choose what answers"
+        raise Refused("needs-yes", "onboard asks questions, and there is no terminal to answer at", hint=hint)
+
+
+class Asker:
+    """Asks, or with `yes` takes the default of every question."""
+
+    def __init__(self, *, yes: bool) -> None:
+        self.yes = yes
+
+    def ask(self, question: str, default: str = "") -> str:
+        """A line of text. Raises: click.Abort at the end of the input."""
+        if self.yes:
+            return default
+        while True:
+            click.echo(f"{question}{f' [{one_line(default)}]' if default else ''}: ", nl=False, err=True)
+            line = sys.stdin.buffer.readline().decode(errors="replace")
+            if not line:
+                say()
+                raise click.Abort
+            text = one_line(line)
+            if not looks_secret(text):
+                return text or default
+            say("That looks like a key, so it is not taken here. A key is asked for without showing it.")
+
+    def confirm(self, question: str, *, default: bool) -> bool:
+        answer = self.ask(f"{question} {'[Y/n]' if default else '[y/N]'}").lower()
+        return answer in ("y", "yes") if answer else default
+
+    def choose(self, question: str, names: Sequence[str], default: str = "", *, other: bool = False) -> str:
+        """One of the names, typed as it is or as its number; with `other` any text will do."""
+        while True:
+            answer = self.ask(question, default)
+            if answer.isdecimal() and 1 <= int(answer) <= len(names):
+                return names[int(answer) - 1]
+            if answer in names or (other and answer) or self.yes:
+                return answer
+            say(f"Type a number from 1 to {len(names)}, or a name." if names else "Type a name.")
+
+    def ask_secret(self, question: str) -> str:
+        """What is typed without being shown; '' for nothing. Raises: click.Abort, Refused."""
+        if self.yes:
+            return ""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", getpass.GetPassWarning)
+                return getpass.getpass(f"{question}: ").strip().strip("'\"")
+        except EOFError:
+            say()
+            raise click.Abort from None
+        except getpass.GetPassWarning:
+            hint = "Put the key into a variable, and run this again"
+            raise Refused(
+                "no-terminal", "This terminal would show the key, so it was not asked for", hint=hint
+            ) from None
