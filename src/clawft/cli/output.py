@@ -13,6 +13,7 @@ from clawft.errors import ClawftError, Diagnostic
 
 __all__ = [
     "clean",
+    "diagnostic_lines",
     "escape_unsafe",
     "one_line",
     "print_json",
@@ -20,6 +21,7 @@ __all__ = [
     "say",
     "show_diagnostic",
     "show_error",
+    "table_lines",
     "terminal_width",
     "to_json",
     "width_of",
@@ -84,11 +86,16 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, indent: str = "") -> None:
     """`path:line: warning[code]: message`, and the hint below it."""
+    for line in diagnostic_lines(diagnostic, where=where, indent=indent):
+        click.echo(line, err=err)
+
+
+def diagnostic_lines(diagnostic: Diagnostic, *, where: str, indent: str = "") -> list[str]:
+    """What there is to say, in colours."""
     place = one_line(where)
     head = click.style(f"{diagnostic.severity}[{diagnostic.code}]", fg=_COLOURS[diagnostic.severity])
-    click.echo(f"{indent}{place + ': ' if place else ''}{head}: {one_line(diagnostic.message)}", err=err)
-    if diagnostic.hint:
-        click.echo(f"{indent}  hint: {one_line(diagnostic.hint)}", err=err)
+    lines = [f"{indent}{place + ': ' if place else ''}{head}: {one_line(diagnostic.message)}"]
+    return [*lines, f"{indent}  hint: {one_line(diagnostic.hint)}"] if diagnostic.hint else lines
 
 
 def show_error(error: ClawftError) -> None:
@@ -142,15 +149,24 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: in
 
     `after` holds what to say under each row, or ''; it is wrapped and hung on a `└`.
     """
+    for line in table_lines(heads, rows, wide=wide, after=after, columns=terminal_width()):
+        click.echo(line)
+
+
+def table_lines(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: int, columns: int | None, after: Sequence[str] = ()
+) -> list[str]:
+    """The same as text, for so many columns."""
     table = [list(map(one_line, row)) for row in rows]
     widths = [max(map(width_of, column)) for column in zip(heads, *table, strict=True)]
     others = sum(widths) - widths[wide] + 2 * (len(widths) - 1)
-    columns = terminal_width()
     widths[wide] = max(8, min(widths[wide], (columns or 120) - others))
+    lines = []
     for number, row in enumerate([list(heads), *table]):
-        click.echo("  ".join(fit(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        lines.append("  ".join(fit(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip())
         if number and after and after[number - 1]:
-            click.echo(_hang(one_line(after[number - 1])[:MAX_REASON], columns))
+            lines.append(_hang(one_line(after[number - 1])[:MAX_REASON], columns))
+    return lines
 
 
 def _hang(text: str, columns: int | None) -> str:

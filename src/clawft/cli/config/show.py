@@ -1,14 +1,16 @@
 """`weft config show`: every setting with its value and where it comes from. Secrets stay hidden."""
 
+from collections.abc import Sequence
+
 import click
 
 from clawft.cli.config._text import with_state
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
 from clawft.config.listing import Setting, get_path, list_settings
 from clawft.workspace import Workspace
 
-__all__ = ["command"]
+__all__ = ["command", "setting_lines"]
 
 
 @click.command("show")
@@ -29,13 +31,19 @@ def command(section: str, defaults: bool, output: str) -> None:
             diagnostics=[to_json(one) for one in said],
         )
     if shown:
-        rows = [(one.key, with_state(one), _place(one, app.workspace)) for one in shown]
-        print_table(("SETTING", "VALUE", "FROM"), rows, wide=1)
+        for line in setting_lines(shown, app.workspace, terminal_width()):
+            click.echo(line)
     for diagnostic in said:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
     if not shown:
         say("Nothing is set" + ("" if defaults else ". Run: weft config show --all"))
     return None
+
+
+def setting_lines(settings: Sequence[Setting], workspace: Workspace, columns: int | None) -> list[str]:
+    """A table of settings for so many columns."""
+    rows = [(one.key, with_state(one), _place(one, workspace)) for one in settings]
+    return table_lines(("SETTING", "VALUE", "FROM"), rows, wide=1, columns=columns)
 
 
 def _to_json(setting: Setting) -> dict[str, object]:

@@ -5,10 +5,10 @@ from contextlib import closing, contextmanager
 
 from clawft.app import App
 from clawft.cli.options import open_here
-from clawft.cli.output import say, show_diagnostic
+from clawft.cli.output import one_line, say, show_diagnostic
 from clawft.memory import MemoryFiles, open_memory
 
-__all__ = ["open_here_memory", "say_empty", "warn_of_index"]
+__all__ = ["empty_text", "open_here_memory", "say_empty", "warn_of_index"]
 
 
 @contextmanager
@@ -20,8 +20,12 @@ def open_here_memory() -> Iterator[tuple[App, MemoryFiles]]:
 
 
 def say_empty(app: App, memory: MemoryFiles) -> None:
-    where = app.workspace.shorten(memory.folder)
-    say(f"Nothing is remembered yet. Agents keep facts with memory_write; you may write {where}/MEMORY.md yourself.")
+    say(empty_text(app, memory))
+
+
+def empty_text(app: App, memory: MemoryFiles) -> str:
+    where = one_line(app.workspace.shorten(memory.folder))
+    return f"Nothing is remembered yet. Agents keep facts with memory_write; you may write {where}/MEMORY.md yourself."
 
 
 def warn_of_index(app: App, memory: MemoryFiles) -> None:

@@ -8,12 +8,13 @@ import click
 from clawft.cli._complete import complete_sessions
 from clawft.cli.output import clean, say
 from clawft.cli.sessions._store import open_store, show_all
-from clawft.errors import ClawftError, Refused
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.sessions import SessionStore
 from clawft.sessions.export import render_markdown
 from clawft.sessions.page import render_html
 from clawft.workspace import resolve_path
 
-__all__ = ["command"]
+__all__ = ["command", "export_session", "write_export"]
 
 
 @click.command("export")
@@ -27,20 +28,23 @@ def command(key: str, kind: str, output: str | None, force: bool) -> None:
     """Export one conversation: Markdown, a page for browsers, or the lines as they are on disk."""
     app, store = open_store()
     name = store.resolve(key)
-    if kind == "jsonl":
-        data, said = store.read_bytes(name), store.diagnostics
-    else:
-        transcript = store.read(name)
-        render = render_html if kind == "html" else render_markdown
-        data = render(transcript).encode("utf-8", errors="replace")
-        said = (*store.diagnostics, *transcript.diagnostics)
-    show_all(app, said)
+    data, said = export_session(store, name, kind)
+    show_all(app, (*store.diagnostics, *said))
     if output is None or output == "-":
         _print(data)
         return
     path = resolve_path(output, app.workspace.cwd, app.workspace.home)
-    _write(path, data, force=force)
+    write_export(path, data, force=force)
     say(f"Written to {clean(app.workspace.shorten(path))}")
+
+
+def export_session(store: SessionStore, key: str, kind: str) -> tuple[bytes, tuple[Diagnostic, ...]]:
+    """A session as `md`, `html` or `jsonl`, and what there is to say of it. Raises: ClawftError."""
+    if kind == "jsonl":
+        return store.read_bytes(key), ()
+    transcript = store.read(key)
+    render = render_html if kind == "html" else render_markdown
+    return render(transcript).encode("utf-8", errors="replace"), transcript.diagnostics
 
 
 def _print(data: bytes) -> None:
@@ -50,8 +54,8 @@ def _print(data: bytes) -> None:
         click.echo(data, nl=False)
 
 
-def _write(path: str, data: bytes, *, force: bool) -> None:
-    """Write a file that only its owner can read, since it holds all that was said."""
+def write_export(path: str, data: bytes, *, force: bool) -> None:
+    """Write a file that only its owner can read, since it holds all that was said. Raises: ClawftError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if force else os.O_EXCL)
     try:
         with open(os.open(path, flags, 0o600), "wb") as file:

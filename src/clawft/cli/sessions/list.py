@@ -12,7 +12,9 @@ from clawft.cli.sessions._store import open_store, show_all
 from clawft.sessions import SessionSummary
 from clawft.sessions.search import MAX_PER_SESSION, Hit
 
-__all__ = ["command"]
+__all__ = ["HEADS", "command", "session_row"]
+
+HEADS = ("KEY", "TITLE", "TURNS", "UPDATED")
 
 
 @click.command("list")
@@ -33,8 +35,8 @@ def command(limit: int, query: str | None, output: str) -> None:
         return print_json("clawft.sessions.list.v1", sessions=listed, diagnostics=said)
     if sessions:
         after = [_snippet(one, hits) for one in sessions]
-        rows = [_row(one, app.workspace.shorten(one.cwd)) for one in sessions]
-        print_table(("KEY", "TITLE", "TURNS", "UPDATED", "FOLDER"), rows, wide=1, after=after)
+        rows = [(*session_row(one), app.workspace.shorten(one.cwd)) for one in sessions]
+        print_table((*HEADS, "FOLDER"), rows, wide=1, after=after)
     show_all(app, store.diagnostics)
     say(_summary(len(sessions), len(store.keys()), query))
     return None
@@ -48,8 +50,9 @@ def _to_json(session: SessionSummary, hits: Sequence[Hit] | None) -> dict[str, A
     return values
 
 
-def _row(session: SessionSummary, folder: str) -> tuple[str, ...]:
-    return (session.key, session.title, str(session.turns), session.updated[:16].replace("T", " "), folder)
+def session_row(session: SessionSummary) -> tuple[str, ...]:
+    """What a table says of a session, in the order of HEADS."""
+    return (session.key, session.title, str(session.turns), session.updated[:16].replace("T", " "))
 
 
 def _snippet(session: SessionSummary, hits: Sequence[Hit]) -> str:

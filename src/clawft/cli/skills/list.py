@@ -1,12 +1,14 @@
 """`weft skills list`: every skill found, usable or not, with its state and the reason for it."""
 
+from collections.abc import Sequence
+
 import click
 
 from clawft.cli.options import dir_option, format_option, open_here, scope_option
-from clawft.cli.output import print_json, print_table, say, show_diagnostic, terminal_width, to_json
+from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
 from clawft.trust import STATES, Standing
 
-__all__ = ["command"]
+__all__ = ["command", "count_states", "skill_lines"]
 
 NARROW = 70  # columns; below, the table has what fits and the rest stands under each row
 _MARKS = {"ready": "✓", "manual": "✓", "shadowed": "·"}
@@ -26,16 +28,23 @@ def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
 
         listed = [skill_json(one, digest_of(one)) for one in skills]
         return print_json("clawft.skills.list.v1", skills=listed, diagnostics=[to_json(one) for one in said])
-    if skills and (terminal_width() or NARROW) >= NARROW:
-        heads = ("", "NAME", "DESCRIPTION", "STATE", "SCOPE", "FORMAT")
-        print_table(heads, [_row(one) for one in skills], wide=2, after=[_reason(one) for one in skills])
-    elif skills:
-        rows = [(mark, name, state) for mark, name, _, state, *_ in map(_row, skills)]
-        print_table(("", "NAME", "STATE"), rows, wide=1, after=[_reason(one) or _row(one)[2] for one in skills])
+    for line in skill_lines(skills, terminal_width()) if skills else ():
+        click.echo(line)
     for diagnostic in said:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
-    say(_summary(skills))
+    say(count_states(skills))
     return None
+
+
+def skill_lines(skills: Sequence[Standing], columns: int | None) -> list[str]:
+    """A table of skills, with what is to be said of each, for so many columns."""
+    if (columns or NARROW) >= NARROW:
+        heads = ("", "NAME", "DESCRIPTION", "STATE", "SCOPE", "FORMAT")
+        after = [_reason(one) for one in skills]
+        return table_lines(heads, [_row(one) for one in skills], wide=2, after=after, columns=columns)
+    rows = [(mark, name, state) for mark, name, _, state, *_ in map(_row, skills)]
+    after = [_reason(one) or _row(one)[2] for one in skills]
+    return table_lines(("", "NAME", "STATE"), rows, wide=1, after=after, columns=columns)
 
 
 def _row(standing: Standing) -> tuple[str, ...]:
@@ -59,7 +68,8 @@ def _reason(standing: Standing) -> str:
     return text + (f". {first.hint}" if first.hint else "") + more
 
 
-def _summary(skills: list[Standing]) -> str:
+def count_states(skills: Sequence[Standing]) -> str:
+    """How many skills there are, and of which state."""
     if not skills:
         return "No skills found. Run: weft doctor (it lists the folders that are searched)"
     counts = {state: sum(one.state == state for one in skills) for state in STATES}

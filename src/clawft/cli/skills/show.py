@@ -6,7 +6,7 @@ import msgspec
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
+from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.skills._json import digest_of, skill_json, tokens_of
 from clawft.discovery.digest import Digest
 from clawft.discovery.requirements import install_command
@@ -14,7 +14,7 @@ from clawft.format.model import Skill
 from clawft.render import extract_variables
 from clawft.trust import Standing
 
-__all__ = ["command"]
+__all__ = ["command", "detail_lines"]
 
 
 @click.command("show")
@@ -26,20 +26,25 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     app = open_here(dirs)
     standing = app.get_skill(name)
     digest = digest_of(standing)
-    said = (*app.diagnose(standing.found), *digest.diagnostics)
     if output == "json":
+        said = (*app.diagnose(standing.found), *digest.diagnostics)
         fields = _all_fields(standing, digest)
         return print_json("clawft.skills.show.v1", **fields, diagnostics=[to_json(one) for one in said])
-    folder = app.workspace.shorten(standing.found.folder) + "/" * bool(standing.found.base_dir)
-    for label, value in _lines(standing, folder):
-        click.echo(f"{label}: {one_line(value)}")
-    if standing.found.skill:
-        for line in (*_placeholders(app, standing), *_requirements(standing.found.skill)):
-            click.echo(line)
-    click.echo(f"Digest: {digest.value or 'none'}")
-    for diagnostic in dict.fromkeys((*standing.reasons, *said)):
-        show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
+    for line in detail_lines(app, standing, digest):
+        click.echo(line)
     return None
+
+
+def detail_lines(app: App, standing: Standing, digest: Digest) -> list[str]:
+    """All there is to know about a skill, to be read. Raises: ClawftError."""
+    folder = app.workspace.shorten(standing.found.folder) + "/" * bool(standing.found.base_dir)
+    lines = [f"{label}: {one_line(value)}" for label, value in _lines(standing, folder)]
+    if standing.found.skill:
+        lines += [*_placeholders(app, standing), *_requirements(standing.found.skill)]
+    lines.append(f"Digest: {digest.value or 'none'}")
+    for one in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found), *digest.diagnostics)):
+        lines += diagnostic_lines(one, where=app.workspace.shorten(one.where))
+    return lines
 
 
 def _all_fields(standing: Standing, digest: Digest) -> dict[str, object]:

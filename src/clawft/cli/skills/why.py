@@ -5,10 +5,10 @@ import click
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
+from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.trust import STATES, Standing
 
-__all__ = ["command"]
+__all__ = ["command", "why_lines"]
 
 
 @click.command("why")
@@ -36,24 +36,26 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
             for one in same
         ]
         return print_json("clawft.skills.why.v1", name=chosen.name, skills=answers)
-    for one in same:
-        _explain(one, app)
+    for line in (line for one in same for line in why_lines(one, app)):
+        click.echo(line)
     return None
 
 
-def _explain(standing: Standing, app: App) -> None:
+def why_lines(standing: Standing, app: App) -> list[str]:
+    """The state of a skill and the reasons for it, to be read."""
     workspace = app.workspace
     at = standing.found.location.scope
-    click.echo(f"{one_line(standing.name)} is {standing.state}: {STATES[standing.state]}")
-    click.echo(f"  in {at}: {one_line(workspace.shorten(standing.found.file))}")
-    click.echo(f"  a model is {'told of it' if standing.offered else 'not told of it'}")
     name = standing.name if standing.usable else f"{at}:{standing.name}"
-    click.echo(
-        f"  a person may start it as {one_line(name)}" if standing.user_may_invoke else "  a person may not start it"
-    )
+    lines = [
+        f"{one_line(standing.name)} is {standing.state}: {STATES[standing.state]}",
+        f"  in {at}: {one_line(workspace.shorten(standing.found.file))}",
+        f"  a model is {'told of it' if standing.offered else 'not told of it'}",
+        f"  a person may start it as {one_line(name)}" if standing.user_may_invoke else "  a person may not start it",
+    ]
     for diagnostic in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found))):
         elsewhere = diagnostic.path != standing.found.file
         where = (
             workspace.shorten(diagnostic.where) if elsewhere else f"line {diagnostic.line}" if diagnostic.line else ""
         )
-        show_diagnostic(diagnostic, err=False, where=where, indent="  ")
+        lines += diagnostic_lines(diagnostic, where=where, indent="  ")
+    return lines
