@@ -1,6 +1,7 @@
 """Stage 3, assemble: what the model sees. The prompt, the catalog in its budget, the tools, and the new message."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clawft.discovery.ranking import match_context
 from clawft.errors import ClawftError
@@ -15,7 +16,11 @@ from clawft.tools.registry import Registry
 from clawft.tools.skill import describe_skill_tool
 from clawft.trust import Standing
 
-__all__ = ["assemble", "build_prompt", "rank_skills"]
+if TYPE_CHECKING:
+    from clawft.run.conversation import Conversation
+    from clawft.run.runtime import Runtime
+
+__all__ = ["assemble", "build_prompt", "choose_tools", "rank_skills"]
 
 SKILL_TOOLS = ("Skill", "skill_search", "skill_read")
 _RECENT = 20  # skills that count as recently used
@@ -40,12 +45,8 @@ async def assemble(turn: Turn) -> None:
 
 def build_prompt(turn: Turn) -> None:
     """The system prompt and the tools, from what is on disk now."""
-    tools = turn.runtime.registry_for(turn.conversation).view(turn.agent.tools, turn.agent.disallowed_tools)
-    offered = turn.skills.offered
-    full = turn.runtime.config.skills.prompt.inject == "full"
-    if not offered or full:
-        tools = tools.view(denied=SKILL_TOOLS)
-    elif tools.find("Skill") is not None:
+    tools = choose_tools(turn.conversation)
+    if tools.find("Skill") is not None:
         tools = _with_catalog(turn, tools)
     turn.registry = tools
     turn.specs = tuple(ToolSpec(one.name, one.description, one.parameters) for one in tools)
@@ -57,8 +58,20 @@ def build_prompt(turn: Turn) -> None:
         preloaded=_preload(turn),
         extra=turn.extra_sections,
     )
-    if full:
+    if _injects_all(turn.runtime):
         turn.system = _inject(turn)
+
+
+def choose_tools(conversation: "Conversation") -> Registry:
+    """The tools of the agent's next turn: all there are, as far as the agent may use them (R78)."""
+    agent, runtime = conversation.agent, conversation.runtime
+    tools = runtime.registry_for(conversation).view(agent.tools, agent.disallowed_tools)
+    needless = not conversation.skills.offered or _injects_all(runtime)
+    return tools.view(denied=SKILL_TOOLS) if needless else tools
+
+
+def _injects_all(runtime: "Runtime") -> bool:
+    return runtime.config.skills.prompt.inject == "full"
 
 
 def _with_catalog(turn: Turn, tools: Registry) -> Registry:

@@ -9,7 +9,7 @@ from clawft.run.score import score
 from clawft.run.transport import transport
 from clawft.run.turn import Phase, Stage, Turn
 
-__all__ = ["STAGES", "compact_stages", "run_stages", "run_until_transport"]
+__all__ = ["STAGES", "compact_stages", "run_inserted", "run_stages", "run_until_transport"]
 
 STAGES: tuple[Stage, ...] = (classify, route, assemble, transport, score, learn)
 _BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE, transport: Phase.PRE_TRANSPORT}
@@ -37,12 +37,13 @@ async def compact_stages(turn: Turn) -> None:
 
 
 async def _run(turn: Turn, stage: Stage) -> None:
-    await _run_inserted(turn, _BEFORE.get(stage))
+    await run_inserted(turn, _BEFORE.get(stage))
     await stage(turn)
-    await _run_inserted(turn, _AFTER.get(stage))
+    await run_inserted(turn, _AFTER.get(stage))
 
 
-async def _run_inserted(turn: Turn, phase: Phase | None) -> None:
+async def run_inserted(turn: Turn, phase: Phase | None) -> None:
+    """What others inserted at a phase."""
     for insertion in turn.runtime.insertions:
         if insertion.phase == phase:
             await insertion.process(turn)

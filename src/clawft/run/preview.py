@@ -9,14 +9,16 @@ from clawft.errors import NotFound
 from clawft.format.model import Agent
 from clawft.messages import Event
 from clawft.providers.request import Request
+from clawft.run.assemble import choose_tools
 from clawft.run.conversation import Conversation
-from clawft.run.pipeline import run_until_transport
+from clawft.run.pipeline import run_inserted, run_until_transport
 from clawft.run.runtime import Runtime
 from clawft.run.transport import make_request
-from clawft.run.turn import Turn, TurnRequest
+from clawft.run.turn import Phase, Turn, TurnRequest
 from clawft.sessions import SessionStore, encode_key
+from clawft.tools.registry import Registry
 
-__all__ = ["preview_turn"]
+__all__ = ["list_tools", "preview_turn"]
 
 
 async def preview_turn(
@@ -33,3 +35,10 @@ async def preview_turn(
             turn = Turn(conversation, request, take)
             await run_until_transport(turn)
             return turn, make_request(turn)
+
+
+async def list_tools(conversation: Conversation, take: Callable[[Event], None]) -> Registry:
+    """The tools that the next turn would have; servers are started for it, as a turn does."""
+    turn = Turn(conversation, TurnRequest(""), take)
+    await run_inserted(turn, Phase.PRE_ASSEMBLE)
+    return choose_tools(conversation)
