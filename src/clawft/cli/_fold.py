@@ -9,6 +9,7 @@ import click
 __all__ = ["fold_markdown"]
 
 _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
+_SPAN = re.compile(r"`[^`\n]+`")
 _COLUMNS = re.compile(r"(\s*)(\S.*?)\s{2,}(\S.*)")
 
 
@@ -42,7 +43,9 @@ def _fold(block: str, columns: int | None) -> list[str]:
         return _fold_code(block, columns)
     item = _ITEM.match(block)
     indent = " " * item.end() if item else ""
-    return textwrap.wrap(block, columns, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    whole = _SPAN.sub(lambda span: span[0].replace(" ", "\xa0") if len(span[0]) <= columns // 2 else span[0], block)
+    folded = textwrap.wrap(whole, columns, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in folded] or [""]
 
 
 def _fold_code(line: str, columns: int) -> list[str]:

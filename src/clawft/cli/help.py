@@ -17,7 +17,7 @@ __all__ = ["command", "topic_text"]
 @click.argument("words", nargs=-1, metavar="[TOPIC | COMMAND...]", shell_complete=complete_help)
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Explain a topic, a command such as `skills run`, or a section of the config such as `tools.exec`."""
+    """Explain a topic, a command such as `skills run`, or settings such as `config tools.exec`."""
     root = ctx.find_root()
     if not words:
         click.echo(root.get_help())
@@ -43,13 +43,13 @@ def topic_text(name: str) -> str:
 
 
 def _find_text(words: tuple[str, ...]) -> str:
-    """The topic, slash command or setting that is meant; '' for none."""
-    if len(words) > 1:
+    """The topic, slash command or settings that are meant; '' for none. `config KEY` is never a topic."""
+    word = words[-1]
+    if len(words) > 2 or (len(words) == 2 and words[0] != "config"):
         return ""
-    word = words[0]
-    if word in list_topics():
+    if len(words) == 1 and word in list_topics():
         return topic_text(word)
-    if word.startswith("/"):
+    if len(words) == 1 and word.startswith("/"):
         from clawft.repl.command import find_command
         from clawft.repl.commands import COMMANDS
 

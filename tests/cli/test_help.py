@@ -1,0 +1,166 @@
+"""`weft help`: topics, commands and settings as plain text, at any width."""
+
+import re
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from clawft.cli._settings import list_sections, settings_of
+from clawft.cli.output import width_of
+from clawft.repl.commands import COMMANDS
+from clawft.topics import list_topics, summary
+
+Weft = Callable[..., subprocess.CompletedProcess[str]]
+Terminal = Callable[..., tuple[int, str]]
+
+SECTIONS = list_sections()
+
+
+def test_help_alone_is_that_of_weft_and_the_topics(weft: Weft) -> None:
+    done = weft("help")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(weft("--help").stdout)
+    for topic in list_topics():
+        assert re.search(rf"^    {topic} +{re.escape(summary(topic))}$", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("topic", list_topics())
+def test_topic_is_printed_as_plain_text(weft: Weft, topic: str) -> None:
+    done = weft("help", topic)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " ".join(done.stdout.split()).startswith(summary(topic)[:-1])
+    assert "<!--" not in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "\n#" not in done.stdout.replace("\n    #", "")
+
+
+def test_topic_skills_tells_what_was_asked_for(weft: Weft) -> None:
+    shown = weft("help", "skills").stdout  # R104
+
+    for line in (
+        "Skills are reusable prompts that teach the agent specialized behaviors.",
+        "Locations (highest priority first):",
+        "1. `.clawft/skills/` (project-level)",
+        "2. `~/.clawft/skills/` (personal)",
+        "3. `~/.clawft/workspace/skills/` (workspace)",
+        "- `SKILL.md` with YAML frontmatter (recommended)",
+        "- `skill.json` + `prompt.md` (legacy)",
+        "    /skills                List all skills",
+        "    /skills <name>         Show skill details",
+        "    /skill <name> [args]   Invoke a skill",
+        "    /<skill-name> [args]   Direct invocation (if user-invocable)",
+    ):
+        assert line in shown
+
+
+def test_topic_tools_shows_patterns_for_the_tools_of_mcp_servers(weft: Weft) -> None:
+    shown = weft("help", "tools").stdout  # R105
+
+    assert {"- rvf__*", "- slack__*", "- github__list_issues"} <= set(map(str.strip, shown.splitlines()))
+
+
+def test_topic_commands_lists_every_slash_command(weft: Weft) -> None:
+    shown = weft("help", "commands").stdout
+
+    for slash in COMMANDS:
+        assert re.search(rf"^    {re.escape(slash.usage)} +{re.escape(slash.description)}$", shown, re.MULTILINE)
+
+
+def test_topic_config_names_every_setting(weft: Weft) -> None:
+    shown = weft("help", "config").stdout
+
+    for path, kind in SECTIONS.items():
+        assert f"- `{path}`: {', '.join(name for name, *_ in settings_of(kind))}\n" in shown
+
+
+@pytest.mark.parametrize("path", ["skills run", "config set", "doctor", "cron add", "agent", "skill list"])
+def test_path_of_a_command_prints_its_help(weft: Weft, path: str) -> None:
+    done = weft("help", *path.split())
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == weft(*path.split(), "--help").stdout
+
+
+@pytest.mark.parametrize("path", SECTIONS)
+def test_section_of_the_config_prints_what_its_settings_mean(weft: Weft, path: str) -> None:
+    done = weft("help", "config", path.removesuffix("[]"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    for name, _, text in settings_of(SECTIONS[path]):
+        assert re.search(rf"^- `{name}`.*: {re.escape(text)}$", done.stdout, re.MULTILINE)
+
+
+def test_one_setting_is_explained_alone(weft: Weft) -> None:
+    done = weft("help", "config", "agents.defaults.agent")
+
+    assert done.stdout == weft("help", "agents.defaults.agent").stdout
+    assert done.stdout == (
+        '[agents.defaults]\n\n- `agent` (default `"default"`): The agent that is used when none is named.\n'
+    )
+
+
+def test_setting_of_a_table_that_the_user_names_is_explained_too(weft: Weft) -> None:
+    assert "- `default_model`" in weft("help", "providers.work.default_model").stdout
+
+
+@pytest.mark.parametrize("slash", COMMANDS, ids=lambda slash: slash.name)
+def test_slash_command_is_explained(weft: Weft, slash: object) -> None:
+    name, usage, description = (getattr(slash, field) for field in ("name", "usage", "description"))
+    done = weft("help", f"/{name}")
+
+    assert done.returncode == 0
+    assert usage in done.stdout
+    assert description in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("skils", "skills"), ("workspce", "workspace"), ("skills rum", "skills run"), ("docter", "doctor")],
+)
+def test_unknown_topic_exits_1_with_the_close_match(weft: Weft, asked: str, meant: str) -> None:
+    done = weft("help", *asked.split())
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error[topic-not-found]: No topic or command '{asked}'\nhint: did you mean '{meant}'? Run: weft help\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["zzzzzz", "", "../skills", "/nothing", "agents.nothing", "skills.", "doctor now", "config nothing", "config x.y"],
+)
+def test_what_is_nothing_exits_1_and_says_where_to_look(weft: Weft, asked: str) -> None:
+    done = weft("help", *(asked.split() or [""]))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error[topic-not-found]: ")
+    assert done.stderr.endswith("Run: weft help\n")
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 80])
+@pytest.mark.parametrize("topic", list_topics())
+def test_text_fits_the_terminal(weft: Weft, topic: str, columns: int) -> None:
+    shown = weft("help", topic, COLUMNS=str(columns)).stdout.splitlines()
+
+    prose = [line for line in shown if not line.startswith("    ")]
+    too_long = [line for line in prose if width_of(line) > columns and " " in line.strip().lstrip("-0123456789. ")]
+    assert too_long == []
+
+
+def test_two_columns_become_one_below_the_other_where_there_is_no_room(weft: Weft) -> None:
+    shown = weft("help", "skills", COLUMNS="40").stdout
+
+    assert "    /skills <name>\n        Show skill details\n" in shown
+    assert all(len(line) <= 40 for line in shown.partition("Writing one")[0].splitlines())
+
+
+def test_on_a_terminal_headings_stand_out(terminal: Terminal) -> None:
+    code, shown = terminal("help", "skills")
+
+    assert code == 0
+    assert "\x1b[1mStates\x1b[0m" in shown
+    assert "\x1b" not in terminal("help", "skills", NO_COLOR="1")[1]
