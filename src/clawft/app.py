@@ -169,15 +169,20 @@ class App:
         raise ClawftError("agent-broken", f"The agent '{wanted}' cannot be read", path=trusted[0].file)
 
     def check_agent(self, name: str = "") -> tuple[Diagnostic, ...]:
-        """A project's agents of this name that were passed over, since nobody approved them."""
+        """A project's agents of this name that were passed over, since nobody approved them; and what of the chosen
+        one is not honoured. Raises: ClawftError, as `choose_agent` does.
+        """
         wanted = name or self.config.agents.defaults.agent
         message = "The project's agent of this name is not approved, so another answers"
         hint = "Read it, then pass --trust-instructions"
-        return tuple(
+        passed_over = [
             Diagnostic("agent-untrusted", "warning", message, one.found.file, 0, hint)
             for one in self.agents
             if one.found.name == wanted and not self._is_trusted_agent(one.found)
-        )
+        ]
+        said = self.choose_agent(wanted).diagnostics
+        lost = [one for one in said if one.code == "agent-not-honoured" and one.severity == "warning"]
+        return (*passed_over, *lost)
 
     def _is_trusted_agent(self, found: FoundAgent) -> bool:
         if found.scope != "project":

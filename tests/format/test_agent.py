@@ -69,7 +69,7 @@ def test_agent_file_of_claude_with_tools_in_one_line() -> None:
     )
     assert agent.tools == ("Read", "Grep", "Bash(git diff:*)")
     assert (agent.disallowed_tools, agent.max_tool_iterations) == (("Write",), 5)
-    assert (agent.extra, _said(agent)) == ({"color": "blue"}, [("unknown-field", 8)])
+    assert (agent.extra, _said(agent)) == ({"color": "blue"}, [("agent-not-honoured", 8)])
 
 
 @pytest.mark.parametrize(
@@ -181,3 +181,33 @@ def test_file_that_is_no_mapping_is_an_error_with_its_place(text: str) -> None:
 def test_frontmatter_without_end_is_an_error() -> None:
     with pytest.raises(MissingFrontmatter):
         parse_agent("---\nname: a\n", "a.md", "a", path="p")
+
+
+def _lost(text: str) -> list[tuple[str, str, str]]:
+    agent = parse_agent(f"---\ndescription: d\n{text}\n---\nDo it.", "a.md", "a", path="p")
+    return [(one.code, one.severity, one.message) for one in agent.diagnostics]
+
+
+def test_what_only_claude_does_is_said_in_one_word() -> None:
+    assert _lost("permissionMode: plan\nmcpServers: [x]\nmemory: user\neffort: high\nisolation: worktree") == [
+        (
+            "agent-not-honoured",
+            "warning",
+            "Not honoured here: permissionMode, mcpServers, memory, effort, isolation",
+        )
+    ]
+
+
+def test_colour_alone_is_a_note_and_what_changes_nothing_is_not_said() -> None:
+    assert _lost("color: red") == [("agent-not-honoured", "note", "Not honoured here: color")]
+    assert _lost("permissionMode: default\nbackground: false\nhooks: {}") == []
+
+
+def test_limits_of_tools_are_said_to_be_lost() -> None:
+    ((code, severity, message),) = _lost("tools: Read, Bash(git diff:*)")
+    assert (code, severity) == ("agent-not-honoured", "warning")
+    assert message == "Not honoured here: the limits in Bash(git diff:*): each means the whole tool"
+
+
+def test_field_of_nobody_is_unknown() -> None:
+    assert [code for code, _, _ in _lost("favourite: blue")] == ["unknown-field"]

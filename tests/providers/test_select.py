@@ -10,6 +10,7 @@ from clawft.config.providers import ProviderSettings
 from clawft.errors import ClawftError, NotFound
 from clawft.providers import check_model, open_provider, parse_model
 from clawft.providers.request import Provider
+from clawft.providers.select import is_claude_alias, read_model
 
 pytestmark = pytest.mark.anyio
 
@@ -130,3 +131,26 @@ def test_checking_a_model_does_not_load_the_http_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("written", "model"),
+    [
+        ("", ""),
+        ("inherit", ""),
+        ("default", ""),
+        (" local/small ", "local/small"),
+        ("claude-opus-4-1", "anthropic/claude-opus-4-1"),
+        ("claude-mine", "claude-mine"),
+        ("router/claude-x", "router/claude-x"),
+        ("sonnet", "sonnet"),
+    ],
+)
+def test_model_of_a_file_is_read_as_any_client_writes_it(written: str, model: str) -> None:
+    assert read_model(written, {"claude-mine": ProviderSettings()}) == model
+
+
+def test_alias_of_claude_is_none_where_a_provider_has_the_name() -> None:
+    assert is_claude_alias("opus", {})
+    assert not is_claude_alias("opus", {"opus": ProviderSettings()})
+    assert not is_claude_alias("gpt", {})

@@ -2,7 +2,9 @@
 
 import pytest
 
+from clawft.format.model import Agent
 from clawft.trust import CANONICAL_TOOLS, TOOL_ALIASES, known_tool_names
+from clawft.trust.tools import check_agent_tools, tool_matches
 
 
 def test_canonical_names_are_those_of_the_decision() -> None:
@@ -25,3 +27,46 @@ def test_every_alias_leads_to_a_tool_there_is() -> None:
 def test_other_clients_names_are_mapped(name: str) -> None:
     assert TOOL_ALIASES[name] in CANONICAL_TOOLS
     assert {name, name.lower()} <= known_tool_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "meant"),
+    [
+        ("read_file", "Read", True),
+        ("exec_shell", "Bash(git:*)", True),
+        ("read_file", "read_*", True),
+        ("github__get", "github__*", True),
+        ("github__get", "mcp__github__get", True),
+        ("github__get", "mcp__github__*", True),
+        ("github__get", "mcp__github", True),
+        ("github__get", "mcp__*", True),
+        ("github__get", "mcp__git", False),
+        ("gitlab__get", "mcp__github__*", False),
+        ("glob", "mcp__g*", False),
+        ("read_file", "mcp__*", False),
+        ("read_file", "mcp__", False),
+        ("github__get", "mcp__", False),
+        ("mcp__get", "mcp__get", True),
+        ("read_file", "!*", False),
+        ("read_file", "*", True),
+    ],
+)
+def test_pattern_means_a_tool_under_any_clients_name(name: str, pattern: str, meant: bool) -> None:
+    assert tool_matches(name, [pattern]) is meant  # R85
+
+
+def test_names_of_an_agent_that_mean_no_tool_are_said() -> None:
+    agent = Agent(
+        name="a",
+        tools=("Read", "read_*", "TodoWrite", "github__*", "mcp__other__x", "x_*", "mcp__*"),
+        disallowed_tools=("Nope",),
+    )
+
+    said = check_agent_tools(agent, "p", {"github"})
+
+    assert [(one.code, one.message.split("'")[1]) for one in said] == [
+        ("unknown-tool", "TodoWrite"),
+        ("unknown-tool", "mcp__other__x"),
+        ("unknown-tool", "x_*"),
+        ("unknown-tool", "Nope"),
+    ]

@@ -44,22 +44,7 @@ def _load(notes: Notes, name: str) -> dict[Any, Any]:
 
 
 def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
-    fields: dict[str, Any] = {}
-    for key, value in raw.items():
-        spelling = str(key).replace("-", "_")
-        reader = _READERS.get(spelling) or _READERS.get(_ALIASES.get(spelling, ""))
-        if reader is None:
-            fields.setdefault("extra", {})[str(key)] = json_safe(value)
-            notes.add("unknown-field", "note", f"'{str(key)[:60]}' has no effect here", key=str(key))
-        elif (name_of := _ALIASES.get(spelling, spelling)) in fields:
-            notes.add(
-                "duplicate-key",
-                "warning",
-                f"'{key}' says '{name_of}' a second time; the first one counts",
-                key=str(key),
-            )
-        elif value is not None and (read := reader(value, str(key), notes)) is not UNREAD:
-            fields[name_of] = read
+    fields = _read_fields(raw, notes)
     if not is_canonical(fields.get("name", "")):
         fields["name"] = slugify(fields.get("name", "")) or slugify(name) or name
     if body:
@@ -77,6 +62,53 @@ def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
             "description-missing", "warning", "There is no description", line=notes.first_line, hint="Add a description"
         )
     return Agent(**fields, diagnostics=tuple(notes.found))
+
+
+def _read_fields(raw: dict[Any, Any], notes: Notes) -> dict[str, Any]:
+    """Every key under the name of its field; what has no effect here goes to `extra` and is said."""
+    fields: dict[str, Any] = {}
+    for key, value in raw.items():
+        spelling = str(key).replace("-", "_")
+        reader = _READERS.get(spelling) or _READERS.get(_ALIASES.get(spelling, ""))
+        if reader is None:
+            fields.setdefault("extra", {})[str(key)] = json_safe(value)
+            if _fold(key) not in _CLAUDE_ONLY:
+                notes.add("unknown-field", "note", f"'{str(key)[:60]}' has no effect here", key=str(key))
+        elif (name_of := _ALIASES.get(spelling, spelling)) in fields:
+            notes.add(
+                "duplicate-key",
+                "warning",
+                f"'{key}' says '{name_of}' a second time; the first one counts",
+                key=str(key),
+            )
+        elif value is not None and (read := reader(value, str(key), notes)) is not UNREAD:
+            fields[name_of] = read
+    _tell_unhonoured(fields, notes)
+    return fields
+
+
+def _tell_unhonoured(fields: dict[str, Any], notes: Notes) -> None:
+    """One word on all that Claude would do with the file and we do not; a colour alone is no loss."""
+    extra = fields.get("extra", {})
+    keys = [key for key, value in extra.items() if _fold(key) in _CLAUDE_ONLY and value not in _NO_CHANGE]
+    tools = (*(fields.get("tools") or ()), *fields.get("disallowed_tools", ()))
+    limits = [tool for tool in tools if "(" in tool]
+    if not keys and not limits:
+        return
+    parts = [", ".join(key[:60] for key in keys)] if keys else []
+    if limits:
+        parts.append(f"the limits in {', '.join(limits)[:200]}: each means the whole tool")
+    notes.add(
+        "agent-not-honoured",
+        "note" if not limits and keys == ["color"] else "warning",
+        f"Not honoured here: {'; '.join(parts)}",
+        key=keys[0] if keys else "tools",
+        hint="Permissions, servers and rules for commands are settings: weft help config",
+    )
+
+
+def _fold(key: Any) -> str:
+    return str(key).lower().replace("-", "").replace("_", "")
 
 
 def _read_tools(value: Any, key: str, notes: Notes) -> Any:
@@ -124,3 +156,19 @@ _ALIASES = {
     "allowed_tools": "tools",
     "maxTurns": "max_tool_iterations",
 }
+# What Claude Code reads of an agent file, and has no counterpart here.
+_CLAUDE_ONLY = frozenset(
+    {
+        "permissionmode",
+        "mcpservers",
+        "hooks",
+        "memory",
+        "background",
+        "effort",
+        "isolation",
+        "color",
+        "initialprompt",
+        "omitclaudemd",
+    }
+)
+_NO_CHANGE: tuple[Any, ...] = (None, False, "", [], {}, "default", "none")

@@ -8,10 +8,12 @@ from clawft.errors import ClawftError, NotFound, find_close
 from clawft.providers.endpoint import PRESETS, Endpoint, build_endpoint
 from clawft.providers.request import Provider
 
-__all__ = ["OFFLINE", "ModelName", "check_model", "open_provider", "parse_model"]
+__all__ = ["OFFLINE", "ModelName", "check_model", "is_claude_alias", "open_provider", "parse_model", "read_model"]
 
 OFFLINE = "offline"
 Providers = Mapping[str, ProviderSettings]
+_INHERIT = ("inherit", "default")
+_CLAUDE_ALIASES = frozenset({"sonnet", "opus", "haiku", "best", "opusplan", "sonnet[1m]", "opus[1m]"})
 
 
 class ModelName(NamedTuple):
@@ -28,6 +30,20 @@ def parse_model(text: str) -> ModelName:
         message = f"{text[:60]!r} names no model"
         raise ClawftError("model-invalid", message, hint="Write provider/model, such as ollama/llama3.2, or 'offline'")
     return ModelName(provider, model)
+
+
+def read_model(written: str, providers: Providers) -> str:
+    """A model as the file of a skill or an agent has it, also one of Claude's; '' leaves it to the settings."""
+    name = written.strip()
+    if name in _INHERIT:
+        return ""
+    is_bare = name.startswith("claude-") and "/" not in name and name not in providers
+    return f"anthropic/{name}" if is_bare else name
+
+
+def is_claude_alias(model: str, providers: Providers) -> bool:
+    """Whether a model is one of the words that only Claude Code can tell the meaning of."""
+    return model in _CLAUDE_ALIASES and model not in providers
 
 
 def check_model(model: str, providers: Providers, environ: Mapping[str, str]) -> None:

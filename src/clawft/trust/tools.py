@@ -1,11 +1,20 @@
 """The names of tools: ours, and what other clients call them (D53)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from clawft.errors import Diagnostic
-from clawft.format.model import Skill
+from clawft.format.model import Agent, Skill
 
-__all__ = ["CANONICAL_TOOLS", "TOOL_ALIASES", "canonical_tool", "check_tools", "known_tool_names", "tool_matches"]
+__all__ = [
+    "CANONICAL_TOOLS",
+    "TOOL_ALIASES",
+    "canonical_tool",
+    "check_agent_tools",
+    "check_tools",
+    "known_tool_names",
+    "means_any_tool",
+    "tool_matches",
+]
 
 CANONICAL_TOOLS = (
     "read_file",
@@ -43,7 +52,9 @@ TOOL_ALIASES = {
     "WebSearch": "web_search",
     "web_search_preview": "web_search",
     "Task": "delegate",
+    "Agent": "delegate",
 }
+_CLAUDE_MCP = "mcp__"
 _LOWER = {name.lower(): name for name in CANONICAL_TOOLS} | {name.lower(): ours for name, ours in TOOL_ALIASES.items()}
 
 
@@ -65,7 +76,16 @@ def tool_matches(name: str, allowed: Iterable[str]) -> bool:
                 return True
         elif canonical_tool(plain) == name:
             return True
+        if plain.startswith(_CLAUDE_MCP) and _is_servers(name, plain.removeprefix(_CLAUDE_MCP)):
+            return True
     return False
+
+
+def _is_servers(name: str, meant: str) -> bool:
+    """Whether a tool is the server's that Claude calls `mcp__server__tool`; `mcp__server` is all of that server."""
+    if "__" not in name:
+        return False
+    return name.startswith(meant[:-1]) if meant.endswith("*") else name == meant or name.startswith(f"{meant}__")
 
 
 def known_tool_names() -> frozenset[str]:
@@ -81,5 +101,21 @@ def check_tools(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
     unknown = sorted(
         tool for tool in named if tool.lower() not in known and "__" not in tool and not tool.endswith("*")
     )
-    message = "'{}' is no tool that is known here: it allows and forbids nothing"
-    return tuple(Diagnostic("unknown-tool", "warning", message.format(tool), path) for tool in unknown)
+    return tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+
+
+_UNKNOWN = "'{}' is no tool that is known here: it allows and forbids nothing"
+
+
+def check_agent_tools(agent: Agent, path: str, servers: Collection[str]) -> tuple[Diagnostic, ...]:
+    """Names and patterns of an agent that mean none of our tools, nor one of the configured MCP servers."""
+    named = dict.fromkeys((*(agent.tools or ()), *agent.disallowed_tools))
+    unknown = [tool for tool in named if not means_any_tool(tool, servers)]
+    return tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+
+
+def means_any_tool(pattern: str, servers: Collection[str]) -> bool:
+    """Whether a pattern means a tool there may be: servers tell theirs only when they run, so any of one counts."""
+    server = pattern.partition("(")[0].strip().removeprefix(_CLAUDE_MCP).partition("__")[0]
+    names = (*CANONICAL_TOOLS, *(f"{one}__" for one in servers))
+    return (server in servers and "__" in pattern) or any(tool_matches(name, (pattern,)) for name in names)

@@ -10,8 +10,8 @@ __all__ = ["command"]
 @click.group(
     "agents",
     cls=LazyGroup,
-    modules={"list": "clawft.cli.agents.list", "show": "clawft.cli.agents.show"},
+    modules={name: f"clawft.cli.agents.{name}" for name in ("list", "show", "use")},
     aliases={"info": "show"},
 )
 def command() -> None:
-    """List and show agents: named personas with a model, a prompt, tools and skills."""
+    """List, show and choose agents: named personas with a model, a prompt, tools and skills."""

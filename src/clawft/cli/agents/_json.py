@@ -9,8 +9,8 @@ from clawft.trust import AgentStanding
 __all__ = ["agent_json"]
 
 
-def agent_json(standing: AgentStanding) -> dict[str, Any]:
-    """One agent; `tools` null means all of them."""
+def agent_json(standing: AgentStanding, in_use: Agent | None) -> dict[str, Any]:
+    """One agent; `tools` null means all of them. `in_use` is the one that answers when none is named."""
     found = standing.found
     agent = found.agent or Agent(name=found.name)
     return {
@@ -20,6 +20,7 @@ def agent_json(standing: AgentStanding) -> dict[str, Any]:
         "scope": found.scope,
         "path": found.file or None,
         "state": standing.state,
+        "in_use": found.agent is not None and found.agent is in_use,
         "reasons": [to_json(one) for one in standing.reasons],
         "tools": agent.tools,
         "disallowed_tools": agent.disallowed_tools,
