@@ -1,0 +1,81 @@
+"""What one check found: what is so, why it matters, and the command that mends it."""
+
+import os
+import shlex
+import textwrap
+from typing import Any, Literal
+
+import click
+from msgspec import Struct
+
+from clawft.cli.output import one_line, terminal_width
+from clawft.errors import ClawftError, Diagnostic
+from clawft.workspace import Workspace
+
+__all__ = ["Check", "Status", "from_error", "mend", "print_check", "quote"]
+
+Status = Literal["ok", "note", "problem"]
+_RUN = "Run: "
+_INDENT = "    "
+
+
+class Check(Struct, frozen=True):
+    """One line of the report. A problem keeps a turn or a skill from working; a note does not."""
+
+    name: str
+    status: Status
+    message: str
+    hint: str = ""
+    why: str = ""
+    fix: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "status": self.status,
+            "message": self.message,
+            "hint": self.hint or None,
+            "why": self.why or None,
+            "fix": self.fix or None,
+        }
+
+
+def from_error(name: str, error: ClawftError | Diagnostic, workspace: Workspace, **more: Any) -> Check:
+    """A check that ended with an error. A hint that is a command becomes the fix, unless `more` has one."""
+    one = error.diagnostic if isinstance(error, ClawftError) else error
+    where = f" ({workspace.shorten(one.where)})" if one.where else ""
+    command = one.hint.removeprefix(_RUN) if one.hint.startswith(_RUN) else ""
+    given = {"status": "problem", "fix": command, **more}
+    hint = "" if command and given["fix"] == command else one.hint
+    return Check(name, given.pop("status"), f"{one.message}{where}", hint, **given)
+
+
+def quote(path: str) -> str:
+    return shlex.quote(path)
+
+
+def mend(mode: str, path: str) -> str:
+    """The command that changes the rights of a file or folder."""
+    return f"chmod {'-R ' if os.path.isdir(path) and mode.startswith('u') else ''}{mode} {quote(path)}"
+
+
+def print_check(check: Check) -> None:
+    """A mark and what is so; below it why that matters, and what to do. Lines fit the terminal; commands stay whole."""
+    mark = {"ok": "✓", "problem": "✗"}.get(check.status, "!" if check.fix else "·")
+    _echo(f"{mark} {check.name}: {one_line(check.message)}", "  ")
+    if check.why:
+        _echo(f"{_INDENT}why: {one_line(check.why)}", _INDENT)
+    if check.hint:
+        _echo(f"{_INDENT}hint: {one_line(check.hint)}", _INDENT)
+    if check.fix:
+        click.echo(f"{_INDENT}fix: {one_line(check.fix)}")
+
+
+def _echo(text: str, indent: str) -> None:
+    columns = terminal_width()
+    first = len(text) - len(text.lstrip())
+    lines = [text]
+    if columns is not None:
+        lines = textwrap.wrap(text[first:], columns, initial_indent=text[:first], subsequent_indent=indent)
+    for line in lines:
+        click.echo(line)

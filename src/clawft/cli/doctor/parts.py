@@ -1,0 +1,130 @@
+"""What a turn may use beside the model: MCP servers, jobs, memory, optional parts; and what waits for an approval."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import PackageNotFoundError, version
+
+from clawft.app import App
+from clawft.cli.doctor.check import Check, from_error, quote
+from clawft.config.keys import join_path
+from clawft.config.mcp import ServerSettings
+from clawft.config.secret import find_names
+from clawft.errors import ClawftError
+from clawft.workspace import resolve_path
+
+__all__ = ["check_approvals", "check_jobs", "check_memory", "check_optional", "check_servers"]
+
+# Package -> what it is for. Each is the extra of the same name.
+_OPTIONAL = {"mcp": "tools of MCP servers", "keyring": "keys in the system's keyring"}
+_INSTALLS = {"npx": "npx comes with Node.js", "uvx": "uvx comes with uv", "docker": "docker comes with Docker"}
+
+
+def check_optional() -> Iterator[Check]:
+    for name, purpose in _OPTIONAL.items():
+        found = _find_version(name)
+        if found:
+            yield Check("part", "ok", f"{name} {found}: {purpose}")
+        else:
+            yield Check("part", "note", f"{name} is not installed: {purpose}", hint=_install(name))
+
+
+def _find_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _install(name: str) -> str:
+    return f"pip install 'clawft[{name}]'"
+
+
+def check_servers(app: App) -> Iterator[Check]:
+    """Each MCP server, as far as can be told without starting it."""
+    servers = {name: one for name, one in app.config.mcp.servers.items() if one.enabled}
+    if servers and not _find_version("mcp"):
+        why = f"{len(servers)} servers are configured, and none is started"
+        yield Check("mcp", "note", "The optional part 'mcp' is not installed", why=why, fix=_install("mcp"))
+    for name, settings in servers.items():
+        yield _check_server(name, settings, app)
+
+
+def _check_server(name: str, settings: ServerSettings, app: App) -> Check:
+    from clawft.mcp.launch import resolve_launch
+
+    why = "its tools are missing from every turn"
+    off = f"weft config set {join_path(('mcp', 'servers', name, 'enabled'))} false"
+    values = (settings.headers if settings.url else settings.env).values()
+    unset = next((one for text in values for one in find_names(text) if one not in app.environ), "")
+    try:
+        resolve_launch(name, settings, app.workspace, app.environ)
+    except ClawftError as error:
+        fix = f"export {unset}=VALUE" if error.code == "mcp-env" and unset else off
+        return from_error("mcp", error, app.workspace, status="note", why=why, fix=fix)
+    if settings.command and not _find_command(settings, app):
+        message = f"The command '{settings.command}' of the server '{name}' is not there"
+        hint = _INSTALLS.get(settings.command, "Install it")
+        return Check("mcp", "note", message, f"{hint}; or leave the server out", why, off)
+    return Check("mcp", "ok", name)
+
+
+def _find_command(settings: ServerSettings, app: App) -> bool:
+    command = settings.command
+    if os.path.dirname(command):
+        folder = resolve_path(settings.cwd, app.workspace.project, app.workspace.home)
+        command = os.path.join(folder, command)
+    return shutil.which(command, path=app.environ.get("PATH", os.defpath)) is not None
+
+
+def check_jobs(app: App) -> Iterator[Check]:
+    from clawft.cron import JobStore
+
+    store = JobStore(app.workspace.user_dir)
+    try:
+        jobs = [one for one in store.load() if one.enabled]
+        if not jobs:
+            return
+        if store.has_scheduler():
+            yield Check("cron", "ok", f"{len(jobs)} jobs, and a scheduler")
+            return
+        many = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
+        yield Check("cron", "note", f"{many}, and no scheduler", why="nothing runs when it is due", fix="weft cron run")
+    except ClawftError as error:
+        fix = f"mv {quote(store.path)} {quote(store.path + '.broken')}"
+        yield from_error("cron", error, app.workspace, status="note", why="no job runs", fix=fix)
+
+
+def check_memory(app: App) -> Iterator[Check]:
+    from clawft.memory import open_memory
+
+    if not app.config.memory.enabled or not os.path.isdir(os.path.join(app.workspace.user_dir, "memory")):
+        return
+    with closing(open_memory(app.workspace, app.config.memory)) as memory:
+        try:
+            said = memory.check_index()
+        except ClawftError as error:
+            yield from_error("memory", error, app.workspace, status="note", why="memories are not found")
+            return
+    for one in said:
+        yield from_error("memory", one, app.workspace, status="note", why="memories are found by their words alone")
+    if not said:
+        yield Check("memory", "ok", app.workspace.shorten(memory.folder))
+
+
+def check_approvals(app: App) -> Iterator[Check]:
+    """What the project would tell every agent, and nobody approved."""
+    from clawft.discovery.instructions import load_instructions
+    from clawft.files import read_regular
+
+    why = "it is ignored: a stranger's project could tell agents what to do"
+    fix = "weft agent --trust-instructions --show-prompt"
+    for one in load_instructions(app.workspace)[0]:
+        if not one.own and not app.approvals.has("instructions", one.path, one.content):
+            yield Check("approval", "note", f"{app.workspace.shorten(one.path)} is not approved", why=why, fix=fix)
+    for agent in app.agents:
+        if agent.found.scope == "project" and agent.state == "ready":
+            path = agent.found.file
+            if not app.approvals.has("agent", path, read_regular(path, 1 << 20)[0]):
+                yield Check("approval", "note", f"{app.workspace.shorten(path)} is not approved", why=why, fix=fix)
