@@ -23,6 +23,7 @@ _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING = re.compile(r"(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r"(=+|-+)[ \t]*$")
 _ITEM = re.compile(r"([-+*]|(\d{1,9})[.)])(?=[ \t]|$)")
+_BULLETS = ("- ", "* ", "+ ")
 _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
 
@@ -32,6 +33,7 @@ class Container:
 
     marker: str = ""
     indent: int = 0  # columns of its content
+    written: int = 0  # the number in the source
     number: int = 0
     used: bool = False
 
@@ -126,8 +128,8 @@ class BlockReader:
                 # An item that starts with an empty line ends with the next.
                 if not container.used and not self._leaf and depth == len(self._open) - 1:
                     return depth, line
-            elif indent >= container.indent:
-                line = line[container.indent :]
+            elif indent >= container.indent or (indent >= 2 and container.written and bare[:2] in _BULLETS):
+                line = line[min(indent, container.indent) :]  # models indent bullets below `1.` by two
             else:
                 return depth, line
         return len(self._open), line
@@ -172,13 +174,13 @@ class BlockReader:
 
     def _enter_item(self, item: re.Match[str], indent: int, content: str, sibling: Container | None) -> str:
         mark, digits = item[1], item[2]
-        number = int(digits or 0)
-        if sibling and sibling.marker[-1:] == mark[-1]:
-            number = sibling.number + 1
+        written = number = int(digits or 0)
+        if sibling and sibling.marker[-1:] == mark[-1] and sibling.written == written:
+            number = sibling.number + 1  # `1.` again and again counts; other numbers are as written
         spaces = len(content) - len(content.lstrip(" "))
         pad = spaces if 1 <= spaces <= 4 and content.strip() else 1
         marker = f"{number}{mark[-1]}" if digits else mark
-        self._open.append(Container(marker, indent + len(mark) + pad, number))
+        self._open.append(Container(marker, indent + len(mark) + pad, written, number))
         return content[pad:]
 
     def _read_leaf(self, rest: str, line: str) -> None:

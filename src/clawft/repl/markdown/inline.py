@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["BOLD", "DIM", "Span", "cells", "paint", "parse_inline", "wrap"]
+__all__ = ["BOLD", "DIM", "Span", "cells", "paint", "parse_inline", "trim", "wrap"]
 
 BOLD, DIM = "1", "2"
 _CODE = "36"  # cyan: one of the sixteen colours that the person's theme sets
@@ -140,6 +140,13 @@ class _Lines:
         self._line += self._word
         self._used += size
         self._word, self._space, self._breakable = [], None, False
+
+
+def trim(line: list[Span]) -> list[Span]:
+    """A line without spaces at its end."""
+    while line and not line[-1].text.strip():
+        line = line[:-1]
+    return [*line[:-1], *(Span(span.text.rstrip(), span.style) for span in line[-1:])]
 
 
 def paint(line: Iterable[Span], *, colour: bool) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from clawft.repl.markdown.blocks import Block, Container
 from clawft.repl.markdown.code import Highlighter
-from clawft.repl.markdown.inline import BOLD, DIM, Span, cells, paint, parse_inline, wrap
+from clawft.repl.markdown.inline import BOLD, DIM, Span, cells, paint, parse_inline, trim, wrap
 from clawft.repl.markdown.tables import layout_table
 
 __all__ = ["Layout"]
@@ -40,9 +40,7 @@ class Layout:
 
     def _paint(self, marks: Line, line: Line) -> str:
         if not any(span.text for span in line):
-            while marks and not marks[-1].text.strip():
-                marks = marks[:-1]
-            marks = [*marks[:-1], *(Span(span.text.rstrip(), span.style) for span in marks[-1:])]
+            marks = trim(marks)
         return paint([*marks, *line], colour=self._colour)
 
     def _marks(self, path: Sequence[Container], fresh: int) -> tuple[Line, Line]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from clawft.repl.markdown.inline import BOLD, DIM, Span, cells, parse_inline, wrap
+from clawft.repl.markdown.inline import BOLD, DIM, Span, cells, parse_inline, trim, wrap
 
 __all__ = ["layout_table", "split_row"]
 
@@ -100,7 +100,7 @@ def _row(row: list[list[Span]], aligns: list[str], widths: list[int]) -> list[Li
         for part, align, room in zip(parts, aligns, widths, strict=True):
             line += [Span(_SEPARATOR, DIM)] if line else []
             line += _padded(part, align, room)
-        lines.append(line[:-1])  # no spaces at the end
+        lines.append(trim(line))
     return lines
 
 
