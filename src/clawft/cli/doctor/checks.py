@@ -1,0 +1,40 @@
+"""All checks in order. One thing that is broken hides no other."""
+
+from collections.abc import Callable, Iterator
+
+from clawft.app import App
+from clawft.cli.doctor.basics import check_config, check_install, check_locations, check_skills
+from clawft.cli.doctor.check import Check, from_error
+from clawft.cli.doctor.disk import check_folder, check_keys
+from clawft.cli.doctor.model import check_answering
+from clawft.cli.doctor.parts import check_approvals, check_jobs, check_memory, check_optional, check_servers
+from clawft.errors import ClawftError
+
+__all__ = ["run_checks"]
+
+
+def run_checks(app: App, *, online: bool) -> Iterator[Check]:
+    """Every check, in the order of the report; with `online` the model is called."""
+    yield from check_install()
+    yield from check_config(app)
+    yield from check_folder(app)
+    try:
+        app.config  # noqa: B018  (read here: what is broken was said, and the rest needs it)
+    except ClawftError:
+        return
+    checks: tuple[tuple[str, Callable[[App], Iterator[Check]]], ...] = (
+        ("model", lambda app: check_answering(app, online=online)),
+        ("keys", check_keys),
+        ("mcp", check_servers),
+        ("cron", check_jobs),
+        ("memory", check_memory),
+        ("approval", check_approvals),
+        ("searched", check_locations),
+        ("skills", check_skills),
+    )
+    for name, check in checks:
+        try:
+            yield from check(app)
+        except ClawftError as error:
+            yield from_error(name, error, app.workspace)
+    yield from check_optional()
