@@ -1,57 +1,38 @@
-"""Markdown as plain text in lines that fit: headings without their marks, paragraphs and lists folded anew."""
+"""Texts of ours on a terminal of any width: paragraphs are folded anew, and two columns fit or become one."""
 
 import re
 import textwrap
-from collections.abc import Iterator
 
-import click
+__all__ = ["render_help"]
 
-__all__ = ["fold_markdown"]
-
-_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
-_SPAN = re.compile(r"`[^`\n]+`")
-_COLUMNS = re.compile(r"(\s*)(\S.*?)\s{2,}(\S.*)")
+_ALONE = re.compile(r"$|#|    |(?:[-*]|\d+\.) ")  # starts what no earlier line goes on with
+_GOES_ON = re.compile(r"(?!$|#|    )")
+_COLUMNS = re.compile(r"(\s+)(\S.*?)\s{2,}(\S.*)")
 
 
-def fold_markdown(text: str, columns: int | None) -> str:
-    """A text of ours for a terminal of so many columns; None: lines stay as long as they are written."""
-    return "\n".join(line for block in _blocks(text) for line in _fold(block, columns))
+def render_help(text: str, columns: int, *, colour: bool, plain: bool = False) -> str:
+    """A text for so many columns. Its code blocks are the indented ones; it has no tables."""
+    from clawft.repl.markdown import MarkdownStream  # not needed where nothing is folded
+
+    stream = MarkdownStream(columns, colour=colour, plain=plain)
+    return (stream.feed(_reflow(text, columns)) + stream.flush()).rstrip("\n")
 
 
-def _blocks(text: str) -> Iterator[str]:
-    """Paragraphs, items of lists and single other lines."""
-    block: list[str] = []
+def _reflow(text: str, columns: int) -> str:
+    """The same Markdown in other lines: a paragraph or an item is one, and code fits."""
+    lines: list[str] = []
     for line in text.rstrip().split("\n"):
-        alone = not line or line.startswith(("    ", "#"))
-        if block and (alone or _ITEM.match(line)):
-            yield "\n".join(block)
-            block = []
-        if alone:
-            yield line
+        if lines and _GOES_ON.match(lines[-1]) and not _ALONE.match(line):
+            lines[-1] += f" {line.strip()}"
         else:
-            block.append(line)
-    if block:
-        yield "\n".join(block)
+            lines += _fit_columns(line, columns)
+    return "\n".join(lines) + "\n"
 
 
-def _fold(block: str, columns: int | None) -> list[str]:
-    if block.startswith("#"):
-        return [click.style(block.lstrip("# "), bold=True)]
-    if columns is None:
-        return block.split("\n")
-    if block.startswith("    "):
-        return _fold_code(block, columns)
-    item = _ITEM.match(block)
-    indent = " " * item.end() if item else ""
-    whole = _SPAN.sub(lambda span: span[0].replace(" ", "\xa0") if len(span[0]) <= columns // 2 else span[0], block)
-    folded = textwrap.wrap(whole, columns, subsequent_indent=indent, break_on_hyphens=False)
-    return [line.replace("\xa0", " ") for line in folded] or [""]
-
-
-def _fold_code(line: str, columns: int) -> list[str]:
-    """A line as it is, unless it is too long and has two columns: then the second goes below the first."""
-    two = _COLUMNS.fullmatch(line)
-    if len(line) <= columns or two is None:
+def _fit_columns(line: str, columns: int) -> list[str]:
+    """A line of code that is too long and has two columns gets the second below the first; others stay."""
+    two = _COLUMNS.fullmatch(line) if line.startswith("    ") and len(line) > columns else None
+    if two is None:
         return [line]
     indent = f"{two[1]}    "
     return [two[1] + two[2], *textwrap.wrap(two[3], columns, initial_indent=indent, subsequent_indent=indent)]

@@ -1,16 +1,17 @@
 """`weft help [TOPIC | COMMAND…]`: the topics, and the help of commands and settings, as plain text."""
 
+import sys
 from collections.abc import Iterator
 
 import click
 
 from clawft.cli._complete import complete_help
-from clawft.cli._fold import fold_markdown
+from clawft.cli._fold import render_help
 from clawft.cli.output import terminal_width
 from clawft.errors import NotFound, find_close
 from clawft.topics import list_topics, render_topic, summary
 
-__all__ = ["command", "topic_text"]
+__all__ = ["command", "render_help", "topic_text"]
 
 
 @click.command("help")
@@ -21,16 +22,24 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
     root = ctx.find_root()
     if not words:
         click.echo(root.get_help())
-        click.echo(f"\n{fold_markdown(_topics(), terminal_width())}")
+        click.echo()
+        _show(_topics(), ctx)
         return
     text = _find_text(words)
     named = _find_command(root, words)
     if text:
-        click.echo(fold_markdown(text, terminal_width()))
+        _show(text, ctx)
     elif named:
         click.echo(named.get_help())
     else:
         raise _not_found(root, " ".join(words))
+
+
+def _show(text: str, ctx: click.Context) -> None:
+    """Markdown as it is where nothing needs to fit: it reads well, and other programs may use it."""
+    columns = terminal_width()
+    colour = sys.stdout.isatty() and ctx.color is not False
+    click.echo(text.rstrip("\n") if columns is None else render_help(text, columns, colour=colour))
 
 
 def topic_text(name: str) -> str:
