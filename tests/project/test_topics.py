@@ -105,6 +105,15 @@ def test_page_names_only_commands_and_options_that_exist(page: Path) -> None:
 
 
 @page_by_name
+def test_page_names_only_slash_commands_that_exist(page: Path) -> None:
+    known = {name for slash in COMMANDS for name in (slash.name, *slash.aliases)}
+    bundled = {path.name for path in (ROOT / "src" / "clawft" / "bundled" / "skills").iterdir()}
+    named = set(re.findall(r"(?:`|^ {4})/([a-z-]+)(?=[ `\n])", page.read_text("utf-8"), re.MULTILINE))
+
+    assert named <= known | bundled
+
+
+@page_by_name
 def test_page_names_only_settings_that_exist(page: Path) -> None:
     spans = re.findall(r"`([^`\n]+)`", page.read_text("utf-8"))
 
