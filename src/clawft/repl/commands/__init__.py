@@ -1,9 +1,48 @@
-"""The slash commands: one file each, and this list."""
+"""The slash commands: one file each, and this list, which `/help` shows in its order."""
 
 from clawft.repl.command import SlashCommand
+from clawft.repl.commands.agent import AGENT
+from clawft.repl.commands.agents import AGENTS
+from clawft.repl.commands.clear import CLEAR
+from clawft.repl.commands.compact import COMPACT
+from clawft.repl.commands.config import CONFIG
+from clawft.repl.commands.cost import COST
 from clawft.repl.commands.exit import EXIT
+from clawft.repl.commands.export import EXPORT
+from clawft.repl.commands.help import HELP
+from clawft.repl.commands.memory import MEMORY
+from clawft.repl.commands.model import MODEL
+from clawft.repl.commands.reload import RELOAD
+from clawft.repl.commands.resume import RESUME
+from clawft.repl.commands.session import SESSION
 from clawft.repl.commands.skill import SKILL
+from clawft.repl.commands.skills import SKILLS
+from clawft.repl.commands.tools import TOOLS
+from clawft.repl.commands.undo import UNDO
+from clawft.repl.commands.why import WHY
+from clawft.repl.commands.workspace import WORKSPACE
 
 __all__ = ["COMMANDS"]
 
-COMMANDS: tuple[SlashCommand, ...] = (SKILL, EXIT)
+COMMANDS: tuple[SlashCommand, ...] = (
+    HELP,
+    SKILLS,
+    SKILL,
+    WHY,
+    AGENTS,
+    AGENT,
+    TOOLS,
+    MEMORY,
+    CONFIG,
+    MODEL,
+    SESSION,
+    COST,
+    WORKSPACE,
+    RELOAD,
+    COMPACT,
+    RESUME,
+    EXPORT,
+    UNDO,
+    CLEAR,
+    EXIT,
+)

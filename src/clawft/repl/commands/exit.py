@@ -9,9 +9,11 @@ if TYPE_CHECKING:
 
 __all__ = ["EXIT"]
 
+_HELP = "The session is kept: /resume, or `weft agent --continue`, goes on with it. Ctrl-D leaves too."
+
 
 async def _run(repl: "Repl", _rest: str) -> None:
     repl.leaving = True
 
 
-EXIT = SlashCommand("exit", "/exit", "Leave; the session is kept", _run, aliases=("quit",))
+EXIT = SlashCommand("exit", "/exit", "Exit the session", _run, _HELP, aliases=("quit",))
