@@ -173,6 +173,22 @@ def test_label_of_code_is_shown_as_written(info: str) -> None:
     assert render(f"~~~ {info}\nx\n~~~", plain=True) == f"code ({info}):\n  x\n"
 
 
+def test_filled_lines_are_filled_anew_and_others_stay() -> None:
+    filled = (
+        "A paragraph that somebody wrote in an editor which fills its lines to\n"
+        "some width reads badly when each line is cut again, so it is filled\n"
+        "anew."
+    )
+    assert render(filled, 200) == filled.replace("\n", " ") + "\n"
+    for source in (
+        "Roses are red,\nviolets are blue",
+        f"**Name:** {'x ' * 40}x\n**Place:** {'y ' * 40}y",
+        f"{'x ' * 40}x\\\nstays on a line of its own",
+        f"{'x ' * 40} \nstays on a line of its own",
+    ):
+        assert render(source, 200).count("\n") == 2
+
+
 def test_links_say_where_they_lead() -> None:
     assert render("[here](http://a.b) <http://c.d> ![pic](e.png)") == "here (http://a.b) http://c.d pic (e.png)\n"
     assert render("[http://good.example](http://bad.example)") == "http://good.example (http://bad.example)\n"

@@ -241,7 +241,7 @@ class BlockReader:
             self._end_leaf()
             self._kind, self._size = "paragraph", 0
         self._size += len(line) + 1
-        self._leaf.append(rest[4:] if self._kind == "indented" else rest.strip(" \t"))
+        self._leaf.append(rest[4:] if self._kind == "indented" else rest.lstrip(" "))
         self._source.append(line)
 
     def _end_leaf(self) -> None:

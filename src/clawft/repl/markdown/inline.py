@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawft.cli.output import clean
@@ -11,12 +12,13 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["BOLD", "DIM", "Span", "cells", "paint", "parse_inline", "trim", "wrap"]
+__all__ = ["BOLD", "DIM", "Span", "cells", "paint", "parse_inline", "trim", "unfold", "wrap"]
 
 BOLD, DIM = "1", "2"
 _CODE = "36"  # cyan: one of the sixteen colours that the person's theme sets
 _MARKS = {"strong_open": BOLD, "em_open": "3", "link_open": "4"}
 _MAX_INLINE = 16 * 1024  # characters: nobody writes such a paragraph, and parsing it takes long
+_FILLED = (60, 130)  # characters of a line that people and editors fill
 # Chinese and Japanese text has no spaces: a line may end after any character of it, except before these.
 _IDEOGRAPH = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 _NO_START = (
@@ -84,6 +86,18 @@ def _target(token: "Token", name: str) -> str:
     """Where a link leads, to read: no terminal has to support links."""
     title = token.attrGet("title")
     return f" ({token.attrGet(name) or ''})" if not title else f' ({token.attrGet(name)} "{title}")'
+
+
+def unfold(text: str) -> str:
+    """A paragraph whose writer filled its lines becomes one line; where lines end on purpose, they stay."""
+    lines = text.split("\n")
+    longest = max(map(len, lines))
+    if not _FILLED[0] <= longest <= _FILLED[1] or any(line.endswith(("  ", "\\")) for line in lines):
+        return text
+    breaks = list(pairwise(lines))
+    full = all(len(line) + 1 + len(after.split(" ", 1)[0]) > longest for line, after in breaks)
+    in_sentence = any(line[-1] not in ".:!?" and after[0].islower() for line, after in breaks)
+    return " ".join(line.rstrip() for line in lines) if full and in_sentence else text
 
 
 def wrap(spans: Iterable[Span], width: int | None) -> list[list[Span]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from clawft.repl.markdown.blocks import Block, Container
 from clawft.repl.markdown.code import Highlighter
-from clawft.repl.markdown.inline import BOLD, DIM, Span, cells, paint, parse_inline, trim, wrap
+from clawft.repl.markdown.inline import BOLD, DIM, Span, cells, paint, parse_inline, trim, unfold, wrap
 from clawft.repl.markdown.tables import layout_table
 
 __all__ = ["Layout"]
@@ -64,7 +64,7 @@ class Layout:
     def _lines(self, block: Block, room: int | None) -> list[Line]:
         match block.kind:
             case "paragraph":
-                return wrap(parse_inline(block.text), room)
+                return wrap(parse_inline(unfold(block.text)), room)
             case "text":
                 return wrap([Span(block.text)], room)
             case "heading":
