@@ -123,6 +123,13 @@ def test_a_list_is_printed_item_by_item_with_the_code_inside_it() -> None:
     assert stream.flush() == "  ◦ in\n"
 
 
+def test_code_in_an_item_goes_on_where_it_is_not_indented() -> None:
+    assert (
+        render("1. run\n   ```sh\ncd x\n\n  ls\n   ```\n2. done") == "1. run\n   sh:\n     cd x\n\n       ls\n2. done\n"
+    )
+    assert render("> ```\n> x\ny") == "│   x\n\ny\n"
+
+
 def test_what_comes_after_a_flush_is_a_text_of_its_own() -> None:
     stream = MarkdownStream(80, colour=False)
     assert stream.feed("```\ncode") + stream.flush() == "  code\n"

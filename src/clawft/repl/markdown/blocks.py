@@ -2,7 +2,7 @@
 
 Containers (quotes and list items) are matched by CommonMark's rules, and a block inside them is handed on by itself,
 so that long lists and code in them do not wait. It differs where text would get lost or wait: link definitions and
-HTML are text, and a table ends with a line that has no `|`.
+HTML are text, a table ends with a line that has no `|`, and code in an item need not be indented.
 """
 
 import re
@@ -100,8 +100,9 @@ class BlockReader:
 
     def _read(self, line: str) -> None:
         matched, rest = self._match(line)
-        if self._fence and matched == len(self._open):
-            self._read_code(rest)
+        # Models close their code but do not always indent it below its item.
+        if self._fence and all(container.marker for container in self._open[matched:]):
+            self._read_code(self._fence, rest)
             return
         if not rest.strip(" \t"):
             self._read_blank(matched)
@@ -134,9 +135,7 @@ class BlockReader:
                 return depth, line
         return len(self._open), line
 
-    def _read_code(self, rest: str) -> None:
-        fence = self._fence
-        assert fence is not None
+    def _read_code(self, fence: _Fence, rest: str) -> None:
         bare = rest.strip(" \t")
         if len(bare) >= len(fence.mark) and not bare.strip(fence.mark[0]) and not rest.startswith("    "):
             self._fence = None

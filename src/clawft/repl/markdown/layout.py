@@ -91,4 +91,4 @@ class Layout:
             return [[Span(f"code ({block.text}):" if block.text else "code:")]]
         if block.text:
             return [[Span(f"{block.text}:", DIM)]]
-        return [[]] if block.fresh < len(block.path) else []
+        return [[]] if any(container.marker for container in block.path[block.fresh :]) else []
