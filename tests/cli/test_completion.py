@@ -141,9 +141,12 @@ def test_keys_with_a_colon_are_completed_as_bash_wants_it(complete: Complete, tm
 
 
 def test_models_are_those_that_are_configured_and_the_known_providers(complete: Complete, tmp_path: Path) -> None:
-    _config(tmp_path / "home", '[agents.defaults]\nmodel = "work/a"\n[providers.work.models.b]\n')
+    _config(
+        tmp_path / "home",
+        '[agents.defaults]\nmodel = "work/a"\n[providers.work]\ndefault_model = "c"\n[providers.work.models.b]\n',
+    )
 
-    assert complete("weft agent --model work") == ["work/", "work/a", "work/b"]
+    assert complete("weft agent --model work") == ["work/", "work/a", "work/b", "work/c"]
     assert complete("weft agent --model oll") == ["ollama/"]
 
 

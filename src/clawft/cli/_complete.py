@@ -50,11 +50,12 @@ def complete_agents(ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def complete_sessions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
     def names() -> Iterator[tuple[str, str]]:
-        from clawft.sessions import SessionStore
+        from clawft.sessions.keys import SUFFIX, decode_key
 
-        folder = os.path.join(_app(ctx).workspace.user_dir, "sessions")
-        keys = SessionStore(folder).keys()
-        yield from ((key, "") for key in keys)
+        # Only names: the store would look at each file, and mend the names of older programs.
+        files = os.listdir(os.path.join(_app(ctx).workspace.user_dir, "sessions"))
+        keys = (decode_key(name.removesuffix(SUFFIX)) for name in files if name.endswith(SUFFIX))
+        yield from ((key, "") for key in keys if key)
 
     return _offer(names(), incomplete)
 
