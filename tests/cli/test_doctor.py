@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from clawft.cli.doctor.disk import check_space
+from clawft.cron import JobStore
 from wire import WireServer, fail, say
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -401,6 +402,44 @@ def test_secret_in_the_config_is_a_note_with_the_command(diagnose: Diagnose, use
 
     assert code == 0
     assert _of(checks, "config")[0]["fix"] == "weft config set providers.work.api_key env:NAME"
+
+
+@pytest.mark.parametrize("name", ["config.json", "approvals.json"])
+def test_file_that_keeps_the_config_from_being_read_is_moved_away(
+    diagnose: Diagnose, mend: Mend, project: Path, user: Path, name: str
+) -> None:
+    _write(user / "config.toml", "")
+    _write(project / ".clawft" / "config.toml", "")
+    _write(user / name, "{}")
+
+    code, checks = diagnose()
+
+    assert code == 1
+    mend(_of(checks, "config")[0])
+    assert diagnose()[0] == 0
+
+
+def test_script_and_a_server_without_a_list_are_in_order(diagnose: Diagnose, user: Path) -> None:
+    with WireServer() as server:
+        for provider in ('wire = "scripted"\nscript = "x.json"', f'base_url = "{server.url}"'):
+            _write(user / "config.toml", f'[agents.defaults]\nmodel = "work/x"\n[providers.work]\n{provider}\n')
+            assert _of(diagnose()[1], "model") == []
+
+
+def test_key_that_the_keyring_does_not_give_is_said(diagnose: Diagnose, user: Path) -> None:
+    _write(user / "keys.json", '{"version": 1, "keys": {"work": null}}')
+    (user / "keys.json").chmod(0o600)
+    _write(user / "config.toml", '[providers.work]\napi_key = { keystore = "work" }\n')
+
+    assert _of(diagnose()[1], "keys")[0]["message"] == "The keyring does not give the key 'work'"
+
+
+def test_running_scheduler_leaves_nothing_to_say_of_jobs(
+    diagnose: Diagnose, weft: Weft, project: Path, child_env: dict[str, str], user: Path
+) -> None:
+    weft("cron", "add", "0 9 * * *", "-m", "hello")
+    with JobStore(str(user)).hold_scheduler():
+        assert _of(diagnose()[1], "cron") == []
 
 
 def test_every_problem_has_its_reason_and_its_command(diagnose: Diagnose, project: Path, user: Path) -> None:

@@ -17,6 +17,10 @@ from typing import Any
 
 import pytest
 
+from clawft.cli.onboard.clients import find_offers
+from clawft.cli.onboard.servers import local_addresses
+from clawft.config.providers import ProviderSettings
+from clawft.workspace import find_workspace
 from wire import Asked, Reply, WireServer, fail, say
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -506,3 +510,145 @@ def test_other_programs_on_the_usual_ports_are_not_taken_for_model_servers(onboa
             done = onboard("--yes", OLLAMA_HOST=_host(server))
         assert done.returncode == 0
         assert "nothing: no key" in done.stderr
+
+
+SECRETS = [KEY, "0123456789abcdef0123456789abcdef", "ghp_0123456789abcdef0123"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"command": "x", "args": ["--token", "SECRET"]},
+        {"command": "x", "args": ["--apiKey=SECRET"]},
+        {"command": "x", "args": ["SECRET"]},
+        {"command": "x", "args": ["https://user:SECRET@example.com/"]},
+        {"command": "x", "env": {"SOME_TOKEN": "SECRET"}},
+        {"command": "x", "env": {"PLAIN": "SECRET"}},
+        {"command": "x", "env": {"URL": "https://user:SECRET@example.com/"}},
+        {"command": "x", "env": {"SOME_TOKEN": "${SOME_TOKEN:-SECRET}"}},
+        {"command": "x", "env": {"PLAIN": "${OTHER}SECRET"}},
+        {"url": "https://example.com/mcp?api_key=SECRET"},
+        {"url": "https://example.com/mcp?x=SECRET"},
+        {"url": "https://example.com/SECRET/mcp"},
+        {"url": "https://user:SECRET@example.com/mcp"},
+        {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer SECRET"}},
+        {"url": "https://example.com/mcp", "headers": {"X-Plain": "SECRET"}},
+        {"httpUrl": "https://example.com/mcp", "headers": {"x-api-key": "SECRET"}},
+    ],
+    ids=json.dumps,
+)
+def test_no_secret_of_another_client_is_in_an_offer(tmp_path: Path, shape: dict[str, Any], secret: str) -> None:
+    server = json.loads(json.dumps(shape).replace("SECRET", secret))
+    _write(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"tool": server}})
+
+    (offer,) = find_offers(find_workspace({"HOME": str(tmp_path)}, str(tmp_path)), {})
+
+    assert secret not in repr(offer)
+    assert offer.problem or "${" in json.dumps(offer.settings)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        [],
+        {"mcpServers": []},
+        {"mcpServers": {"x": 3}},
+        {"mcpServers": {"": {"command": "x"}}},
+        {"projects": []},
+        {"projects": {"/": 3}},
+    ],
+    ids=json.dumps,
+)
+def test_odd_file_of_another_client_offers_nothing(tmp_path: Path, written: Any) -> None:
+    _write(tmp_path / ".claude.json", json.dumps(written))
+
+    assert find_offers(find_workspace({"HOME": str(tmp_path)}, "/"), {}) == []
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {},
+        {"command": 3},
+        {"command": "x", "args": "y"},
+        {"command": "x", "args": [3]},
+        {"command": "x", "env": {"A": 3}},
+        {"command": "x\u0000"},
+        {"command": "${HOME}/x"},
+        {"command": "x", "args": ["${DIR}"]},
+        {"url": "http://example.com/mcp"},
+        {"url": "file:///etc/passwd"},
+        {"url": "https://[bad"},
+        {"url": "https://example.com", "headers": {"bad name": "x"}},
+        {"url": "https://example.com", "headers": 3, "type": "sse"},
+    ],
+    ids=json.dumps,
+)
+def test_server_that_could_not_be_used_is_not_offered(tmp_path: Path, server: dict[str, Any]) -> None:
+    _write(tmp_path / ".claude.json", {"mcpServers": {"x": server}})
+
+    (offer,) = find_offers(find_workspace({"HOME": str(tmp_path)}, "/"), {})
+
+    assert offer.problem
+    assert offer.settings == {}
+
+
+def test_references_of_codex_become_ours(tmp_path: Path) -> None:
+    _write(
+        tmp_path / ".codex" / "config.toml",
+        """[mcp_servers.far]
+url = "https://example.com/mcp"
+bearer_token_env_var = "FAR_TOKEN"
+env_http_headers = { X-Team = "TEAM" }
+""",
+    )
+
+    (offer,) = find_offers(find_workspace({"HOME": str(tmp_path)}, "/"), {"TEAM": "blue"})
+
+    assert offer.settings["headers"] == {"X-Team": "${TEAM}", "Authorization": "Bearer ${FAR_TOKEN}"}
+    assert offer.missing == ("FAR_TOKEN",)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("", "http://127.0.0.1:11434/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("127.0.0.1:4000", "http://127.0.0.1:4000/v1"),
+        ("http://localhost:4000/", "http://localhost:4000/v1"),
+        ("[::1]:4000", "http://[::1]:4000/v1"),
+        ("models.example.com:4000", "http://127.0.0.1:11434/v1"),
+        ("127.0.0.1:none", "http://127.0.0.1:11434/v1"),
+    ],
+)
+def test_ollama_is_looked_for_where_its_variable_says_on_this_machine(host: str, url: str) -> None:
+    assert local_addresses({}, {"OLLAMA_HOST": host})["ollama"] == url
+
+
+def test_only_this_machine_is_looked_at_and_each_address_once() -> None:
+    providers = {
+        "far": ProviderSettings(base_url="https://models.example.com/v1"),
+        "mine": ProviderSettings(base_url="http://127.0.0.1:8000/v1/"),
+        "odd": ProviderSettings(base_url="http://[bad"),
+    }
+
+    found = local_addresses(providers, {})
+
+    assert next(iter(found.items())) == ("mine", "http://127.0.0.1:8000/v1")
+    assert not {"far", "odd", "vllm"} & set(found)
+    assert len(set(found.values())) == len(found)
+
+
+def test_key_of_a_named_model_is_asked_for(talk: Callable[..., Talk], config: Path) -> None:
+    with WireServer(_only_with_key(lambda: say("ready"))) as it:
+        _write(config, f'[providers.work]\nbase_url = "{it.url}"\napi_key = {{ env = "NOT_SET" }}\n')
+        one = talk("--model", "work/big")
+        one.answer("Key for work", KEY)
+        one.expect("it answered")
+        one.answer("Write this", "")
+        code, _ = one.end()
+
+    assert code == 0
+    assert tomllib.loads(config.read_text())["providers"]["work"]["api_key"] == {"keystore": "work"}
+    assert KEY not in one.screen

@@ -27,7 +27,8 @@ __all__ = ["command"]
 def command(key: str, value: str | None, scope: Scope, unset: bool, literal: bool, output: str) -> None:
     """Set KEY to VALUE in a config file; comments and layout stay. Lists and tables are written as JSON or TOML.
 
-    A secret is set by the name of a variable: weft config set providers.x.api_key env:NAME
+    A secret is set by the name of a variable, or of a key that `weft onboard` stored:
+    weft config set providers.x.api_key env:NAME (or key:NAME)
     """
     if unset == (value is not None):
         raise click.UsageError("Give a VALUE, or --unset")

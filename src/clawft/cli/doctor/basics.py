@@ -42,7 +42,7 @@ def check_config(app: App) -> Iterator[Check]:
             yield _explain(one, app)
     except ClawftError as error:
         why = "no command that needs settings works"
-        yield from_error("config", error, workspace, why=why, fix=_edit(error.diagnostic.path))
+        yield from_error("config", error, workspace, why=why, fix=_mend(error.diagnostic))
 
 
 def _explain(one: Diagnostic, app: App) -> Check:
@@ -52,6 +52,13 @@ def _explain(one: Diagnostic, app: App) -> Check:
     elif one.code == "secret-literal":
         fix = f"weft config set {one.message.split()[0]} env:NAME"
     return from_error("config", one, app.workspace, status="note", why=_WHY.get(one.code, ""), fix=fix)
+
+
+def _mend(one: Diagnostic) -> str:
+    """What to do about a file that keeps the config from being read."""
+    if one.code in ("approvals-damaged", "config-twice"):
+        return f"mv {quote(one.path)} {quote(one.path + '.old')}"
+    return _edit(one.path)
 
 
 def _edit(path: str) -> str:

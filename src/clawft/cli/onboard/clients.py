@@ -123,10 +123,10 @@ def _translate(offer: Offer, written: dict[str, Any], workspace: Workspace, envi
     if problem:
         return msgspec.structs.replace(offer, problem=problem)
     settings = _take(written, offer.name, environ)
-    texts = [*settings.get("env", {}).values(), *settings.get("headers", {}).values()]
-    missing = tuple(dict.fromkeys(one for text in texts for one in find_names(text) if one not in environ))
     try:
         parsed = msgspec.convert(settings, ServerSettings)
+        texts = (*parsed.env.values(), *parsed.headers.values())
+        missing = tuple(dict.fromkeys(one for text in texts for one in find_names(text) if one not in environ))
         resolve_launch(offer.name, parsed, workspace, {**environ, **dict.fromkeys(missing, "")})
     except msgspec.ValidationError:
         return msgspec.structs.replace(offer, problem="its settings are not of the usual form")

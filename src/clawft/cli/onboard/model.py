@@ -69,7 +69,7 @@ class Picked(Struct, frozen=True):
 def choose_model(asker: Asker, app: App, found: Found, wanted: str = "") -> tuple[Picked | None, Trial | None]:
     """What shall answer, and how a call of it went. None to leave all as it is. Raises: ClawftError."""
     while True:
-        picked = _complete(wanted, app) if wanted else _ask(asker, app, found)
+        picked = _complete(asker, app, wanted) if wanted else _ask(asker, app, found)
         if picked is None or picked.model == OFFLINE:
             return picked, None
         trial = _try(picked, app)
@@ -82,12 +82,18 @@ def choose_model(asker: Asker, app: App, found: Found, wanted: str = "") -> tupl
         wanted = ""
 
 
-def _complete(wanted: str, app: App) -> Picked:
-    """A model that was named, with what is known of its provider."""
+def _complete(asker: Asker, app: App, wanted: str) -> Picked:
+    """A model that was named, with what is known of its provider; its key is asked for if it is missing."""
     name = parse_model(wanted).provider
-    hosted = HOSTED.get(name)
-    known = name in PRESETS or name in app.config.providers
-    return Picked(wanted) if known or hosted is None else Picked(wanted, hosted.base_url, hosted.key_env)
+    hosted, configured = HOSTED.get(name), app.config.providers.get(name)
+    known = name in PRESETS or configured is not None
+    picked = Picked(wanted) if known or hosted is None else Picked(wanted, hosted.base_url, hosted.key_env)
+    named = hosted is not None or bool(configured and configured.api_key)
+    return replace(picked, key=_ask_key(asker, name)) if named and not _has_key(picked, app) else picked
+
+
+def _ask_key(asker: Asker, provider: str) -> str:
+    return asker.ask_secret(f"  Key for {provider} (not shown; Enter for none)")
 
 
 def _ask(asker: Asker, app: App, found: Found) -> Picked | None:
@@ -153,7 +159,7 @@ def _ask_other(asker: Asker, app: App) -> Picked | None:
 def _finish(asker: Asker, app: App, picked: Picked, *, wants_key: bool) -> Picked | None:
     """Ask for the key, then for one of the models that the server lists with it."""
     if wants_key:
-        picked = replace(picked, key=asker.ask_secret(f"  Key for {picked.provider} (not shown; Enter for none)"))
+        picked = replace(picked, key=_ask_key(asker, picked.provider))
     models, refused = _list_models(picked, app)
     if refused and picked.key:
         return _finish(asker, app, picked, wants_key=True)

@@ -31,8 +31,9 @@ class _Answers(Struct, frozen=True):
 
 def run_steps(app: App, asker: Asker, model: str, *, as_json: bool) -> int:
     """Look around, ask, try, write. The exit code. Raises: ClawftError."""
-    say("Enter takes what stands in [ ]. Nothing is written before the end; Ctrl-C leaves all as it is.")
-    say("\n1/3 What is here")
+    if not asker.yes:
+        say("Enter takes what stands in [ ]. Nothing is written before the end; Ctrl-C leaves all as it is.\n")
+    say("1/3 What is here")
     found = look_around(app)
     show_found(found, app)
     say("\n2/3 What answers you")
@@ -61,6 +62,8 @@ def _choose_imports(asker: Asker, app: App, found: Found) -> list[Offer]:
             say("      named by the project, not by you")
         if asker.confirm(f"  Import {one_line(one.name)}?", default=one.own and not one.missing):
             taken.append(one)
+        elif asker.yes:
+            say("      left out; it is imported only where somebody is asked")
     return taken
 
 
