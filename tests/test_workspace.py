@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.workspace import Workspace, find_workspace
+from clawft.workspace import Workspace, find_workspace, resolve_path
 
 
 def test_project_is_the_nearest_folder_upwards_with_a_marker(tmp_path: Path) -> None:
@@ -104,3 +104,9 @@ def test_path_is_shortened_from_the_root_folder() -> None:
 
 def test_empty_home_is_the_home_of_the_account() -> None:
     assert find_workspace({"HOME": ""}, "/w").home == find_workspace({}, "/w").home != "/"
+
+
+def test_relative_path_starts_at_the_workspace() -> None:
+    resolved = resolve_path("skills/research", "/home/user/.clawft/workspace", "/home/user")
+
+    assert resolved == "/home/user/.clawft/workspace/skills/research"  # 000 §5.6

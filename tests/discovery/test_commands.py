@@ -209,3 +209,10 @@ def test_linked_command_has_no_digest(tmp_path: Path) -> None:
     digest = compute_digest(str(tmp_path / "linked.md"))
 
     assert (digest.value, [one.code for one in digest.diagnostics]) == ("", ["not-in-digest"])
+
+
+def test_command_that_cannot_be_cached_is_read_each_time(tmp_path: Path, later: None) -> None:
+    root, cache = tmp_path / "commands", tmp_path / "cache"
+    _write(root / "odd.md", f"---\ndescription: d\nodd: {10**30}\n---\nDo it.\n")
+
+    assert _load(root, cache) == _load(root, cache) == _load(root)

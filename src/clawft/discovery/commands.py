@@ -89,10 +89,11 @@ class _Loader:
             place = self.load(path)
         else:
             self.found.append(Found(self.location, path, path, place.skill))
-        self.places[path] = place
+        if place is not None:
+            self.places[path] = place
 
-    def load(self, path: str) -> Place:
-        """Read and parse one file."""
+    def load(self, path: str) -> Place | None:
+        """Read and parse one file; None if it was removed meanwhile."""
         from clawft.discovery.parse import parse_command_file  # not needed where nothing changed
 
         root = self.location.path
@@ -100,9 +101,7 @@ class _Loader:
             file = load_file(*os.path.split(path), root)
             skill = structs.replace(parse_command_file(file, root, self.max_prompt_bytes), prompt=None, body_line=0)
         except (FileNotFoundError, NotADirectoryError):
-            problem = Diagnostic("unreadable", "error", "The link leads to nothing", path)
-            self.found.append(Found(self.location, path, path, problem=problem))
-            return Place(path)
+            return None
         except ClawftError as error:
             self.found.append(Found(self.location, path, path, problem=error.diagnostic))
             return Place(path)
