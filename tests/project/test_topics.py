@@ -66,6 +66,7 @@ def test_topic_is_a_short_text_whose_first_sentence_tells_what_it_is(topic: str)
     assert summary(topic).endswith(".")
     assert "\t" not in text
     assert "|--" not in text  # tables do not fit narrow terminals
+    assert [line for line in text.splitlines() if line.count("`") % 2] == []  # what is in backticks stays together
 
 
 @pytest.mark.parametrize("slash", COMMANDS, ids=lambda slash: slash.name)
