@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import termios
+import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -652,3 +653,49 @@ def test_key_of_a_named_model_is_asked_for(talk: Callable[..., Talk], config: Pa
     assert code == 0
     assert tomllib.loads(config.read_text())["providers"]["work"]["api_key"] == {"keystore": "work"}
     assert KEY not in one.screen
+
+
+def test_ctrl_c_during_the_call_leaves_nothing_behind(talk: Callable[..., Talk], config: Path) -> None:
+    called = threading.Event()
+
+    def stall(_: Asked) -> Reply:
+        called.set()
+        return say("rea", end="stall")
+
+    with WireServer(stall, models=("tiny",)) as server:
+        one = talk(OLLAMA_HOST=_host(server))
+        one.answer("Which one?", "ollama")
+        one.answer("Which model?", "")
+        one.expect("for one word")
+        assert called.wait(WAIT_S)
+        one.press(b"\x03")
+        code, _ = one.end()
+
+    assert code == 130
+    assert "Traceback" not in one.screen
+    assert not config.exists()
+
+
+def test_config_of_a_project_that_wins_is_said(talk: Callable[..., Talk], weft: Weft, project: Path) -> None:
+    _write(project / ".clawft" / "config.toml", '[agents.defaults]\nmodel = "offline"\n')
+    weft("config", "trust")
+    with WireServer([say("ready")], models=("tiny",)) as server:
+        one = talk(OLLAMA_HOST=_host(server))
+        one.answer("Which one? [offline]", "ollama")
+        one.answer("Which model?", "")
+        one.answer("Write this", "")
+        one.expect("sets the model to offline, and wins")
+        code, _ = one.end()
+
+    assert code == 0
+
+
+def test_settings_in_json_are_kept_in_json(onboard: Weft, config: Path) -> None:
+    _write(config.with_suffix(".json"), {"skills": {"enabled": True}})
+    with WireServer([say("ready")], models=("tiny",)) as server:
+        done = onboard("--yes", OLLAMA_HOST=_host(server))
+
+    assert done.returncode == 0
+    written = json.loads(config.with_suffix(".json").read_text())
+    assert written["agents"] == {"defaults": {"model": "ollama/tiny"}}
+    assert not config.exists()

@@ -30,6 +30,16 @@ def _user_file(workspace: Workspace, text: str, name: str = "config.toml") -> Pa
     return file
 
 
+def test_new_file_starts_with_the_header_and_new_settings_have_their_comments(workspace: Workspace) -> None:
+    changes = [Change(ENABLED, False, "off"), Change(("providers", "x", "api_key"), {"keystore": "x"}, "stored")]
+    file = Path(edit_config(workspace, "user", changes, {}, header="# Mine.\n").file)
+    assert file.read_text() == (
+        '# Mine.\n\n[skills]\nenabled = false # off\n\n[providers.x]\napi_key = {keystore = "x"} # stored\n'
+    )
+    edit_config(workspace, "user", [Change(ENABLED, True, "on")], {}, header="# Other.\n")
+    assert file.read_text().startswith("# Mine.\n\n[skills]\nenabled = true # off\n")
+
+
 def test_new_file_and_folder_are_the_users_alone(tmp_path: Path) -> None:
     workspace = Workspace(str(tmp_path), str(tmp_path / ".clawft"), str(tmp_path / "p"), str(tmp_path / "p"))
     edited = edit_config(workspace, "user", [Change(ENABLED, False)], {})
