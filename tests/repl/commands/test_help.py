@@ -1,6 +1,7 @@
 """`/help`: the list of FR-3F-041, topics, and a word on each command."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +91,9 @@ def test_every_command_explains_itself() -> None:
         assert one.usage.startswith(f"/{one.name}")
         assert one.description
         assert one.help
+
+
+def test_every_command_stands_in_the_docs_as_help_has_it() -> None:
+    page = (Path(__file__).parents[3] / "docs/agent.md").read_text(encoding="utf-8")
+    for one in COMMANDS:
+        assert f"| `{one.usage}` | {one.description} |" in page.split("\n")
