@@ -44,8 +44,8 @@ def command(
     if trust_instructions:
         for path in app.approve_instructions():
             say(f"approved {app.workspace.shorten(path)}")
-    if message is None and not show_prompt and _is_terminal():
-        from clawft.repl.repl import run_repl
+    if message is None and not show_prompt and options.output == "text" and _is_terminal():
+        from clawft.repl.start import run_repl
 
         return run_repl(app, options, plain=plain)
     from clawft.cli.turn import run_turn_here  # `weft --help` and a prompt need none of what turns need

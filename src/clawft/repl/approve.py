@@ -1,39 +1,57 @@
-"""Questions of tools, put in place: once, for this session, always, or no."""
+"""Questions of tools, put in place: once, for this session, always, or no. One at a time, and nothing moves."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
-from clawft.cli.output import one_line
+from clawft.cli.output import clean, one_line
 from clawft.messages import Answer, ApprovalNeeded
-from clawft.repl.screen import Screen
+from clawft.repl.view import View
 
 __all__ = ["Asker"]
 
+_CHOICES = "  [y]es, for this [s]ession, [a]lways here, [N]o: "
 _ANSWERS: dict[str, Answer] = {
-    "y": "once", "yes": "once", "s": "session", "a": "always", "n": "no", "no": "no", "": "no",
+    "y": "once", "yes": "once", "s": "session", "session": "session", "a": "always", "always": "always",
+    "n": "no", "no": "no", "": "no",
 }  # fmt: skip
 
 
 class Asker:
-    """Answers for one person at one terminal. Leaving the question is a no."""
+    """Answers for one person at one terminal. To leave the question is a no; Ctrl-C also stops the turn."""
 
     def __init__(
-        self, screen: Screen, ask: Callable[[str], Awaitable[str]], settle: Callable[[], Awaitable[None]]
+        self, view: View, ask: Callable[[str], Awaitable[str]], stop: Callable[[], None], *, yes: bool = False
     ) -> None:
-        self._screen = screen
+        self._view = view
         self._ask = ask
-        self._settle = settle  # lets what happened before the question reach the screen
+        self._stop = stop
+        self._yes = yes
+        self._one = asyncio.Lock()
 
     async def __call__(self, event: ApprovalNeeded) -> Answer:
-        await self._settle()
-        self._screen.show_status("")
-        self._screen.print(f"{self._screen.style('?', 'yellow')} {one_line(event.question)}")
-        if event.reason:
-            self._screen.print(f"  {one_line(event.reason)}")
+        async with self._one:
+            await self._view.reach(event)
+            if self._yes:
+                self._view.note(f"  allowed by --yes: {one_line(event.question)}")
+                return "once"
+            with self._view.holding():
+                return await self._put(event)
+
+    async def _put(self, event: ApprovalNeeded) -> Answer:
+        screen = self._view.screen
+        first, *more = clean(event.question).splitlines() or [""]
+        screen.print(f"{screen.style('?', 'yellow')} {first}")
+        for line in (*more, *clean(event.reason).splitlines()):
+            screen.print(f"  {line}")
         while True:
             try:
-                typed = await self._ask("  [y]es, for this [s]ession, [a]lways here, [N]o: ")
-            except (EOFError, KeyboardInterrupt):
+                typed = await self._ask(_CHOICES)
+            except EOFError:
+                return "no"
+            except KeyboardInterrupt:
+                self._stop()
                 return "no"
             answer = _ANSWERS.get(typed.strip().lower())
             if answer is not None:
                 return answer
+            screen.print("  Please answer y, s, a or n")

@@ -1,15 +1,19 @@
-"""What can follow what is typed: commands, skills, agents, models, settings and files. Quick with thousands of them."""
+"""What can follow what is typed: commands, skills, what a command takes, and files. Quick with thousands of them."""
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from clawft.cli.output import one_line
+from clawft.format.model import Skill
 from clawft.repl.command import find_command
 from clawft.repl.commands import COMMANDS
+from clawft.trust import Standing
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["ReplCompleter", "starting_with"]
 
 MAX_SHOWN = 50
+_MAX_META = 80
+_MAX_ENTRIES = 10_000  # of a folder
 
 
 def starting_with(names: Sequence[str], start: str) -> Sequence[str]:
@@ -32,63 +38,71 @@ class ReplCompleter(Completer):
 
     def __init__(self, repl: "Repl") -> None:
         self._repl = repl
-        self._skills: tuple[object, list[str], dict[str, str]] | None = None
+        self._of: tuple[Standing, ...] | None = None  # the catalog that the names below are of
+        self._names: list[str] = []
+        self._hints: dict[str, str] = {}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
         text = document.text_before_cursor
-        word = text.rpartition(" ")[2].rpartition("\n")[2]
-        if text.startswith("/") and "\n" not in text:
+        word = text.replace("\\ ", "__").replace("\n", " ").rpartition(" ")[2]
+        word = text[len(text) - len(word) :]
+        if word.startswith("@"):
+            yield from _files(self._repl, word[1:])
+        elif text.startswith("/") and "\n" not in text:
             name, space, rest = text[1:].partition(" ")
             yield from self._after(name, rest) if space else self._commands(name)
-        elif word.startswith("@"):
-            yield from _files(self._repl, word[1:])
         elif word.startswith("$"):
-            yield from _complete(starting_with(self._names()[0], word[1:]), word[1:], self._names()[1])
+            yield from self._skills(word[1:])
 
     def _commands(self, start: str) -> Iterator[Completion]:
         for command in COMMANDS:
             if command.name.startswith(start):
                 yield Completion(command.name, -len(start), display_meta=command.description)
-        names, hints = self._names()
-        yield from _complete(starting_with(names, start), start, hints)
+        yield from self._skills(start)
 
     def _after(self, name: str, rest: str) -> Iterator[Completion]:
+        """What may follow a command; after a skill's name another skill may be stacked, and files named."""
         command = find_command(name, COMMANDS)
+        last = rest.rpartition(" ")[2]
         if command is not None:
-            last = rest.rpartition(" ")[2]
-            yield from _complete(list(command.complete(self._repl, rest))[:MAX_SHOWN], last, {})
+            yield from _complete(islice(command.complete(self._repl, rest), MAX_SHOWN), last, {})
+        elif last.startswith("/"):
+            yield from self._skills(last[1:])
 
-    def _names(self) -> tuple[list[str], dict[str, str]]:
-        """Skills that a person may start, sorted, with their argument hints; worked out once for a catalog."""
+    def _skills(self, start: str) -> Iterator[Completion]:
+        """Skills that a person may start; sorted once for a catalog."""
         skills = self._repl.app.skills
-        if self._skills is None or self._skills[0] is not skills:
-            usable = [one for one in skills if one.user_may_invoke and one.found.skill is not None]
-            hints = {one.name: _hint(one.found.skill) for one in usable if one.found.skill is not None}
-            self._skills = (skills, sorted(hints), hints)
-        return self._skills[1], self._skills[2]
+        if self._of is not skills:
+            usable = {one.name: one.found.skill for one in skills if one.user_may_invoke}
+            self._hints = {name: _hint(skill) for name, skill in usable.items() if skill is not None}
+            self._names, self._of = sorted(self._hints), skills
+        return _complete(starting_with(self._names, start), start, self._hints)
 
 
-def _hint(skill: object) -> str:
-    hint, description = getattr(skill, "argument_hint", ""), getattr(skill, "description", "")
-    return f"{hint} {description}".strip()[:80]
+def _hint(skill: Skill) -> str:
+    return one_line(f"{skill.argument_hint} {skill.description}"[: 2 * _MAX_META])[:_MAX_META]
 
 
-def _complete(names: Iterable[str], start: str, meta: dict[str, str]) -> Iterator[Completion]:
+def _complete(names: Iterable[str], start: str, meta: Mapping[str, str]) -> Iterator[Completion]:
     for name in names:
-        yield Completion(name, -len(start), display_meta=meta.get(name, ""))
+        yield Completion(name, -len(start), display=one_line(name), display_meta=meta.get(name, ""))
 
 
 def _files(repl: "Repl", start: str) -> Iterator[Completion]:
     """Paths below the current folder; folders end in `/`."""
     workspace = repl.app.workspace
-    folder, _, begun = start.rpartition("/")
+    folder, _, begun = start.replace("\\ ", " ").rpartition("/")
     at = resolve_path(folder or ("/" if start.startswith("/") else "."), workspace.cwd, workspace.home)
     try:
-        entries = sorted(os.scandir(at), key=lambda one: one.name)
+        with os.scandir(at) as entries:
+            found = sorted(
+                (one.name, one.is_dir())
+                for one in islice(entries, _MAX_ENTRIES)
+                if one.name.startswith(begun) and (begun or not one.name.startswith("."))
+            )
     except OSError:
         return
-    for entry in [one for one in entries if one.name.startswith(begun) and (begun or not one.name.startswith("."))][
-        :MAX_SHOWN
-    ]:
-        text = entry.name + ("/" if entry.is_dir() else "")
-        yield Completion(text.replace(" ", "\\ "), -len(begun), display=text)
+    for name, is_folder in found[:MAX_SHOWN]:
+        if name.isprintable():  # one that is not could not be typed again
+            text = name + ("/" if is_folder else "")
+            yield Completion(text.replace(" ", "\\ "), -len(begun.replace(" ", "\\ ")), display=text)

@@ -3,11 +3,11 @@
 import base64
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, Unreadable
+from clawft.errors import Unreadable
 from clawft.files import read_regular
 from clawft.messages import Image
 from clawft.workspace import Workspace, resolve_path
@@ -17,40 +17,40 @@ __all__ = ["Attached", "attach_files", "expand_pastes", "stack_skills"]
 MAX_FILE_BYTES = 5 << 20
 MAX_TEXT_CHARS = 200_000
 _FILE = re.compile(r"(?<!\S)@((?:\\ |[^\s@])+)")
-_PASTE = re.compile(r"\[paste (\d+): [\d,]+ characters\]")
+_PASTE = re.compile(r"\[paste ([0-9a-f]{6}): [\d,]+ characters\]")
 _SIGNATURES = ((b"\x89PNG\r\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
 class Attached(Struct, frozen=True):
-    """A message with what it names: texts inside it, pictures beside it."""
+    """A message with what it names: texts inside it, pictures beside it; and what to tell the person of each."""
 
     text: str
     images: tuple[Image, ...] = ()
+    notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def expand_pastes(text: str, pastes: Mapping[int, str]) -> str:
+def expand_pastes(text: str, pastes: Mapping[str, str]) -> str:
     """Long pastes stand in the prompt as a mark; here they are put back."""
-    return _PASTE.sub(lambda match: pastes.get(int(match[1]), match[0]), text)
+    return _PASTE.sub(lambda match: pastes.get(match[1], match[0]), text)
 
 
-def stack_skills(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
+def stack_skills(text: str, known: Container[str]) -> tuple[tuple[str, ...], str]:
     """The skills named one after the other at the start of a message, `/a /b do it`, and the rest of it."""
     names: list[str] = []
     rest = text
-    while match := re.match(r"/([\w-]+)(?:\s+|$)", rest):
-        if match[1] not in known:
-            break
+    while (match := re.match(r"/([\w-]+)(?:\s+|$)", rest)) and match[1] in known:
         names.append(match[1])
         rest = rest[match.end() :]
     return tuple(names), rest.strip()
 
 
 def attach_files(text: str, workspace: Workspace) -> Attached:
-    """What `@path` names is read: a picture goes beside the message, a text at its end. The mark stays in place."""
-    texts: list[str] = []
-    images: list[Image] = []
-    problems: list[str] = []
+    """What `@path` names is read: a picture goes beside the message, a text at its end. The mark stays in place.
+
+    Only for what a person typed and saw: a long paste of a stranger's text names no files.
+    """
+    texts, images, notes, problems = [text], [], [], []
     for written in dict.fromkeys(match[1].replace("\\ ", " ") for match in _FILE.finditer(text)):
         path = resolve_path(written, workspace.cwd, workspace.home)
         if not os.path.isfile(path):
@@ -60,18 +60,28 @@ def attach_files(text: str, workspace: Workspace) -> Attached:
         except (Unreadable, OSError) as error:
             problems.append(f"{written}: {error}")
             continue
-        media_type = next((kind for start, kind in _SIGNATURES if content.startswith(start)), "")
-        if media_type or (content[:4] == b"RIFF" and content[8:12] == b"WEBP"):
-            images.append(Image(media_type or "image/webp", base64.b64encode(content).decode()))
-        elif b"\0" in content[:4096]:
+        kind = _picture_type(content)
+        if not kind and b"\0" in content[:4096]:
             problems.append(f"{written}: this is neither text nor a picture")
+            continue
+        notes.append(f"{written}: {kind or 'text'}, {len(content):,} bytes")
+        if kind:
+            images.append(Image(kind, base64.b64encode(content).decode()))
         else:
-            body = content.decode("utf-8", errors="replace")[:MAX_TEXT_CHARS]
-            texts.append(f'<file path="{written}">\n{body}\n</file>')
-    return Attached("\n\n".join([text, *texts]), tuple(images), tuple(problems))
+            texts.append(_wrap(written, content.decode("utf-8", errors="replace")))
+    return Attached("\n\n".join(texts), tuple(images), tuple(notes), tuple(problems))
 
 
-def check_message(text: str, limit: int) -> None:
-    """Raises: ClawftError for a message that is too long."""
-    if len(text) > limit:
-        raise ClawftError("message-too-long", f"The message has more than {limit} characters")
+def _wrap(path: str, text: str) -> str:
+    """A file's text, whole or its beginning; nothing in it can end the wrapper."""
+    body = text.replace("</file>", "<\\/file>")
+    if len(body) > MAX_TEXT_CHARS:
+        body = f"{body[:MAX_TEXT_CHARS]}\n[the rest of {len(body)} characters is left out; read_file reads it]"
+    name = re.sub(r'[<>"\n]', "_", path)
+    return f'<file path="{name}">\n{body}\n</file>'
+
+
+def _picture_type(content: bytes) -> str:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _SIGNATURES if content.startswith(start)), "")

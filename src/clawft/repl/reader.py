@@ -3,35 +3,42 @@
 import hashlib
 import os
 from collections.abc import Callable
+from itertools import islice
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import Output
+from prompt_toolkit.output import DummyOutput, Output
 
-from clawft.repl.message import expand_pastes
+from clawft.files import replace_file
+from clawft.repl.keys import KeyWatch, read_quickly
+from clawft.repl.plain import echoing
 from clawft.repl.screen import Screen
 from clawft.workspace import Workspace
 
 __all__ = ["Reader", "open_history"]
 
 LONG_PASTE = 2_000  # characters; a longer one is shown as a mark, since a prompt of a megabyte would crawl
+MAX_HISTORY_BYTES = 1 << 20
 
 
 class Reader:
-    """Reads lines from one terminal."""
+    """Reads from one terminal: lines at the prompt, answers to questions, and keys in between."""
 
     def __init__(
         self, source: Input, output: Output, screen: Screen, *, history: History, completer: Completer | None = None
     ) -> None:
+        read_quickly(source)
         self._source, self._output, self._screen = source, output, screen
-        self.pastes: dict[int, str] = {}
-        self.on_unfold: Callable[[], None] = lambda: None
+        self.keys = KeyWatch(source, output, self._shorten)
+        self.pastes: dict[str, str] = {}
+        self.on_unfold: Callable[[], None] = _nothing
+        self.on_shown: Callable[[], None] = _nothing  # called once, when the first prompt is on the screen
         self._session: PromptSession[str] = PromptSession(
             history=history,
             completer=completer,
@@ -40,20 +47,52 @@ class Reader:
             multiline=True,
             prompt_continuation="  ",
             input=source,
-            output=output,
-            mouse_support=False,
-            enable_history_search=False,
+            output=DummyOutput() if screen.plain else output,
         )
+        self._session.app.after_render += self._tell_shown
 
-    async def read(self, prompt: str = "> ", typed: str = "") -> str:
-        """What was typed, whole. Raises: EOFError, KeyboardInterrupt."""
-        text = await self._session.prompt_async(ANSI(self._screen.style(prompt, "bold")), default=typed)
-        return expand_pastes(text, self.pastes)
+    async def read(self, prompt: str = "> ") -> str:
+        """What was typed; long pastes stand in it as marks. Raises: EOFError, KeyboardInterrupt."""
+        self._screen.end_line()
+        typed = self.keys.take_typed()
+        return await self._prompt(self._session, prompt, self._shorten(typed) if len(typed) > LONG_PASTE else typed)
 
     async def ask(self, question: str) -> str:
-        """One line in answer to a question; it is no part of the history."""
-        asking: PromptSession[str] = PromptSession(history=InMemoryHistory(), input=self._source, output=self._output)
-        return await asking.prompt_async(question)
+        """One line in answer to a question, now: what was typed before it is kept for the prompt, and nothing of it
+        goes into the history. Raises: EOFError, KeyboardInterrupt."""
+        self.keys.drain()
+        output = DummyOutput() if self._screen.plain else self._output
+        keys = KeyBindings()
+        keys.add(Keys.BracketedPaste)(_paste_line)
+        asking: PromptSession[str] = PromptSession(
+            history=InMemoryHistory(), input=self._source, output=output, key_bindings=keys
+        )
+        try:
+            return await self._prompt(asking, question)
+        finally:
+            self.keys.drain()
+
+    def interrupt(self) -> None:
+        """As if Ctrl-C was typed at an empty prompt: for a signal."""
+        if self._session.app.is_running:
+            self._session.app.exit(exception=KeyboardInterrupt)
+
+    async def _prompt(self, session: PromptSession[str], prompt: str, typed: str = "") -> str:
+        """Signals are the REPL's own, so that they mean the same at a prompt and in a turn."""
+        if not self._screen.plain:
+            styled = ANSI(self._screen.style(prompt, "bold"))
+            return await session.prompt_async(styled, default=typed, handle_sigint=False)
+        self._output.enable_bracketed_paste()
+        try:
+            with echoing(session.default_buffer, self._screen, prompt):
+                return await session.prompt_async(default=typed, handle_sigint=False)
+        finally:
+            self._output.disable_bracketed_paste()
+            self._output.flush()
+
+    def _tell_shown(self, _: object) -> None:
+        self._session.app.after_render -= self._tell_shown
+        self.on_shown()
 
     def _completes_while_typing(self) -> bool:
         buffer = self._session.default_buffer
@@ -62,27 +101,11 @@ class Reader:
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()
-
-        @keys.add(Keys.Enter)
-        def _(event: KeyPressEvent) -> None:
-            buffer = event.current_buffer
-            if buffer.document.text_before_cursor.endswith("\\"):
-                buffer.delete_before_cursor()
-                buffer.insert_text("\n")
-            else:
-                buffer.validate_and_handle()
-
-        @keys.add(Keys.Escape, Keys.Enter)
-        @keys.add(Keys.ControlJ)
-        def _(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text("\n")
-
-        @keys.add(Keys.ControlC)
-        def _(event: KeyPressEvent) -> None:
-            if event.current_buffer.text:
-                event.current_buffer.reset()
-            else:
-                event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+        keys.add(Keys.Enter)(_enter)
+        keys.add(Keys.Escape, Keys.Enter)(_new_line)
+        keys.add(Keys.ControlJ)(_new_line)
+        keys.add(Keys.ControlC)(_interrupt)
+        keys.add(Keys.Tab)(_complete)
 
         @keys.add(Keys.ControlO)
         def _(event: KeyPressEvent) -> None:
@@ -90,16 +113,57 @@ class Reader:
 
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text(self._shorten(event.data.replace("\r\n", "\n").replace("\r", "\n")))
+            event.current_buffer.insert_text(self._shorten(event.data))
 
         return keys
 
     def _shorten(self, pasted: str) -> str:
-        if len(pasted) <= LONG_PASTE:
-            return pasted
-        number = len(self.pastes) + 1
-        self.pastes[number] = pasted
-        return f"[paste {number}: {len(pasted):,} characters]"
+        """A paste as it stands in the prompt. Its mark is made of its content, so that one in an old line of the
+        history never means another paste."""
+        text = pasted.replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) <= LONG_PASTE:
+            return text
+        mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6]
+        self.pastes[mark] = text
+        return f"[paste {mark}: {len(text):,} characters]"
+
+
+def _enter(event: KeyPressEvent) -> None:
+    buffer = event.current_buffer
+    if buffer.document.text_before_cursor.endswith("\\"):
+        buffer.delete_before_cursor()
+        buffer.insert_text("\n")
+    else:
+        buffer.validate_and_handle()
+
+
+def _new_line(event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text("\n")
+
+
+def _complete(event: KeyPressEvent) -> None:
+    """The next entry of the menu; without a menu the only one there is, at once, since one may type ahead of it."""
+    buffer = event.current_buffer
+    if buffer.complete_state:
+        buffer.complete_next()
+        return
+    asked = CompleteEvent(completion_requested=True)
+    found = list(islice(buffer.completer.get_completions(buffer.document, asked), 2))
+    if len(found) == 1:
+        buffer.apply_completion(found[0])
+    else:
+        buffer.start_completion(select_first=True)
+
+
+def _interrupt(event: KeyPressEvent) -> None:
+    if event.current_buffer.text:
+        event.current_buffer.reset()
+    else:
+        event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+
+
+def _paste_line(event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text(" ".join(event.data.split()))
 
 
 async def _run_above(action: Callable[[], None]) -> None:
@@ -109,14 +173,30 @@ async def _run_above(action: Callable[[], None]) -> None:
     await run_in_terminal(action)
 
 
+def _nothing() -> None:
+    return None
+
+
 def open_history(workspace: Workspace) -> History:
-    """The lines typed in this project, kept for the user alone."""
+    """The lines typed in this project, kept for the user alone; the oldest are let go."""
     name = hashlib.sha256(workspace.project.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder = os.path.join(workspace.user_dir, "history")
     path = os.path.join(folder, name)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fchmod(file, 0o600)
+            _trim(path, file)
+        finally:
+            os.close(file)
     except OSError:
         return InMemoryHistory()
     return FileHistory(path)
+
+
+def _trim(path: str, file: int) -> None:
+    size = os.fstat(file).st_size
+    if size > MAX_HISTORY_BYTES:
+        newest = os.pread(file, MAX_HISTORY_BYTES // 2, size - MAX_HISTORY_BYTES // 2)
+        replace_file(path, newest[newest.find(b"\n# ") + 1 :])

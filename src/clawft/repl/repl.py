@@ -1,7 +1,8 @@
 """The REPL: read a line, run a command or a turn, show what comes of it, again."""
 
 import asyncio
-from contextlib import AsyncExitStack
+import traceback
+from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
@@ -11,23 +12,21 @@ from prompt_toolkit.output import Output
 from clawft.app import App
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import one_line
-from clawft.errors import ClawftError, find_close
+from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.format.model import Agent
 from clawft.repl.command import find_command, split_command
 from clawft.repl.commands import COMMANDS
 from clawft.repl.completion import ReplCompleter
-from clawft.repl.keys import KeyWatch
+from clawft.repl.held import Held
 from clawft.repl.reader import Reader, open_history
 from clawft.repl.screen import Screen
 
 if TYPE_CHECKING:  # imported with the first message: the prompt is there at once
-    from collections.abc import AsyncGenerator
-
     from clawft.messages import Event
     from clawft.repl.view import View
     from clawft.run import Conversation, Runtime, TurnRequest
 
-__all__ = ["Repl", "run_repl"]
+__all__ = ["Repl"]
 
 
 class Repl:
@@ -38,82 +37,116 @@ class Repl:
         self.screen = screen
         self.agent: Agent = app.choose_agent(options.agent)
         self.model = options.model
-        self.yes = options.yes
         self.key = options.session
         self.leaving = False
         self.reader = Reader(source, output, screen, history=open_history(app.workspace), completer=ReplCompleter(self))
-        self._source = source
-        self._stack = AsyncExitStack()
-        self._talk_stack = AsyncExitStack()
-        self._runtime: Runtime | None = None
+        self.reader.on_unfold = lambda: self.view.unfold()
+        self._yes = options.yes
+        self._interrupted = False  # the last thing that happened was a Ctrl-C
+        self._work: asyncio.Task[None] | None = None  # the line that is being worked on
+        self._turn: Conversation | None = None  # the one whose turn runs
+        self._held_runtime: Held[Runtime] | None = None
+        self._held_conversation: Held[Conversation] | None = None
         self._conversation: Conversation | None = None
         self._view: View | None = None
-        self._typed = ""
 
     async def run(self) -> int:
         """Until the person leaves; the exit code."""
-        async with self._stack:
-            self._greet()
-            try:
-                while not self.leaving:
-                    await self._once()
-            finally:
-                await self._talk_stack.aclose()
-        if self.key:
-            self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
+        self._greet()
+        try:
+            while not self.leaving:
+                await self._once()
+        finally:
+            await self._close()
+            if self.key:
+                self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
         return 0
 
     async def _once(self) -> None:
-        typed, self._typed = self._typed, ""
         try:
-            line = await self.reader.read(typed=typed)
+            line = (await self.reader.read()).strip()
         except EOFError:
             self.leaving = True
-            return
         except KeyboardInterrupt:
-            await self._interrupted()
-            return
-        if line.strip():
-            await self.handle(line.strip())
-
-    async def _interrupted(self) -> None:
-        """Ctrl-C at an empty prompt: once says so, twice leaves."""
-        self.screen.print("Ctrl-C again leaves")
-        try:
-            self._typed = await self.reader.read()
-        except (EOFError, KeyboardInterrupt):
-            self.leaving = True
-            return
-        line, self._typed = self._typed, ""
-        if line.strip():
-            await self.handle(line.strip())
+            if self._interrupted:
+                self.leaving = True
+            else:
+                self.screen.print("Ctrl-C again leaves")
+                self._interrupted = True
+        else:
+            self._interrupted = False
+            if line:
+                await self.handle(line)
 
     async def handle(self, line: str) -> None:
         """One line: a command, a skill, or a message (R91). What goes wrong is said, and the prompt comes back."""
+        self._work = asyncio.create_task(self._handle(line))
+        try:
+            await asyncio.wait({self._work})
+        finally:
+            work, self._work = self._work, None
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+        if work.cancelled():
+            self.screen.print("stopped")
+        else:
+            work.result()
+
+    async def _handle(self, line: str) -> None:
         try:
             request = await self._read_request(line)
             if request is not None:
                 await self.run_turn(request)
         except ClawftError as error:
             self.show_error(error)
+        except (EOFError, KeyboardInterrupt):  # at a question of a command
+            self.screen.print("stopped")
+        except Exception as error:  # a bug must not take the conversation with it
+            self.show_error(await self._to_error(error))
+
+    async def _to_error(self, error: Exception) -> ClawftError:
+        path = (await self.runtime()).keep_trace("".join(traceback.format_exception(error)))
+        message = f"Something went wrong inside: {type(error).__name__}: {error}"
+        return ClawftError("internal", message, hint=f"The details are in {path}" if path else "")
+
+    def stop(self) -> None:
+        """Ctrl-C while something runs: the turn ends, or the command. A second time the person leaves."""
+        if self._interrupted:
+            self.leaving = True
+        if self._turn is not None and not self._interrupted:
+            self._turn.cancel()
+        elif self._work is not None:
+            self._work.cancel()
+        else:
+            self.reader.interrupt()
+            return
+        self._interrupted = True
+
+    def hang_up(self) -> None:
+        """The terminal is gone."""
+        self.leaving = True
+        self.stop()
 
     async def _read_request(self, line: str) -> "TurnRequest | None":
+        from clawft.repl.message import expand_pastes
+
         command = split_command(line)
         if command is None:
             return self._make_request(line)
         name, rest = command
         known = find_command(name, COMMANDS)
         if known is not None:
-            return await known.run(self, rest)
-        names = [one.name for one in self.app.skills if one.user_may_invoke]
+            return await known.run(self, expand_pastes(rest, self.reader.pastes))
+        names = {one.name for one in self.app.skills if one.user_may_invoke}
         if name in names:
-            return self.invoke(line, names)
+            return self._invoke(expand_pastes(line, self.reader.pastes), names)
         close = find_close(name, (*names, *(one.name for one in COMMANDS)))
         hint = f" Did you mean /{close}?" if close else ""
         self.screen.print(f"Unknown command: /{one_line(name)}. Type /help for available commands.{hint}")
         return None
 
-    def invoke(self, line: str, names: list[str]) -> "TurnRequest":
+    def _invoke(self, line: str, names: set[str]) -> "TurnRequest":
         """A skill, or several stacked at the start of a message."""
         from clawft.repl.message import stack_skills
         from clawft.run import TurnRequest
@@ -122,36 +155,33 @@ class Repl:
         return TurnRequest(rest, model=self.model, skill=stacked[0], more_skills=stacked[1:])
 
     def _make_request(self, line: str) -> "TurnRequest":
-        from clawft.repl.message import attach_files
+        from clawft.repl.message import attach_files, expand_pastes
         from clawft.run import TurnRequest
 
         attached = attach_files(line, self.app.workspace)
+        for note in attached.notes:
+            self.screen.print(self.screen.style(f"· attached {one_line(note)}", "dim"))
         for problem in attached.problems:
             self.screen.print(f"{self.screen.style('warning', 'yellow')}: {one_line(problem)}")
-        return TurnRequest(attached.text, images=attached.images, model=self.model)
+        text = expand_pastes(attached.text, self.reader.pastes)
+        return TurnRequest(text, images=attached.images, model=self.model)
 
     async def run_turn(self, request: "TurnRequest") -> None:
-        """A turn, with Ctrl-C to stop it; twice leaves."""
-        conversation = await self.talk()
-        await self._watch(conversation, conversation.run(request))
+        """A turn, with Ctrl-C to stop it."""
+        await self._watch(lambda conversation: conversation.run(request))
 
     async def compact(self) -> None:
-        conversation = await self.talk()
-        await self._watch(conversation, conversation.compact(self.model))
+        await self._watch(lambda conversation: conversation.compact(self.model))
 
-    async def _watch(self, conversation: "Conversation", events: "AsyncGenerator[Event]") -> None:
-        pressed = 0
-
-        def stop() -> None:
-            nonlocal pressed
-            pressed += 1
-            conversation.cancel()
-            self.leaving = self.leaving or pressed > 1
-
-        watch = KeyWatch(self._source, {Keys.ControlC: stop, Keys.ControlO: self.view.unfold})
-        with watch.watching():
-            await self.view.show(events)
-        self._typed = watch.typed
+    async def _watch(self, start: "Callable[[Conversation], AsyncGenerator[Event]]") -> None:
+        actions = {Keys.ControlC: self.stop, Keys.ControlO: self.view.unfold}
+        with self.reader.keys.watching(actions, self.hang_up):
+            conversation = await self.talk()
+            self._turn = conversation
+            try:
+                await self.view.show(start(conversation))
+            finally:
+                self._turn = None
 
     @property
     def view(self) -> "View":
@@ -159,33 +189,37 @@ class Repl:
             from clawft.repl.view import View
 
             self._view = View(self.screen)
-            self.reader.on_unfold = self._view.unfold
         return self._view
 
     async def runtime(self) -> "Runtime":
-        """What turns need, opened when it is first needed."""
-        if self._runtime is None:
-            self._runtime = await self._stack.enter_async_context(self.app.open_runtime())
-        return self._runtime
+        """What turns need, opened when it is first needed. Raises: ClawftError."""
+        if self._held_runtime is None:
+            self._held_runtime = Held(self.app.open_runtime())
+        try:
+            return await self._held_runtime.open()
+        except BaseException:
+            self._held_runtime = None
+            raise
 
     async def talk(self) -> "Conversation":
-        """The conversation, opened when it is first needed."""
+        """The conversation, opened when it is first needed. Raises: ClawftError."""
         if self._conversation is None:
             from clawft.repl.approve import Asker
 
             runtime = await self.runtime()
-            asker = Asker(self.screen, self.reader.ask, _settle)
-            opened = runtime.open_conversation(self.agent, key=self.key, approve=asker)
-            self._conversation = await self._talk_stack.enter_async_context(opened)
+            asker = Asker(self.view, self.reader.ask, self.stop, yes=self._yes)
+            held = Held(runtime.open_conversation(self.agent, key=self.key, approve=asker))
+            self._conversation = await held.open()
+            self._held_conversation = held
             self.key = self._conversation.session.key
         return self._conversation
 
     async def leave_conversation(self, key: str = "") -> None:
         """Close this conversation; the next message opens the one of `key`, or a new one."""
-        await self._talk_stack.aclose()
-        self._talk_stack = AsyncExitStack()
-        self._conversation = None
+        held, self._held_conversation, self._conversation = self._held_conversation, None, None
         self.key = key
+        if held is not None:
+            await held.close()
 
     def switch_agent(self, agent: Agent) -> None:
         """From the next message on; the conversation goes on."""
@@ -194,45 +228,37 @@ class Repl:
             self._conversation.agent = agent
 
     async def reload(self) -> None:
-        """See config, skills and agents as they are on disk now; the conversation goes on."""
-        key = self.key
-        await self.leave_conversation(key)
-        await self._stack.aclose()
-        self._stack = AsyncExitStack()
-        self._runtime = None
-        self.app = App(self.app.workspace, self.app.environ, self.app.dirs)
+        """See config, skills and agents as they are on disk now; the conversation goes on.
+
+        Raises: ClawftError for what cannot be read; then nothing is changed.
+        """
+        app = App(self.app.workspace, self.app.environ, self.app.dirs)
+        _, agent = app.config, app.choose_agent(self.agent.name)
+        await self._close()
+        self.app, self.agent = app, agent
+
+    async def _close(self) -> None:
+        await self.leave_conversation(self.key)
+        held, self._held_runtime = self._held_runtime, None
+        if held is not None:
+            await held.close()
 
     def show_error(self, error: ClawftError) -> None:
-        said = error.diagnostic
-        self.screen.print(f"{self.screen.style(f'error[{said.code}]', 'red')}: {one_line(said.message)}")
-        if said.where:
-            self.screen.print(f"  --> {one_line(said.where)}")
+        self._show(error.diagnostic, error.diagnostic.where)
+
+    def _show(self, said: Diagnostic, where: str) -> None:
+        colour = "red" if said.severity == "error" else "yellow"
+        self.screen.print(f"{self.screen.style(f'{said.severity}[{said.code}]', colour)}: {one_line(said.message)}")
+        if where:
+            self.screen.print(f"  --> {one_line(where)}")
         if said.hint:
             self.screen.print(f"  hint: {one_line(said.hint)}")
 
     def _greet(self) -> None:
         model = self.model or self.agent.model or self.app.config.agents.defaults.model
-        self.screen.print(
-            f"{self.screen.style('weft', 'bold')} · {one_line(model)} · {one_line(self.agent.name)} · /help"
-        )
+        parts = [self.screen.style("weft", "bold"), one_line(model), one_line(self.agent.name), "/help"]
+        self.screen.print(" · ".join([*parts, *([f"session {one_line(self.key)}"] if self.key else [])]))
         if model == "offline":
             self.screen.print("No model is set: skills run, but nothing answers in words. Run: weft onboard")
-
-
-async def _settle() -> None:
-    """Let the view take what was emitted before."""
-    for _ in range(3):
-        await asyncio.sleep(0)
-
-
-def run_repl(app: App, options: TurnOptions, *, plain: bool) -> int:
-    """The REPL on this process's terminal. Raises: ClawftError."""
-    import os
-
-    from prompt_toolkit.input import create_input
-    from prompt_toolkit.output import create_output
-
-    source, output = create_input(), create_output()
-    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    screen = Screen(output, plain=plain, colour=colour)
-    return asyncio.run(Repl(app, options, source, screen, output).run())
+        for one in self.app.check_agent(self.agent.name):
+            self._show(one, self.app.workspace.shorten(one.path))

@@ -1,27 +1,28 @@
 """Where the REPL writes: one terminal, with a status line that never mixes with what is printed."""
 
-import os
 from typing import TYPE_CHECKING
+
+from clawft.cli.output import fit
 
 if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
 __all__ = ["Screen"]
 
-_DIM, _RESET = "\x1b[2m", "\x1b[0m"
-_COLOURS = {
+_RESET = "\x1b[0m"
+_STYLES = {
     "red": "\x1b[31m",
     "yellow": "\x1b[33m",
     "green": "\x1b[32m",
     "blue": "\x1b[34m",
     "bold": "\x1b[1m",
-    "dim": _DIM,
+    "dim": "\x1b[2m",
 }
 _ERASE = "\r\x1b[K"
 
 
 class Screen:
-    """Text out. `plain` is for screen readers and pipes: no colour, no status line, nothing that moves."""
+    """Text out. `plain` is for screen readers: no colour, no status line, nothing that moves."""
 
     def __init__(self, output: "Output", *, plain: bool = False, colour: bool = True) -> None:
         self._output = output
@@ -36,7 +37,7 @@ class Screen:
 
     def style(self, text: str, name: str) -> str:
         """A text in a colour, or as it is."""
-        return f"{_COLOURS[name]}{text}{_RESET}" if self.colour and text else text
+        return f"{_STYLES[name]}{text}{_RESET}" if self.colour and text else text
 
     def print(self, text: str = "") -> None:
         """A whole line, or several."""
@@ -48,7 +49,7 @@ class Screen:
         if not text:
             return
         self._hide_status()
-        self._put(text)
+        self._output.write_raw(text)
         self._mid_line = not text.endswith("\n")
         self._output.flush()
 
@@ -58,13 +59,12 @@ class Screen:
             self.write("\n")
 
     def show_status(self, text: str) -> None:
-        """A line at the bottom that the next text takes the place of; '' takes it away."""
-        if self.plain or text == self._status:
+        """A line at the bottom that the next text takes the place of; '' takes it away. Not below half a line."""
+        if self.plain or self._mid_line or text == self._status:
             return
-        self.end_line()
         self._hide_status()
         if text:
-            self._put(self.style(text[: self.width - 1], "dim"))
+            self._output.write_raw(self.style(fit(text, self.width - 1).rstrip(), "dim"))
             self._status = text
         self._output.flush()
 
@@ -78,6 +78,3 @@ class Screen:
         if self._status:
             self._output.write_raw(_ERASE)
             self._status = ""
-
-    def _put(self, text: str) -> None:
-        self._output.write_raw(text.replace("\n", os.linesep) if os.linesep != "\n" else text)

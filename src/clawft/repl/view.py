@@ -2,13 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, suppress
 
-import msgspec
-
-from clawft.cli.output import clean, one_line
+from clawft.cli.output import clean, fit, one_line
 from clawft.messages import (
+    ApprovalNeeded,
     Compacted,
     Event,
     MessageSent,
@@ -28,6 +27,7 @@ __all__ = ["View"]
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_S = 0.1
+_REACH_S = 1.0
 _LONG_MS = 2_000
 MAX_UNFOLDED = 8_000  # characters of a result that are shown when it is opened
 
@@ -37,102 +37,136 @@ class View:
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
-        self.results: list[tuple[str, dict[str, object]]] = []  # what was folded in the last turn
-        self.unfold_all = False
+        self._results: list[tuple[str, str]] = []  # what was folded in this turn, or the last one
+        self._open_later = False
         self._tools: dict[str, str] = {}
         self._markdown: MarkdownStream | None = None
         self._tokens = 0
         self._waiting_for = ""
+        self._asked: set[str] = set()  # calls whose question came through the stream of events
+        self._moved = asyncio.Condition()
+        self._free = asyncio.Event()  # no question is on the screen
+        self._free.set()
 
-    async def show(self, events: AsyncGenerator[Event]) -> Event | None:
-        """Show a turn to its end; the last event."""
-        self.results, self._tools, self._tokens, self._waiting_for = [], {}, 0, "thinking"
+    async def show(self, events: AsyncGenerator[Event]) -> None:
+        """Show a turn to its end."""
+        self._results, self._tools, self._tokens, self._waiting_for = [], {}, 0, "thinking"
         ticking = asyncio.create_task(self._tick())
-        last = None
         try:
             async with aclosing(events) as stream:
                 async for event in stream:
+                    await self._free.wait()
                     self.take(event)
-                    last = event
+                    if isinstance(event, ApprovalNeeded):
+                        async with self._moved:
+                            self._asked.add(event.call)
+                            self._moved.notify_all()
         finally:
             ticking.cancel()
             with suppress(asyncio.CancelledError):
                 await ticking
             self._end_text()
             self.screen.show_status("")
-        return last
+
+    async def reach(self, event: ApprovalNeeded) -> None:
+        """Until all before a question is on the screen. What delegated agents ask is not in the stream."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REACH_S), self._moved:
+                await self._moved.wait_for(lambda: event.call in self._asked)
+        self._asked.discard(event.call)
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Nothing is shown meanwhile: the screen belongs to a question."""
+        self._end_text()
+        self.screen.show_status("")
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
 
     def take(self, event: Event) -> None:
         """Show one event."""
         match event:
             case TextDelta(text=text):
-                self._waiting_for = ""
                 self._say(text)
             case ToolStarted():
                 self._start(event)
             case ToolFinished():
                 self._finish(event)
             case SkillActivated(name=name, scope=scope):
-                self._note(f"· skill {one_line(name)} ({scope})")
+                self.note(f"· skill {one_line(name)} ({scope})")
             case MessageSent(text=text):
-                self._note(f"» {clean(text)}")
+                self.note(f"» {clean(text)}")
             case Compacted(tokens_before=before, tokens_after=after):
-                self._note(f"· older turns were summarised: {before} tokens became {after}")
+                self.note(f"· older turns were summarised: {before} tokens became {after}")
             case UsageReported(usage=usage):
                 self._tokens += usage.total_tokens
             case Noticed() | TurnFailed():
                 self._warn(event)
-            case TurnFinished(stop=stop):
-                self._end_text()
-                if stop == "cancelled":
-                    self._note("stopped; what came so far is kept")
+            case TurnFinished(stop="cancelled"):
+                self.note("stopped; what came so far is kept. Ctrl-C again leaves")
 
     def unfold(self) -> None:
-        """Print the results of the last turn's tools in full."""
-        self._end_text()
-        for line, result in self.results:
+        """Print the results of the last turn's tools in full; after the paragraph, while one is being written."""
+        if self._markdown is not None:
+            self._open_later = True
+            return
+        self.screen.show_status("")
+        for line, text in self._results:
             self.screen.print(self.screen.style(f"▼ {line}", "bold"))
-            text = clean(str(result.get("text", "")))
             cut = text if len(text) <= MAX_UNFOLDED else f"{text[:MAX_UNFOLDED]}\n… ({len(text)} characters)"
             self.screen.print("\n".join(f"  {one}" for one in cut.splitlines()) or "  (nothing)")
-        if not self.results:
+        if not self._results:
             self.screen.print("There is nothing to open")
+
+    def note(self, text: str) -> None:
+        self._end_text()
+        self.screen.print(self.screen.style(text, "dim"))
 
     def _say(self, text: str) -> None:
         if self._markdown is None:
             self._markdown = MarkdownStream(self.screen.width, colour=self.screen.colour, plain=self.screen.plain)
+        self._markdown.width = self.screen.width
         self.screen.write(self._markdown.feed(text))
+        coming = self._markdown.pending.rstrip("\n").rpartition("\n")[2]
+        self._waiting_for = "" if coming else "writing"
+        if coming:  # the end of a paragraph that is not whole yet
+            self.screen.show_status(coming[-(self.screen.width // 2) :])
 
     def _end_text(self) -> None:
         if self._markdown is not None:
             self.screen.write(self._markdown.flush())
             self._markdown = None
         self.screen.end_line()
-
-    def _note(self, text: str) -> None:
-        self._end_text()
-        self.screen.print(self.screen.style(text, "dim"))
+        if self._open_later:
+            self._open_later = False
+            self.unfold()
 
     def _start(self, event: ToolStarted) -> None:
         line = f"{one_line(event.tool)} {one_line(event.summary)}".strip()
         self._tools[event.call] = line
         self._waiting_for = line
         if event.tool != "Skill":
-            self._note(f"· {line}"[: self.screen.width])
+            self.note(fit(f"· {line}", self.screen.width).rstrip())
 
     def _finish(self, event: ToolFinished) -> None:
-        line = self._tools.get(event.call, one_line(event.tool))
-        self.results.append((line, msgspec.to_builtins(event.result)))
-        self._waiting_for = "thinking"
-        problem = event.result.get("error", {})
-        code = event.result.get("data", {}).get("exit_code")
-        took = event.result.get("stats", {}).get("time_ms", 0)
+        line = self._tools.pop(event.call, one_line(event.tool))
+        result = event.result
+        self._results.append((line, clean(str(result.get("text", "")))))
+        self._waiting_for = next(reversed(self._tools.values()), "thinking")
+        code, took = result.get("data", {}).get("exit_code"), result.get("stats", {}).get("time_ms", 0)
         if event.status == "error":
-            self._note(f"  {self.screen.style('✗', 'red')} {one_line(str(problem.get('message', '')))}")
+            self._fail(one_line(str(result.get("error", {}).get("message", ""))))
         elif code:
-            self._note(f"  {self.screen.style('✗', 'red')} exit code {code}")
+            self._fail(f"exit code {code}")
         elif took >= _LONG_MS:
-            self._note(f"  ✓ {took / 1000:.1f} s")
+            self.note(f"  ✓ {took / 1000:.1f} s")
+
+    def _fail(self, why: str) -> None:
+        self._end_text()
+        self.screen.print(f"  {self.screen.style('✗', 'red')} {self.screen.style(why, 'dim')}")
 
     def _warn(self, event: Noticed | TurnFailed) -> None:
         self._end_text()
@@ -148,9 +182,10 @@ class View:
         started, frame = time.monotonic(), 0
         while True:
             await asyncio.sleep(_TICK_S)
-            if self._waiting_for:
+            if self._waiting_for and self._free.is_set():
                 frame = (frame + 1) % len(_FRAMES)
-                tokens = f" · {self._tokens} tokens" if self._tokens else ""
+                tokens = f" · {self._tokens:,} tokens" if self._tokens else ""
+                room = max(8, self.screen.width - 40)
                 elapsed = time.monotonic() - started
-                what = self._waiting_for[:60]
+                what = fit(self._waiting_for, room).rstrip()
                 self.screen.show_status(f"{_FRAMES[frame]} {what} {elapsed:.0f} s{tokens} · Ctrl-C stops")
