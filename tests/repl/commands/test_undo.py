@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from clawft.cli.options import TurnOptions
+from clawft.sessions import SessionStore
 from terminal import CTRL_C, Open, Terminal
 from wire import Reply, call, say
 from world import World
@@ -83,6 +85,30 @@ async def test_what_the_person_changed_since_is_asked_for_by_itself(world: World
         await t.wait_for("Done: 1 file; 1 left as it is.")
         assert (world.project / "a.txt").read_text() == "person"
         assert not (world.project / "b.txt").exists()
+
+
+async def test_model_is_told_with_the_next_message(world: World, terminal: Open, enter: Enter) -> None:
+    world.replies = [*write("a.txt", "agent"), say("I see.")]
+    async with terminal(columns=100) as t:
+        await enter(t, "write")
+        await enter(t, "/undo --yes")
+        assert len(world.server.asked) == 2
+        await enter(t, "and now?")
+        said = [one["content"] for one in world.sent()["messages"] if one["role"] == "user"]
+        assert said[0::2] == ["write", "and now?"]
+        assert said[1].startswith("[The person took your edits back: a.txt.")
+        assert (await enter(t, "/undo --redo --yes")).endswith("Done: 1 file. /undo takes this back")
+
+
+async def test_session_that_another_process_writes_is_not_undone(world: World, terminal: Open, enter: Enter) -> None:
+    world.replies = write("a.txt", "agent")
+    async with terminal(columns=100) as t:
+        await enter(t, "write")
+        key = t.repl.key
+    with SessionStore(str(world.user_dir / "sessions")).open(key):
+        async with terminal(columns=100, options=TurnOptions(session=key)) as t:
+            assert "error[session-busy]" in await enter(t, "/undo --yes")
+    assert (world.project / "a.txt").read_text() == "agent"
 
 
 async def test_yes_leaves_alone_what_the_person_changed(world: World, terminal: Open, enter: Enter) -> None:

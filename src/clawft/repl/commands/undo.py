@@ -28,7 +28,7 @@ async def _run(repl: "Repl", rest: str) -> None:
     if not set(words) <= set(_FLAGS):
         repl.screen.print("Usage: /undo [--redo] [--yes]")
         return
-    redo, keep_dir = "--redo" in words, await _keep_dir(repl)
+    redo, keep_dir = "--redo" in words, await _open(repl)
     undo = find_undo(keep_dir, repl.app.workspace.project, redo=redo) if keep_dir else None
     if undo is None:
         repl.screen.print(f"There is nothing to {'redo' if redo else 'undo'}: no edits of this session are left to it")
@@ -36,12 +36,27 @@ async def _run(repl: "Repl", rest: str) -> None:
     repl.screen.print(f"{'Redo' if redo else 'Undo'} the edits of turn {undo.turn}:")
     print_lines(repl, [f"  {_describe(repl, step)}" for step in undo.steps])
     chosen = _untouched(undo) if "--yes" in words else await _ask(repl, undo)
-    _restore(repl, keep_dir, undo, chosen, back="/undo" if redo else "/undo --redo")
+    done = _restore(repl, keep_dir, undo, chosen, back="/undo" if redo else "/undo --redo")
+    if done:
+        await _tell_model(repl, f"{'made your edits again' if redo else 'took your edits back'}: {', '.join(done)}")
 
 
-async def _keep_dir(repl: "Repl") -> str:
-    """Where this session's originals are; '' before there is a session."""
-    return (await repl.runtime()).spill_dir(repl.key) if repl.key else ""
+async def _open(repl: "Repl") -> str:
+    """Where this session's originals are, once nobody else can write to it; '' before there is a session."""
+    if not repl.key:
+        return ""
+    conversation = await repl.talk()
+    return conversation.runtime.spill_dir(conversation.session.key)
+
+
+async def _tell_model(repl: "Repl", what: str) -> None:
+    """It would go on as if its edits were there; now it reads of it with the next message."""
+    from clawft.messages import Message
+
+    conversation = await repl.talk()
+    session = conversation.session
+    text = conversation.runtime.secrets.mask(f"[The person {what}. Read these files again before you rely on them.]")
+    session.append(Message("user", text), session.next_turn - 1)
 
 
 def _describe(repl: "Repl", step: "Step") -> str:
@@ -79,19 +94,22 @@ async def _agrees(repl: "Repl", question: str) -> bool:
         return False
 
 
-def _restore(repl: "Repl", keep_dir: str, undo: "Undo", chosen: list[str], *, back: str) -> None:
+def _restore(repl: "Repl", keep_dir: str, undo: "Undo", chosen: list[str], *, back: str) -> list[str]:
+    """Do it, and say what was done; the files that were."""
     from clawft.tools.undo import run_undo
 
     told = run_undo(keep_dir, undo, chosen)
-    failed = {path: why for path, why in told.items() if why}
-    for path, why in failed.items():
-        repl.screen.print(f"{one_line(repl.app.workspace.shorten(path))} stays as it is: {one_line(why)}")
-    done, left = len(told) - len(failed), len(undo.steps) - len(told)
-    if not done:
+    shown = {path: one_line(repl.app.workspace.shorten(path)) for path in told}
+    for path, why in told.items():
+        if why:
+            repl.screen.print(f"{shown[path]} stays as it is: {one_line(why)}")
+    done, left = [shown[path] for path, why in told.items() if not why], len(undo.steps) - len(told)
+    if done:
+        rest = f"; {left} left as {'it is' if left == 1 else 'they are'}" if left else ""
+        repl.screen.print(f"Done: {len(done)} file{'s' * (len(done) != 1)}{rest}. {back} takes this back")
+    else:
         repl.screen.print("Nothing was changed")
-        return
-    rest = f"; {left} left as {'it is' if left == 1 else 'they are'}" if left else ""
-    repl.screen.print(f"Done: {done} file{'s' * (done != 1)}{rest}. {back} takes this back")
+    return done
 
 
 def _complete(repl: "Repl", partial: str) -> Iterable[str]:  # noqa: ARG001
