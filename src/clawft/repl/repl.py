@@ -16,6 +16,7 @@ from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.format.model import Agent
 from clawft.repl.command import find_command, split_command
 from clawft.repl.commands import COMMANDS
+from clawft.repl.commands._names import is_kept
 from clawft.repl.completion import ReplCompleter
 from clawft.repl.held import Held
 from clawft.repl.reader import Reader, open_history
@@ -58,7 +59,7 @@ class Repl:
                 await self._once()
         finally:
             await self._close()
-            if self.key:
+            if is_kept(self, self.key):  # a session in which nothing was said leaves nothing to go on with
                 self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
         return 0
 

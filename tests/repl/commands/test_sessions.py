@@ -155,3 +155,11 @@ async def test_session_of_a_new_key_begins_with_the_first_message(world: World, 
         assert (await enter(t, "/session")).startswith("No session yet")
         await enter(t, "one")
         assert facts(await enter(t, "/session"))["Session"] == "mine"
+
+
+async def test_leaving_an_unused_session_names_no_key(terminal: Open, enter: Enter) -> None:
+    async with terminal() as t:
+        await enter(t, "/tools")
+        t.type("/exit\r")
+        assert await t.ended() == 0
+        assert "To go on with this" not in t.text()
