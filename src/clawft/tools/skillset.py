@@ -120,7 +120,7 @@ class Skillset:
 
 
 def _wrap(name: str, folder: str, body: str) -> str:
-    """D55: the base directory first, if there is one, then the body, then the files. Nothing inside ends the wrapper."""
+    """D55: the base directory first, if there is one, then the body, then the files. Nothing ends the wrapper early."""
     files = list_files(folder) if folder else ()
     shown = "".join(f"\n- {' '.join(one.split())}" for one in files[:MAX_LISTED_FILES])
     more = f"\n- … and {len(files) - MAX_LISTED_FILES} more" if len(files) > MAX_LISTED_FILES else ""
