@@ -11,11 +11,12 @@ code := $(wildcard src tests tools bench)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo bench soak corpus lock clean help
+.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo tour bench soak corpus lock clean help
 
 test: lint types pytest ## Lint, types, tests with coverage (the default)
 
 pytest: .venv/dev.stamp ## Tests with coverage
+	@tools/install-debian tmux
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
 	@$(bin)/pytest -q -n $(JOBS) --cov --cov-report=
 	@$(bin)/coverage json -q
@@ -53,6 +54,9 @@ docs: .venv/dev.stamp ## Write the generated pages of docs/
 
 demo: .venv/run.stamp ## See it work
 	@$(bin)/weft demo
+
+tour: .venv/dev.stamp ## Record docs/tour.svg anew
+	@PYTHONPATH=bench $(bin)/python tools/tour.py
 
 bench: .venv/dev.stamp ## Measure
 	@$(bin)/python bench/run.py

@@ -9,6 +9,7 @@ from pathlib import Path
 import lines as bench
 from folder import Folder, open_folder
 from lines_memory import measure_memory_search
+from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
 from lines_sessions import measure_open_session
 from make_skills import wait_until_settled, write_skills
@@ -62,6 +63,8 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_concurrent(temporary / "concurrent", sizes.sessions),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories),
+        measure_prompt(temporary / "prompt", sizes.starts),
+        measure_keystroke(temporary / "keystroke", sizes.skills if quick else SKILLS, sizes.turns),
     ]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
@@ -22,6 +23,7 @@ from world import World
 
 WAIT_S = 15.0
 CTRL_C, CTRL_D, CTRL_J, CTRL_O, ALT_ENTER, UP, TAB = "\x03", "\x04", "\n", "\x0f", "\x1b\r", "\x1b[A", "\t"
+_QUIET_S = 0.1
 _PASTE, _PASTE_END = "\x1b[200~", "\x1b[201~"
 
 
@@ -32,10 +34,19 @@ class _Glass(io.StringIO):
         super().__init__()
         self.drawn = pyte.HistoryScreen(columns, lines, history=10_000)
         self.changed = asyncio.Event()
+        self.drawing_s = 0.0
+        self.written_at = 0.0
         self._stream = pyte.Stream(self.drawn)
 
+    def clock(self) -> float:
+        """Seconds, without those in which this drew."""
+        return time.perf_counter() - self.drawing_s
+
     def write(self, text: str) -> int:
+        self.written_at = self.clock()
+        start = time.perf_counter()
         self._stream.feed(text.replace("\n", "\r\n"))  # as a terminal's driver does
+        self.drawing_s += time.perf_counter() - start
         self.changed.set()
         return super().write(text)
 
@@ -79,6 +90,12 @@ class Terminal:
         above = ["".join(line[at].data for at in range(drawn.columns)).rstrip() for line in drawn.history.top]
         return "\n".join([*above, *self.lines()])
 
+    def cells(self) -> list[list[tuple[str, str, bool]]]:
+        """The screen with its looks: for each cell the character, its colour, and whether it is bold."""
+        drawn = self._glass.drawn
+        rows = [drawn.buffer[number] for number in range(drawn.lines)]
+        return [[(row[at].data, row[at].fg, row[at].bold) for at in range(drawn.columns)] for row in rows]
+
     def raw(self) -> str:
         """Everything that was written, with its escape codes."""
         return self._glass.getvalue()
@@ -100,6 +117,17 @@ class Terminal:
     async def prompt(self, typed: str = "") -> None:
         """Until the prompt is the last thing on the screen."""
         await self._wait_until(lambda: self.text().rstrip().split("\n")[-1].rstrip() == f"> {typed}".rstrip(), "prompt")
+
+    async def time_key(self, key: str) -> float:
+        """Seconds from a key to the last thing that is written because of it; what this screen itself takes apart."""
+        self._glass.changed.clear()
+        start = self._glass.clock()
+        self.type(key)
+        with suppress(TimeoutError):
+            while True:
+                await asyncio.wait_for(self._glass.changed.wait(), _QUIET_S)
+                self._glass.changed.clear()
+        return self._glass.written_at - start
 
     async def ended(self) -> int:
         async with asyncio.timeout(WAIT_S):

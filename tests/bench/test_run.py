@@ -30,7 +30,7 @@ def test_quick_run_prints_every_line_and_writes_json(tmp_path: Path, child_env: 
     names = [line["name"] for line in document["lines"]]
     assert names == [
         "cold", "warm", "peer", "start-up", "linear", "memory", "R176", "R55", "R84",
-        "first-token", "concurrent", "session", "memory-search",
+        "first-token", "concurrent", "session", "memory-search", "prompt", "keystroke",
     ]  # fmt: skip
     for line in document["lines"]:
         assert line.keys() >= {"measured", "baseline", "value", "baseline_value", "unit", "ratio", "limit", "ok"}

@@ -37,12 +37,12 @@ class KeyWatch:
 
     @contextmanager
     def watching(self, actions: Actions, on_closed: Callable[[], None]) -> Iterator[None]:
-        """Until the end of the block; the terminal is in raw mode, so that Ctrl-C is a key and no signal."""
+        """Until the end of the block."""
         self._actions, self._on_closed = actions, on_closed
         self._output.enable_bracketed_paste()
         self._output.flush()
         try:
-            with self._source.raw_mode(), self._source.attach(self._read):
+            with self._source.attach(self._read):
                 self.drain()
                 yield
                 self.drain()

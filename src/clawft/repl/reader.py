@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 
 from prompt_toolkit import PromptSession
@@ -50,6 +51,13 @@ class Reader:
             output=DummyOutput() if screen.plain else output,
         )
         self._session.app.after_render += self._tell_shown
+
+    @contextmanager
+    def raw_mode(self) -> Iterator[None]:
+        """Keys come one by one, and Ctrl-C is one of them. What was typed before is kept for the first prompt."""
+        with self._source.raw_mode():
+            self.keys.drain()
+            yield
 
     async def read(self, prompt: str = "> ") -> str:
         """What was typed; long pastes stand in it as marks. Raises: EOFError, KeyboardInterrupt."""

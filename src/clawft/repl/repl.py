@@ -53,14 +53,15 @@ class Repl:
 
     async def run(self) -> int:
         """Until the person leaves; the exit code."""
-        self._greet()
-        try:
-            while not self.leaving:
-                await self._once()
-        finally:
-            await self._close()
-            if is_kept(self, self.key):  # a session in which nothing was said leaves nothing to go on with
-                self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
+        with self.reader.raw_mode():
+            self._greet()
+            try:
+                while not self.leaving:
+                    await self._once()
+            finally:
+                await self._close()
+                if is_kept(self, self.key):  # a session in which nothing was said leaves nothing to go on with
+                    self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
         return 0
 
     async def _once(self) -> None:
@@ -81,11 +82,13 @@ class Repl:
 
     async def handle(self, line: str) -> None:
         """One line: a command, a skill, or a message (R91). What goes wrong is said, and the prompt comes back."""
-        self._work = asyncio.create_task(self._handle(line))
+        actions = {Keys.ControlC: self.stop, Keys.ControlO: self.view.unfold}
+        work = self._work = asyncio.create_task(self._handle(line))
         try:
-            await asyncio.wait({self._work})
+            with self.reader.keys.watching(actions, self.hang_up):
+                await asyncio.wait({work})
         finally:
-            work, self._work = self._work, None
+            self._work = None
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work})
@@ -175,14 +178,11 @@ class Repl:
         await self._watch(lambda conversation: conversation.compact(self.model))
 
     async def _watch(self, start: "Callable[[Conversation], AsyncGenerator[Event]]") -> None:
-        actions = {Keys.ControlC: self.stop, Keys.ControlO: self.view.unfold}
-        with self.reader.keys.watching(actions, self.hang_up):
-            conversation = await self.talk()
-            self._turn = conversation
-            try:
-                await self.view.show(start(conversation))
-            finally:
-                self._turn = None
+        conversation = self._turn = await self.talk()
+        try:
+            await self.view.show(start(conversation))
+        finally:
+            self._turn = None
 
     @property
     def view(self) -> "View":

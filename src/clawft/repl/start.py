@@ -7,6 +7,7 @@ import threading
 
 from prompt_toolkit.input import create_input
 from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from clawft.app import App
 from clawft.cli.options import TurnOptions
@@ -21,7 +22,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 def run_repl(app: App, options: TurnOptions, *, plain: bool) -> int:
     """Talk until the person leaves; the exit code. Raises: ClawftError."""
     dumb = app.environ.get("TERM", "dumb") in ("dumb", "unknown")
-    output = _plain_output() if dumb else create_output()
+    output = _plain_output() if dumb else _full_output()
     screen = Screen(output, plain=plain or dumb, colour=not app.environ.get("NO_COLOR"))
     repl = Repl(app, options, create_input(), screen, output)
     repl.reader.on_shown = lambda: threading.Thread(target=load_ahead, args=(app,)).start()
@@ -37,6 +38,13 @@ def run_repl(app: App, options: TurnOptions, *, plain: bool) -> int:
         if not caught:
             raise
         return 128 + caught[0]
+
+
+def _full_output() -> Output:
+    output = create_output()
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False  # one that does not tell where its cursor is would be scolded for it
+    return output
 
 
 def _plain_output() -> Output:
