@@ -191,6 +191,30 @@ async def test_bug_in_a_command_is_shown_and_the_prompt_comes_back(world: World,
         assert await t.ended() == 0
 
 
+async def test_bug_while_the_config_is_broken_is_shown_too(world: World, terminal: Open) -> None:
+    async with terminal() as t:
+        t.repl.app.skills = None  # type: ignore[assignment]
+        del t.repl.app.config
+        (world.user_dir / "config.toml").write_text("[agents")
+        t.type("/x\r")
+        await t.wait_for("error[internal]")
+        await t.prompt()
+
+
+async def test_ctrl_c_at_the_question_of_a_command_brings_the_prompt_back(world: World, terminal: Open) -> None:
+    world.replies = [call("write_file", {"path": "new.txt", "content": "x"}), say("Written."), say("On.")]
+    async with terminal(options=TurnOptions(yes=True)) as t:
+        t.type("write\r")
+        await t.wait_for("Written.")
+        await t.prompt()
+        t.type("/undo\r")
+        await t.wait_for("new.txt", 2)
+        t.type(CTRL_C)
+        await t.wait_for("\n>", 3)
+        t.type("go on\r")
+        await t.wait_for("On.")
+
+
 async def test_narrow_screen_shows_everything(world: World, terminal: Open) -> None:
     world.replies = [
         call("exec_shell", {"command": "ls " + "long-name " * 20}),

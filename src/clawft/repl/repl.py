@@ -3,6 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
@@ -110,7 +111,9 @@ class Repl:
             self.show_error(await self._to_error(error))
 
     async def _to_error(self, error: Exception) -> ClawftError:
-        path = (await self.runtime()).keep_trace("".join(traceback.format_exception(error)))
+        path = ""
+        with suppress(Exception):  # what turns need may be what is broken
+            path = (await self.runtime()).keep_trace("".join(traceback.format_exception(error)))
         message = f"Something went wrong inside: {type(error).__name__}: {error}"
         return ClawftError("internal", message, hint=f"The details are in {path}" if path else "")
 
