@@ -199,6 +199,12 @@ class App:
         with closing(Stats(path, datetime.now)) as stats:
             return dict(stats.load())
 
+    def has_session(self, key: str) -> bool:
+        """Whether there is a session of exactly this key."""
+        from clawft.sessions import SessionStore
+
+        return key in SessionStore(os.path.join(self.workspace.user_dir, "sessions")).keys()  # noqa: SIM118  (no dict)
+
     def approve_instructions(self) -> list[str]:
         """Approve every AGENTS.md and CLAUDE.md, and the project's agents, as they are now; where they are."""
         from clawft.discovery.instructions import load_instructions

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.errors import ClawftError
 from clawft.repl.message import MAX_FILE_BYTES, MAX_TEXT_CHARS, attach_files, expand_pastes, stack_skills
 from clawft.workspace import Workspace, find_workspace
 
@@ -38,9 +39,11 @@ def test_what_is_no_skill_stays_in_the_message(text: str, known: set[str]) -> No
     assert text.strip().endswith(rest)
 
 
-def test_known_pastes_are_put_back_and_others_stay() -> None:
-    text = "[paste aaaaaa: 3,000 characters] and [paste bbbbbb: 9 characters]"
-    assert expand_pastes(text, {"aaaaaa": r"it\1s text"}) == r"it\1s text and [paste bbbbbb: 9 characters]"
+def test_known_pastes_are_put_back_and_one_that_is_gone_is_an_error() -> None:
+    text = "[paste aaaaaa: 3,000 characters] and more"
+    assert expand_pastes(text, {"aaaaaa": r"it\1s text"}) == r"it\1s text and more"
+    with pytest.raises(ClawftError, match="is no longer there"):
+        expand_pastes(text, {"bbbbbb": "another"})
 
 
 def test_text_follows_the_message_in_a_wrapper_that_it_cannot_end(tmp_path: Path, workspace: Workspace) -> None:

@@ -102,12 +102,11 @@ async def test_short_paste_stands_in_the_prompt_and_sends_nothing(world: World, 
         assert world.server.asked == []
 
 
-async def test_paste_mark_of_another_session_is_left_as_it_is(world: World, terminal: Open) -> None:
-    world.replies = [say("What?")]
+async def test_paste_mark_of_another_session_is_not_sent(world: World, terminal: Open) -> None:
     async with terminal() as t:
         t.type("[paste 0a1b2c: 9,999 characters]\r")
-        await t.wait_for("What?")
-        assert world.sent()["messages"][-1]["content"] == "[paste 0a1b2c: 9,999 characters]"
+        await t.wait_for("error[paste-gone]")
+        assert world.server.asked == []
 
 
 async def test_plain_mode_writes_no_escape_codes(world: World, terminal: Open) -> None:

@@ -100,6 +100,7 @@ async def test_a_message_that_can_never_fit_fails_with_a_hint(world: World) -> N
     events = await world.run("x" * 100_000)
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].code == "context-full"
+    assert world.server.asked == []
 
 
 # Secrets
@@ -151,3 +152,14 @@ async def test_a_secret_that_is_an_ordinary_word_breaks_nothing(world: World) ->
     events = await world.run()
     assert only(events, MessageSent)[0].text == "your <secret>"
     assert [one["role"] for one in world.sent()["messages"]] == ["system", "user", "assistant", "tool"]
+
+
+async def test_a_message_that_can_never_fit_leaves_the_conversation_as_it_was(world: World) -> None:
+    world.config = "context_window = 9000\n"
+    world.replies = [say("fine")]
+    async with world.talk() as conversation:
+        refused = await collect(conversation, "x" * 100_000)
+        worked = await collect(conversation, "hi")
+    assert isinstance(refused[-1], TurnFailed)
+    assert only(worked, TurnFinished)[0].text == "fine"
+    assert len(world.sent()["messages"]) == 2

@@ -39,6 +39,8 @@ def command(
     """
     options = msgspec.convert(given, TurnOptions)
     app = open_here()
+    if go_on and options.session:
+        raise click.UsageError("--continue and --session name two sessions; give one of them")
     if go_on:
         options = msgspec.structs.replace(options, session=_last_session(app))
     if trust_instructions:

@@ -20,6 +20,7 @@ __all__ = ["command", "render_help", "topic_text"]
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
     """Explain a topic, a command such as `skills run`, or settings such as `config tools.exec`."""
     root = ctx.find_root()
+    words = tuple(one for word in words for one in word.split() or [word])
     if not words:
         click.echo(root.get_help())
         click.echo()

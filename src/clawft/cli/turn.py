@@ -69,5 +69,6 @@ async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: A
             approver.printer.note("interrupted; what came so far is kept")
             raise
         finally:
-            if options.output == "text" and (is_new or not options.session):
+            began = conversation.session.next_turn > 1
+            if options.output == "text" and began and (is_new or not options.session):
                 say(f"session: {key}" + (" (new)" if options.session else ""))

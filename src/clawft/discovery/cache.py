@@ -57,7 +57,8 @@ def store_cache(folder: str, root: str, max_prompt_bytes: int, listings: dict[st
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         content = msgspec.msgpack.encode(_File(__version__, root, max_prompt_bytes, settled))
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        for one in (os.path.dirname(folder), folder):  # a mode counts for the last folder alone
+            os.makedirs(one, mode=0o700, exist_ok=True)
         with open(temporary, "wb") as file:
             file.write(crc32(content).to_bytes(_CHECKSUM_BYTES) + content)
         os.replace(temporary, path)

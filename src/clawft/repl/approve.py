@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from anyio import lowlevel
+
 from clawft.cli.output import clean, one_line
 from clawft.messages import Answer, ApprovalNeeded
 from clawft.repl.view import View
@@ -50,6 +52,7 @@ class Asker:
                 return "no"
             except KeyboardInterrupt:
                 self._stop()
+                await lowlevel.checkpoint()  # the turn ends here, before anything else is done in it
                 return "no"
             answer = _ANSWERS.get(typed.strip().lower())
             if answer is not None:

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 
 from msgspec import Struct
 
-from clawft.errors import Unreadable
+from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_regular
 from clawft.messages import Image
 from clawft.workspace import Workspace, resolve_path
@@ -31,8 +31,11 @@ class Attached(Struct, frozen=True):
 
 
 def expand_pastes(text: str, pastes: Mapping[str, str]) -> str:
-    """Long pastes stand in the prompt as a mark; here they are put back."""
-    return _PASTE.sub(lambda match: pastes.get(match[1], match[0]), text)
+    """Long pastes stand in the prompt as a mark; here they are put back. Raises: ClawftError for one that is gone."""
+    gone = next((match[0] for match in _PASTE.finditer(text) if match[1] not in pastes), "")
+    if gone:
+        raise ClawftError("paste-gone", f"{gone} is no longer there", hint="Paste it again")
+    return _PASTE.sub(lambda match: pastes[match[1]], text)
 
 
 def stack_skills(text: str, known: Container[str]) -> tuple[tuple[str, ...], str]:

@@ -62,7 +62,7 @@ class Reader:
     async def read(self, prompt: str = "> ") -> str:
         """What was typed; long pastes stand in it as marks. Raises: EOFError, KeyboardInterrupt."""
         self._screen.end_line()
-        typed = self.keys.take_typed()
+        typed = self.keys.take_typed().rstrip("\n")  # sent by nobody: the next Enter does it
         return await self._prompt(self._session, prompt, self._shorten(typed) if len(typed) > LONG_PASTE else typed)
 
     async def ask(self, question: str) -> str:

@@ -1,6 +1,8 @@
 """The REPL: read a line, run a command or a turn, show what comes of it, again."""
 
 import asyncio
+import math
+import time
 import traceback
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
@@ -30,6 +32,8 @@ if TYPE_CHECKING:  # imported with the first message: the prompt is there at onc
 
 __all__ = ["Repl"]
 
+AGAIN_S = 3.0  # within this time a second Ctrl-C leaves
+
 
 class Repl:
     """One person, one terminal, one conversation at a time."""
@@ -44,7 +48,7 @@ class Repl:
         self.reader = Reader(source, output, screen, history=open_history(app.workspace), completer=ReplCompleter(self))
         self.reader.on_unfold = lambda: self.view.unfold()
         self._yes = options.yes
-        self._interrupted = False  # the last thing that happened was a Ctrl-C
+        self._interrupted_at = -math.inf  # when Ctrl-C was last pressed, if nothing was typed since
         self._work: asyncio.Task[None] | None = None  # the line that is being worked on
         self._turn: Conversation | None = None  # the one whose turn runs
         self._held_runtime: Held[Runtime] | None = None
@@ -75,9 +79,9 @@ class Repl:
                 self.leaving = True
             else:
                 self.screen.print("Ctrl-C again leaves")
-                self._interrupted = True
+                self._interrupted_at = time.monotonic()
         else:
-            self._interrupted = False
+            self._interrupted_at = -math.inf
             if line:
                 await self.handle(line)
 
@@ -117,6 +121,11 @@ class Repl:
         message = f"Something went wrong inside: {type(error).__name__}: {error}"
         return ClawftError("internal", message, hint=f"The details are in {path}" if path else "")
 
+    @property
+    def _interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed a moment ago: a second one then leaves."""
+        return time.monotonic() - self._interrupted_at < AGAIN_S
+
     def stop(self) -> None:
         """Ctrl-C while something runs: the turn ends, or the command. A second time the person leaves."""
         if self._interrupted:
@@ -128,7 +137,7 @@ class Repl:
         else:
             self.reader.interrupt()
             return
-        self._interrupted = True
+        self._interrupted_at = time.monotonic()
 
     def hang_up(self) -> None:
         """The terminal is gone."""
@@ -261,8 +270,9 @@ class Repl:
     def _greet(self) -> None:
         model = self.model or self.agent.model or self.app.config.agents.defaults.model
         parts = [self.screen.style("weft", "bold"), one_line(model), one_line(self.agent.name), "/help"]
-        self.screen.print(" · ".join([*parts, *([f"session {one_line(self.key)}"] if self.key else [])]))
-        if model == "offline":
+        new = "" if not self.key or self.app.has_session(self.key) else " (new)"
+        self.screen.print(" · ".join([*parts, *([f"session {one_line(self.key)}{new}"] if self.key else [])]))
+        if model == "offline" and not self.model:
             self.screen.print("No model is set: skills run, but nothing answers in words. Run: weft onboard")
         for one in self.app.check_agent(self.agent.name):
             self._show(one, self.app.workspace.shorten(one.path))

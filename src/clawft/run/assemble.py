@@ -9,6 +9,7 @@ from clawft.messages import CatalogShown, Message, Noticed
 from clawft.providers.request import ToolSpec
 from clawft.render import Arguments
 from clawft.run.catalog import budget_for, render_catalog
+from clawft.run.compact import check_fits
 from clawft.run.prompt import inject_skills, render_system
 from clawft.run.stats import SkillUse
 from clawft.run.turn import Turn
@@ -40,7 +41,9 @@ async def assemble(turn: Turn) -> None:
             )
         )
     text = turn.invoked.text if turn.invoked else turn.request.text
-    turn.append(Message("user", text, images=turn.request.images))
+    message = Message("user", text, images=turn.request.images)
+    check_fits(turn, message)
+    turn.append(message)
 
 
 def build_prompt(turn: Turn) -> None:

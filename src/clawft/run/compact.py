@@ -8,7 +8,7 @@ from clawft.providers.request import Request
 from clawft.run.ask import ask_model, estimate_tokens
 from clawft.run.turn import Turn
 
-__all__ = ["compact_now", "fit_window"]
+__all__ = ["check_fits", "compact_now", "fit_window"]
 
 DEFAULT_WINDOW = 128_000
 _KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
@@ -37,11 +37,20 @@ async def fit_window(turn: Turn) -> None:
         now = len(turn.session.messages)
         turn.emit(Compacted(tokens_before=before, tokens_after=after, messages_before=count, messages_after=now))
     if after > window:
-        raise ClawftError(
-            "context-full",
-            f"The conversation needs about {after} tokens, and the model holds {window}",
-            hint="Start a new session, or set context_window if the model holds more",
-        )
+        raise _full(f"The conversation needs about {after:,} tokens, and the model holds {window:,}")
+
+
+def check_fits(turn: Turn, message: Message) -> None:
+    """A message that could never fit is not made part of the conversation. Raises: ClawftError."""
+    alone = Request(turn.bare_model, (Message("system", turn.system), message), turn.specs)
+    tokens, window = estimate_tokens(alone), turn.context_window or DEFAULT_WINDOW
+    if tokens > window:
+        raise _full(f"This message alone needs about {tokens:,} tokens, and the model holds {window:,}")
+
+
+def _full(message: str) -> ClawftError:
+    hint = "Say it in fewer words, start a new session, or set context_window if the model holds more"
+    return ClawftError("context-full", message, hint=hint)
 
 
 async def compact_now(turn: Turn) -> None:

@@ -1,5 +1,7 @@
 """Stage 4, transport: from the model to tools and back until there is an answer."""
 
+from anyio import lowlevel
+
 from clawft.messages import Message, Noticed, TextDelta
 from clawft.providers.request import Request, Stop, StreamCut
 from clawft.run.ask import Answer, ask_model
@@ -15,6 +17,7 @@ MAX_RESTARTS = 2  # of one model call whose answer broke off
 async def transport(turn: Turn) -> None:
     limit = turn.agent.max_tool_iterations or turn.runtime.config.agents.defaults.max_tool_iterations
     for _ in range(limit):
+        await lowlevel.checkpoint()  # a turn that was stopped asks nothing more
         await fit_window(turn)
         answer = await _ask(turn)
         turn.append(Message("assistant", answer.text or None, answer.calls))
