@@ -67,6 +67,6 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, "--version", message="weft %(version)s")
 @click.pass_context
 def weft(ctx: click.Context) -> None:
-    """Read every dialect of SKILL.md: what each skill is, what state it is in and why, and what a model is told."""
+    """An agent that runs skills of every dialect, and says of each what it is, does and costs."""
     if os.environ.get("NO_COLOR"):
         ctx.color = False
