@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
     from clawft.run import Runtime
     from clawft.run.stats import SkillUse
+    from clawft.sessions import SessionStore
     from clawft.trust.approvals import Approvals
 
 __all__ = ["App", "open_app"]
@@ -199,11 +200,12 @@ class App:
         with closing(Stats(path, datetime.now)) as stats:
             return dict(stats.load())
 
-    def has_session(self, key: str) -> bool:
-        """Whether there is a session of exactly this key."""
-        from clawft.sessions import SessionStore
+    @property
+    def sessions(self) -> "SessionStore":
+        """The conversations of this user."""
+        from clawft.sessions import SessionStore  # a list of skills needs no sessions
 
-        return key in SessionStore(os.path.join(self.workspace.user_dir, "sessions")).keys()  # noqa: SIM118  (no dict)
+        return SessionStore(os.path.join(self.workspace.user_dir, "sessions"))
 
     def approve_instructions(self) -> list[str]:
         """Approve every AGENTS.md and CLAUDE.md, and the project's agents, as they are now; where they are."""
@@ -235,7 +237,6 @@ class App:
         from clawft.run.invoke import INVOKE, TELL_CONFIG
         from clawft.run.ledger import Ledger
         from clawft.run.stats import Stats
-        from clawft.sessions import SessionStore
         from clawft.tools.build import build_tools
 
         config, user_dir = self.config, self.workspace.user_dir
@@ -254,7 +255,7 @@ class App:
                 Secrets.of(config, self.environ),
                 lambda: self.load_skills(only),
                 self.load_prompt,
-                SessionStore(os.path.join(user_dir, "sessions")),
+                self.sessions,
                 Ledger(usage, config.agents.budget, datetime.now),
                 Stats(usage, datetime.now),
                 self.approvals,

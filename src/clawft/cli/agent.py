@@ -66,11 +66,8 @@ def _is_terminal() -> bool:
 
 def _last_session(app: App) -> str:
     """The newest session that was begun in this project. Raises: NotFound."""
-    from clawft.sessions import SessionStore
-
-    store = SessionStore(os.path.join(app.workspace.user_dir, "sessions"))
     places = (app.workspace.cwd, app.workspace.project)
-    last = next((one.key for one in store.list() if one.cwd in places), None)
+    last = next((one.key for one in app.sessions.list() if one.cwd in places), None)
     if last is None:
         raise NotFound("session-not-found", "There is no session of this project yet", hint="Run: weft sessions list")
     return last

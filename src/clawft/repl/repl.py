@@ -19,7 +19,6 @@ from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.format.model import Agent
 from clawft.repl.command import find_command, split_command
 from clawft.repl.commands import COMMANDS
-from clawft.repl.commands._names import is_kept
 from clawft.repl.completion import ReplCompleter
 from clawft.repl.held import Held
 from clawft.repl.reader import Reader, open_history
@@ -65,7 +64,7 @@ class Repl:
                     await self._once()
             finally:
                 await self._close()
-                if is_kept(self, self.key):  # a session in which nothing was said leaves nothing to go on with
+                if self.key in self.app.sessions:  # a session in which nothing was said leaves nothing to go on with
                     self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
         return 0
 
@@ -270,7 +269,7 @@ class Repl:
     def _greet(self) -> None:
         model = self.model or self.agent.model or self.app.config.agents.defaults.model
         parts = [self.screen.style("weft", "bold"), one_line(model), one_line(self.agent.name), "/help"]
-        new = "" if not self.key or self.app.has_session(self.key) else " (new)"
+        new = "" if not self.key or self.key in self.app.sessions else " (new)"
         self.screen.print(" · ".join([*parts, *([f"session {one_line(self.key)}{new}"] if self.key else [])]))
         if model == "offline" and not self.model:
             self.screen.print("No model is set: skills run, but nothing answers in words. Run: weft onboard")

@@ -31,6 +31,9 @@ class SessionStore:
         self._clock = clock
         self._migrated = False
 
+    def __contains__(self, key: str) -> bool:
+        return any(known == key for known, _ in self._files())
+
     def keys(self) -> tuple[str, ...]:
         """Every key, that of the newest session first."""
         return tuple(key for key, _ in self._files())

@@ -1,6 +1,5 @@
 """The sessions of this user, for the commands about them."""
 
-import os
 from collections.abc import Iterable
 
 from clawft.app import App
@@ -15,7 +14,7 @@ __all__ = ["open_store", "show_all"]
 def open_store() -> tuple[App, SessionStore]:
     """The app and the sessions of its user."""
     app = open_here()
-    return app, SessionStore(os.path.join(app.workspace.user_dir, "sessions"))
+    return app, app.sessions
 
 
 def show_all(app: App, diagnostics: Iterable[Diagnostic]) -> None:

@@ -1,6 +1,5 @@
 """Names that commands take: looked up with the texts of R94, and offered while they are typed."""
 
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,8 @@ from clawft.trust import AgentStanding, Standing
 
 if TYPE_CHECKING:
     from clawft.repl.repl import Repl
-    from clawft.sessions import SessionStore
 
-__all__ = ["complete_agents", "complete_skills", "find_agent", "find_skill", "is_kept", "offer", "open_sessions"]
+__all__ = ["complete_agents", "complete_skills", "find_agent", "find_skill", "offer"]
 
 
 def find_skill(repl: "Repl", name: str) -> Standing | None:
@@ -54,15 +52,3 @@ def complete_skills(repl: "Repl", partial: str) -> list[str]:
 
 def complete_agents(repl: "Repl", partial: str) -> list[str]:
     return offer((one.found.name for one in repl.app.agents), partial)
-
-
-def is_kept(repl: "Repl", key: str) -> bool:
-    """Whether anything of a session is on disk."""
-    kept = open_sessions(repl).keys()
-    return key in kept
-
-
-def open_sessions(repl: "Repl") -> "SessionStore":
-    from clawft.sessions import SessionStore
-
-    return SessionStore(os.path.join(repl.app.workspace.user_dir, "sessions"))

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from clawft.cli.output import one_line
 from clawft.repl.command import SlashCommand
-from clawft.repl.commands._names import is_kept
 
 if TYPE_CHECKING:
     from clawft.repl.repl import Repl
@@ -18,7 +17,7 @@ async def _run(repl: "Repl", _rest: str) -> None:
     key = repl.key
     await repl.leave_conversation()
     repl.screen.clear()
-    kept = f" The last one is kept: /resume {one_line(key)}" if is_kept(repl, key) else ""
+    kept = f" The last one is kept: /resume {one_line(key)}" if key in repl.app.sessions else ""
     repl.screen.print(f"A new session begins with your next message.{kept}")
 
 

@@ -7,7 +7,6 @@ from clawft.cli.output import one_line
 from clawft.errors import Refused
 from clawft.repl.command import SlashCommand
 from clawft.repl.commands._lines import print_diagnostics
-from clawft.repl.commands._names import is_kept, open_sessions
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ async def _run(repl: "Repl", rest: str) -> None:
     from clawft.cli.sessions.export import export_session, write_export
     from clawft.sessions import encode_key
 
-    store, at = open_sessions(repl), repl.app.workspace
-    if not is_kept(repl, repl.key):
+    store, at = repl.app.sessions, repl.app.workspace
+    if repl.key not in store:
         repl.screen.print("There is nothing to export yet: the session begins with your first message")
         return
     path = resolve_path(rest or f"{encode_key(repl.key)}.md", at.cwd, at.home)

@@ -64,7 +64,7 @@ def _describe(command: SlashCommand) -> str:
     return f"    {command.usage}{also}\n\n{command.description}.\n\n{command.help}"
 
 
-def _complete(repl: "Repl", partial: str) -> Iterable[str]:  # noqa: ARG001
+def _complete(_repl: "Repl", partial: str) -> Iterable[str]:
     from clawft.repl.commands import COMMANDS
     from clawft.topics import list_topics
 

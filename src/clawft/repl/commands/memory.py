@@ -46,7 +46,7 @@ def _search(repl: "Repl", memory: "MemoryFiles", query: str) -> None:
         repl.screen.print(f"Nothing in the memory matches '{one_line(query)}'")
 
 
-def _complete(repl: "Repl", partial: str) -> Iterable[str]:  # noqa: ARG001
+def _complete(_repl: "Repl", partial: str) -> Iterable[str]:
     return offer(("search",), partial)
 
 

@@ -7,7 +7,7 @@ from clawft.cli.output import one_line, table_lines
 from clawft.errors import ClawftError
 from clawft.repl.command import SlashCommand
 from clawft.repl.commands._lines import print_diagnostics, print_lines
-from clawft.repl.commands._names import offer, open_sessions
+from clawft.repl.commands._names import offer
 
 if TYPE_CHECKING:
     from clawft.repl.repl import Repl
@@ -23,7 +23,7 @@ _DELEGATED = ":task-"
 
 
 async def _run(repl: "Repl", rest: str) -> None:
-    store = open_sessions(repl)
+    store = repl.app.sessions
     if not rest:
         _list(repl, store)
         return
@@ -73,7 +73,7 @@ def _resolve(store: "SessionStore", text: str) -> str:
 
 
 def _complete(repl: "Repl", partial: str) -> Iterable[str]:
-    known = open_sessions(repl).keys()
+    known = repl.app.sessions.keys()
     return offer((key for key in known if _DELEGATED not in key), partial)[::-1]
 
 

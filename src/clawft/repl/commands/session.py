@@ -6,7 +6,6 @@ from clawft.cli.output import one_line
 from clawft.errors import NotFound
 from clawft.repl.command import SlashCommand
 from clawft.repl.commands._lines import print_facts
-from clawft.repl.commands._names import open_sessions
 from clawft.repl.commands.model import current_model
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ _HELP = "Tokens are what the turns of this session used; /cost tells of today, t
 async def _run(repl: "Repl", _rest: str) -> None:
     who = [("Agent", one_line(repl.agent.name)), ("Model", current_model(repl))]
     try:
-        kept = open_sessions(repl).read(repl.key) if repl.key else None
+        kept = repl.app.sessions.read(repl.key) if repl.key else None
     except NotFound:
         kept = None
     if kept is None or not kept.messages:

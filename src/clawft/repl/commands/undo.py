@@ -112,7 +112,7 @@ def _restore(repl: "Repl", keep_dir: str, undo: "Undo", chosen: list[str], *, ba
     return done
 
 
-def _complete(repl: "Repl", partial: str) -> Iterable[str]:  # noqa: ARG001
+def _complete(_repl: "Repl", partial: str) -> Iterable[str]:
     return offer(_FLAGS, partial)
 
 
