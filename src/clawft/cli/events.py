@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from clawft.cli.output import clean, escape_unsafe, one_line, say
+from clawft.cli.telling import tell, tell_end, tell_start
 from clawft.messages import (
     Answer,
     ApprovalNeeded,
@@ -28,7 +29,6 @@ from clawft.messages import (
 __all__ = ["Approver", "JsonLines", "Printer", "show_events"]
 
 _ANSWERS: dict[str, Answer] = {"y": "once", "yes": "once", "r": "session", "n": "no", "no": "no", "": "no"}
-_LONG_MS = 2_000  # a tool that took so long says so
 
 
 class Approver:
@@ -112,12 +112,8 @@ class Printer:
                 self._start_tool(event)
             case ToolFinished():
                 self._finish_tool(event)
-            case SkillActivated(name=name, scope=scope):
-                self.note(f"· skill {one_line(name)} ({scope})")
-            case MessageSent(text=text):
-                self.note(f"» {clean(text)}")
-            case Compacted(tokens_before=before, tokens_after=after):
-                self.note(f"· older turns were summarised: {before} tokens became {after}")
+            case SkillActivated() | MessageSent() | Compacted():
+                self.note(tell(event))
             case Noticed(code=code, message=message, severity=severity, hint=hint):
                 colour = "yellow" if severity == "warning" else "blue"
                 self.note(f"{click.style(f'{severity}[{code}]', fg=colour)}: {one_line(message)}")
@@ -125,15 +121,15 @@ class Printer:
                     self.note(f"  hint: {one_line(hint)}")
 
     def _start_tool(self, event: ToolStarted) -> None:
-        # A model may make up any name.
-        self._tools[event.call] = f"{one_line(event.tool)} {one_line(event.summary)}".strip()
+        self._tools[event.call] = tell_start(event)
         if event.tool != "Skill":  # SkillActivated tells it
             self.note(f"· {self._tools[event.call]}")
 
     def _finish_tool(self, event: ToolFinished) -> None:
-        ended = _how_it_ended(event)
+        ended = tell_end(event)
         if ended:
-            self.note(f"{ended[0]} {self._tools.get(event.call, '')}: {ended[1]}")
+            mark = click.style("✗", fg="red") if ended[0] else "✓"
+            self.note(f"{mark} {self._tools.get(event.call, '')}: {ended[1]}")
 
     def _write(self, text: str) -> None:
         if sys.stdout is not None:
@@ -153,18 +149,6 @@ class Printer:
         say(f"{click.style(f'error[{event.code}]', fg='red')}: {one_line(event.message)}")
         if event.hint:
             say(f"hint: {one_line(event.hint)}")
-
-
-def _how_it_ended(event: ToolFinished) -> tuple[str, str] | None:
-    """A mark and a word on a tool that failed, or took long; None where there is nothing to say."""
-    if event.status == "error":
-        problem = event.result.get("error", {})
-        return click.style("✗", fg="red"), one_line(str(problem.get("message", "")))
-    code = event.result.get("data", {}).get("exit_code")
-    if code:
-        return click.style("✗", fg="red"), f"exit code {code}"
-    took = event.result.get("stats", {}).get("time_ms", 0)
-    return ("✓", f"{took / 1000:.1f} s") if took >= _LONG_MS else None
 
 
 async def show_events(events: AsyncGenerator[Event], printer: Printer | JsonLines, approver: Approver) -> Event | None:

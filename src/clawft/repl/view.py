@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
 
 from clawft.cli.output import clean, fit, one_line
+from clawft.cli.telling import tell, tell_end, tell_start
 from clawft.messages import (
     ApprovalNeeded,
     Compacted,
@@ -28,7 +29,6 @@ __all__ = ["View"]
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_S = 0.1
 _REACH_S = 1.0
-_LONG_MS = 2_000
 MAX_UNFOLDED = 8_000  # characters of a result that are shown when it is opened
 
 
@@ -95,12 +95,8 @@ class View:
                 self._start(event)
             case ToolFinished():
                 self._finish(event)
-            case SkillActivated(name=name, scope=scope):
-                self.note(f"· skill {one_line(name)} ({scope})")
-            case MessageSent(text=text):
-                self.note(f"» {clean(text)}")
-            case Compacted(tokens_before=before, tokens_after=after):
-                self.note(f"· older turns were summarised: {before} tokens became {after}")
+            case SkillActivated() | MessageSent() | Compacted():
+                self.note(tell(event))
             case UsageReported(usage=usage):
                 self._tokens += usage.total_tokens
             case Noticed() | TurnFailed():
@@ -145,7 +141,7 @@ class View:
             self.unfold()
 
     def _start(self, event: ToolStarted) -> None:
-        line = f"{one_line(event.tool)} {one_line(event.summary)}".strip()
+        line = tell_start(event)
         self._tools[event.call] = line
         self._waiting_for = line
         if event.tool != "Skill":
@@ -153,16 +149,13 @@ class View:
 
     def _finish(self, event: ToolFinished) -> None:
         line = self._tools.pop(event.call, one_line(event.tool))
-        result = event.result
-        self._results.append((line, clean(str(result.get("text", "")))))
+        self._results.append((line, clean(str(event.result.get("text", "")))))
         self._waiting_for = next(reversed(self._tools.values()), "thinking")
-        code, took = result.get("data", {}).get("exit_code"), result.get("stats", {}).get("time_ms", 0)
-        if event.status == "error":
-            self._fail(one_line(str(result.get("error", {}).get("message", ""))))
-        elif code:
-            self._fail(f"exit code {code}")
-        elif took >= _LONG_MS:
-            self.note(f"  ✓ {took / 1000:.1f} s")
+        ended = tell_end(event)
+        if ended and ended[0]:
+            self._fail(ended[1])
+        elif ended:
+            self.note(f"  ✓ {ended[1]}")
 
     def _fail(self, why: str) -> None:
         self._end_text()

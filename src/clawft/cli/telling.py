@@ -1,0 +1,36 @@
+"""How events of a turn are put into words: the same at a prompt and in a one-shot command."""
+
+from clawft.cli.output import clean, one_line
+from clawft.messages import Compacted, Event, MessageSent, SkillActivated, ToolFinished, ToolStarted
+
+__all__ = ["tell", "tell_end", "tell_start"]
+
+_LONG_MS = 2_000  # a tool that took so long says so
+
+
+def tell(event: Event) -> str:
+    """A line about something that happened on the way; '' where there is nothing to say."""
+    match event:
+        case SkillActivated(name=name, scope=scope):
+            return f"· skill {one_line(name)} ({scope})"
+        case MessageSent(text=text):
+            return f"» {clean(text)}"
+        case Compacted(tokens_before=before, tokens_after=after):
+            return f"· older turns were summarised: {before} tokens became {after}"
+    return ""
+
+
+def tell_start(event: ToolStarted) -> str:
+    """A tool and what it is used on. A model may make up any name."""
+    return f"{one_line(event.tool)} {one_line(event.summary)}".strip()
+
+
+def tell_end(event: ToolFinished) -> tuple[bool, str] | None:
+    """Whether a tool failed, and a word on it; None where it did what it should, in a short time."""
+    result = event.result
+    if event.status == "error":
+        return True, one_line(str(result.get("error", {}).get("message", "")))
+    code, took = result.get("data", {}).get("exit_code"), result.get("stats", {}).get("time_ms", 0)
+    if code:
+        return True, f"exit code {code}"
+    return (False, f"{took / 1000:.1f} s") if took >= _LONG_MS else None

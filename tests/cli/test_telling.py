@@ -1,0 +1,32 @@
+"""Events in words: short where all went well, and safe whatever a model or a tool says."""
+
+import pytest
+
+from clawft.cli.telling import tell, tell_end, tell_start
+from clawft.messages import Compacted, MessageSent, SkillActivated, TextDelta, ToolFinished, ToolStarted
+
+
+def test_what_happens_on_the_way_is_one_line_and_text_is_none() -> None:
+    assert tell(SkillActivated(name="a", scope="user")) == "· skill a (user)"
+    assert tell(MessageSent(text="half\x1b[2Jway")) == "» half\ufffd[2Jway"
+    assert tell(Compacted(tokens_before=10, tokens_after=5)) == "· older turns were summarised: 10 tokens became 5"
+    assert tell(TextDelta(text="x")) == ""
+
+
+def test_a_made_up_tool_name_moves_no_cursor() -> None:
+    assert tell_start(ToolStarted(call="1", tool="ls\x1b[A", summary="a\nb")) == "ls\ufffd[A a b"
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "told"),
+    [
+        ("success", {"stats": {"time_ms": 10}}, None),
+        ("success", {"stats": {"time_ms": 2_500}}, (False, "2.5 s")),
+        ("partial", {"data": {"exit_code": 2}}, (True, "exit code 2")),
+        ("error", {"error": {"message": "not\nthere"}}, (True, "not there")),
+    ],
+)
+def test_how_a_tool_ended_is_told_only_if_it_matters(
+    status: str, result: dict[str, object], told: tuple[bool, str] | None
+) -> None:
+    assert tell_end(ToolFinished(call="1", tool="t", status=status, result=result)) == told  # type: ignore[arg-type]
