@@ -83,7 +83,7 @@ async def test_best_skill_is_loaded_and_its_commands_run_in_order() -> None:
     assert "Skill: count-lines (the best of 2 that a search found" in text
     assert "count, the, lines, files" in text
     assert "`wc -l *.txt`: done\n    output of wc -l *.txt" in text
-    assert "weft config set agents.defaults.model provider/model" in text
+    assert "weft onboard" in text
     assert "Left undone" not in text
 
 

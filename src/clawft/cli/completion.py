@@ -53,7 +53,10 @@ _INSTALL = {
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script that lets SHELL complete what is typed after weft. Its first lines tell how to install it."""
+    """Print the script that lets a shell complete.
+
+    Its first lines tell how to install it.
+    """
     if shell == "bash":
         click.echo(_INSTALL[shell] + _BASH, nl=False)
         return

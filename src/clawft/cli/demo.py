@@ -120,7 +120,7 @@ def command() -> int:
     weft = "weft" if which("weft") else os.path.join(os.path.relpath(os.path.dirname(sys.executable)), "weft")
     click.echo(
         f"Now try it on your own: {weft} skills list, {weft} skills list --dir PATH for any folder of skills,\n"
-        f"or {weft} agent -m TEXT, once you have set a model: {weft} config set agents.defaults.model PROVIDER/MODEL"
+        f"or {weft} onboard, and then {weft} agent."
     )
     return 0
 

@@ -18,7 +18,10 @@ __all__ = ["command", "render_help", "topic_text"]
 @click.argument("words", nargs=-1, metavar="[TOPIC | COMMAND...]", shell_complete=complete_help)
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Explain a topic, a command such as `skills run`, or settings such as `config tools.exec`."""
+    """Explain a topic, a command or a setting.
+
+    A command such as `skills run`; settings such as `config tools.exec`.
+    """
     root = ctx.find_root()
     words = tuple(one for word in words for one in word.split() or [word])
     if not words:

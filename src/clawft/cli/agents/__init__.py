@@ -14,4 +14,7 @@ __all__ = ["command"]
     aliases={"info": "show"},
 )
 def command() -> None:
-    """List, show and choose agents: named personas with a model, a prompt, tools and skills."""
+    """List, show and choose agents.
+
+    An agent is a named persona with a model, a prompt, tools and skills.
+    """

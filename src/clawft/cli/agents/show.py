@@ -27,7 +27,10 @@ def command(name: str, output: str) -> None:
         fields = agent_json(standing, in_use) | {"diagnostics": [to_json(one) for one in said]}
         return print_json("clawft.agents.show.v1", **fields, plan=_plan_json(plan))
     where = app.workspace.shorten(standing.found.file)
-    for label, value in (*_lines(standing, where), *_plan_lines(plan, used=agent is in_use)):
+    for label, value in (
+        *_lines(standing, where),
+        *_plan_lines(plan, agent.tools if agent else None, used=agent is in_use),
+    ):
         click.echo(f"{label}: {one_line(value)}")
     if agent and agent.system_prompt:
         click.echo(f"\n{clean(agent.system_prompt)}")
@@ -58,14 +61,14 @@ def _lines(standing: AgentStanding, where: str) -> list[tuple[str, str]]:
     return [(label, value) for label, value in lines if value]
 
 
-def _plan_lines(plan: AgentPlan | None, *, used: bool) -> list[tuple[str, str]]:
-    """What would become of it here."""
+def _plan_lines(plan: AgentPlan | None, asked: tuple[str, ...] | None, *, used: bool) -> list[tuple[str, str]]:
+    """What would become of it here; the tools where they are not just what it asks for."""
     if plan is None:
         return []
     lines = [
         ("In Use", "yes" if used else ""),
         ("Answered By", plan.model if plan.answers else f"nobody: {plan.model} cannot be used"),
-        ("Gets Tools", ", ".join(plan.tools) or "none"),
+        ("Gets Tools", "" if plan.tools == asked else ", ".join(plan.tools) or "none"),
         ("Loads Skills", ", ".join(plan.skills)),
         ("Missing Skills", ", ".join(plan.missing)),
     ]

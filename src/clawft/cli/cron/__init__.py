@@ -14,4 +14,7 @@ __all__ = ["command"]
     aliases={},
 )
 def command() -> None:
-    """Run messages and skills on a schedule, while `weft cron run` is running."""
+    """Run messages and skills on a schedule.
+
+    Jobs run while `weft cron run` is running.
+    """

@@ -12,7 +12,9 @@ __all__ = ["command"]
 @click.option("--online", is_flag=True, help="Also ask the model for one word.")
 @format_option
 def command(online: bool, output: str) -> int:
-    """Check the installation, the config, the model and the folders that are searched.
+    """Check that everything is in place.
+
+    Looks at the installation, the config, the model and the folders that are searched.
 
     Each problem comes with the reason it matters and the command that mends it. Exits 1 when something would keep a
     turn or a skill from working.

@@ -25,7 +25,9 @@ def say_empty(app: App, memory: MemoryFiles) -> None:
 
 def empty_text(app: App, memory: MemoryFiles) -> str:
     where = one_line(app.workspace.shorten(memory.folder))
-    return f"Nothing is remembered yet. Agents keep facts with memory_write; you may write {where}/MEMORY.md yourself."
+    what = "Nothing is" if memory.is_empty else "No facts are"
+    said = f"{what} remembered yet. Agents keep facts with memory_write; you may write {where}/MEMORY.md yourself."
+    return said if memory.is_empty else f"{said} What happened is found by: weft memory search"
 
 
 def warn_of_index(app: App, memory: MemoryFiles) -> None:

@@ -12,7 +12,9 @@ __all__ = ["command"]
 @click.option("--model", metavar="PROVIDER/MODEL", default="", help="Take this model.")
 @format_option
 def command(yes: bool, model: str, output: str) -> int:
-    """Set up a model and its key, and import MCP servers of other clients; a call shows whether it works.
+    """Set up a model and its key, in a few questions.
+
+    A call shows whether it works. MCP servers of other clients can be imported.
 
     A key is typed without being shown, and kept in the system's keyring or in a file that only you can read.
     """

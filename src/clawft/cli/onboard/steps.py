@@ -38,6 +38,8 @@ def run_steps(app: App, asker: Asker, model: str, *, as_json: bool) -> int:
     show_found(found, app)
     say("\n2/3 What answers you")
     picked, trial = choose_model(asker, app, found, model)
+    if picked is None and trial is None:
+        say(f"  · {one_line(app.config.agents.defaults.model)}, as before")
     say("\n3/3 MCP servers of other clients: tools that a model may ask to use")
     answers = _Answers(picked, trial, tuple(_choose_imports(asker, app, found)))
     edited = _write(asker, app, answers)
@@ -127,4 +129,5 @@ def _tell_next(app: App, found: Found, answers: _Answers, edited: Edited | None)
         say(f"Keys are there. Choose a model: weft onboard --model {next(iter(found.keys))}/MODEL")
     elif now == "offline":
         say("No language model is set up. Run weft onboard again when you have a key or a server.")
-    say('Next:\n  weft agent -m "What can you do?"\n  weft skills list\n  weft doctor')
+    first = "weft demo" if now == "offline" else "weft agent"
+    say(f"Next:\n  {first}\n  weft skills list\n  weft doctor")

@@ -12,7 +12,7 @@ _WHAT_I_AM = (
     "This answer comes from `offline`, which is not a language model: it looks for a skill that fits, runs the"
     " commands that the skill's own shell blocks name, and reports. It understands neither your question nor the skill."
 )
-_NEXT = "To have a language model answer: weft config set agents.defaults.model provider/model"
+_NEXT = "To have a language model answer: weft onboard"
 _SHOWN_LINES = 6
 _SHOWN_WIDTH = 160
 _BODY_LINES = 12
