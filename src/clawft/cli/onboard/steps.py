@@ -38,8 +38,8 @@ def run_steps(app: App, asker: Asker, model: str, *, as_json: bool) -> int:
     show_found(found, app)
     say("\n2/3 What answers you")
     picked, trial = choose_model(asker, app, found, model)
-    if picked is None and trial is None:
-        say(f"  · {one_line(app.config.agents.defaults.model)}, as before")
+    if asker.yes and trial is None:  # nothing was asked or tried, so nothing was said
+        say(f"  · {one_line(picked.model if picked else app.config.agents.defaults.model)}")
     say("\n3/3 MCP servers of other clients: tools that a model may ask to use")
     answers = _Answers(picked, trial, tuple(_choose_imports(asker, app, found)))
     edited = _write(asker, app, answers)
