@@ -1,0 +1,130 @@
+"""The scan of one skill, from its files to a report."""
+
+import os
+import time
+from collections import deque
+
+from clawft.scan.documents import MAX_DEPTH, Document
+from clawft.scan.facts import Fact
+from clawft.scan.findings import Coverage, Finding, Gap, Report
+from clawft.scan.intake import read_files
+from clawft.scan.languages import analyse
+from clawft.scan.power import summarise_power
+from clawft.scan.rule import Hit, Rule
+from clawft.scan.rules import load_rules
+from clawft.scan.subject import Subject
+from clawft.scan.verdict import judge
+from clawft.scan.views import undisguise
+
+__all__ = ["scan_path"]
+
+BUDGET_S = 20.0
+MAX_DOCUMENTS = 20_000
+MAX_CHILD_BYTES = 8 << 20
+
+
+def scan_path(path: str, *, budget_s: float = BUDGET_S) -> Report:
+    """Scan a skill folder, a single file or an archive. Nothing of it is run, and no link is followed.
+
+    Raises: OSError, when the path itself is missing or unreadable.
+    """
+    path = os.path.abspath(path)
+    deadline = time.monotonic() + budget_s
+    files = read_files(path, deadline)
+    subject = Subject(path, files.name, files.skill, [], list(files.facts), list(files.gaps))
+    _analyse_all(subject, files.documents, deadline)
+    findings = tuple(_check_rules(subject))
+    verdict, confidence = judge(findings, subject.gaps)
+    return Report(
+        path=path,
+        name=subject.name,
+        digest=files.digest,
+        verdict=verdict,
+        confidence=confidence,
+        findings=findings,
+        power=summarise_power(subject),
+        coverage=Coverage(files.count, files.size, tuple(subject.gaps)),
+    )
+
+
+def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -> None:
+    """Turn documents into facts, and what they hold into documents, until nothing new turns up or a limit is met."""
+    pending = deque(documents)
+    children_bytes = 0
+    seen: set[tuple[str, str, str]] = set()
+    while pending:
+        document = pending.popleft()
+        if time.monotonic() > deadline:
+            subject.gaps.append(Gap(document.path, f"The time for this scan was over ({len(pending) + 1} texts left)"))
+            return
+        if len(subject.documents) >= MAX_DOCUMENTS or children_bytes > MAX_CHILD_BYTES:
+            subject.gaps.append(Gap(document.path, f"Too much is packed inside it ({len(pending) + 1} texts left)"))
+            return
+        view = undisguise(document)
+        analysis = analyse(view.document)
+        subject.documents.append(view.document)
+        subject.facts.extend(view.facts)
+        subject.facts.extend(analysis.facts)
+        for child in (*view.children, *analysis.children):
+            key = (child.path, child.language, child.text)
+            if key in seen or not child.text.strip():
+                continue
+            seen.add(key)
+            if child.depth > MAX_DEPTH:
+                subject.gaps.append(Gap(child.path, "It is nested too deeply"))
+                continue
+            children_bytes += len(child.text) if child.flat else 0
+            pending.append(child)
+
+
+def _check_rules(subject: Subject) -> list[Finding]:
+    """What every rule objects to, the worst first, each line once per rule."""
+    found: dict[tuple[str, str, int], Finding] = {}
+    for rule in load_rules():
+        for hit in rule.check(subject):
+            finding = _describe(rule, hit, subject)
+            key = (finding.rule, finding.path, finding.line)
+            if key not in found or found[key].confidence < finding.confidence:
+                found[key] = finding
+    order = ("critical", "high", "medium", "low", "info")
+    return sorted(found.values(), key=lambda one: (order.index(one.severity), one.path, one.line, one.rule))
+
+
+def _describe(rule: Rule, hit: Hit, subject: Subject) -> Finding:
+    fact = hit.fact
+    mentioned = fact.document.mention
+    return Finding(
+        rule=rule.id,
+        severity="low" if mentioned and rule.severity in ("critical", "high", "medium") else rule.severity,
+        category=rule.category,
+        message=hit.message,
+        path=fact.document.path,
+        line=fact.line,
+        end_line=fact.line,
+        evidence=_quote(fact, subject),
+        why=rule.why,
+        fix=rule.fix,
+        confidence=round(hit.confidence * (0.5 if mentioned else 1), 2),
+    )
+
+
+MAX_EVIDENCE = 240
+
+
+def _quote(fact: Fact, subject: Subject) -> str:
+    """The line that shows a fact: of its own text, so that what was hidden is shown as it was understood."""
+    document = fact.document
+    if document.flat:
+        text = document.text.strip()
+    else:
+        lines = document.text.split("\n")
+        index = fact.line - document.line
+        text = lines[index].strip() if 0 <= index < len(lines) else fact.via
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_EVIDENCE else _around(text, fact.via)
+
+
+def _around(text: str, via: str) -> str:
+    at = max(0, text.find(via) if via else 0)
+    start = max(0, min(at - 60, len(text) - MAX_EVIDENCE))
+    return ("…" if start else "") + text[start : start + MAX_EVIDENCE] + "…"

@@ -1,0 +1,34 @@
+"""The power of a skill: its facts in short, for the report, the approval and the comparison of two versions."""
+
+from clawft.scan.facts import Fact, Kind
+from clawft.scan.findings import Power
+from clawft.scan.subject import Subject
+from clawft.scan.vocabulary.hosts import host_of
+
+__all__ = ["summarise_power"]
+
+
+def summarise_power(subject: Subject) -> Power:
+    """What the skill would use when all it holds ran, sorted, each once. What is only mentioned counts for nothing."""
+    return Power(
+        network=_list(host_of(one.target) for one in _used(subject, Kind.FETCH, Kind.SEND, Kind.CONNECT)),
+        exec=_list(_program(one) for one in _used(subject, Kind.EXEC, Kind.INSTALL)),
+        files=_list(one.target for one in _used(subject, Kind.READ, Kind.WRITE, Kind.DELETE, Kind.PERMIT)),
+        env=_list(one.target for one in _used(subject, Kind.ENV)),
+        persistence=_list(one.target for one in _used(subject, Kind.PERSIST)),
+        hooks=_list(one.target for one in _used(subject, Kind.HOOK)),
+        tools=_list(subject.skill.allowed_tools if subject.skill else ()),
+    )
+
+
+def _used(subject: Subject, *kinds: Kind) -> list[Fact]:
+    return [fact for fact in subject.of(*kinds) if not fact.document.mention]
+
+
+def _program(fact: Fact) -> str:
+    words = fact.target.split()
+    return words[0].rpartition("/")[2] if words else ""
+
+
+def _list(values: object) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value}))  # type: ignore[attr-defined]
