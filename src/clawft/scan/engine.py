@@ -55,13 +55,18 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
     while pending:
         document = pending.popleft()
         if time.monotonic() > deadline:
-            subject.gaps.append(Gap(document.path, f"The time for this scan was over ({len(pending) + 1} texts left)"))
+            left = f"The time for this scan was over ({len(pending) + 1} texts left)"
+            subject.gaps.append(Gap(document.path, left, failed=True))
             return
         if len(subject.documents) >= MAX_DOCUMENTS or children_bytes > MAX_CHILD_BYTES:
             subject.gaps.append(Gap(document.path, f"Too much is packed inside it ({len(pending) + 1} texts left)"))
             return
-        view = undisguise(document)
-        analysis = analyse(view.document)
+        try:
+            view = undisguise(document)
+            analysis = analyse(view.document)
+        except Exception as error:  # whatever a stranger's text does to an analyser, the rest is still looked at
+            subject.gaps.append(Gap(document.path, f"The scanner failed on it: {error!r:.200}", failed=True))
+            continue
         subject.documents.append(view.document)
         subject.facts.extend(view.facts)
         subject.facts.extend(analysis.facts)

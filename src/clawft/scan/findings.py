@@ -33,6 +33,7 @@ class Gap(Struct, frozen=True):
 
     path: str
     reason: str
+    failed: bool = False  # the scanner itself gave up (an error, the time): nothing is known, so a gate blocks
 
 
 class Coverage(Struct, frozen=True):
