@@ -2,7 +2,7 @@
 
 import re
 from enum import StrEnum
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 __all__ = ["Place", "host_of", "judge_address"]
 
@@ -28,6 +28,8 @@ _DROP = re.compile(
 )
 _CHAT = re.compile(r"^https?://(api\.telegram\.org/bot|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/|hooks\.slack\.com/)", re.IGNORECASE)
 _SHORT = frozenset({"bit.ly", "tinyurl.com", "t.co", "goo.gl", "is.gd", "ow.ly", "rb.gy", "cutt.ly", "shorturl.at", "t.ly", "tiny.cc", "v.gd"})
+# Networks that no one can own, but that stand for public ones wherever something is explained or tested.
+_EXAMPLES = tuple(map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")))
 _LOCAL = re.compile(r"^(localhost|.*\.local|.*\.localhost|.*\.internal|host\.docker\.internal|0\.0\.0\.0|::1?)$")
 
 
@@ -50,10 +52,17 @@ def judge_address(address: str) -> Place:
     except ValueError:
         pass
     else:
-        return Place.BARE if number.is_global else Place.LOCAL
+        return Place.LOCAL if _is_own(number) else Place.BARE
     if host in _SHORT:
         return Place.SHORT
     return Place.DROP if _DROP.search(host) or _CHAT.match(address.strip()) else Place.ORDINARY
+
+
+def _is_own(number: IPv4Address | IPv6Address) -> bool:
+    """Whether an address is this machine or its own network; what cannot be reached at all counts as own."""
+    if number.is_loopback or number.is_link_local or number.is_unspecified:
+        return True
+    return not number.is_global and not any(number in network for network in _EXAMPLES)
 
 
 def _as_dotted(host: str) -> str:
