@@ -3,6 +3,7 @@
 import os
 import time
 from collections import deque
+from collections.abc import Collection
 
 from clawft.scan.documents import MAX_DEPTH, Document
 from clawft.scan.facts import Fact
@@ -23,14 +24,16 @@ MAX_DOCUMENTS = 20_000
 MAX_CHILD_BYTES = 8 << 20
 
 
-def scan_path(path: str, *, budget_s: float = BUDGET_S) -> Report:
+def scan_path(path: str, *, budget_s: float = BUDGET_S, without: Collection[str] = ()) -> Report:
     """Scan a skill folder, a single file or an archive. Nothing of it is run, and no link is followed.
+
+    `without`: folders below it that are left out, since they are scanned by themselves.
 
     Raises: OSError, when the path itself is missing or unreadable.
     """
     path = os.path.abspath(path)
     deadline = time.monotonic() + budget_s
-    files = read_files(path, deadline)
+    files = read_files(path, deadline, without)
     subject = Subject(path, files.name, files.skill, [], list(files.facts), list(files.gaps))
     _analyse_all(subject, files.documents, deadline)
     findings = tuple(_check_rules(subject))
@@ -110,6 +113,7 @@ def _describe(rule: Rule, hit: Hit, subject: Subject) -> Finding:
         why=rule.why,
         fix=rule.fix,
         confidence=round(hit.confidence * (0.5 if mentioned else 1), 2),
+        origin=fact.document.origin,
     )
 
 

@@ -26,6 +26,7 @@ class Finding(Struct, frozen=True):
     why: str
     fix: str
     confidence: float
+    origin: tuple[str, ...] = ()  # how the text was reached that holds it: ("fence", "base64"); () is the file itself
 
 
 class Gap(Struct, frozen=True):

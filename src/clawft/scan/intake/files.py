@@ -1,6 +1,7 @@
 """The files of a skill as documents (a first, simple form)."""
 
 import os
+from collections.abc import Collection
 
 from msgspec import Struct
 
@@ -26,11 +27,12 @@ class Files(Struct):
     size: int
 
 
-def read_files(path: str, deadline: float) -> Files:
-    """Take in a folder, a single file or an archive."""
+def read_files(path: str, deadline: float, without: Collection[str] = ()) -> Files:
+    """Take in a folder, a single file or an archive; not the folders `without` (absolute), which others take in."""
     documents = []
     count = size = 0
-    for folder, _, names in os.walk(path):
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if os.path.join(folder, name) not in without]
         for name in sorted(names):
             full = os.path.join(folder, name)
             if os.path.islink(full):
