@@ -11,7 +11,7 @@ code := $(wildcard src tests tools bench)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo tour bench soak corpus lock clean help
+.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo tour bench eval-scan soak corpus lock clean help
 
 test: lint types pytest ## Lint, types, tests with coverage (the default)
 
@@ -60,6 +60,12 @@ tour: .venv/dev.stamp ## Record docs/tour.svg anew
 
 bench: .venv/dev.stamp ## Measure
 	@$(bin)/python bench/run.py
+
+# Also: HALF=A|B|all, PEER=1 or the Python of Cisco's scanner, JSON=file, ARCHIVE=folder of skills.
+eval-scan: .venv/dev.stamp ## Measure the scanner on labelled skills: make eval-scan DATA=folder
+	@test -n "$(DATA)$(ARCHIVE)" || { echo "usage: make eval-scan DATA=folder [HALF=A|B|all] [PEER=1]" >&2; exit 2; }
+	@$(bin)/python bench/eval_scan.py $(DATA) --half $(or $(HALF),all) $(if $(PEER),--peer $(PEER)) \
+		$(if $(JSON),--json $(JSON)) $(if $(ARCHIVE),--archive $(ARCHIVE))
 
 soak: .venv/dev.stamp ## Kill what writes a session again and again; nothing may be lost
 	@$(bin)/python bench/soak_sessions.py
