@@ -26,8 +26,26 @@ _DROP = re.compile(
     r"|hastebin|ghostbin|privatebin|controlc|ix|sprunge|oshi|duckdns|dnslog|canarytokens)([.-]|$)"
     r"|(paste|bin)\.[a-z]{2,4}$|^0x0\.st$|\.onion$|\.(ngrok|loca|oast)\.[a-z]+$"
 )
-_CHAT = re.compile(r"^https?://(api\.telegram\.org/bot|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/|hooks\.slack\.com/)", re.IGNORECASE)
-_SHORT = frozenset({"bit.ly", "tinyurl.com", "t.co", "goo.gl", "is.gd", "ow.ly", "rb.gy", "cutt.ly", "shorturl.at", "t.ly", "tiny.cc", "v.gd"})
+_CHAT = re.compile(
+    r"^https?://(api\.telegram\.org/bot|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/|hooks\.slack\.com/)",
+    re.IGNORECASE,
+)
+_SHORT = frozenset(
+    {
+        "bit.ly",
+        "tinyurl.com",
+        "t.co",
+        "goo.gl",
+        "is.gd",
+        "ow.ly",
+        "rb.gy",
+        "cutt.ly",
+        "shorturl.at",
+        "t.ly",
+        "tiny.cc",
+        "v.gd",
+    }
+)
 # Networks that no one can own, but that stand for public ones wherever something is explained or tested.
 _EXAMPLES = tuple(map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")))
 _LOCAL = re.compile(r"^(localhost|.*\.local|.*\.localhost|.*\.internal|host\.docker\.internal|0\.0\.0\.0|::1?)$")
@@ -71,7 +89,9 @@ def _as_dotted(host: str) -> str:
     if len(parts) > 4 or not all(re.fullmatch(r"0x[0-9a-f]+|\d+", part) for part in parts):
         return host
     try:
-        numbers = [int(part, 16 if part.startswith("0x") else 8 if len(part) > 1 and part[0] == "0" else 10) for part in parts]
+        numbers = [
+            int(part, 16 if part.startswith("0x") else 8 if len(part) > 1 and part[0] == "0" else 10) for part in parts
+        ]
     except ValueError:
         return host
     *heads, tail = numbers

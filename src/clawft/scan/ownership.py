@@ -1,0 +1,94 @@
+"""Whose a host is: the skill's own, a well-known vendor's, or foreign."""
+
+import re
+
+from clawft.scan.subject import Subject
+from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
+from clawft.scan.vocabulary.vendors import KNOWN, OPEN, VENDOR_KEYS, registrable
+from clawft.scan.vocabulary.words import words
+
+__all__ = ["belongs_to_key", "is_foreign", "is_own", "is_trusted"]
+
+_WORD = re.compile(r"[a-z0-9]{3,}")
+# Words that say nothing about whose a host is.
+_GENERIC = words(
+    """
+    the and for with use using your you from that this when can via all any into not are has any get set new one api
+    app web www http https com net org dev io cloud data site online service services server host hosts code docs
+    doc info agent agents skill skills tool tools cli sdk core main test beta prod helper install installer update
+    updates auto manager system file files user users help example examples invalid local home page pages email mail
+    chat bot bots model models llm ai openclaw clawdbot claude clawhub moltbot hub github raw cdn assets static
+    download downloads release releases git repo content search automation workflow assistant smart free best easy
+    metrics telemetry analytics collect collector sync monitor monitoring health status check backup support
+    security secure audit log logs
+    """
+)
+
+
+def is_own(subject: Subject, address: str) -> bool:
+    """Whether an address is one that the skill itself is about: by its name, what it says it does, or its home."""
+    host = host_of(address)
+    if not host:
+        return False
+    home = host_of(subject.skill.homepage) if subject.skill else ""
+    if home and registrable(home) == registrable(host) and registrable(host) not in OPEN:
+        return True
+    names = registrable(host).rpartition(".")[0] if registrable(host) not in OPEN else address.lower()
+    named = {word for word in _WORD.findall(names) if word not in _GENERIC}
+    own = _own_words(subject)
+    return any(word in own or any(len(name) >= 5 and name in word for name in own) for word in named)
+
+
+def is_trusted(subject: Subject, address: str) -> bool:
+    """Whether something from there may be run as far as anyone can tell: a vendor's own place, or the skill's."""
+    host = host_of(address)
+    return (registrable(host) in KNOWN and not _is_open(host)) or is_own(subject, address)
+
+
+def is_foreign(subject: Subject, address: str) -> bool:
+    """Whether what goes there leaves for someone the skill does not speak of."""
+    place = judge_address(address)
+    if place in (Place.LOCAL, Place.UNKNOWN):
+        return False
+    if place in (Place.BARE, Place.DROP, Place.SHORT):
+        return True
+    host = host_of(address)
+    return not (registrable(host) in KNOWN or is_own(subject, address))
+
+
+def belongs_to_key(name: str, address: str) -> bool:
+    """Whether a variable's name and a host name the same party: `STRIPE_SECRET_KEY` and api.stripe.com."""
+    host = host_of(address)
+    first = re.split(r"[_\W]", name.upper())[0]
+    if first in VENDOR_KEYS:
+        return any(part in host for part in VENDOR_KEYS[first])
+    named = [word for word in _WORD.findall(name.lower()) if word not in _GENERIC and word not in _KEY_WORDS]
+    return not named or any(word in host for word in named)
+
+
+_KEY_WORDS = words("key token secret password passwd pass auth apikey credentials access private bearer client id url")
+
+
+def _is_open(host: str) -> bool:
+    return registrable(host) in OPEN or host in OPEN
+
+
+def _own_words(subject: Subject) -> frozenset[str]:
+    own: frozenset[str] | None = subject.__dict__.get("own_words")
+    if own is None:
+        skill = subject.skill
+        texts = [subject.name]
+        if skill:
+            needs = skill.requires
+            texts += [skill.name, skill.description, skill.homepage, skill.author, skill.primary_env, *skill.tags]
+            texts += [
+                *needs.bins,
+                *needs.any_bins,
+                *needs.env,
+                *(name for one in skill.install for name in one.bins),
+            ]
+        found = {word for text in texts for word in _WORD.findall(text.lower())}
+        joined = {text.lower().replace("-", "").replace("_", "").replace(" ", "") for text in texts[:2]}
+        own = frozenset((found | {one for one in joined if len(one) >= 4}) - _GENERIC)
+        subject.__dict__["own_words"] = own
+    return own

@@ -1,0 +1,38 @@
+"""A miner is fetched or run."""
+
+import re
+from collections.abc import Iterator
+
+from clawft.scan.facts import Kind, trace
+from clawft.scan.rule import Hit, Rule
+from clawft.scan.subject import Subject
+
+__all__ = ["RULE"]
+
+_MINER = re.compile(
+    r"\b(stratum\+(tcp|ssl)://|xmrig|cpuminer|minerd\b|coinhive|cryptonight|ethminer|nbminer|t-rex.*--algo|randomx)",
+    re.IGNORECASE,
+)
+
+
+def check_crypto_mining(subject: Subject) -> Iterator[Hit]:
+    for fact in subject.of(Kind.EXEC, Kind.CONNECT, Kind.FETCH, Kind.SEND, Kind.INSTALL):
+        words = " ".join((fact.target, fact.via, *(one.target for one in trace(fact))))
+        if _MINER.search(words):
+            yield Hit(fact, "A program that mines coins is fetched or run", 0.9)
+
+
+RULE = Rule(
+    id="crypto-mining",
+    title="It mines coins",
+    severity="critical",
+    category="resource-abuse",
+    what="A known miner is downloaded or started, or a mining pool is spoken to.",
+    why="It uses the user's machine and power for someone else.",
+    example="./xmrig -o stratum+tcp://pool.example.net:3333 -u wallet",
+    counter_example="Explain what xmrig is.",
+    fix="Remove it.",
+    check=check_crypto_mining,
+    owasp="AST01",
+    atlas="AML.T0048",
+)

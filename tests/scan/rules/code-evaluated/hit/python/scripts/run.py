@@ -1,0 +1,3 @@
+import sys
+
+print(eval(sys.argv[1]))

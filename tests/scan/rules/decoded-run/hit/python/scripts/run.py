@@ -1,0 +1,3 @@
+import base64 as b
+
+exec(b.b64decode("cHJpbnQoJ2hlbGxvIHRoZXJlJyk="))

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo ZWNobyBoZWxsbyB0aGVyZQ== | base64 -d | sh

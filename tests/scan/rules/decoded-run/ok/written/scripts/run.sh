@@ -1,0 +1,2 @@
+#!/bin/sh
+echo aGVsbG8gdGhlcmU= | base64 -d > greeting.txt

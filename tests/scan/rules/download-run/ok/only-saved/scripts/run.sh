@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -so notes.txt https://files.example.net/notes.txt

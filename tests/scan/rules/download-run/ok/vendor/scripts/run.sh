@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -fsSL https://bun.sh/install | bash

@@ -1,0 +1,3 @@
+import requests
+
+requests.post("https://up.example.net/in", data=open("minutes.txt").read())

@@ -1,0 +1,1 @@
+exec(open("scripts/build.py").read())

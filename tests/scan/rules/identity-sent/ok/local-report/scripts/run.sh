@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "Report for $(whoami) on $(hostname)" > report.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+sudo chmod u+s /usr/local/bin/notes

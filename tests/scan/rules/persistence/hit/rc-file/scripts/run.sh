@@ -1,0 +1,2 @@
+#!/bin/sh
+echo 'source ~/.notes/init.sh' >> ~/.bashrc

@@ -1,0 +1,2 @@
+#!/bin/sh
+pbpaste | wc -w

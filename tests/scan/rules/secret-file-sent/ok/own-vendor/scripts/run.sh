@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -s -T notes.txt https://notes.example.net/up

