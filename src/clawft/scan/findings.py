@@ -68,3 +68,8 @@ class Report(Struct, frozen=True):
     findings: tuple[Finding, ...]
     power: Power
     coverage: Coverage
+
+    @property
+    def failed(self) -> bool:
+        """Whether the scanner itself gave up somewhere: then nothing is known of that part."""
+        return any(gap.failed for gap in self.coverage.gaps)

@@ -1,0 +1,101 @@
+"""The lines around a finding, and a stranger's text made visible: what hides in it shows, and harms nothing."""
+
+import os
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.files import read_regular, real_path
+from clawft.scan.findings import Finding, Report
+
+__all__ = ["Excerpt", "Load", "describe_origin", "load_excerpt", "reveal"]
+
+AROUND = 2
+MAX_BYTES = 16 << 20
+MAX_LINE = 400
+# Controls, direction marks, characters without width, tags and variation selectors: what a reader does not see.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+)
+_ORIGINS = {
+    "fence": "a code block",
+    "html-comment": "an HTML comment",
+    "archive": "an archive",
+    "exec": "a command line",
+    "frontmatter": "the frontmatter",
+}
+
+
+class Excerpt(Struct, frozen=True):
+    """Lines of a file with their numbers, and which of them a finding is about."""
+
+    lines: tuple[tuple[int, str], ...]
+    first: int
+    last: int
+
+
+Load = Callable[[Report, Finding], Excerpt | None]
+
+
+def load_excerpt(report: Report, finding: Finding) -> Excerpt | None:
+    """The lines around a finding as they stand in the file; None for a file that has no lines to show."""
+    root = report.path
+    path = os.path.join(root, finding.path) if os.path.isdir(root) else root
+    if "!" in finding.path or not _is_inside(path, root):  # a member of an archive has no lines here
+        return None
+    lines = _load_lines(path)
+    if not 1 <= finding.line <= len(lines):
+        return None
+    last = min(max(finding.line, finding.end_line), len(lines), finding.line + 2 * AROUND)
+    shown = range(max(1, finding.line - AROUND), min(len(lines), last + AROUND) + 1)
+    around = tuple((number, _cut(lines[number - 1], finding.evidence)) for number in shown)
+    return Excerpt(around, finding.line, last)
+
+
+def reveal(text: str) -> str:
+    """A text with what cannot be seen written out, on one line. Runs of it are counted."""
+    return _INVISIBLE.sub(_name, text.replace("\t", "    "))
+
+
+def describe_origin(finding: Finding) -> str:
+    """How the text of a finding was reached, in words; '' where it stands in the file as it is."""
+    return ", in ".join(_ORIGINS.get(one, one.replace("-", " ")) for one in reversed(finding.origin))
+
+
+def _name(run: re.Match[str]) -> str:
+    text = run[0]
+    first = f"U+{ord(text[0]):04X}"
+    return f"<{first}>" if len(text) == 1 else f"<{first} and {len(text) - 1} more unseen>"
+
+
+def _is_inside(path: str, root: str) -> bool:
+    """Whether a file is where its path says: a link may lead anywhere."""
+    real, top = real_path(path), real_path(root)
+    return bool(top) and (real == top or real.startswith(top.rstrip("/") + "/"))
+
+
+@lru_cache(maxsize=4)
+def _load_lines(path: str) -> list[str]:
+    try:
+        data, _ = read_regular(path, MAX_BYTES)
+    except (ClawftError, OSError):
+        return []
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace").split("\n")
+    if b"\0" in data[:4096]:
+        return []
+    return data.decode("utf-8", errors="replace").split("\n")
+
+
+def _cut(line: str, evidence: str) -> str:
+    """A line, or of an endless one the part that matters."""
+    line = line.rstrip("\r")
+    if len(line) <= MAX_LINE:
+        return line
+    at = max(0, line.find(evidence.strip("…")[:40]))
+    start = max(0, min(at - 40, len(line) - MAX_LINE))
+    return ("…" if start else "") + line[start : start + MAX_LINE] + ("…" if start + MAX_LINE < len(line) else "")
