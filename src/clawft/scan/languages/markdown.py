@@ -1,8 +1,127 @@
-from clawft.scan.documents import Document
+"""Markdown: its code as documents of their own languages, what a reader would not see, and what its prose asks for."""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis
+from clawft.scan.instructions import (
+    Part,
+    find_code_language,
+    find_orders,
+    is_command,
+    is_mention,
+    split_markdown,
+    strip_prompts,
+)
 
 __all__ = ["analyse"]
 
+MAX_PARTS = 50_000
+MAX_CONTEXT = 800
+_INLINE = re.compile(r"(?<!`)(`{1,2})([^`\n]{6,2000})\1(?!`)")
+_MARKED_COMMAND = re.compile(
+    r"curl|wget|base64|eval|/dev/tcp|\bnc\b|powershell|pwsh|\biex\b|\biwr\b|invoke-|rm -|crontab|python3? -|node -e|perl -e|ruby -e|php -r|~/\.|chmod"
+    r"|\bsh -c|launchctl|\bscp\b|rsync|git push|git clone|git remote|mshta|certutil|bitsadmin|regsvr32|rundll32|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
+    re.IGNORECASE,
+)
+# A command in plain prose, without any marks of code around it.
+_BARE_COMMAND = re.compile(
+    r"\b(?:curl|wget|iwr|invoke-webrequest|echo|printf)\s[^\n`]{4,600}?\|\s*(?:sudo\s+)?(?:base64\s[^\n`|]{0,40}\|\s*)?(?:ba|z|da|k)?(?:sh|iex|python3?|node|perl|ruby)\b[^\n`]{0,80}"
+    r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s*(?:curl|wget)[^\n`]{4,300}|\bpowershell(?:\.exe)?\s+-[^\n`]{4,600}",
+    re.IGNORECASE,
+)
+_LINK_COMMENT = re.compile(
+    r"^ {0,3}\[([^\]\n]{1,80})\]:[ \t]*(?:#|<>|<#>|/)[ \t]*[(\"']([^\n]*)[)\"'][ \t]*$", re.MULTILINE
+)
+_HIDDEN_TAG = re.compile(
+    r"<([a-z][a-z0-9]{0,10})\b[^<>]{0,400}?(?:\shidden\b|display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?![.\d]*[1-9])"
+    r"|(?:max-)?height\s*:\s*0|width\s*:\s*0|left\s*:\s*-\d{3,}|color\s*:\s*(?:white|#fff(?:fff)?|transparent)|aria-hidden\s*=\s*[\"']?true|clip\s*:\s*rect)[^<>]{0,400}>",
+    re.IGNORECASE,
+)
+_IMAGE = re.compile(r"!\[([^\]\n]{40,2000})\]|\]\([^()\s]{1,400}[ \t]+\"([^\"\n]{40,2000})\"\)")
+_HTML = re.compile(r"<(?:script|iframe|svg|object|embed|meta|img|body|form)\b[^<>]{0,2000}>", re.IGNORECASE)
+_SCRIPT_LINK = re.compile(r"\]\(\s*javascript:([^)\n]{4,4000})\)", re.IGNORECASE)
+
 
 def analyse(document: Document) -> Analysis:
-    return Analysis([], [])
+    """The orders in a Markdown text, and the documents inside it."""
+    parts = split_markdown(document.text)[:MAX_PARTS]
+    children: list[Document] = []
+    for part in parts:
+        if part.kind == "code":
+            children.append(_code(document, part))
+        elif part.kind == "comment":
+            children.append(_inner(document, part.start, part.end, "markdown", "html-comment"))
+        elif part.kind == "frontmatter":
+            children.append(_inner(document, part.start, part.end, "yaml", "frontmatter"))
+        elif part.kind != "heading":
+            children.extend(_commands(document, part))
+    prose = [part for part in parts if part.kind not in ("code", "comment")]
+    children.extend(_unseen(document))
+    return Analysis(find_orders(document, prose), children)
+
+
+def _code(document: Document, part: Part) -> Document:
+    code = document.text[part.start : part.end]
+    language = find_code_language(part.info, code)
+    context = "\n".join((*part.headings, part.lead))[-MAX_CONTEXT:]
+    child = make_child(
+        document, strip_prompts(code) if language == "shell" else code, language, "fence", part.start, flat=False
+    )
+    mention = document.mention or is_mention(part.headings, part.lead, code)
+    return structs.replace(child, context=context, mention=mention)
+
+
+def _inner(document: Document, start: int, end: int, language: str, how: str) -> Document:
+    return make_child(document, document.text[start:end], language, how, start, flat=False)
+
+
+def _commands(document: Document, part: Part) -> Iterator[Document]:
+    """Commands that stand in prose, between backquotes or bare, when they could matter."""
+    text = document.text[part.start : part.end]
+    found = []
+    if "`" in text:
+        for match in _INLINE.finditer(text):
+            if _MARKED_COMMAND.search(match[2]) and (is_command(match[2].strip()) or "|" in match[2]):
+                found.append((match.start(2), match[2]))
+    if _MARKED_COMMAND.search(text) and ("|" in text or "$(" in text or "<(" in text or "ower" in text):
+        found.extend((match.start(), match[0]) for match in _BARE_COMMAND.finditer(text))
+    for start, command in found:
+        child = make_child(
+            document, command.strip(), find_code_language("", command.strip()), "inline-code", part.start + start
+        )
+        lead = text[max(0, start - 200) : start]
+        yield structs.replace(
+            child,
+            context="\n".join((*part.headings, lead)),
+            mention=document.mention or is_mention(part.headings, lead),
+        )
+
+
+def _unseen(document: Document) -> Iterator[Document]:
+    """What the rendered page does not show: hidden tags, links used as comments, long alternative texts, markup."""
+    text = document.text
+    if "]:" in text:
+        for match in _LINK_COMMENT.finditer(text):
+            yield _inner(document, match.start(2), match.end(2), "markdown", "link-comment")
+    if "![" in text or '")' in text:
+        for match in _IMAGE.finditer(text):
+            group = 1 if match[1] is not None else 2
+            yield _inner(document, match.start(group), match.end(group), "markdown", "image-alt")
+    if "javascript:" in text.lower():
+        for match in _SCRIPT_LINK.finditer(text):
+            yield _inner(document, match.start(1), match.end(1), "javascript", "script-link")
+    if "<" in text and ("hidden" in text or "style" in text):
+        yield from _hidden_tags(document)
+
+
+def _hidden_tags(document: Document) -> Iterator[Document]:
+    text = document.text
+    lower = text.lower()
+    for match in _HIDDEN_TAG.finditer(text):
+        end = lower.find("</" + match[1].lower(), match.end()) if len(lower) == len(text) else -1
+        end = end if end >= 0 else min(len(text), match.end() + 4000)
+        yield _inner(document, match.end(), end, "markdown", "hidden-span")
