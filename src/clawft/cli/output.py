@@ -15,6 +15,8 @@ __all__ = [
     "clean",
     "diagnostic_lines",
     "escape_unsafe",
+    "fit",
+    "json_text",
     "one_line",
     "print_json",
     "print_table",
@@ -50,12 +52,16 @@ def say(text: str = "") -> None:
 
 def print_json(schema: str, **values: Any) -> None:
     """One document on stdout, `schema` first."""
-    document = {"schema": schema, **values}
+    click.echo(json_text({"schema": schema, **values}))
+
+
+def json_text(document: dict[str, Any]) -> str:
+    """A document as text, safe on a terminal."""
     try:
         encoded = msgspec.json.encode(document)
     except UnicodeEncodeError:  # a file name that is not UTF-8
         encoded = msgspec.json.encode(_encodable(document))
-    click.echo(escape_unsafe(msgspec.json.format(encoded, indent=2).decode()))
+    return escape_unsafe(msgspec.json.format(encoded, indent=2).decode())
 
 
 def escape_unsafe(document: str) -> str:

@@ -50,6 +50,7 @@ class LazyGroup(click.Group):
     modules={
         "agent": "clawft.cli.agent",
         "skills": "clawft.cli.skills",
+        "scan": "clawft.cli.scan",
         "agents": "clawft.cli.agents",
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",

@@ -20,6 +20,7 @@ __all__ = ["command"]
             "render",
             "validate",
             "fix",
+            "scan",
             "search",
             "stats",
             "pin",

@@ -1,0 +1,168 @@
+"""Reports to be read on a terminal: one block for each skill that has something to say, one line for each other."""
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from clawft.cli.output import clean, fit, one_line, width_of
+from clawft.scan.findings import Finding, Report
+from clawft.scan.reports.excerpt import Excerpt, describe_origin, load_excerpt, reveal
+from clawft.scan.reports.html import describe_power
+from clawft.scan.reports.json import count_verdicts
+
+__all__ = ["TablePrinter", "summary_line"]
+
+MAX_FINDINGS = 12
+MAX_PER_RULE = 3
+MAX_GAPS = 5
+MAX_VALUES = 6
+MAX_CLEAN = 20
+MAX_CODE = 160  # cells of a line of a file where nothing needs to fit
+_MARKS = {"malicious": ("✗", "red"), "suspicious": ("!", "yellow"), "clean": ("✓", "green")}
+_COLOURS = {"critical": "red", "high": "red", "medium": "yellow", "low": "blue", "info": "blue"}
+
+
+class TablePrinter:
+    """Lines for one report after the other; `columns` is None where nothing needs to fit."""
+
+    def __init__(self, cwd: str, columns: int | None, *, verbose: bool) -> None:
+        self.cwd = cwd
+        self.columns = columns
+        self.verbose = verbose
+        self.clean: list[Report] = []
+
+    def block(self, report: Report) -> list[str]:
+        """All there is to say of a skill; nothing for a clean one, which comes last."""
+        if report.verdict == "clean" and not self.verbose and not _loud(report):
+            self.clean.append(report)
+            return []
+        lines = [self._head(report), *self._wrap(self._place(report.path), "  ")]
+        lines += self._power(report)
+        shown, quiet = self._choose(report.findings)
+        told: set[str] = set()
+        for finding in shown:
+            lines += ["", *self._finding(report, finding, first=finding.rule not in told)]
+            told.add(finding.rule)
+        if quiet:
+            lines += ["", *self._wrap(f"{_count_quiet(quiet)}: --verbose shows them", "  ")]
+        return [*lines, *self._gaps(report), ""]
+
+    def rest(self) -> list[str]:
+        """The clean skills: a line each, or their number where they are many."""
+        if len(self.clean) > MAX_CLEAN:
+            return [f"{click.style('✓', fg='green')} {len(self.clean)} clean: --verbose lists them"]
+        return [self._head(report) for report in self.clean]
+
+    def _head(self, report: Report) -> str:
+        mark, colour = _MARKS[report.verdict]
+        verdict = "not scanned" if _unknown(report) else f"{report.verdict}, {report.confidence:.0%} sure"
+        notes = _count_quiet(report.findings) if report.verdict == "clean" and report.findings else ""
+        text = f"{one_line(reveal(report.name))}: {verdict}{f' ({notes})' if notes else ''}"
+        cells = (self.columns or 10_000) - 2
+        return (
+            f"{click.style(mark, fg=colour)} {click.style(fit(text, cells).rstrip(), bold=report.verdict != 'clean')}"
+        )
+
+    def _place(self, path: str) -> str:
+        inside = path == self.cwd or path.startswith(self.cwd.rstrip("/") + "/")
+        return os.path.relpath(path, self.cwd) if inside else path
+
+    def _power(self, report: Report) -> list[str]:
+        parts = [
+            f"{label} {_list(values, len(values) if self.verbose else MAX_VALUES)}"
+            for label, values in describe_power(report.power)
+        ]
+        return self._wrap(f"Would use: {'; '.join(parts)}", "  ") if parts else []
+
+    def _choose(self, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+        """What is shown in full, and what is only counted."""
+        if self.verbose:
+            return list(findings), []
+        shown: list[Finding] = []
+        quiet: list[Finding] = []
+        for one in findings:
+            many = sum(one.rule == other.rule for other in shown) >= MAX_PER_RULE
+            minor = one.severity in ("low", "info")
+            (quiet if many or minor or len(shown) >= MAX_FINDINGS else shown).append(one)
+        return shown, quiet
+
+    def _finding(self, report: Report, finding: Finding, *, first: bool) -> list[str]:
+        severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True)
+        where = one_line(reveal(f"{finding.path}:{finding.line}"))
+        lines = [f"  {severity} {finding.rule}", *self._wrap(where, "    "), *self._wrap(finding.message, "    ")]
+        excerpt = load_excerpt(report, finding)
+        if excerpt:
+            lines += self._excerpt(excerpt)
+        hidden = describe_origin(finding)
+        if hidden or not excerpt:
+            lines += self._wrap(f"{f'Found in {hidden}' if hidden else 'Found'}: {finding.evidence}", "    ")
+        if first:
+            lines += [*self._wrap(f"Why: {finding.why}", "    "), *self._wrap(f"What to do: {finding.fix}", "    ")]
+        return lines
+
+    def _excerpt(self, excerpt: Excerpt) -> list[str]:
+        digits = len(str(excerpt.lines[-1][0]))
+        lines = []
+        for number, text in excerpt.lines:
+            hit = excerpt.first <= number <= excerpt.last
+            left = f"    {'>' if hit else ' '} {str(number).rjust(digits)}  "
+            room = max(8, (self.columns or MAX_CODE + len(left)) - len(left))
+            line = f"{left}{fit(clean(reveal(text)), room)}".rstrip()
+            lines.append(click.style(line, bold=True) if hit else line)
+        return lines
+
+    def _gaps(self, report: Report) -> list[str]:
+        gaps = report.coverage.gaps
+        most = len(gaps) if self.verbose else MAX_GAPS
+        told = [f"Not analysed: {gap.path}: {gap.reason}" if gap.path else gap.reason for gap in gaps[:most]]
+        if len(gaps) > most:
+            told.append(f"Not analysed: {len(gaps) - most} more: --verbose lists them")
+        return [line for text in told for line in self._wrap(text, "  ")]
+
+    def _wrap(self, text: str, indent: str) -> list[str]:
+        """A stranger's text in lines that fit; a word that does not is cut."""
+        text = one_line(reveal(text))
+        if self.columns is None:
+            return [indent + text]
+        room = max(8, self.columns - len(indent))
+        lines = [""]
+        for word in text.split():
+            word = word if width_of(word) <= room else fit(word, room)
+            if lines[-1] and width_of(lines[-1]) + 1 + width_of(word) > room:
+                lines.append(word)
+            else:
+                lines[-1] = f"{lines[-1]} {word}".strip()
+        return [indent + line for line in lines]
+
+
+def summary_line(reports: Sequence[Report]) -> str:
+    """How many were scanned, and what came of it."""
+    if not reports:
+        return "No skills found. Run: weft doctor (it lists the folders that are searched)"
+    parts = [f"{number} {label}" for label, number in count_verdicts(reports).items() if number]
+    text = f"{len(reports)} scanned: {', '.join(parts)}"
+    rules = [one.rule for report in reports for one in report.findings if one.severity in ("critical", "high")]
+    return f"{text}. Run: weft scan explain {rules[0]}" if rules else text
+
+
+def _loud(report: Report) -> bool:
+    """Whether a clean skill has a finding worth its lines."""
+    return any(one.severity == "medium" for one in report.findings)
+
+
+def _unknown(report: Report) -> bool:
+    return report.failed and not report.findings and not report.coverage.files
+
+
+def _count_quiet(findings: Sequence[Finding]) -> str:
+    counts: dict[str, int] = {}
+    for one in findings:
+        counts[one.severity] = counts.get(one.severity, 0) + 1
+    told = ", ".join(f"{number} {severity}" for severity, number in counts.items())
+    return f"{told} finding{'s' * (len(findings) != 1)}"
+
+
+def _list(values: Sequence[str], most: int) -> str:
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(values[:most]) + more

@@ -1,0 +1,50 @@
+"""`weft skills scan`: what skills would do and whether they attack."""
+
+import os
+from typing import Any
+
+import click
+
+from clawft.app import App
+from clawft.cli._complete import complete_skills
+from clawft.cli.options import dir_option, open_here
+from clawft.cli.scan._options import ScanOptions, scan_options
+from clawft.cli.scan._run import run_scan
+from clawft.cli.scan.path import path_targets
+from clawft.discovery import Found
+from clawft.scan.targets import Target, holding_skill
+
+__all__ = ["command"]
+
+
+@click.command("scan")
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=complete_skills)
+@scan_options
+@dir_option
+def command(targets: tuple[str, ...], dirs: tuple[str, ...], **options: Any) -> int:
+    """Tell what skills would do, and whether they attack. Nothing of them is run.
+
+    NAME is a skill that `weft skills list` shows, PATH a skill, a folder of skills, an archive, or a file: then the
+    skill that holds it is scanned. Without any, all skills found. `weft help scan` tells more.
+
+    Exit code: 0, or 3 when a verdict is `malicious` (see --fail-on), or 1 when something could not be scanned.
+    """
+    app = open_here(dirs)
+    if targets:
+        wanted = [one for named in targets for one in _find(app, named)]
+    else:
+        wanted = [_target(found) for found in app.catalog.found]
+    return run_scan(wanted, ScanOptions(**options))
+
+
+def _find(app: App, named: str) -> list[Target]:
+    """What a word means: a path if there is one, else a skill's name. Raises: NotFound."""
+    path = os.path.join(app.workspace.cwd, os.path.expanduser(named))
+    if not os.path.lexists(path) and "/" not in named:
+        return [_target(app.get_skill(named).found)]
+    holder = holding_skill(path, app.workspace.cwd) if os.path.isfile(path) else None
+    return [Target(holder)] if holder else path_targets(named)
+
+
+def _target(found: Found) -> Target:
+    return Target(found.base_dir or found.file)
