@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from clawft.config import Config, config_files, load_config, parse_config, read_config
 from clawft.discovery import (
     Catalog,
@@ -33,8 +35,11 @@ if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
     from clawft.run import Runtime
     from clawft.run.stats import SkillUse
+    from clawft.scan.gate import Tell
     from clawft.sessions import SessionStore
     from clawft.trust.approvals import Approvals
+    from clawft.trust.blocking import Scanned
+    from clawft.trust.overrides import Overrides
 
 __all__ = ["App", "open_app"]
 
@@ -48,6 +53,7 @@ class App:
         self.workspace = workspace
         self.environ = environ
         self.dirs = tuple(dirs)
+        self.tell_scan: Tell | None = None  # told how many skills are scanned, where somebody waits for it
 
     @cached_property
     def config(self) -> Config:
@@ -58,6 +64,12 @@ class App:
         from clawft.trust.approvals import Approvals  # not needed where there is nothing to approve
 
         return Approvals(os.path.join(self.workspace.user_dir, "approvals.json"))
+
+    @cached_property
+    def overrides(self) -> "Overrides":
+        from clawft.trust.overrides import Overrides
+
+        return Overrides(os.path.join(self.workspace.user_dir, "overrides.json"))
 
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)
@@ -113,7 +125,29 @@ class App:
     @cached_property
     def skills(self) -> tuple[Standing, ...]:
         """Every skill with its state, in order of precedence."""
-        return judge_skills(self.catalog, self.config.skills, self.host)
+        return judge_skills(self.catalog, self.config.skills, self.host, self._scan(self.catalog.found))
+
+    @property
+    def scan_dir(self) -> str | None:
+        """Where reports of scans are kept."""
+        return os.path.join(self.cache_dir, "scan") if self.cache_dir else None
+
+    def _scan(self, found: Sequence[Found]) -> "Scanned | None":
+        """What the scanner says of skills; None where the config does not ask it."""
+        security = self.config.skills.security
+        if not security.scan_on_load or not self.config.skills.enabled:
+            return None
+        from clawft.scan.gate import screen_skills  # light while nothing changed: the scanner itself is not loaded
+
+        screenings = screen_skills(found, self.scan_dir, self.tell_scan)
+        if not any(screenings):
+            return None
+        from clawft.trust.blocking import Scanned
+
+        try:
+            return Scanned(screenings, self.overrides.load(), security.block_critical)
+        except ClawftError as error:
+            return Scanned(screenings, (), security.block_critical, error.diagnostic)
 
     @cached_property
     def agents(self) -> tuple[AgentStanding, ...]:
@@ -148,7 +182,9 @@ class App:
 
     def load_skills(self, only: str = "") -> tuple[Standing, ...]:
         """Every skill, or those of one name, with their state, as it is on disk now."""
-        skills = App(self.workspace, self.environ, self.dirs).skills
+        app = App(self.workspace, self.environ, self.dirs)
+        app.tell_scan = self.tell_scan
+        skills = app.skills
         return tuple(one for one in skills if one.name == only) if only else skills
 
     def choose_agent(self, name: str = "") -> Agent:
@@ -254,7 +290,7 @@ class App:
                 config,
                 Secrets.of(config, self.environ),
                 lambda: self.load_skills(only),
-                self.load_prompt,
+                self.load_cleared,
                 self.sessions,
                 Ledger(usage, config.agents.budget, datetime.now),
                 Stats(usage, datetime.now),
@@ -264,6 +300,16 @@ class App:
             )
             stack.push_async_callback(runtime.close)
             yield runtime
+
+    def load_cleared(self, found: Found) -> Skill:
+        """The skill with its prompt, for use: what was edited meanwhile is scanned first. Raises: ClawftError."""
+        skill = self.load_prompt(found)
+        alone = Catalog((structs.replace(found, seen=None),))
+        now = judge_skills(alone, self.config.skills, self.host, self._scan(alone.found))[0]
+        if now.state == "blocked":
+            message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
+            raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")
+        return skill
 
     def load_prompt(self, found: Found) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""

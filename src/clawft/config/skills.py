@@ -65,9 +65,9 @@ class PromptSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class SecuritySettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[skills.security]`."""
 
-    #: Scan a skill before it is offered. Accepted, without effect yet.
+    #: Scan a skill before it is offered. What did not change since is not scanned again.
     scan_on_load: bool = True
-    #: Keep a skill with a critical finding from being offered or run. Accepted, without effect yet.
+    #: Keep a skill with a critical finding, or one that could not be scanned, from being offered or run.
     block_critical: bool = True
     #: The starts of command lines that a skill's own text may run; empty runs nothing. Accepted, without effect yet.
     allowed_command_prefixes: tuple[str, ...] = ()

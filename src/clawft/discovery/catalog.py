@@ -2,6 +2,7 @@
 
 from msgspec import Struct, msgpack, structs
 
+from clawft.discovery.listing import Place
 from clawft.discovery.locations import Location
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill
@@ -20,6 +21,7 @@ class Found(Struct, frozen=True, eq=False, gc=False):
     file: str
     content: Skill | bytes | None = None  # bytes: as the cache has it, decoded when it is first asked for
     problem: Diagnostic | None = None
+    seen: Place | None = None  # the status of the file, where it was found as the cache has it
 
     @property
     def skill(self) -> Skill | None:

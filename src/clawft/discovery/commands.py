@@ -88,7 +88,7 @@ class _Loader:
         if place is None or not place.skill or not _is_unchanged(place):
             place = self.load(path)
         else:
-            self.found.append(Found(self.location, path, path, place.skill))
+            self.found.append(Found(self.location, path, path, place.skill, None, place))
         if place is not None:
             self.places[path] = place
 

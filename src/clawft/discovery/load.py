@@ -110,7 +110,7 @@ class _Loader:
                 ):
                     if self.files:
                         self.parse()  # keeps the order
-                    self.found.append(Found(location, folder, path, place.skill))
+                    self.found.append(Found(location, folder, path, place.skill, None, place))
                     continue
                 self.changed[folder] = Place(folder)
             if not self.take_file(folder, "SKILL.md"):

@@ -26,7 +26,8 @@ def _apply(found: Found) -> Found:
         return found
     skill = found.skill
     assert skill is not None, "there is a skill or a problem"
-    return Found(found.location, found.folder, found.file, with_sidecar(skill, found.folder, found.location.path))
+    skill = with_sidecar(skill, found.folder, found.location.path)
+    return Found(found.location, found.folder, found.file, skill, None, found.seen)
 
 
 def with_sidecar(skill: Skill, folder: str, root: str) -> Skill:

@@ -2,9 +2,23 @@
 
 `scan_path` takes a folder, a file or an archive and returns a report. Inside, one direction: `intake` turns files into
 documents, `views` undo disguises, `languages` find facts, `rules` object to conjunctions of facts, `verdict` sums up.
+`gate` keeps what was found, so that skills that did not change are not read again.
 """
 
-from clawft.scan.engine import scan_path
+from typing import TYPE_CHECKING
+
 from clawft.scan.findings import Coverage, Finding, Gap, Power, Report, Severity, Verdict
 
+if TYPE_CHECKING:
+    from clawft.scan.engine import scan_path
+
 __all__ = ["Coverage", "Finding", "Gap", "Power", "Report", "Severity", "Verdict", "scan_path"]
+
+
+def __getattr__(name: str) -> object:
+    """The engine is loaded when it is first asked for: what was scanned before needs none of it."""
+    if name == "scan_path":
+        from clawft.scan.engine import scan_path
+
+        return scan_path
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

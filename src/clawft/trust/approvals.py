@@ -1,21 +1,14 @@
 """What the user approved, by digest: a changed file asks again. One small file that only the user may read."""
 
 import hashlib
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 
-import msgspec
 from msgspec import Struct
 
-from clawft.errors import ClawftError
-from clawft.files import lock_file, read_optional, replace_file
+from clawft.trust.records import Records
 
 __all__ = ["Approval", "Approvals"]
-
-MAX_BYTES = 8 << 20
-LOCK_S = 10.0
 
 
 class Approval(Struct, frozen=True):
@@ -32,18 +25,11 @@ class Approvals:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._records = Records(path, Approval, "approvals")
 
     def load(self) -> tuple[Approval, ...]:
         """All of them. Raises: ClawftError for a file that cannot be understood: nothing is approved by accident."""
-        data = read_optional(self.path, MAX_BYTES)
-        if data is None:
-            return ()
-        try:
-            return msgspec.json.decode(data, type=tuple[Approval, ...])
-        except msgspec.DecodeError as error:
-            raise ClawftError(
-                "approvals-damaged", f"The approvals cannot be read: {error}", path=self.path, hint="Remove the file"
-            ) from error
+        return self._records.load()
 
     def has(self, kind: str, path: str, content: bytes) -> bool:
         """Whether this content was approved, at this place."""
@@ -56,21 +42,7 @@ class Approvals:
             return
         at = datetime.now().astimezone().isoformat(timespec="seconds")
         made = [Approval(kind, path, _hash(content), at) for path, content in contents.items()]
-        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        with self._locked():
-            new = {(one.kind, one.path): one for one in (*self.load(), *made)}
-            replace_file(self.path, msgspec.json.format(msgspec.json.encode(tuple(new.values())), indent=1))
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One writer at a time: two who approve at once both succeed."""
-        descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if not lock_file(descriptor, LOCK_S):
-                raise ClawftError("approvals-busy", "Another program is changing the approvals", path=self.path)
-            yield
-        finally:
-            os.close(descriptor)
+        self._records.change(lambda known: tuple({(one.kind, one.path): one for one in (*known, *made)}.values()))
 
 
 def _hash(content: bytes) -> str:

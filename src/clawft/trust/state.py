@@ -1,6 +1,6 @@
 """The state of a skill, and why (DESIGN.md). One function decides it; every surface prints its answer."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
@@ -11,13 +11,17 @@ from clawft.discovery.requirements import Host, check_requirements
 from clawft.errors import Diagnostic, Severity
 from clawft.format.model import Skill
 
+if TYPE_CHECKING:
+    from clawft.trust.blocking import Scanned
+
 __all__ = ["STATES", "AgentStanding", "Standing", "State", "judge_agents", "judge_skills"]
 
-State = Literal["broken", "shadowed", "disabled", "ineligible", "manual", "ready"]
+State = Literal["broken", "shadowed", "disabled", "blocked", "ineligible", "manual", "ready"]
 STATES: dict[State, str] = {
     "broken": "it cannot be read",
     "shadowed": "another skill of this name comes first",
     "disabled": "the config turns it off",
+    "blocked": "the scanner found an attack in it, or could not look at it",
     "ineligible": "something it requires is missing",
     "manual": "only a person may start it",
     "ready": "a model may be offered it",
@@ -61,10 +65,27 @@ class AgentStanding(Struct, frozen=True):
     reasons: tuple[Diagnostic, ...] = ()
 
 
-def judge_skills(catalog: Catalog, settings: SkillsSettings, host: Host) -> tuple[Standing, ...]:
-    """The state of every skill found, in the order found."""
+def judge_skills(
+    catalog: Catalog, settings: SkillsSettings, host: Host, scanned: "Scanned | None" = None
+) -> tuple[Standing, ...]:
+    """The state of every skill found, in the order found. Without `scanned` none is blocked."""
     standings = [_judge(found, settings, host) for found in catalog.found]
+    if scanned is not None:
+        standings = [_screen(one, scanned, number) for number, one in enumerate(standings)]
     return tuple(_shadow(standings))
+
+
+def _screen(standing: Standing, scanned: "Scanned", number: int) -> Standing:
+    """A standing with what the scanner says: blocked, or as it was with that said too."""
+    screening = scanned.screenings[number]
+    if screening is None or standing.state in ("broken", "disabled"):
+        return standing
+    from clawft.trust.blocking import check_screening  # most skills are clean
+
+    blocked, said = check_screening(standing.found, screening, scanned)
+    if blocked:
+        return Standing(standing.found, "blocked", said)
+    return structs.replace(standing, reasons=(*standing.reasons, *said))
 
 
 def _judge(found: Found, settings: SkillsSettings, host: Host) -> Standing:

@@ -1,0 +1,125 @@
+"""What a folder holds, by status and by content: every entry of it, whatever its name; no link is followed.
+
+The digest of a skill (D57) leaves out what is no part of it. A scanner looks there too, so this covers everything.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+
+__all__ = ["Fingerprint", "Stamp", "is_unchanged", "take_fingerprint"]
+
+MAX_ENTRIES = 150_000
+MAX_HASHED = 512 << 20
+SETTLE_NS = 2_000_000_000
+_CHUNK = 1 << 20
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+# path, mtime_ns, ctime_ns, size, inode, mode
+Stamp = tuple[bytes, int, int, int, int, int]
+
+
+class Fingerprint(Struct, frozen=True):
+    """The status of every entry, the folder first, and a hash over all content."""
+
+    stamps: tuple[Stamp, ...]
+    content: str  # "" when there is too much to hash
+    settled: bool  # nothing changed so recently that another change might leave the same status
+
+
+def is_unchanged(stamps: tuple[Stamp, ...]) -> bool:
+    """Whether every entry still has the status it had. A new entry changes the status of its folder."""
+    lstat = os.lstat
+    for path, mtime_ns, ctime_ns, size, inode, mode in stamps:
+        try:
+            now = lstat(path)
+        except OSError:
+            return False
+        if (
+            now.st_mtime_ns != mtime_ns
+            or now.st_ctime_ns != ctime_ns
+            or now.st_size != size
+            or now.st_ino != inode
+            or now.st_mode != mode
+        ):
+            return False
+    return True
+
+
+def take_fingerprint(path: str, linked: Sequence[bytes] = ()) -> Fingerprint:
+    """The fingerprint of a folder or a single file, and of what is read through links in it (which never settles).
+
+    Raises: OSError for what cannot be read; ValueError for a folder with too many entries.
+    """
+    began_ns = time.time_ns()
+    stamps = _list_stamps(path)
+    total = sum(size for _, _, _, size, _, mode in stamps if stat.S_ISREG(mode))
+    settled = not linked and all(_is_settled(one, began_ns) for one in stamps)
+    if total > MAX_HASHED:
+        return Fingerprint(stamps, "", settled)
+    whole = sha256()
+    start = len(os.fsencode(path))
+    for one in stamps:
+        whole.update(b"%s\0%o\0" % (one[0][start:], one[5]))
+        _hash_entry(whole.update, one[0], one[5])
+    for content in linked:
+        whole.update(b"\0linked\0%d\0%s" % (len(content), content))
+    return Fingerprint(stamps, whole.hexdigest(), settled)
+
+
+def _is_settled(stamp: Stamp, now_ns: int) -> bool:
+    _, mtime_ns, ctime_ns, _, _, _ = stamp
+    before = now_ns - SETTLE_NS
+    return ctime_ns < before and not before <= mtime_ns <= now_ns  # a time in the future was set by hand
+
+
+def _list_stamps(path: str) -> tuple[Stamp, ...]:
+    """The status of every entry, each folder before its entries, in the order of their names."""
+    root = os.fsencode(path)
+    status = os.stat(root)
+    if not stat.S_ISDIR(status.st_mode):
+        return (_stamp(root, os.lstat(root)),)
+    stamps = [_stamp(root + b"/.", status)]  # the folder, also where its name is a link to it
+    pending = [root]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as scanned:
+                found = sorted([_stamp(entry.path, entry.stat(follow_symlinks=False)) for entry in scanned])
+        except PermissionError:
+            continue
+        stamps += found
+        pending += [one[0] for one in found if stat.S_ISDIR(one[5])]
+        if len(stamps) > MAX_ENTRIES:
+            raise ValueError(f"It has more than {MAX_ENTRIES} files")
+    return tuple(stamps)
+
+
+def _stamp(path: bytes, status: os.stat_result) -> Stamp:
+    return (path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
+
+
+def _hash_entry(update: Callable[[bytes], None], path: bytes, mode: int) -> None:
+    """Add what an entry holds: the bytes of a file, where a link leads. Anything else is its mode alone."""
+    if stat.S_ISLNK(mode):
+        update(b"link\0%s\0" % os.readlink(path))
+    elif stat.S_ISREG(mode):
+        try:
+            descriptor = os.open(path, _FLAGS)
+        except PermissionError:  # to be let in changes its status
+            update(b"unreadable\0")
+            return
+        try:
+            size = 0
+            while chunk := os.read(descriptor, _CHUNK):
+                size += len(chunk)
+                if size > MAX_HASHED:
+                    raise ValueError("A file grows while it is read")
+                update(chunk)
+        finally:
+            os.close(descriptor)
+        update(b"\0%d\0" % size)

@@ -1,0 +1,77 @@
+"""What the scanner says of every skill found (R45): known without reading while nothing of a skill has changed.
+
+This is the quick half, and loads no scanner; what is new or changed goes to `rescan`. A skill that came with the
+program is as trusted as the program: it is not scanned here.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from clawft.discovery.catalog import Found
+from clawft.discovery.locations import Location
+from clawft.scan.cache import Known, index_path, load_index
+from clawft.scan.fingerprint import is_unchanged
+from clawft.scan.screening import Screening
+
+__all__ = ["Tell", "is_first_scan", "screen_skills"]
+
+Tell = Callable[[int, int], None]  # how many of how many are scanned
+
+_decoder = msgspec.msgpack.Decoder(Screening)
+
+
+def screen_skills(
+    found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None
+) -> tuple[Screening | None, ...]:
+    """The screening of each skill, in their order; None for one that is clean. Without `cache_dir` all are scanned."""
+    results: list[Screening | None] = [None] * len(found)
+    indexes: dict[str, dict[str, Known]] = {}
+    changed: list[int] = []
+    root, known, now = "", dict[str, Known](), time.time()
+    for number, one in enumerate(found):
+        location = one.location
+        if one.problem is not None or location.scope == "bundled":
+            continue
+        if location.path != root:
+            root = location.path
+            if root not in indexes:
+                indexes[root] = load_index(cache_dir, root) if cache_dir else {}
+            known = indexes[root]
+        entry = known.get(one.file)
+        if entry is None or not _holds(entry, one, now):
+            changed.append(number)
+        elif entry.screening:
+            results[number] = _decoder.decode(entry.screening)
+    if changed:
+        from clawft.scan.rescan import rescan  # nothing of it is needed while nothing has changed
+
+        for number, screening in rescan(found, changed, indexes, cache_dir, tell):
+            results[number] = screening
+    return tuple(results)
+
+
+def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:
+    """Whether there is a folder of skills that was never scanned: it may take a while."""
+    if cache_dir is None:
+        return True
+    paths = [one.path for one in locations if one.scope != "bundled" and os.path.isdir(one.path)]
+    return not all(os.path.exists(index_path(cache_dir, path)) for path in paths)
+
+
+def _holds(entry: Known, one: Found, now: float) -> bool:
+    """Whether what is known of a skill is still so."""
+    if entry.again_at and not now < entry.again_at:
+        return False
+    seen = one.seen
+    if seen is not None:
+        file = (seen.mtime_ns, seen.ctime_ns, seen.size)
+    else:
+        try:
+            status = os.lstat(one.file)
+        except OSError:
+            return False
+        file = (status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+    return entry.file == file and is_unchanged(entry.stamps)

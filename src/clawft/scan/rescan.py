@@ -1,0 +1,185 @@
+"""The slow half of the gate: skills that are new or changed. Their content decides whether they are scanned again.
+
+What is scanned is scanned in a process of its own. Whatever goes wrong, the answer is a screening that says so:
+nothing passes because nobody could look at it.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from clawft.discovery.catalog import Found
+from clawft.discovery.read import load_bytes
+from clawft.discovery.sidecars import SIDECAR
+from clawft.errors import ClawftError
+from clawft.files import real_path
+from clawft.scan.cache import Known, load_report, prune_reports, store_index, store_report
+from clawft.scan.findings import Report
+from clawft.scan.fingerprint import Fingerprint, take_fingerprint
+from clawft.scan.gate import Tell
+from clawft.scan.merge import merge_reports
+from clawft.scan.screening import Screening, screen_report
+from clawft.scan.targets import Target
+
+__all__ = ["load_or_scan", "rescan"]
+
+AGAIN_S = 600  # a scan that failed is not tried at every command
+_decoder = msgspec.msgpack.Decoder(Screening)
+
+
+class _Job(Struct):
+    """One skill to be looked at again."""
+
+    number: int
+    found: Found
+    linked: dict[str, bytes]  # what is read through links, by the name it is read as
+    fingerprint: Fingerprint
+
+
+def rescan(
+    found: Sequence[Found],
+    changed: Sequence[int],
+    indexes: dict[str, dict[str, Known]],
+    cache_dir: str | None,
+    tell: Tell | None,
+) -> list[tuple[int, Screening | None]]:
+    """The screening of the skills of these numbers; what is learned goes into the indexes and the cache."""
+    results: list[tuple[int, Screening | None]] = []
+    unknown: list[_Job] = []
+    for number in changed:
+        try:
+            job = _look_at(number, found[number])
+        except (OSError, ValueError, ClawftError) as error:
+            results.append((number, _failure(f"It cannot be read: {error}")))
+            continue
+        known = indexes[job.found.location.path].get(job.found.file)
+        if known is not None and known.content and known.content == job.fingerprint.content and not known.again_at:
+            screening = _decoder.decode(known.screening) if known.screening else None
+        elif cache_dir and (report := load_report(cache_dir, job.fingerprint.content)) is not None:
+            screening = screen_report(report)
+        else:
+            unknown.append(job)
+            continue
+        results.append((number, screening))
+        _learn(indexes, job, screening)
+    left = {job.number: job for job in unknown}
+    try:
+        for job, report in _scan(unknown, tell):
+            del left[job.number]
+            screening = _settle(job, report, cache_dir)
+            results.append((job.number, screening))
+            _learn(indexes, job, screening)
+    except Exception as error:  # a scanner that cannot even start lets nothing pass, and says why
+        results += [(number, _failure(f"The scanner failed: {error!r:.200}")) for number in left]
+    if cache_dir:
+        for root in {found[number].location.path for number in changed}:
+            kept = {file: one for file, one in indexes[root].items() if os.path.lexists(file)}
+            store_index(cache_dir, root, kept)
+        if unknown:
+            prune_reports(cache_dir)
+    return results
+
+
+def load_or_scan(found: Found, cache_dir: str | None) -> Report:
+    """The whole report on one skill: from the cache if its content is known, else made now."""
+    from clawft.scan.batch import failed_report
+
+    try:
+        job = _look_at(0, found)
+    except (OSError, ValueError, ClawftError) as error:
+        return failed_report(found.folder, f"It cannot be read: {error}")
+    report = load_report(cache_dir, job.fingerprint.content) if cache_dir else None
+    if report is None:
+        _, report = next(_scan([job], None))
+        _settle(job, report, cache_dir)
+    return msgspec.structs.replace(report, path=found.folder)
+
+
+def _look_at(number: int, found: Found) -> _Job:
+    linked = _read_linked(found)
+    return _Job(number, found, linked, take_fingerprint(found.folder, tuple(linked.values())))
+
+
+def _read_linked(found: Found) -> dict[str, bytes]:
+    """The files of a skill that discovery reads through links: they are scanned though links are not followed."""
+    names = [os.path.basename(found.file), SIDECAR] if found.base_dir else [""]
+    folder = real_path(found.folder if found.base_dir else os.path.dirname(found.folder))
+    linked = {}
+    for name in names:
+        path = os.path.join(found.folder, name).rstrip("/")
+        plain = os.path.join(folder, name or os.path.basename(found.folder))
+        if os.path.lexists(path) and real_path(path) != plain:
+            try:
+                linked[name or os.path.basename(found.folder)] = load_bytes(path, found.location.path)[0]
+            except (FileNotFoundError, NotADirectoryError, ClawftError):
+                continue  # then nothing of it reaches a model either
+    return linked
+
+
+def _scan(jobs: Sequence[_Job], tell: Tell | None) -> Iterator[tuple[_Job, Report]]:
+    """A report on each job, as they are made."""
+    if not jobs:
+        return
+    from clawft.scan.batch import choose_jobs
+    from clawft.scan.workers import scan_apart
+
+    with tempfile.TemporaryDirectory(prefix="clawft-scan-") as temporary:
+        parts = [_targets(job, os.path.join(temporary, str(number))) for number, job in enumerate(jobs)]
+        owners = [number for number, targets in enumerate(parts) for _ in targets]
+        made: dict[int, list[Report]] = {}
+        done = 0
+        for index, report in scan_apart([one for part in parts for one in part], choose_jobs(len(owners))):
+            owner = owners[index]
+            reports = made.setdefault(owner, [])
+            reports.append(report)
+            if len(reports) == len(parts[owner]):
+                done += 1
+                if tell is not None:
+                    tell(done, len(jobs))
+                yield jobs[owner], merge_reports(made.pop(owner))
+
+
+def _targets(job: _Job, temporary: str) -> list[Target]:
+    """What to scan for a skill: its folder, and copies of what stands behind links, by the names they are read as."""
+    for name, content in job.linked.items():
+        path = os.path.join(temporary, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+    return [Target(real_path(job.found.folder)), *([Target(temporary)] if job.linked else [])]
+
+
+def _settle(job: _Job, report: Report, cache_dir: str | None) -> Screening | None:
+    """What a new report comes to. It counts only for what was there all the time."""
+    try:
+        after = _look_at(job.number, job.found).fingerprint
+    except (OSError, ValueError, ClawftError) as error:
+        return _failure(f"It cannot be read: {error}")
+    if (after.content, after.stamps) != (job.fingerprint.content, job.fingerprint.stamps):
+        job.fingerprint = Fingerprint((), "", settled=False)
+        return _failure("It changed while it was scanned")
+    if cache_dir:
+        store_report(cache_dir, job.fingerprint.content, report)
+    return screen_report(report)
+
+
+def _failure(reason: str) -> Screening:
+    return Screening("suspicious", failure=reason)
+
+
+def _learn(indexes: dict[str, dict[str, Known]], job: _Job, screening: Screening | None) -> None:
+    """Put what is known of a skill into the index of its location."""
+    file = os.fsencode(job.found.file)
+    own = next((one for one in job.fingerprint.stamps if one[0] == file), None)
+    encoded = msgspec.msgpack.encode(screening) if screening is not None else b""
+    again_at = int(time.time()) + AGAIN_S if screening is not None and screening.failure else 0
+    if job.fingerprint.settled and own is not None:
+        others = tuple(one for one in job.fingerprint.stamps if one is not own)
+        known = Known(others, (own[1], own[2], own[3]), job.fingerprint.content, encoded, again_at)
+    else:  # looked at again next time; what is the same by content is not scanned again
+        known = Known((), (-1, -1, -1), job.fingerprint.content, encoded, again_at)
+    indexes[job.found.location.path][job.found.file] = known

@@ -1,0 +1,63 @@
+"""What a report comes to for a gate: the verdict, and for every rule that objects one line."""
+
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+
+from clawft.scan.findings import Finding, Report, Severity, Verdict
+
+__all__ = ["FAILED", "Objection", "Screening", "screen_report"]
+
+FAILED = "scan-failed"  # the rule that stands for a scanner that gave up; nobody can allow it
+_SHOWN: tuple[Severity, ...] = ("critical", "high")
+
+
+class Objection(Struct, frozen=True, array_like=True):
+    """One rule's objection: the first place that shows it, how many there are, and the mark of all of them."""
+
+    rule: str
+    severity: Severity
+    message: str
+    path: str
+    line: int
+    count: int
+    mark: str  # changes when the rule finds something else: what was allowed is not this any more
+
+
+class Screening(Struct, frozen=True, array_like=True):
+    """What is to be known of a skill that is not plainly clean."""
+
+    verdict: Verdict
+    objections: tuple[Objection, ...] = ()
+    unread: tuple[str, ...] = ()  # what was not looked at, and why
+    failure: str = ""  # why nothing is known: the scanner crashed, or its time was over
+
+    @property
+    def critical(self) -> tuple[Objection, ...]:
+        return tuple(one for one in self.objections if one.severity == "critical")
+
+
+def screen_report(report: Report) -> Screening | None:
+    """The short form of a report; None for one that is clean and complete."""
+    gaps = report.coverage.gaps
+    failed = next((gap for gap in gaps if gap.failed), None)
+    by_rule: dict[tuple[str, Severity], list[Finding]] = {}
+    for one in report.findings:
+        if one.severity in _SHOWN:
+            by_rule.setdefault((one.rule, one.severity), []).append(one)
+    if report.verdict == "clean" and not by_rule and not gaps:
+        return None
+    unread = tuple(f"{gap.path}: {gap.reason}" for gap in gaps[:_MAX_UNREAD])
+    failure = f"{failed.path}: {failed.reason}" if failed else ""
+    return Screening(report.verdict, tuple(map(_object, by_rule.values())), unread, failure)
+
+
+_MAX_UNREAD = 5
+
+
+def _object(found: list[Finding]) -> Objection:
+    first = found[0]
+    places = sorted({(one.path, one.evidence) for one in found})
+    mark = blake2b(msgspec.msgpack.encode(places), digest_size=16).hexdigest()
+    return Objection(first.rule, first.severity, first.message, first.path, first.line, len(found), mark)

@@ -1,0 +1,75 @@
+"""What the user allows though the scanner objects: one rule, for one content of one skill, for a while, and why.
+
+Nothing inside a skill can make an exception for it (R125): this file of the user's is the only place.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from clawft.scan.findings import Power
+from clawft.scan.screening import Objection
+from clawft.trust.records import Records
+
+__all__ = ["NEVER", "Override", "Overrides"]
+
+NEVER = "never"
+
+
+class Override(Struct, frozen=True):
+    """One exception. It holds while the content, and what the rule finds in it, is what the user saw."""
+
+    rule: str
+    name: str
+    path: str  # the folder of the skill
+    digest: str
+    mark: str  # of what the rule found, which may lie where the digest does not look
+    because: str
+    by: str
+    at: str
+    expires: str  # a time with its zone, or "never"
+    power: Power = Power()  # what the skill could do then, to tell what changed since
+
+    def why_void(self, objection: Objection, digest: str, now: datetime) -> str:
+        """Why it does not hold for this objection; nothing if it does."""
+        if not digest or digest != self.digest:
+            return "the skill changed since"
+        if objection.mark != self.mark:
+            return "the rule finds something else now"
+        if self.expires != NEVER and datetime.fromisoformat(self.expires) <= now:
+            return f"it ended on {self.expires[:10]}"
+        return ""
+
+
+class Overrides:
+    """The exceptions of one user, read when they are asked for."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._records = Records(path, Override, "overrides")
+
+    def load(self) -> tuple[Override, ...]:
+        """All of them, the ended ones too. Raises: ClawftError for a file that cannot be understood."""
+        return self._records.load()
+
+    def add(self, made: Iterable[Override]) -> None:
+        """Record exceptions; the newest for a rule and a skill takes the place of older ones. Raises: ClawftError."""
+        new = tuple(made)
+        self._records.change(lambda known: tuple({(one.path, one.rule): one for one in (*known, *new)}.values()))
+
+    def remove(self, path: str, rule: str = "") -> tuple[Override, ...]:
+        """Take back the exceptions for a skill, or for one rule of it; those that were there. Raises: ClawftError."""
+        taken: list[Override] = []
+
+        def keep(known: tuple[Override, ...]) -> list[Override]:
+            taken.extend(one for one in known if one.path == path and rule in ("", one.rule))
+            return [one for one in known if one not in taken]
+
+        self._records.change(keep)
+        return tuple(taken)
+
+
+def end_of(days: int, now: datetime) -> str:
+    """The time so many days from now, as it is written down."""
+    return (now + timedelta(days=days)).isoformat(timespec="seconds")

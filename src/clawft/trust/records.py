@@ -1,0 +1,62 @@
+"""Decisions of the user, kept in one small file that only the user may read: all of it is replaced at once."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.files import lock_file, read_regular, replace_file
+
+__all__ = ["Records"]
+
+MAX_BYTES = 8 << 20
+LOCK_S = 10.0
+
+T = TypeVar("T", bound=Struct)
+
+
+class Records(Generic[T]):
+    """The records of one kind, read when they are asked for. `noun` names them in errors, and in their codes."""
+
+    def __init__(self, path: str, kind: type[T], noun: str) -> None:
+        self.path = path
+        self.kind = kind
+        self.noun = noun
+
+    def load(self) -> tuple[T, ...]:
+        """All of them. Raises: ClawftError for a file that cannot be understood: nothing is decided by accident."""
+        try:
+            data, status = read_regular(self.path, MAX_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o022:
+            message = f"Others may write the {self.noun}, so they count for nothing"
+            raise ClawftError(f"{self.noun}-unsafe", message, path=self.path, hint=f"Run: chmod 600 {self.path}")
+        try:
+            return msgspec.json.decode(data, type=tuple[self.kind, ...])  # type: ignore[name-defined]
+        except (msgspec.DecodeError, RecursionError) as error:
+            message = f"The {self.noun} cannot be read: {error}"
+            raise ClawftError(f"{self.noun}-damaged", message, path=self.path, hint="Remove the file") from error
+
+    def change(self, change: Callable[[tuple[T, ...]], Sequence[T]]) -> None:
+        """Put what `change` makes of the records in their place. Raises: ClawftError."""
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        with self._locked():
+            new = tuple(change(self.load()))
+            replace_file(self.path, msgspec.json.format(msgspec.json.encode(new), indent=1))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time: two who decide at once both succeed."""
+        descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if not lock_file(descriptor, LOCK_S):
+                raise ClawftError(f"{self.noun}-busy", f"Another program is changing the {self.noun}", path=self.path)
+            yield
+        finally:
+            os.close(descriptor)
