@@ -15,7 +15,7 @@ class ScanOptions(Struct, frozen=True):
     """How to scan, and how to tell."""
 
     format: Literal["table", "json", "sarif", "html"] = "table"
-    jobs: int = 0
+    jobs: int | None = None
     fail_on: Literal["malicious", "suspicious", "never"] = "malicious"
     output: str | None = None
     verbose: bool = False
@@ -34,7 +34,6 @@ def scan_options(function: F) -> F:
             "--jobs",
             "-j",
             type=click.IntRange(min=1),
-            default=0,
             metavar="N",
             help="How many processes scan; by default what suits the machine, and one for a few skills.",
         ),

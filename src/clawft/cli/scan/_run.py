@@ -25,7 +25,7 @@ def run_scan(targets: Sequence[Target], options: ScanOptions) -> int:
     distinct = list(dict.fromkeys(targets))
     progress = _Progress(len(distinct))
     reports: list[Report] = []
-    made = scan_many(distinct, jobs=options.jobs, watch=progress.step)
+    made = scan_many(distinct, jobs=options.jobs or 0, watch=progress.step)
     try:
         if options.format == "table" and options.output is None:
             from clawft.cli.scan._table import TablePrinter

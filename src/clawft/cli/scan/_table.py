@@ -7,9 +7,9 @@ import click
 
 from clawft.cli.output import clean, fit, one_line, width_of
 from clawft.scan.findings import Finding, Report
-from clawft.scan.reports.excerpt import Excerpt, describe_origin, load_excerpt, reveal
-from clawft.scan.reports.html import describe_power
+from clawft.scan.reports.excerpt import Excerpt, load_excerpt
 from clawft.scan.reports.json import count_verdicts
+from clawft.scan.reports.words import describe_evidence, describe_power, reveal
 
 __all__ = ["TablePrinter", "summary_line"]
 
@@ -45,8 +45,9 @@ class TablePrinter:
             lines += ["", *self._finding(report, finding, first=finding.rule not in told)]
             told.add(finding.rule)
         if quiet:
-            lines += ["", *self._wrap(f"{_count_quiet(quiet)}: --verbose shows them", "  ")]
-        return [*lines, *self._gaps(report), ""]
+            lines += ["", *self._wrap(f"And {_count_quiet(quiet)}: --verbose shows more", "  ")]
+        gaps = self._gaps(report)
+        return [*lines, *([""] if gaps and report.findings else []), *gaps, ""]
 
     def rest(self) -> list[str]:
         """The clean skills: a line each, or their number where they are many."""
@@ -59,10 +60,8 @@ class TablePrinter:
         verdict = "not scanned" if _unknown(report) else f"{report.verdict}, {report.confidence:.0%} sure"
         notes = _count_quiet(report.findings) if report.verdict == "clean" and report.findings else ""
         text = f"{one_line(reveal(report.name))}: {verdict}{f' ({notes})' if notes else ''}"
-        cells = (self.columns or 10_000) - 2
-        return (
-            f"{click.style(mark, fg=colour)} {click.style(fit(text, cells).rstrip(), bold=report.verdict != 'clean')}"
-        )
+        text = fit(text, (self.columns or 10_000) - 2).rstrip()
+        return f"{click.style(mark, fg=colour)} {text if report.verdict == 'clean' else click.style(text, bold=True)}"
 
     def _place(self, path: str) -> str:
         inside = path == self.cwd or path.startswith(self.cwd.rstrip("/") + "/")
@@ -73,7 +72,7 @@ class TablePrinter:
             f"{label} {_list(values, len(values) if self.verbose else MAX_VALUES)}"
             for label, values in describe_power(report.power)
         ]
-        return self._wrap(f"Would use: {'; '.join(parts)}", "  ") if parts else []
+        return self._wrap(f"Power: {'; '.join(parts)}", "  ") if parts else []
 
     def _choose(self, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
         """What is shown in full, and what is only counted."""
@@ -88,15 +87,15 @@ class TablePrinter:
         return shown, quiet
 
     def _finding(self, report: Report, finding: Finding, *, first: bool) -> list[str]:
+        head, *more = self._wrap(f"{finding.severity} {finding.rule}, {finding.path}:{finding.line}", "  ")
         severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True)
-        where = one_line(reveal(f"{finding.path}:{finding.line}"))
-        lines = [f"  {severity} {finding.rule}", *self._wrap(where, "    "), *self._wrap(finding.message, "    ")]
+        lines = [head.replace(finding.severity, severity, 1), *more, *self._wrap(finding.message, "    ")]
         excerpt = load_excerpt(report, finding)
         if excerpt:
             lines += self._excerpt(excerpt)
-        hidden = describe_origin(finding)
-        if hidden or not excerpt:
-            lines += self._wrap(f"{f'Found in {hidden}' if hidden else 'Found'}: {finding.evidence}", "    ")
+        how = describe_evidence(finding, excerpt)
+        if how:
+            lines += self._wrap(f"{how}: {finding.evidence}", "    ")
         if first:
             lines += [*self._wrap(f"Why: {finding.why}", "    "), *self._wrap(f"What to do: {finding.fix}", "    ")]
         return lines
@@ -140,7 +139,11 @@ def summary_line(reports: Sequence[Report]) -> str:
     """How many were scanned, and what came of it."""
     if not reports:
         return "No skills found. Run: weft doctor (it lists the folders that are searched)"
-    parts = [f"{number} {label}" for label, number in count_verdicts(reports).items() if number]
+    known = [report for report in reports if not _unknown(report)]
+    counts = {label: number for label, number in count_verdicts(known).items() if label != "failed"}
+    parts = [f"{number} {label}" for label, number in counts.items() if number]
+    if len(known) < len(reports):
+        parts.append(f"{len(reports) - len(known)} could not be scanned")
     text = f"{len(reports)} scanned: {', '.join(parts)}"
     rules = [one.rule for report in reports for one in report.findings if one.severity in ("critical", "high")]
     return f"{text}. Run: weft scan explain {rules[0]}" if rules else text

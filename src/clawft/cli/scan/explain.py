@@ -29,7 +29,7 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 @format_option
 @click.pass_context
 def command(ctx: click.Context, rule: str, output: str) -> None:
-    """Explain one rule: its id, or the id that another scanner knows it by."""
+    """Explain a rule, by its id or one of another scanner."""
     found = find_rule(rule, load_rules())
     if output == "json":
         return print_json("clawft.scan.rule.v1", **rule_json(found))

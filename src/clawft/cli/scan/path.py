@@ -17,7 +17,7 @@ __all__ = ["command", "path_targets"]
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
 @scan_options
 def command(paths: tuple[str, ...], **options: Any) -> int:
-    """Scan skills, folders, files and archives: what `weft scan PATH` does.
+    """Scan what is there; `weft scan PATH` is short for it.
 
     Exit code: 0, or 3 when a verdict is `malicious` (see --fail-on), or 1 when something could not be scanned.
     """

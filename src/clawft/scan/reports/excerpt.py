@@ -1,7 +1,6 @@
-"""The lines around a finding, and a stranger's text made visible: what hides in it shows, and harms nothing."""
+"""The lines of a file around a finding, as they stand there now."""
 
 import os
-import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -11,23 +10,11 @@ from clawft.errors import ClawftError
 from clawft.files import read_regular, real_path
 from clawft.scan.findings import Finding, Report
 
-__all__ = ["Excerpt", "Load", "describe_origin", "load_excerpt", "reveal"]
+__all__ = ["Excerpt", "Load", "load_excerpt"]
 
 AROUND = 2
 MAX_BYTES = 16 << 20
 MAX_LINE = 400
-# Controls, direction marks, characters without width, tags and variation selectors: what a reader does not see.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]+"
-)
-_ORIGINS = {
-    "fence": "a code block",
-    "html-comment": "an HTML comment",
-    "archive": "an archive",
-    "exec": "a command line",
-    "frontmatter": "the frontmatter",
-}
 
 
 class Excerpt(Struct, frozen=True):
@@ -54,22 +41,6 @@ def load_excerpt(report: Report, finding: Finding) -> Excerpt | None:
     shown = range(max(1, finding.line - AROUND), min(len(lines), last + AROUND) + 1)
     around = tuple((number, _cut(lines[number - 1], finding.evidence)) for number in shown)
     return Excerpt(around, finding.line, last)
-
-
-def reveal(text: str) -> str:
-    """A text with what cannot be seen written out, on one line. Runs of it are counted."""
-    return _INVISIBLE.sub(_name, text.replace("\t", "    "))
-
-
-def describe_origin(finding: Finding) -> str:
-    """How the text of a finding was reached, in words; '' where it stands in the file as it is."""
-    return ", in ".join(_ORIGINS.get(one, one.replace("-", " ")) for one in reversed(finding.origin))
-
-
-def _name(run: re.Match[str]) -> str:
-    text = run[0]
-    first = f"U+{ord(text[0]):04X}"
-    return f"<{first}>" if len(text) == 1 else f"<{first} and {len(text) - 1} more unseen>"
 
 
 def _is_inside(path: str, root: str) -> bool:

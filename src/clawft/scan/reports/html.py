@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from html import escape
 
 from clawft import __version__
-from clawft.scan.findings import Finding, Power, Report
-from clawft.scan.reports.excerpt import Load, describe_origin, reveal
+from clawft.scan.findings import Finding, Report
+from clawft.scan.reports.excerpt import Excerpt, Load
 from clawft.scan.reports.json import count_verdicts
+from clawft.scan.reports.words import describe_evidence, describe_power, reveal
 
 __all__ = ["render_html"]
 
@@ -42,15 +43,6 @@ pre i { display: inline-block; min-width: 3rem; color: var(--faint); font-style:
 ul.clean { columns: 18rem; padding-left: 1.2rem; overflow-wrap: anywhere; }
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .3rem; } }
 """.strip()
-POWERS = {
-    "network": "network",
-    "exec": "runs",
-    "files": "files",
-    "env": "environment",
-    "persistence": "stays by",
-    "hooks": "hooks",
-    "tools": "tools",
-}
 
 
 def render_html(reports: Sequence[Report], load: Load) -> str:
@@ -70,11 +62,6 @@ def render_html(reports: Sequence[Report], load: Load) -> str:
         f'<h1>{title}</h1>\n<p class="faint small">weft {_text(__version__)}. Nothing of them was run.</p>\n'
         f'<ul class="counts">\n{_counts(reports)}</ul>\n{body}</main>\n</body>\n</html>\n'
     )
-
-
-def describe_power(power: Power) -> list[tuple[str, tuple[str, ...]]]:
-    """What a skill would use, kind by kind, without the kinds of which there is nothing."""
-    return [(label, values) for field, label in POWERS.items() if (values := getattr(power, field))]
 
 
 def _rank(report: Report) -> int:
@@ -104,12 +91,13 @@ def _report(report: Report, load: Load) -> str:
 
 
 def _finding(report: Report, finding: Finding, load: Load) -> str:
-    hidden = describe_origin(finding)
-    shown = "" if hidden else _excerpt(report, finding, load)
-    if not shown:
-        how = f'<p class="small faint">Found in {_text(hidden)}:</p>\n' if hidden else ""
-        shown = f'{how}<pre><span class="hit">{_text(finding.evidence)}</span></pre>\n'
-        shown += _excerpt(report, finding, load) if hidden else ""
+    excerpt = load(report, finding)
+    shown = _excerpt(excerpt) if excerpt else ""
+    how = describe_evidence(finding, excerpt)
+    if how:
+        shown += (
+            f'<p class="small faint">{_text(how)}:</p>\n<pre><span class="hit">{_text(finding.evidence)}</span></pre>\n'
+        )
     return (
         f'<article>\n<h3><b class="{finding.severity}">{finding.severity}</b> {_text(finding.message)}</h3>\n'
         f'<p class="small faint"><code>{_text(finding.rule)}</code> at '
@@ -118,10 +106,7 @@ def _finding(report: Report, finding: Finding, load: Load) -> str:
     )
 
 
-def _excerpt(report: Report, finding: Finding, load: Load) -> str:
-    excerpt = load(report, finding)
-    if excerpt is None:
-        return ""
+def _excerpt(excerpt: Excerpt) -> str:
     lines = ""
     for number, text in excerpt.lines:
         mark = ' class="hit"' if excerpt.first <= number <= excerpt.last else ""

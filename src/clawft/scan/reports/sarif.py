@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from clawft import __version__
 from clawft.scan.findings import Finding, Report, Severity
-from clawft.scan.reports.excerpt import describe_origin, reveal
 from clawft.scan.reports.rules import render_rule, tags_of
+from clawft.scan.reports.words import describe_origin, reveal
 from clawft.scan.rule import Rule
 
 __all__ = ["render_sarif"]
