@@ -156,6 +156,8 @@ def _exists(text: str) -> bool:
     path = "weft"
     while words and f"{path} {words[0]}" in ALL_COMMANDS:
         path = f"{path} {words.pop(0)}"
+    if path == "weft scan":  # `weft scan PATH` is `weft scan path PATH`
+        path = "weft scan path"
     command = ALL_COMMANDS[path]
     known = {"--help", "--version", *(name for one in command.params for name in one.opts)}
     if isinstance(command, click.Group) and words and re.fullmatch(r"[a-z]+", words[0]):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
-from clawft.scan.engine import scan_path
 from clawft.scan.findings import Coverage, Gap, Power, Report
 from clawft.scan.targets import Target
 
@@ -22,6 +21,8 @@ Watch = Callable[[Report], None]
 
 def scan_target(target: Target) -> Report:
     """Scan one target. What goes wrong is in the report: nothing is known then, and that is not `clean`."""
+    from clawft.scan.engine import scan_path  # the help of a command needs none of it
+
     try:
         report = scan_path(target.path, without=target.without)
     except OSError as error:

@@ -57,7 +57,7 @@ class _Worker:
 
 def scan_apart(targets: Sequence[Target], jobs: int) -> Iterator[tuple[int, Report]]:
     """A report on each target with its number, as they are made."""
-    load_rules()  # before a fork, so that it is done once
+    load_rules()  # before a fork, so that it is done once for all
     context = _choose_context()
     waiting = deque(enumerate(targets))
     idle: list[_Worker] = []

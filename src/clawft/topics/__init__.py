@@ -22,6 +22,7 @@ _TOPICS = (
     "models",
     "sessions",
     "security",
+    "scan",
     "cron",
     "mcp",
 )
