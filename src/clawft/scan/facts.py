@@ -65,6 +65,7 @@ class Analysis(Struct):
 
     facts: list[Fact]
     children: list[Document]
+    gaps: list[str] = []  # what of the document could not be analysed, in words
 
 
 def trace(fact: Fact) -> list[Fact]:

@@ -7,8 +7,9 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis
+from clawft.scan.documents import Document, make_child
+from clawft.scan.facts import Analysis, Fact, Kind
+from clawft.scan.languages.places import find_format, find_place
 
 __all__ = ["ANALYSERS", "analyse"]
 
@@ -49,7 +50,22 @@ class _Analyser(Protocol):
 def analyse(document: Document) -> Analysis:
     """The facts of a document, and the documents inside it."""
     module = ANALYSERS.get(document.language)
-    return _load(module).analyse(document) if module else Analysis([], [])
+    if document.origin and document.origin[-1] != "archive":
+        return _load(module).analyse(document) if module else Analysis([], [])
+    if module not in ("config", "code", "shell") and find_format(document.path):
+        module = "config"
+    analysis = _load(module).analyse(document) if module else Analysis([], [])
+    _note_place(document, analysis)
+    return analysis
+
+
+def _note_place(document: Document, analysis: Analysis) -> None:
+    """Note that a file runs by itself, when its name says so; and read it in the language that it is run in."""
+    place = find_place(document.path)
+    if place is not None:
+        analysis.facts.append(Fact(Kind.HOOK, place.hook, document, document.line, document.path))
+        if document.language != place.language and document.language not in ANALYSERS:
+            analysis.children.append(make_child(document, document.text, place.language, "hook", 0, flat=False))
 
 
 @cache

@@ -1,0 +1,60 @@
+"""Configuration that can run things: JSON, YAML, TOML, INI and the line formats of tools.
+
+Every string is looked at. What a tool would run becomes a shell document, with a hook when nobody has to ask for it;
+addresses, packages and settings of agents become facts.
+"""
+
+from typing import Any
+
+from clawft.scan.documents import Document
+from clawft.scan.facts import Analysis
+from clawft.scan.languages.config.agents import read_agent_settings
+from clawft.scan.languages.config.editors import read_editor_settings
+from clawft.scan.languages.config.lines import read_lines
+from clawft.scan.languages.config.packages import read_packages
+from clawft.scan.languages.config.pipelines import read_pipeline
+from clawft.scan.languages.config.prose import read_strings
+from clawft.scan.languages.config.reading import read_config
+from clawft.scan.languages.config.sections import read_sections
+from clawft.scan.languages.config.sheet import Sheet
+from clawft.scan.languages.config.skills import read_frontmatter
+from clawft.scan.languages.places import find_format, plain_path
+
+__all__ = ["analyse"]
+
+_TREES = frozenset({"json", "yaml", "toml", "ini", "plist", "env"})
+
+
+def analyse(document: Document) -> Analysis:
+    """The facts of a configuration, and the command lines in it."""
+    sheet = Sheet(document)
+    form = _form_of(document)
+    if form not in _TREES:
+        read_lines(sheet, form)
+        return Analysis(sheet.facts, sheet.children, sheet.gaps)
+    trees, complaint = read_config(document.text, form)
+    if complaint:
+        sheet.gaps.append(complaint)
+    path = plain_path(document.path)
+    for tree in trees:
+        _read_tree(sheet, tree, path)
+    return Analysis(sheet.facts, sheet.children, sheet.gaps)
+
+
+def _form_of(document: Document) -> str:
+    named = "" if "fence" in document.origin or "frontmatter" in document.origin else find_format(document.path)
+    if document.language in _TREES and not (document.language == "ini" and named):
+        return document.language
+    return named or document.language
+
+
+def _read_tree(sheet: Sheet, tree: Any, path: str) -> None:
+    known = False
+    if isinstance(tree, dict):
+        known = read_agent_settings(sheet, tree)
+        known |= read_packages(sheet, tree, path)
+        known |= read_editor_settings(sheet, tree, path)
+        known |= read_pipeline(sheet, tree, path)
+        known |= read_sections(sheet, tree, path)
+        known |= read_frontmatter(sheet, tree)
+    read_strings(sheet, tree, commands=not known)

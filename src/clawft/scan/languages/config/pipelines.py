@@ -1,0 +1,184 @@
+"""Pipelines and containers: steps of CI, git hook managers, compose files, Kubernetes, cloud-init, Ansible."""
+
+import re
+from typing import Any
+
+from clawft.scan.facts import Kind
+from clawft.scan.languages.config.sheet import Sheet, strings_of
+
+__all__ = ["read_pipeline"]
+
+_SECRET = re.compile(r"\$\{\{\s*(?:secrets|vars)\.(\w+)\s*\}\}|\$\{\{\s*(?:github\.token)\s*\}\}")
+_ALL_SECRETS = re.compile(r"\$\{\{\s*to_?json\(\s*secrets\s*\)\s*\}\}", re.IGNORECASE)
+_EXPRESSION = re.compile(r"\$\{\{[^{}]{0,400}\}\}")
+_GIT_EVENT = re.compile(r"^(pre|post|prepare|commit)-[a-z-]+$")
+_STEP_KEYS = ("run", "script", "bash", "sh", "before_script", "after_script", "command", "cmd", "cmds", "shell")
+_SHELLS = {"python": "python", "pwsh": "powershell", "powershell": "powershell", "cmd": "batch", "node": "javascript"}
+_HOST_PATHS = re.compile(
+    r"^(/|/etc|/root|/home|/var/run/docker\.sock|/run/docker\.sock|/proc|/sys|/dev|~|\$\{?HOME\}?|(~|\$\{?HOME\}?|/root)/\.(ssh|aws"
+    r"|gnupg|kube|config|docker|claude|openclaw)[\w/.-]*)/?$"
+)
+
+
+def read_pipeline(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
+    """Note the steps of a pipeline and the reach of containers; whether it was such a file."""
+    before = len(sheet.facts) + len(sheet.children)
+    if isinstance(tree.get("jobs"), dict) or isinstance(tree.get("runs"), dict):
+        _read_workflow(sheet, tree)
+    elif "gitlab-ci" in path or any(
+        isinstance(tree.get(key), list) for key in ("stages", "steps", "before_script", "pipeline")
+    ):
+        _read_steps(sheet, tree)
+    if isinstance(tree.get("repos"), list):
+        _read_pre_commit(sheet, tree["repos"])
+    for key, value in tree.items():
+        if _GIT_EVENT.match(key) and isinstance(value, dict):
+            _read_lefthook(sheet, key, value)
+    if isinstance(tree.get("services"), dict):
+        for name, service in tree["services"].items():
+            if isinstance(service, dict):
+                _read_service(sheet, name, service)
+    _read_others(sheet, tree)
+    return len(sheet.facts) + len(sheet.children) > before
+
+
+def _read_others(sheet: Sheet, tree: dict[str, Any]) -> None:
+    if "kind" in tree and "apiVersion" in tree:
+        _read_manifest(sheet, tree, 0)
+    for key in ("runcmd", "bootcmd"):
+        for command in tree[key] if isinstance(tree.get(key), list) else ():
+            sheet.run(command, key, hook="cloud-init")
+    if isinstance(tree.get("tasks"), dict):  # a Taskfile
+        _read_steps(sheet, tree["tasks"])
+
+
+def _read_workflow(sheet: Sheet, tree: dict[str, Any]) -> None:
+    events = tree.get("on", tree.get("True", tree.get("true")))
+    if "pull_request_target" in (events if isinstance(events, dict | list) else [events]):
+        sheet.add(Kind.HOOK, "github:pull_request_target", via="pull_request_target")
+    for job in (*_values(tree.get("jobs")), tree.get("runs")):
+        if not isinstance(job, dict):
+            continue
+        outer = {**_dict(tree.get("env")), **_dict(job.get("env"))}
+        for step in job.get("steps") or () if isinstance(job.get("steps"), list) else ():
+            if isinstance(step, dict):
+                _read_step(sheet, step, outer)
+        for key in ("pre", "main", "post"):
+            if isinstance(job.get(key), str):
+                sheet.add(Kind.HOOK, f"github:action-{key}", key, via=f"node {job[key]}")
+
+
+def _read_step(sheet: Sheet, step: dict[str, Any], outer: dict[str, Any]) -> None:
+    env = {key: _plain(str(value)) for key, value in {**outer, **_dict(step.get("env"))}.items()}
+    run = step.get("run", step.get("script", step.get("bash")))
+    if isinstance(run, dict):
+        run = run.get("command")
+    if isinstance(run, str):
+        language = _SHELLS.get(str(step.get("shell", "")).split(" ")[0], "shell")
+        sheet.run(_plain(run), "steps", env=env, language=language)
+    script = _dict(step.get("with")).get("script")
+    if isinstance(script, str):
+        sheet.hold(_plain(script), "javascript", "config", "script")
+
+
+def _plain(text: str) -> str:
+    """A step with its expressions written as shell variables: a secret is a variable that holds one."""
+    text = _ALL_SECRETS.sub("$(printenv)", text)
+    text = _SECRET.sub(lambda match: f"${{{match[1] or 'GITHUB_TOKEN'}}}", text)
+    return _EXPRESSION.sub("VALUE", text)
+
+
+def _read_steps(sheet: Sheet, tree: Any, depth: int = 0) -> None:
+    """Steps at any depth of a pipeline."""
+    if depth > 8:
+        return
+    if isinstance(tree, list):
+        for one in tree:
+            _read_steps(sheet, one, depth + 1)
+    elif isinstance(tree, dict):
+        for key, value in tree.items():
+            if key in _STEP_KEYS:
+                for line in strings_of(value):
+                    sheet.run(_plain(line), key)
+            if isinstance(value, dict | list):
+                _read_steps(sheet, value, depth + 1)
+
+
+def _read_pre_commit(sheet: Sheet, repos: list[Any]) -> None:
+    for repo in repos:
+        if not isinstance(repo, dict) or not isinstance(repo.get("repo"), str):
+            continue
+        if "://" in repo["repo"]:
+            sheet.add(Kind.INSTALL, f"pre-commit:{repo['repo']}", "repo", via=repo["repo"])
+        for hook in repo.get("hooks") or () if isinstance(repo.get("hooks"), list) else ():
+            if isinstance(hook, dict) and isinstance(hook.get("entry"), str):
+                words = [hook["entry"], *strings_of(hook.get("args"))]
+                sheet.run(" ".join(words), "entry", hook="git:pre-commit")
+
+
+def _read_lefthook(sheet: Sheet, event: str, value: dict[str, Any]) -> None:
+    for holder in ("commands", "scripts", "jobs"):
+        for name, one in _items(value.get(holder)):
+            if isinstance(one, dict) and isinstance(one.get("run"), str):
+                sheet.run(one["run"], event, str(name), hook=f"git:{event}")
+            elif isinstance(one, dict) and holder == "scripts":
+                sheet.add(Kind.HOOK, f"git:{event}", event, via=f".lefthook/{event}/{name}")
+
+
+def _read_service(sheet: Sheet, name: str, service: dict[str, Any]) -> None:
+    """A compose service: what it may reach of the machine, and what it runs."""
+    env = service.get("environment")
+    for key in ("command", "entrypoint"):
+        sheet.run(service.get(key), "services", name, key, env=env)
+    if service.get("privileged") is True:
+        sheet.add(Kind.PRIVILEGE, "privileged container", "services", name, "privileged", via="privileged")
+    for key in ("pid", "ipc", "network_mode", "userns_mode"):
+        if service.get(key) == "host" and key != "network_mode":
+            sheet.add(Kind.PRIVILEGE, f"container shares the host's {key}", "services", name, key, via=key)
+    for one in strings_of(service.get("cap_add")):
+        if one.upper() in ("ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE"):
+            sheet.add(Kind.PRIVILEGE, f"capability {one}", "services", name, "cap_add", via=one)
+    for volume in service.get("volumes") or () if isinstance(service.get("volumes"), list) else ():
+        source = str(volume.get("source", "")) if isinstance(volume, dict) else str(volume).partition(":")[0]
+        _add_mount(sheet, source, "services", name, "volumes")
+
+
+def _add_mount(sheet: Sheet, source: str, *keys: str) -> None:
+    if _HOST_PATHS.match(source):
+        sheet.add(Kind.PRIVILEGE, f"container mounts {source}", *keys, via=source)
+        if source not in ("/", "/proc", "/sys", "/dev") and "docker.sock" not in source:
+            sheet.add(Kind.READ, source, *keys, via="volume")
+
+
+def _read_manifest(sheet: Sheet, tree: Any, depth: int) -> None:
+    """A Kubernetes object: its containers and volumes, wherever they are nested."""
+    if depth > 12:
+        return
+    if isinstance(tree, list):
+        for one in tree:
+            _read_manifest(sheet, one, depth + 1)
+    elif isinstance(tree, dict):
+        if "image" in tree and ("command" in tree or "args" in tree):
+            words = [*strings_of(tree.get("command")), *strings_of(tree.get("args"))]
+            sheet.run(words, "command")
+        if tree.get("privileged") is True:
+            sheet.add(Kind.PRIVILEGE, "privileged container", "privileged", via="privileged")
+        if isinstance(where := tree.get("hostPath"), dict):
+            _add_mount(sheet, str(where.get("path", "")), "hostPath")
+        for key, value in tree.items():
+            if key in ("postStart", "preStop") and isinstance(value, dict):
+                sheet.run(_dict(value.get("exec")).get("command"), key, hook=f"kubernetes:{key}")
+            elif isinstance(value, dict | list):
+                _read_manifest(sheet, value, depth + 1)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else []
+
+
+def _items(value: Any) -> list[tuple[Any, Any]]:
+    return list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []

@@ -1,0 +1,102 @@
+"""Places that run things by themselves: what a file is used for, told by its name and folder alone.
+
+A shell start-up file, a git hook or a build script needs no configuration that names it. For each such file this says
+which event runs it and in which language it is written.
+"""
+
+import re
+
+from msgspec import Struct
+
+__all__ = ["Place", "find_format", "find_place", "plain_path"]
+
+
+class Place(Struct, frozen=True):
+    """A file that runs by itself."""
+
+    hook: str  # the event, as in Kind.HOOK
+    language: str  # what the file is written in
+
+
+_GIT_EVENTS = (
+    r"(?:applypatch-msg|pre-applypatch|post-applypatch|pre-commit|pre-merge-commit|prepare-commit-msg|commit-msg"
+    r"|post-commit|pre-rebase|post-checkout|post-merge|pre-push|pre-receive|update|post-receive|post-update|post-rewrite"
+    r"|pre-auto-gc|fsmonitor-watchman)"
+)
+_SCRIPTS: tuple[tuple[str, str, str], ...] = (
+    (
+        r"(^|/)(dot[_-]|\.)(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin"
+        r"|zlogout|kshrc|xprofile|xinitrc|xsessionrc)$|(^|/)etc/profile\.d/[^/]+$|(^|/)etc/rc\.local$",
+        "shell:startup",
+        "shell",
+    ),
+    (r"(^|/)fish/(config\.fish|conf\.d/[^/]+\.fish)$", "shell:startup", "fish"),
+    (r"(^|/)(microsoft\.)?(powershell_)?profile\.ps1$", "shell:startup", "powershell"),
+    (r"(^|/)\.envrc$", "direnv", "shell"),
+    (rf"(^|/)(\.husky|\.githooks|\.git/hooks|git-hooks|githooks|hooks)/({_GIT_EVENTS})$", "git:{3}", "shell"),
+    (r"(^|/)(site|user)customize\.py$", "python:startup", "python"),
+    (r"(^|/)\.(pythonrc|pythonstartup)(\.py)?$", "python:startup", "python"),
+    (r"(^|/)conftest\.py$", "pytest:conftest", "python"),
+    (r"(^|/)setup\.py$", "pip:setup", "python"),
+    (r"(^|/)build\.rs$", "cargo:build", "rust"),
+    (r"(^|/)extconf\.rb$", "gem:extconf", "ruby"),
+    (r"\.gemspec$", "gem:gemspec", "ruby"),
+    (r"(^|/)\.(irbrc|pryrc)$", "ruby:startup", "ruby"),
+    (r"(^|/)\.?rprofile(\.site)?$", "r:startup", "r"),
+    (r"(^|/)\.pnpmfile\.c?js$|(^|/)\.pnp\.c?js$", "npm:pnpmfile", "javascript"),
+    (r"(^|/)\.(nvim|exrc)\.lua$", "vim:startup", "lua"),
+    (r"(^|/)(start[ -]?up|launchagents|login ?items)/[^/]+\.(bat|cmd)$", "windows:startup", "batch"),
+)  # fmt: skip
+_PLACES = tuple((re.compile(pattern), hook, language) for pattern, hook, language in _SCRIPTS)
+# Only a name with one of these in it can be a place: one quick look at each file.
+_MARKED = re.compile(
+    r"rc$|\.rc|profile|bash|zsh|zlog|fish|xinit|envrc|hook|husky|customize|pythonstartup|pythonrc|conftest|setup\.py"
+    r"|build\.rs|extconf|gemspec|\.pnp|lua$|start|launchagents|login"
+)
+
+_FORMATS: tuple[tuple[str, str], ...] = (
+    (r"\.(plist)$", "plist"),
+    (r"(^|/)(requirements|constraints|dev-requirements|test-requirements)[\w.-]*\.(txt|in|pip)$", "requirements"),
+    (r"(^|/)requirements/[\w.-]+\.txt$", "requirements"),
+    (r"(^|/)(crontab|[\w.-]*\.cron(tab)?)$|(^|/)cron\.d/[^/]+$|(^|/)spool/cron/", "crontab"),
+    (r"(^|/)sudoers$|(^|/)sudoers\.d/[^/]+$", "sudoers"),
+    (r"\.(service|timer|socket|path|desktop)$|(^|/)autorun\.inf$", "ini"),
+    (r"(^|/)(pip\.conf|pip\.ini|setup\.cfg|tox\.ini|\.npmrc|npmrc|\.yarnrc|\.pypirc|\.condarc)$", "ini"),
+    (r"(^|/)\.gitconfig$|(^|/)\.git/config$|(^|/)\.gitmodules$|(^|/)gitconfig$", "ini"),
+    (r"(^|/)\.gitattributes$", "gitattributes"),
+    (r"(^|/)\.ssh/config$|(^|/)ssh_config(\.d/[^/]+)?$", "ssh"),
+    (r"\.pth$", "pth"),
+    (r"(^|/)\.(gdbinit|lldbinit)$", "debugger"),
+    (r"(^|/)\.?_?(g?vimrc|exrc|nvimrc)$|(^|/)nvim/init\.vim$", "vim"),
+    (r"(^|/)\.env(\.[\w.-]+)?$|\.env$", "env"),
+    (r"\.(ini|cfg|conf|cnf|properties|editorconfig)$", "ini"),
+    (r"(^|/)(pipfile|cargo\.lock|poetry\.lock|uv\.lock)$", "toml"),
+    (r"(^|/)binding\.gyp$|\.(jsonc|json5|code-workspace|jsonl|ndjson|webmanifest)$|(^|/)\.(babelrc|eslintrc)$", "json"),
+    (r"(^|/)(brewfile|gemfile)$", "packages"),
+    (r"\.reg$", "registry"),
+)  # fmt: skip
+_NAMED = tuple((re.compile(pattern), form) for pattern, form in _FORMATS)
+
+
+def plain_path(path: str) -> str:
+    """A path for comparison: inside the innermost archive, in lower case, with forward slashes."""
+    return path.rpartition("!")[2].replace("\\", "/").lower()
+
+
+def find_place(path: str) -> Place | None:
+    """The place that a file is, when it runs by itself."""
+    path = plain_path(path)
+    if _MARKED.search(path):
+        for pattern, hook, language in _PLACES:
+            if match := pattern.search(path):
+                return Place(hook.format("", *match.groups()) if "{" in hook else hook, language)
+    return None
+
+
+def find_format(path: str) -> str:
+    """The format of a configuration that only its name tells; empty when the name says nothing."""
+    path = plain_path(path)
+    for pattern, form in _NAMED:
+        if pattern.search(path):
+            return form
+    return ""
