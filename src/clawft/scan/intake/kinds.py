@@ -1,16 +1,142 @@
-"""What a file is, by its content first and its name second (a first, simple form)."""
+"""The language of a text: its first line and its structure first, its name second."""
 
-__all__ = ["find_language"]
+import re
+from functools import cache
+from itertools import islice
 
-_EXTENSIONS = {
-    "py": "python", "js": "javascript", "ts": "javascript", "mjs": "javascript", "cjs": "javascript",
-    "sh": "shell", "bash": "shell", "zsh": "shell", "fish": "fish", "ps1": "powershell", "bat": "batch", "cmd": "batch",
-    "rb": "ruby", "pl": "perl", "php": "php", "lua": "lua", "go": "go", "rs": "rust", "r": "r",
-    "applescript": "applescript", "ipynb": "notebook", "md": "markdown", "html": "html", "svg": "html",
-    "json": "json", "yaml": "yaml", "yml": "yaml", "toml": "toml",
-}  # fmt: skip
+from clawft.scan.intake.names import find_promise, split_name
+
+__all__ = ["find_language", "guess_language"]
+
+_SHEBANG = re.compile(r"#!\s*\S*?/?(?:env\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+)(?:\s|$)")
+_INTERPRETERS = (
+    (re.compile(r"(ba|da|z|k|a|mk)?sh\d*$|busybox|openrc-run|expect|awk|gawk|sed|tclsh|bats"), "shell"),
+    (re.compile(r"fish"), "fish"),
+    (re.compile(r"python|pypy|uv$|xonsh"), "python"),
+    (re.compile(r"node|bun|deno|tsx?$|ts-node|zx|qjs|osascript-js"), "javascript"),
+    (re.compile(r"ruby|crystal|elixir"), "ruby"),
+    (re.compile(r"perl|raku"), "perl"),
+    (re.compile(r"php"), "php"),
+    (re.compile(r"lua|texlua"), "lua"),
+    (re.compile(r"pwsh|powershell"), "powershell"),
+    (re.compile(r"osascript"), "applescript"),
+    (re.compile(r"Rscript|^R$"), "r"),
+    (re.compile(r"make"), "makefile"),
+    (re.compile(r"swift"), "swift"),
+    (re.compile(r"groovy|kotlin|scala|java"), "java"),
+    (re.compile(r"dotnet"), "csharp"),
+    (re.compile(r"cargo|rust"), "rust"),
+)
+_HTML = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<svg|<script|<head|<body|<iframe|<style|<!--)", re.IGNORECASE)
+_HEAD = 6000
 
 
-def find_language(path: str, data: bytes) -> str:
-    """The language of a file: a key of `languages.ANALYSERS`, or "text", or "binary"."""
-    return _EXTENSIONS.get(path.rpartition(".")[2].lower(), "text")
+def find_language(path: str, text: str) -> str:
+    """The language of the text of a file: a key of `languages.ANALYSERS`, or "text" for data of another kind."""
+    name, extension = split_name(path)
+    if text.startswith("#!") and (language := _by_shebang(text)):
+        return language
+    if name == "skill.md":
+        return "markdown"
+    promised, loose = find_promise(name, extension)
+    if loose:
+        return guess_language(text, default=promised or "text")
+    if promised == "markdown" and text.startswith("<") and _HTML.match(text) and not text.startswith("<!--"):
+        return "html"
+    if promised == "json":
+        if text.lstrip("\ufeff \t\n")[:1] not in ("{", "[", '"', "/", ""):
+            return guess_language(text, default="json")
+        if '"nbformat"' in text and '"cells"' in text:
+            return "notebook"
+    return promised
+
+
+def _by_shebang(text: str) -> str:
+    match = _SHEBANG.match(text[:256])
+    if not match:
+        return ""
+    for pattern, language in _INTERPRETERS:
+        if pattern.match(match[1]):
+            return language
+    return ""
+
+
+_COMMANDS = (
+    r"curl|wget|sudo|bash|sh|zsh|eval|export|chmod|rm|nc|ncat|apt(?:-get)?|brew|pip3?|npm|npx|source|python3?|node|crontab|scp|ssh|tar"
+    r"|cat|cp|mv|mkdir|nohup|base64|openssl|dig|echo|printf|kill|launchctl|osascript|docker|git"
+)
+# What tells a language: each sign counts at most three times in the head of the text.
+_SIGNS: dict[str, tuple[tuple[int, str], ...]] = {
+    "python": (
+        (3, r"^[ \t]*(?:import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*[ \t]*(?:#|;|$)|from [\w.]+ import )"),
+        (3, r"^[ \t]*(?:async )?def \w+\([^\n]*\)[^\n]*:[ \t]*(?:#|$)|^if __name__"),
+        (3, r"^[ \t]*(?:elif |except\b)[^\n]*:[ \t]*$"),
+        (3, r"\b(?:os\.system|subprocess\.\w+|exec|eval|__import__|os\.popen|open|print|urllib\.request\.\w+)\("),
+    ),
+    "javascript": (
+        (3, r"\brequire\(['\"]|^[ \t]*(?:const|let|var) [\w{\[][^\n]*=|=>|\bfunction\s*\w*\("),
+        (3, r"^[ \t]*(?:import [^\n]* from ['\"]|export (?:default|const|function|async))"),
+        (3, r"\b(?:console\.log|fetch|atob)\(|process\.(?:env|argv)"),
+    ),
+    "shell": (
+        (3, rf"^[ \t]*(?:{_COMMANDS}) [-\w\"'$~/<>.@:{{=]"),
+        (4, r"\|[ \t]*(?:sudo )?(?:/\w+/)*(?:ba|z|da)?sh\b|/dev/tcp/|\$\((?:curl|cat|echo|whoami|hostname)"),
+        (4, r"2>&1|>/dev/null|\bbase64 -(?:d|D)\b"),
+        (3, r"^[ \t]*(?:fi|done|esac|then)[ \t]*(?:;|$)|^[ \t]*(?:if \[|for \w+ in |while |set -[eux]|\w+=\$\()"),
+    ),
+    "powershell": (
+        (4, r"(?i)\b(?:Invoke-(?:WebRequest|Expression|RestMethod)|New-Object|Get-ChildItem|Set-\w+|Start-Process)"),
+        (4, r"(?i)\bDownloadString|\biex\b|\$env:"),
+    ),
+    "batch": ((4, r"(?i)^[ \t]*@?echo off|^[ \t]*(?:setlocal|goto \w|rem )|%[a-z_]+%\\"),),
+    "php": ((9, r"<\?php|<\?="),),
+    "perl": ((3, r"^[ \t]*(?:use (?:strict|warnings|[A-Z]\w+)|my [$@%])"),),
+    "ruby": ((3, r"^[ \t]*(?:require ['\"]|def \w+[^\n:]*$|puts |end$)"),),
+    "lua": ((3, r"^[ \t]*local \w+ ?=|\bos\.execute\(|\bio\.popen\("),),
+    "go": ((6, r"^package \w+$"),),
+    "applescript": ((4, r"\bdo shell script\b|^tell application "),),
+    "dockerfile": ((4, r"^FROM [\w./:-]+(?: AS \w+)?$"), (2, r"^(?:RUN|ENTRYPOINT|CMD|COPY|ADD) ")),
+    "makefile": ((3, r"^[\w.-]+:[^=\n]*\n\t"),),
+    "html": ((4, r"(?i)<(?:script|iframe|svg|html|body|img|a)[ >/]"),),
+    "markdown": ((3, r"^#{1,4} \w|\]\((?:https?:|\.|#)|^```|^---\nname:"),),
+    "ini": ((2, r"^\[[\w .-]+\]$"), (1, r"^[A-Za-z_][\w.-]* ?= ?\S")),
+    "yaml": ((2, r"^[A-Za-z_][\w-]*:(?: [^\n]+)?\n(?:[A-Za-z_][\w-]*:|  +[\w-])"),),
+}
+
+
+@cache
+def _compile_signs() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
+    return tuple(
+        (language, weight, re.compile(pattern, re.MULTILINE))
+        for language, signs in _SIGNS.items()
+        for weight, pattern in signs
+    )
+
+
+_PROSE = re.compile(
+    r"(?:[A-Za-z']+[,;:]? ){4}|[\u0400-\u04ff\u0600-\u06ff]{2,} |[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{4}"
+)
+
+
+def guess_language(text: str, *, default: str = "markdown") -> str:
+    """The language of a text without a name, by what stands in it; `default` if nothing tells."""
+    head = text[:_HEAD].lstrip("\ufeff")
+    if head.startswith("#!") and (language := _by_shebang(head)):
+        return language
+    start = head.lstrip()[:1]
+    if start in ("{", "[") and text.rstrip()[-1:] in ("}", "]") and ('"' in head or start == "["):
+        if '"nbformat"' in text and '"cells"' in text:
+            return "notebook"
+        if re.match(r"\s*[\[{]\s*(?:[\"\]}\[{]|-?\d)", head):
+            return "json"
+    if start == "<" and _HTML.match(head):
+        return "html"
+    scores: dict[str, int] = {}
+    for language, weight, pattern in _compile_signs():
+        if found := sum(1 for _ in islice(pattern.finditer(head), 3)):
+            scores[language] = scores.get(language, 0) + weight * found
+    if scores:
+        best = max(scores, key=lambda language: scores[language])
+        if scores[best] >= 3:
+            return best
+    return "markdown" if _PROSE.search(head) else default

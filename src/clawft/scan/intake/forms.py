@@ -1,0 +1,81 @@
+"""What a file is by its first bytes: archive, program, picture, document …; the form says who opens it."""
+
+__all__ = ["ARCHIVES", "MEDIA", "PROGRAMS", "find_form"]
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"), (b"PK\x07\x08", "zip"), (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x5d\0\0", "lzma"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"), (b"Rar!\x1a\x07", "rar"), (b"!<arch>\n", "ar"), (b"\xed\xab\xee\xdb", "rpm"),
+    (b"xar!", "xar"), (b"MSCF", "cab"), (b"\x1f\x9d", "compress"), (b"\x04\x22\x4d\x18", "lz4"),
+    (b"070701", "cpio"), (b"LZIP", "lzip"), (b"Obj\x01", "avro"), (b"\x7fELF", "ELF"),
+    (b"\xcf\xfa\xed\xfe", "Mach-O"), (b"\xce\xfa\xed\xfe", "Mach-O"), (b"\xfe\xed\xfa\xce", "Mach-O"),
+    (b"\xfe\xed\xfa\xcf", "Mach-O"), (b"\0asm", "WebAssembly"), (b"dex\n0", "Dalvik"),
+    (b"\x1bLua", "Lua bytecode"), (b"BC\xc0\xde", "LLVM bitcode"),
+    (b"\x4c\0\0\0\x01\x14\x02\0", "Windows shortcut"), (b"%PDF-", "pdf"), (b"{\\rtf", "rtf"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"), (b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"),
+    (b"GIF87a", "gif"), (b"GIF89a", "gif"), (b"II*\0", "tiff"), (b"MM\0*", "tiff"), (b"\0\0\x01\0", "ico"),
+    (b"\0\0\x02\0", "ico"), (b"8BPS", "psd"), (b"qoif", "qoi"), (b"\xff\x0a", "jxl"), (b"\0\0\0\x0cJXL ", "jxl"),
+    (b"\0\0\0\x0cjP", "jp2"), (b"wOFF", "font"), (b"wOF2", "font"), (b"\0\x01\0\0\0", "font"), (b"OTTO\0", "font"),
+    (b"true\0", "font"), (b"ttcf", "font"), (b"OggS", "audio"), (b"fLaC", "audio"), (b"ID3", "audio"),
+    (b"MThd", "audio"), (b"\xff\xfb", "audio"), (b"\xff\xf3", "audio"), (b"\x1a\x45\xdf\xa3", "video"),
+    (b"FLV\x01", "video"), (b"\0\0\x01\xba", "video"), (b"SQLite format 3\0", "sqlite"), (b"\x93NUMPY", "numpy"),
+    (b"PAR1", "parquet"), (b"GGUF", "weights"), (b"\x89HDF\r\n\x1a\n", "hdf5"), (b"DIRC", "git-index"),
+    (b"PACK\0\0\0", "git-pack"), (b"\xfftOc", "git-pack"), (b"bplist00", "plist"), (b"FWS", "flash"),
+    (b"CWS", "flash"), (b"glTF", "model"), (b"\xde\x12\x04\x95", "gettext"), (b"\x95\x04\x12\xde", "gettext"),
+)  # fmt: skip
+_BY_FIRST: dict[int, list[tuple[bytes, str]]] = {}
+for _mark, _form in _MAGIC:
+    _BY_FIRST.setdefault(_mark[0], []).append((_mark, _form))
+_RIFF = {b"WEBP": "webp", b"WAVE": "audio", b"AVI ": "video"}
+_ARCHIVES_WORDS = "zip tar gzip bzip2 xz lzma zstd"
+ARCHIVES = frozenset(_ARCHIVES_WORDS.split())
+_UNOPENED_WORDS = "7z rar rpm xar cab compress lz4 cpio lzip avro"
+UNOPENED = frozenset(_UNOPENED_WORDS.split())
+PROGRAMS = frozenset(
+    {
+        "ELF",
+        "Mach-O",
+        "PE",
+        "WebAssembly",
+        "Dalvik",
+        "Java class",
+        "Lua bytecode",
+        "LLVM bitcode",
+        "Windows shortcut",
+        "flash",
+    }
+)
+_MEDIA_WORDS = "png jpeg gif webp tiff ico bmp psd qoi jxl jp2 font audio video heif model gettext"
+MEDIA = frozenset(_MEDIA_WORDS.split())
+
+
+def find_form(data: bytes) -> str:
+    """The form of a file that is not plain text, by its first bytes; empty if they tell nothing."""
+    if len(data) < 2:
+        return ""
+    for mark, form in _BY_FIRST.get(data[0], ()):
+        if data.startswith(mark):
+            return form
+    return _find_structured(data)
+
+
+def _find_structured(data: bytes) -> str:
+    """The forms whose mark stands further in, or is so short that more must fit."""
+    first = data[:4]
+    if first == b"\xca\xfe\xba\xbe":  # a Java class says its version there, a fat Mach-O the number of programs
+        return "Java class" if int.from_bytes(data[4:8]) > 40 else "Mach-O"
+    if first == b"RIFF":
+        return _RIFF.get(data[8:12], "media")
+    if first[:2] == b"MZ" and 0 in data[:256]:
+        return "PE"
+    if first[:2] == b"BM" and len(data) > 30 and int.from_bytes(data[2:6], "little") <= len(data) + 4 and data[5] == 0:
+        return "bmp"
+    if data[4:8] == b"ftyp":
+        return "heif" if data[8:12] in (b"heic", b"heix", b"mif1", b"avif") else "video"
+    if data[257:262] == b"ustar":
+        return "tar"
+    if first[2:4] == b"\r\n" and first[1] in (12, 13, 14, 0xF3) and 0 in data[4:16]:
+        return "pyc"
+    if first[0] == 0x80 and 2 <= first[1] <= 5 and b"." in data[-64:]:
+        return "pickle"
+    return ""

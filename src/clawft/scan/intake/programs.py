@@ -1,0 +1,70 @@
+"""Programs and unknown binary data: named, their readable strings kept, and the rest said to be unread."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from clawft.scan.facts import Kind
+from clawft.scan.intake.parts import Mark, Part, Passage, Room, Unread
+
+__all__ = ["find_strings", "open_program", "open_unknown"]
+
+MAX_STRINGS = 64 << 10
+_SEARCHED = 8 << 20
+_RUN = re.compile(rb"[\x20-\x7e\t]{6,400}")
+_WIDE_RUN = re.compile(rb"(?:[\x20-\x7e]\0){6,200}")
+_TELLING = re.compile(
+    rb"https?://|wss?://|/dev/tcp|\b(?:curl|wget|bash|powershell|cmd\.exe|chmod|crontab|osascript)\b|\.ssh/|id_rsa|\.aws/"
+    rb"|authorized_keys|api[_-]?key|password|webhook|/bin/sh|[Ii]gnore (?:all|previous)|instructions|\beval\b",
+)
+_INERT = frozenset({"sqlite", "numpy", "parquet", "weights", "hdf5", "git-index", "git-pack", "plist", "media"})
+
+Opener = Callable[[bytes, Room], Iterator[Part]]
+
+
+def open_program(form: str) -> Opener:
+    """The opener of a program: what it is, and the telling strings in it."""
+
+    def open_it(data: bytes, room: Room) -> Iterator[Part]:
+        del room
+        yield Mark(Kind.BINARY, form, f"a program ({form}, {len(data)} bytes) that cannot be read")
+        yield Unread(f"A program ({form}) that cannot be read")
+        if strings := find_strings(data):
+            yield Passage(strings, "text", "strings")
+
+    return open_it
+
+
+def open_unknown(form: str) -> Opener:
+    """The opener of binary data of no known form."""
+
+    def open_it(data: bytes, room: Room) -> Iterator[Part]:
+        del room
+        if not data.strip(b"\0"):
+            return
+        if form not in _INERT:
+            yield Unread("Binary data of an unknown form")
+        if strings := find_strings(data):
+            yield Passage(strings, "", "strings")
+
+    return open_it
+
+
+def find_strings(data: bytes) -> str:
+    """The readable strings of binary data that name addresses, commands or secrets, one a line."""
+    data = data[:_SEARCHED]
+    if not _TELLING.search(data) and b"h\0t\0t\0p" not in data:
+        return ""
+    found: list[str] = []
+    size = 0
+    for match in _RUN.finditer(data):
+        if size > MAX_STRINGS:
+            break
+        if _TELLING.search(match[0]):
+            found.append(match[0].decode("ascii"))
+            size += len(match[0])
+    for match in _WIDE_RUN.finditer(data):
+        text = match[0].decode("utf-16-le")
+        if size <= MAX_STRINGS and _TELLING.search(text.encode()):
+            found.append(text)
+            size += len(text)
+    return "\n".join(dict.fromkeys(found))

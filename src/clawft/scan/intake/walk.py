@@ -1,0 +1,164 @@
+"""Every entry of a folder by `lstat`: regular files in the order in which they matter, links and odd files as marks."""
+
+import os
+import stat
+import time
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from clawft.scan.facts import Kind
+from clawft.scan.intake.names import PICTURE_NAMES
+from clawft.scan.intake.parts import Mark, Unread
+from clawft.scan.vocabulary.secrets import find_secret_path
+
+__all__ = ["Found", "Listed", "show_name", "walk_folder"]
+
+MAX_ENTRIES = 200_000
+MAX_DEPTH = 64
+_BESIDE_WORDS = ".git .hg .svn node_modules __pycache__ dist build vendor .venv venv target site-packages"
+_BESIDE = frozenset(_BESIDE_WORDS.split())  # walked like the rest, but read after it
+_GIT_STORE = frozenset({"objects", "lfs"})
+_ACTS_WORDS = (
+    "py js ts mjs cjs jsx tsx sh bash zsh fish ps1 bat cmd rb pl php lua go rs r java kt swift cs "
+    "applescript scpt command ipynb json yaml yml toml ini cfg conf pyc so node dll dylib exe pkl pickle "
+    "zip gz tgz tar whl jar 7z rar docx xlsm docm xlsx pptx svg html env service plist hta vbs wasm pth"
+)
+_ACTS = frozenset(_ACTS_WORDS.split())
+_DATA = frozenset({"csv", "tsv", "log", "xsd", "map", "lock"}) | PICTURE_NAMES
+
+
+class Found(Struct, frozen=True, gc=False):
+    """A regular file: where it is, its name below the folder, and how soon it is read."""
+
+    rank: int
+    name: str
+    path: str
+    size: int
+    mode: int
+
+
+class Listed(Struct):
+    """What a folder holds."""
+
+    files: list[Found]
+    parts: list[Mark | Unread]
+
+
+def show_name(name: str) -> str:
+    """A file name as it may be printed: what is no text, or would act on a terminal, is escaped."""
+    if name.isascii() and name.isprintable():
+        return name
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def walk_folder(folder: str, deadline: float, without: Collection[str] = ()) -> Listed:
+    """List a folder and all below it, but for the folders `without`. No link is followed.
+
+    Raises: OSError when the folder itself cannot be read.
+    """
+    listed = Listed([], [])
+    pending = [(folder, "", 0, 0)]
+    seen = 0
+    while pending:
+        current, prefix, depth, beside = pending.pop()
+        try:
+            with os.scandir(current) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > MAX_ENTRIES or (seen & 1023 == 0 and time.monotonic() > deadline):
+                        listed.parts.append(
+                            Unread(f"It holds too many files: those after the first {seen - 1} were not looked at")
+                        )
+                        return _sorted(listed)
+                    inner = _note(listed, entry, folder, prefix, beside)
+                    if inner is not None and entry.path not in without:
+                        if depth >= MAX_DEPTH:
+                            listed.parts.append(
+                                Unread("The folders are nested too deeply", show_name(prefix + entry.name))
+                            )
+                        else:
+                            pending.append((entry.path, f"{prefix}{entry.name}/", depth + 1, inner))
+        except OSError as error:
+            if current == folder:
+                raise
+            listed.parts.append(Unread(f"The folder cannot be read: {error.strerror}", show_name(prefix)))
+    return _sorted(listed)
+
+
+def _sorted(listed: Listed) -> Listed:
+    listed.files.sort(key=lambda one: (one.rank, one.name))
+    return listed
+
+
+def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, beside: int) -> int | None:
+    """Take note of one entry; for a folder to go into, how much less what it holds matters."""
+    name = prefix + entry.name
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        listed.parts.append(Unread(f"It cannot be read: {error.strerror}", show_name(name)))
+        return None
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        if entry.name in _GIT_STORE and "/.git/" in f"/{prefix}":
+            return None  # compressed history: nothing runs it, and what is checked out is read as files
+        return 10 if entry.name in _BESIDE else beside
+    if stat.S_ISREG(mode):
+        listed.files.append(Found(_rank(name, entry.name, mode) + beside, name, entry.path, status.st_size, mode))
+    elif stat.S_ISLNK(mode):
+        listed.parts.extend(_follow_in_mind(entry.path, name, folder))
+    else:
+        what = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        listed.parts.append(Mark(Kind.HIDDEN, "special-file", f"{show_name(name)} is {what}", show_name(name)))
+        listed.parts.append(Unread(f"It is {what}, not a file", show_name(name)))
+    return None
+
+
+def _rank(name: str, base: str, mode: int) -> int:
+    """How soon a file is read: what acts before what is read by people, and data last."""
+    if base.lower() == "skill.md":
+        return 0 if "/" not in name else 1
+    extension = base.rpartition(".")[2].lower() if "." in base else ""
+    if extension in _ACTS or not extension or base[0] == "." or mode & 0o111:
+        return 2
+    return 4 if extension in _DATA else 3
+
+
+def _follow_in_mind(path: str, name: str, folder: str) -> list[Mark | Unread]:
+    """Where a link leads by its text alone: nothing is opened."""
+    shown = show_name(name)
+    try:
+        target = os.readlink(path)
+    except OSError as error:
+        return [Unread(f"The link cannot be read: {error.strerror}", shown)]
+    lands = os.path.normpath(os.path.join(os.path.dirname(path), target))
+    if lands == folder or lands.startswith(folder + "/"):
+        return []  # what it leads to is read where it stands
+    return [Mark(Kind.LINK, show_name(_shorten(target)), f"{shown} -> {show_name(target)}", shown)]
+
+
+def _shorten(target: str) -> str:
+    """The target of a link that climbs to the root, as the absolute path it means."""
+    if not target.startswith(".."):
+        return target
+    rest = target
+    climbs = 0
+    while rest.startswith("../"):
+        rest, climbs = rest[3:], climbs + 1
+    rooted = rest.split("/", 1)[0] in (
+        "etc",
+        "home",
+        "root",
+        "Users",
+        "var",
+        "proc",
+        "sys",
+        "dev",
+        "usr",
+        "tmp",
+        "opt",
+        "private",
+    )
+    return f"/{rest}" if rooted and climbs >= 2 else f"~/{rest}" if find_secret_path(rest) and climbs >= 2 else target
