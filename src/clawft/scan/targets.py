@@ -27,6 +27,8 @@ def find_targets(path: str) -> list[Target]:
     """
     path = os.path.abspath(path)
     os.stat(path)
+    if os.path.islink(path):  # it was named, so it is followed
+        path = os.path.realpath(path)
     if os.path.basename(path).lower() == "skill.md":  # the skill is meant, not the one file of it
         path = os.path.dirname(path)
     if not os.path.isdir(path) or _is_skill(path):

@@ -1,9 +1,9 @@
 """Processes that scan: each does one target after the other, and may die without harm to the rest."""
 
 import multiprocessing
+import os
 import signal
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -111,6 +111,8 @@ def _lost(worker: _Worker) -> Report:
 
 def _choose_context() -> ForkContext | SpawnContext:
     """To fork is quick, and safe on Linux while there is one thread."""
-    if sys.platform == "linux" and threading.active_count() == 1:
-        return multiprocessing.get_context("fork")
-    return multiprocessing.get_context("spawn")
+    try:
+        threads = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0
+    except OSError:
+        threads = 0
+    return multiprocessing.get_context("fork") if threads == 1 else multiprocessing.get_context("spawn")
