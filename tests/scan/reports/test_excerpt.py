@@ -63,9 +63,7 @@ def test_endless_line_shows_the_part_that_matters(tmp_path: Path, report: Make, 
 @pytest.mark.parametrize(
     ("name", "line"), [("gone.sh", 1), ("run.sh", 0), ("run.sh", 99), ("a.zip!run.sh", 1), ("../outside.sh", 1)]
 )
-def test_what_has_no_line_shows_none(
-    tmp_path: Path, report: Make, finding: MakeFinding, name: str, line: int
-) -> None:
+def test_what_has_no_line_shows_none(tmp_path: Path, report: Make, finding: MakeFinding, name: str, line: int) -> None:
     (tmp_path / "skill").mkdir()
     _write(tmp_path, "secret\n", "outside.sh")
 

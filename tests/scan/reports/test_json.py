@@ -40,7 +40,7 @@ def test_summary_counts_verdicts_and_failures(report: Make) -> None:
     counts = count_verdicts([report(), report(verdict="clean"), failed])
 
     assert counts == {"malicious": 1, "suspicious": 1, "clean": 1, "failed": 1}
-    assert list(counts)[0] == "malicious"
+    assert next(iter(counts)) == "malicious"
 
 
 def test_rule_has_all_its_texts_and_no_code() -> None:

@@ -29,7 +29,12 @@ def test_page_tells_what_why_example_and_counter_example() -> None:
     page = render_rule(RULE)
 
     assert page.startswith("# door-open\n\nA door is left open.\n\nA port is opened.\n")
-    for text in ("Anyone may come in.", "    nc -l 4444\n\n    nc -l 5555\n", "    nc -z host.example 443", "Close it."):
+    for text in (
+        "Anyone may come in.",
+        "    nc -l 4444\n\n    nc -l 5555\n",
+        "    nc -z host.example 443",
+        "Close it.",
+    ):
         assert text in page
     assert "- Severity: high (a skill with such a finding is suspicious)\n" in page
     assert "- OWASP Agentic Skills Top 10: AST06 Weak Isolation\n" in page
@@ -53,7 +58,10 @@ def test_unknown_rule_gets_the_close_match() -> None:
     with pytest.raises(NotFound, match="No rule 'dor-open'") as caught:
         find_rule("dor-open", [RULE])
 
-    assert (caught.value.code, caught.value.hint) == ("rule-not-found", "did you mean 'door-open'? Run: weft scan rules")
+    assert (caught.value.code, caught.value.hint) == (
+        "rule-not-found",
+        "did you mean 'door-open'? Run: weft scan rules",
+    )
 
 
 def test_tags_name_the_category_and_the_catalogues_of_others() -> None:

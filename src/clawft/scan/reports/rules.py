@@ -63,7 +63,7 @@ def render_rule(rule: Rule, *, level: int = 1) -> str:
 
 def tags_of(rule: Rule) -> list[str]:
     """What a rule is about, in the words of others too."""
-    return ["security", rule.category, *filter(None, (rule.owasp, rule.atlas))]
+    return list(dict.fromkeys(filter(None, ("security", rule.category, rule.owasp, rule.atlas))))
 
 
 def _facts(rule: Rule) -> list[tuple[str, str]]:
