@@ -112,7 +112,7 @@ class TablePrinter:
         return lines
 
     def _gaps(self, report: Report) -> list[str]:
-        gaps = report.coverage.gaps
+        gaps = list(dict.fromkeys(report.coverage.gaps))
         most = len(gaps) if self.verbose else MAX_GAPS
         told = [f"Not analysed: {gap.path}: {gap.reason}" if gap.path else gap.reason for gap in gaps[:most]]
         if len(gaps) > most:
@@ -144,7 +144,9 @@ def summary_line(reports: Sequence[Report]) -> str:
     parts = [f"{number} {label}" for label, number in counts.items() if number]
     if len(known) < len(reports):
         parts.append(f"{len(reports) - len(known)} could not be scanned")
-    text = f"{len(reports)} scanned: {', '.join(parts)}"
+    partly = sum(report.failed for report in known)
+    failed = f"; the scanner failed on parts of {partly}" if partly else ""
+    text = f"{len(reports)} scanned: {', '.join(parts)}{failed}"
     rules = [one.rule for report in reports for one in report.findings if one.severity in ("critical", "high")]
     return f"{text}. Run: weft scan explain {rules[0]}" if rules else text
 

@@ -12,6 +12,7 @@ from clawft.cli.scan._options import ScanOptions, scan_options
 from clawft.cli.scan._run import run_scan
 from clawft.cli.scan.path import path_targets
 from clawft.discovery import Found
+from clawft.errors import NotFound, find_close
 from clawft.scan.targets import Target, holding_skill
 
 __all__ = ["command"]
@@ -41,9 +42,24 @@ def _find(app: App, named: str) -> list[Target]:
     """What a word means: a path if there is one, else a skill's name. Raises: NotFound."""
     path = os.path.join(app.workspace.cwd, os.path.expanduser(named))
     if not os.path.lexists(path) and "/" not in named:
-        return [_target(app.get_skill(named).found)]
+        return _find_named(app, named)
     holder = holding_skill(path, app.workspace.cwd) if os.path.isfile(path) else None
     return [Target(holder)] if holder else path_targets(named)
+
+
+def _find_named(app: App, reference: str) -> list[Target]:
+    """Every skill of a name, or of `scope:name`, usable or not. Whether it may be used is not asked: that scans too.
+
+    Raises: NotFound with the close match.
+    """
+    scope, colon, bare = reference.rpartition(":")
+    found = app.catalog.found
+    named = [one for one in found if one.name == bare and (not colon or one.location.scope == scope)]
+    if not named:
+        close = find_close(bare, (one.name for one in found))
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft skills list; a folder is named by its path"
+        raise NotFound("skill-not-found", f"No skill '{reference}'", hint=hint)
+    return [_target(one) for one in named]
 
 
 def _target(found: Found) -> Target:
