@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
     from clawft.run import Runtime
     from clawft.run.stats import SkillUse
+    from clawft.scan.findings import Report
     from clawft.scan.gate import Tell
     from clawft.sessions import SessionStore
     from clawft.trust.approvals import Approvals
@@ -300,6 +301,12 @@ class App:
             )
             stack.push_async_callback(runtime.close)
             yield runtime
+
+    def load_report(self, found: Found) -> "Report":
+        """All that the scanner says of a skill, from before if it has not changed."""
+        from clawft.scan.rescan import load_or_scan
+
+        return load_or_scan(found, self.scan_dir)
 
     def load_cleared(self, found: Found) -> Skill:
         """The skill with its prompt, for use: what was edited meanwhile is scanned first. Raises: ClawftError."""

@@ -16,7 +16,6 @@ from msgspec import Struct
 from clawft.errors import Unreadable
 from clawft.files import read_regular
 from clawft.scan.findings import Report
-from clawft.scan.fingerprint import Stamp
 from clawft.scan.version import scanner_version
 
 __all__ = ["Known", "index_path", "load_index", "load_report", "prune_reports", "store_index", "store_report"]
@@ -31,7 +30,8 @@ _CHECKSUM_BYTES = 4
 class Known(Struct, frozen=True, array_like=True, gc=False):
     """What is known of one skill, for as long as every status is as it was."""
 
-    stamps: tuple[Stamp, ...]  # of all entries; without the skill's file where its own status stands below
+    paths: bytes  # of all entries but the skill's own file
+    stamps: bytes  # the status of each
     file: tuple[int, int, int]  # time, time of change and size of the skill's file, as discovery sees them
     content: str
     screening: bytes = b""  # encoded; nothing for a skill that is clean

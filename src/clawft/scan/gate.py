@@ -74,4 +74,4 @@ def _holds(entry: Known, one: Found, now: float) -> bool:
         except OSError:
             return False
         file = (status.st_mtime_ns, status.st_ctime_ns, status.st_size)
-    return entry.file == file and is_unchanged(entry.stamps)
+    return entry.file == file and is_unchanged(entry.paths, entry.stamps)

@@ -8,6 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +20,7 @@ from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.scan.cache import Known, load_report, prune_reports, store_index, store_report
 from clawft.scan.findings import Report
-from clawft.scan.fingerprint import Fingerprint, take_fingerprint
+from clawft.scan.fingerprint import Fingerprint, pack_stamps, take_fingerprint
 from clawft.scan.gate import Tell
 from clawft.scan.merge import merge_reports
 from clawft.scan.screening import Screening, screen_report
@@ -177,9 +178,10 @@ def _learn(indexes: dict[str, dict[str, Known]], job: _Job, screening: Screening
     own = next((one for one in job.fingerprint.stamps if one[0] == file), None)
     encoded = msgspec.msgpack.encode(screening) if screening is not None else b""
     again_at = int(time.time()) + AGAIN_S if screening is not None and screening.failure else 0
+    # Never the status of a file: looked at again next time. What is the same by content is not scanned again.
+    known = Known(b"", b"", (-1, -1, -1), job.fingerprint.content, encoded, again_at)
     if job.fingerprint.settled and own is not None:
-        others = tuple(one for one in job.fingerprint.stamps if one is not own)
-        known = Known(others, (own[1], own[2], own[3]), job.fingerprint.content, encoded, again_at)
-    else:  # looked at again next time; what is the same by content is not scanned again
-        known = Known((), (-1, -1, -1), job.fingerprint.content, encoded, again_at)
+        with suppress(OverflowError):  # a number that no file system has
+            paths, stamps = pack_stamps([one for one in job.fingerprint.stamps if one is not own])
+            known = Known(paths, stamps, (own[1], own[2], own[3]), job.fingerprint.content, encoded, again_at)
     indexes[job.found.location.path][job.found.file] = known

@@ -69,13 +69,19 @@ def _place(found: Found, objection: Objection) -> tuple[str, int]:
     return (os.path.join(found.folder, objection.path) if inside else found.file), objection.line
 
 
+def _word(found: Found) -> str:
+    """The skill as a word of a command line, with where it is found if only that leads to it."""
+    name, at = shlex.quote(found.name), found.location
+    return f"{name} --dir {shlex.quote(at.path)}" if at.scope == "dir" else name
+
+
 def _text(objection: Objection) -> str:
     more = f" (and {objection.count - 1} more)" if objection.count > 1 else ""
     return f"{objection.rule}: {objection.message}{more}"
 
 
 def _blocking(found: Found, objection: Objection, void: str, *, blocked: bool) -> Diagnostic:
-    name = shlex.quote(found.name)
+    name = _word(found)
     message = f"{_text(objection)}. {void}" if void else _text(objection)
     look = f"Look at it: weft skills show {name}"
     if not blocked:

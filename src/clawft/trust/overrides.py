@@ -4,7 +4,7 @@ Nothing inside a skill can make an exception for it (R125): this file of the use
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -68,8 +68,3 @@ class Overrides:
 
         self._records.change(keep)
         return tuple(taken)
-
-
-def end_of(days: int, now: datetime) -> str:
-    """The time so many days from now, as it is written down."""
-    return (now + timedelta(days=days)).isoformat(timespec="seconds")

@@ -21,6 +21,7 @@ __all__ = ["command"]
             "validate",
             "fix",
             "scan",
+            "allow",
             "search",
             "stats",
             "pin",

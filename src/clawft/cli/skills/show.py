@@ -8,6 +8,7 @@ from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.skills._json import digest_of, skill_json, tokens_of
+from clawft.cli.skills._scanned import finding_lines, load_scanned, scanned_json, scanned_lines
 from clawft.discovery.digest import Digest
 from clawft.discovery.requirements import install_command
 from clawft.format.model import Skill
@@ -28,7 +29,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     digest = digest_of(standing)
     if output == "json":
         said = (*app.diagnose(standing.found), *digest.diagnostics)
-        fields = _all_fields(standing, digest)
+        fields = {**_all_fields(standing, digest), "scan": scanned_json(load_scanned(app, standing))}
         return print_json("clawft.skills.show.v1", **fields, diagnostics=[to_json(one) for one in said])
     for line in detail_lines(app, standing, digest):
         click.echo(line)
@@ -42,6 +43,8 @@ def detail_lines(app: App, standing: Standing, digest: Digest) -> list[str]:
     if standing.found.skill:
         lines += [*_placeholders(app, standing), *_requirements(standing.found.skill)]
     lines.append(f"Digest: {digest.value or 'none'}")
+    scanned = load_scanned(app, standing)
+    lines += [*scanned_lines(scanned), *finding_lines(scanned.report)]
     for one in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found), *digest.diagnostics)):
         lines += diagnostic_lines(one, where=app.workspace.shorten(one.where))
     return lines

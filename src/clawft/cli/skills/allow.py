@@ -1,0 +1,193 @@
+"""`weft skills allow NAME --rule R --because "…"`: use a skill though a rule of the scanner objects."""
+
+import os
+import pwd
+import re
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from clawft.app import App
+from clawft.cli._complete import complete_skills
+from clawft.cli.options import dir_option, format_option, open_here
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.skills._scanned import finding_lines, load_scanned, override_json, scanned_lines
+from clawft.discovery.digest import compute_digest
+from clawft.errors import NotFound, Refused
+from clawft.scan.findings import Report
+from clawft.scan.rules import load_rules
+from clawft.scan.screening import Objection, screen_report
+from clawft.trust import STATES, Standing
+from clawft.trust.overrides import NEVER, Override
+
+__all__ = ["command"]
+
+DEFAULT = "90d"
+MAX_BECAUSE = 1000
+_UNITS = {"h": 1, "d": 24, "w": 24 * 7}
+
+
+class _Options(Struct, frozen=True):
+    """What was asked for."""
+
+    rules: tuple[str, ...]
+    because: str
+    expires: str
+    listing: bool
+    remove: bool
+    yes: bool
+    output: str
+    dirs: tuple[str, ...]
+
+
+@click.command("allow")
+@click.argument("name", required=False, shell_complete=complete_skills)
+@click.option("--rule", "rules", multiple=True, metavar="RULE", help="Which rule may object in vain (repeatable).")
+@click.option("--because", default="", metavar="TEXT", help="Why; kept with it and shown wherever the skill is.")
+@click.option("--expires", default=DEFAULT, show_default=True, help="For how long: 12h, 30d, 8w, a date, or never.")
+@click.option("--list", "listing", is_flag=True, help="List what is allowed.")
+@click.option("--remove", is_flag=True, help="Take it back: for RULE, or for all rules.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+@dir_option
+def command(name: str | None, **given: Any) -> int:
+    """Use a skill though a rule of the scanner objects to it.
+
+    It holds for this rule, for the skill as it is now, and for a while: when the skill changes it is blocked again.
+    A skill that could not be scanned cannot be allowed.
+    """
+    options = _Options(**given)
+    app = open_here(options.dirs)
+    if options.listing:
+        return _list(app, name, options.output)
+    if not name:
+        raise click.UsageError("Say which skill: weft skills allow NAME")
+    standing = app.get_skill(name)
+    rules = list(dict.fromkeys(map(_rule_id, options.rules)))
+    if options.remove:
+        return _remove(app, standing, rules, options.output)
+    if not rules:
+        raise click.UsageError(f"Say which rule: --rule RULE. Run: weft skills why {name}")
+    if not options.because.strip():
+        raise click.UsageError('Say why: --because "…"')
+    return _allow(app, standing, rules, options)
+
+
+def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options) -> int:
+    """Record what a person agrees to. Raises: ClawftError."""
+    expires = _parse_end(options.expires)
+    scanned = load_scanned(app, standing)
+    found = standing.found
+    digest = compute_digest(found.folder).value
+    objections = _objections(standing, scanned.report, rules, digest)
+    if not options.yes:
+        for line in (*scanned_lines(scanned), *finding_lines(scanned.report, rules)):
+            say(line)
+        if not _ask(standing.name, rules):
+            say("Nothing was allowed")
+            return 1
+    at = datetime.now().astimezone().isoformat(timespec="seconds")
+    because, power = " ".join(options.because.split())[:MAX_BECAUSE], scanned.report.power
+    made = [
+        Override(one.rule, standing.name, found.folder, digest, one.mark, because, _user(), at, expires, power)
+        for one in objections
+    ]
+    app.overrides.add(made)
+    now = next((one for one in app.load_skills() if one.found.file == found.file), standing)
+    if options.output == "json":
+        print_json("clawft.skills.allow.v1", allowed=[override_json(one) for one in made], state=now.state)
+        return 0
+    until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
+    say(one_line(f"Allowed for {standing.name}: {', '.join(one.rule for one in made)}{until}"))
+    click.echo(one_line(f"{now.name} is {now.state}: {STATES[now.state]}"))
+    for reason in now.reasons if now.state == "blocked" else ():
+        show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
+    return 0
+
+
+def _objections(standing: Standing, report: Report, rules: Sequence[str], digest: str) -> list[Objection]:
+    """What the rules object to in this skill. Raises: Refused, NotFound."""
+    screening = screen_report(report)
+    if screening is not None and screening.failure:
+        message = f"The skill '{standing.name}' could not be scanned: {screening.failure}"
+        raise Refused("scan-failed", message, hint="What nobody looked at cannot be allowed")
+    if not digest:
+        message = f"The skill '{standing.name}' has no digest, so nothing can be bound to it"
+        raise Refused("no-digest", message, path=standing.found.folder, hint=f"Run: weft skills show {standing.name}")
+    by_rule = {one.rule: one for one in screening.critical} if screening else {}
+    for rule in rules:
+        if rule not in by_rule:
+            blocking = ", ".join(by_rule) or "none"
+            message = f"The rule '{rule}' does not block '{standing.name}'"
+            raise NotFound("rule-not-blocking", message, hint=f"What blocks it: {blocking}")
+    return [by_rule[rule] for rule in rules]
+
+
+def _ask(name: str, rules: Sequence[str]) -> bool:
+    """Whether a person agrees. Raises: Refused where there is nobody to ask."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        message = "To allow a skill needs a yes, and there is no terminal to ask on"
+        raise Refused("needs-yes", message, hint="Look at what the rule found, then pass --yes")
+    return click.confirm(one_line(f"Use {name} though {', '.join(rules)} objects?"), err=True)
+
+
+def _list(app: App, name: str | None, output: str) -> int:
+    made = app.overrides.load()
+    if name:
+        folder = app.get_skill(name).found.folder
+        made = tuple(one for one in made if one.path == folder)
+    if output == "json":
+        print_json("clawft.skills.allow.v1", allowed=[override_json(one) for one in made])
+        return 0
+    rows = [(one.name, one.rule, one.expires[:10], one.by, one.because) for one in made]
+    if rows:
+        print_table(("SKILL", "RULE", "UNTIL", "BY", "BECAUSE"), rows, wide=4)
+    else:
+        say("Nothing is allowed against the scanner")
+    return 0
+
+
+def _remove(app: App, standing: Standing, rules: Sequence[str], output: str) -> int:
+    folder = standing.found.folder
+    taken = [one for rule in (rules or ("",)) for one in app.overrides.remove(folder, rule)]
+    if output == "json":
+        print_json("clawft.skills.allow.v1", removed=[override_json(one) for one in taken])
+    else:
+        say(f"Taken back: {', '.join(one.rule for one in taken)}" if taken else "Nothing was allowed for it")
+    return 0 if taken else 1
+
+
+def _rule_id(named: str) -> str:
+    """The id of a rule, which may be named by an id that other scanners know it by."""
+    return next((rule.id for rule in load_rules() if named == rule.id or named in rule.aliases), named)
+
+
+def _parse_end(text: str) -> str:
+    """When an exception ends: 30d, a date, or never. Raises: UsageError."""
+    now = datetime.now().astimezone()
+    if text == NEVER:
+        return NEVER
+    length = re.fullmatch(r"(\d{1,5})([hdw])", text)
+    try:
+        if length:
+            end = now + timedelta(hours=int(length[1]) * _UNITS[length[2]])
+        else:
+            end = datetime.fromisoformat(text).astimezone()
+            end += timedelta(days=1) if len(text) == len("2030-01-31") else timedelta()  # all of that day
+    except (ValueError, OverflowError) as error:
+        raise click.UsageError(f"--expires {text}: say 12h, 30d, 8w, a date such as 2030-01-31, or never") from error
+    if end <= now:
+        raise click.UsageError(f"--expires {text}: that is over already")
+    return end.isoformat(timespec="seconds")
+
+
+def _user() -> str:
+    """Who decides: the one this process runs as, whatever the environment says."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
