@@ -1,11 +1,78 @@
+"""Orders to send what is the user's: a verb of sending, data, and a place; the data may stand in a sentence before."""
+
+import re
 from collections.abc import Iterator
 
+from clawft.scan.facts import Kind
 from clawft.scan.instructions.order import Order
+from clawft.scan.instructions.sentences import Sentence
+from clawft.scan.instructions.words import find_address, find_data
 
 __all__ = ["WORDS", "find"]
 
-WORDS: frozenset[str] = frozenset()
+WORDS = frozenset(
+    "send sends sending sent post posts posting upload uploads uploaded uploading transmit transmits transmitted transmitting "
+    "forward forwards forwarded forwarding exfiltrate submit mirror mirrors mirrored sync synced synchronize synchronise backup relay email bcc "
+    "mail share shared report deliver collect collects collected telemetry pass include embed append curl push copy leak beacon phone "
+    "stream streams streamed ship ships".split()
+)
+_VERB = re.compile(
+    r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting|forwards?|forwarded|forwarding|exfiltrates?|submits?|mirrors?|mirrored"
+    r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y|ies)|beacons?"
+    r"|streams?|ships?|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
+)
+_TO = re.compile(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
+_TAKE = re.compile(
+    r"\b(?:read|reads|collect|collects|gather|gathers|find|finds|locate|get|gets|grab|extract|extracts|copy|dump|list|search|scan|look|open|access|harvest|retrieve|capture|cat|include|includes|save|store|create|record|fetch|print)\b"
+)
+_IT = re.compile(
+    r"\b(?:it|them|its|their|this|these|that|those|the (?:contents?|results?|outputs?|data|files?|values?|information|archive|copy|dump|raw content)|everything|all(?: of (?:it|them))?|each|contents)\b"
+)
+# A place without an address.
+_PLACE = re.compile(
+    r"\b(?:the )?(?:skill )?(?:author|developer|vendor|publisher|maintainer|provider|creator|attacker|third[- ]part(?:y|ies)|external|remote|outside|our|central|company|corporate|partner)(?:'s|s')?"
+    r" (?:[\w-]+ ){0,3}?(?:servers?|services?|endpoints?|collectors?|analytics|backends?|cloud|webhooks?|systems?|infrastructure|database|bucket|drive|partners?|address|mailbox|inbox)\b"
+)
+_READING = re.compile(r"\b(?:download|fetch|get|docs?|documentation|see|visit|reference|example|e\.g)\b")
 
 
-def find(text: str) -> Iterator[Order]:
-    yield from ()
+def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
+    """Orders in a block to send data somewhere; what is sent are the sources of the order."""
+    taken: list[Order] = []
+    for sentence in sentences:
+        text = sentence.text
+        order = _find_send(text, taken)
+        if order is not None:
+            yield order, sentence
+        if (take := _TAKE.search(text)) and (found := find_data(text)):
+            taken = [_read(*one) for one in found] + taken[:3]
+        del take
+
+
+def _find_send(text: str, taken: list[Order]) -> Order | None:
+    for verb in _VERB.finditer(text):
+        address = find_address(text, verb.end())
+        where, start = (address[0].rstrip(".,;:"), address.start()) if address else ("", -1)
+        if not address:
+            place = _PLACE.search(text, verb.end())
+            if place is None:
+                continue
+            start = place.start()
+        between = text[verb.end() : start]
+        if len(between) > 260 or not _TO.search(between + " "):
+            continue
+        sources = [_read(*one) for one in find_data(text, verb.start(), start)]
+        if not sources and _IT.search(between):
+            sources = list(taken) or [_read(*one) for one in find_data(text, 0, verb.start())]
+        if not sources and address:
+            sources = [_read(*one) for one in find_data(text, address.end(), min(len(text), address.end() + 80))]
+        if sources:
+            via = text[verb.start() : start + len(where)] if where else text[verb.start() : start + 40]
+            return Order(Kind.SEND, where, verb.start(), via, tuple(sources))
+    # "Telemetry includes the full text … ; it is transmitted to the author's service": the place first.
+    return None
+
+
+def _read(how: str, words: str, at: int) -> Order:
+    kind = Kind.ENV if "environment" in words or words in ("env vars", "env variables") else Kind.READ
+    return Order(kind, "*" if kind is Kind.ENV else words, at, f"{how}: {words}")

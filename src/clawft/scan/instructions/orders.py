@@ -42,12 +42,11 @@ _GRAMMARS = (
     _Grammar(override.WORDS, override.find),
     _Grammar(conceal.WORDS, conceal.find, keeps_negated=True),
     _Grammar(bypass.WORDS, bypass.find, keeps_negated=True),
-    _Grammar(exfiltration.WORDS, exfiltration.find),
     _Grammar(obey.WORDS, obey.find),
     _Grammar(tamper.WORDS, tamper.find),
     _Grammar(sabotage.WORDS, sabotage.find, keeps_negated=True),
 )
-_ALL_WORDS = frozenset().union(*(one.words for one in _GRAMMARS), prerequisite.WORDS, tongues.WORDS)
+_ALL_WORDS = frozenset().union(*(one.words for one in _GRAMMARS), exfiltration.WORDS, prerequisite.WORDS, tongues.WORDS)
 
 
 def find_orders(document: Document, parts: list[Part]) -> list[Fact]:
@@ -92,16 +91,19 @@ class _Reader:
         self.last = text[-300:] if part.kind == "prose" and text.rstrip().endswith(":") else ""
 
     def _read_block(self, block: Block, words: frozenset[str], foreign: bool) -> None:
+        if words & exfiltration.WORDS:
+            for order, sentence in exfiltration.find(block.sentences):
+                self._keep(block, sentence, order, keeps_negated=False)
         grammars = [one for one in _GRAMMARS if not one.words.isdisjoint(words)]
         for sentence in block.sentences:
             for grammar in grammars:
                 for order in grammar.find(sentence.text):
-                    self._keep(block, sentence, order, grammar.keeps_negated)
+                    self._keep(block, sentence, order, keeps_negated=grammar.keeps_negated)
             if foreign or not tongues.WORDS.isdisjoint(words):
                 for order in tongues.find(sentence.text):
-                    self._keep(block, sentence, order, True)
+                    self._keep(block, sentence, order, keeps_negated=True)
 
-    def _keep(self, block: Block, sentence: Sentence, order: Order, keeps_negated: bool) -> None:
+    def _keep(self, block: Block, sentence: Sentence, order: Order, *, keeps_negated: bool) -> None:
         shown = block.mention or is_quoted(sentence.text, order.start, order.start + len(order.via))
         shown = shown or (not keeps_negated and is_negated(sentence.text, order.start))
         self._add(order, self._line(sentence, order.start), shown)

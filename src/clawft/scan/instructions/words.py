@@ -1,0 +1,67 @@
+"""Words that several grammars share: what data a phrase speaks of, where it goes, who is meant."""
+
+import re
+
+__all__ = ["ADDRESS", "PERSON", "find_address", "find_data", "judge_data"]
+
+# Whoever the skill is used by, or who checks what it does.
+PERSON = r"(?:users?|humans?|operators?|owners?|people|persons?|customers?|clients?|reviewers?|auditors?|admins?|them|anyone|anybody|him|her)"
+
+ADDRESS = (
+    r"(?:https?|ftp|wss?|s3|gs)://[^\s)\]>\"'`<|,]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co|info|example|invalid|test)\b(?:/[^\s)\]>\"'`<|,]*)?"
+)
+_ADDRESS = re.compile(ADDRESS)
+# A file name is no host: "package.json", "main.rs", "README.me".
+_FILE = re.compile(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
+
+# Data that opens accounts or wallets.
+_SECRET = (
+    r"(?:~|\$home|/home/[\w.<>{}-]+|/root|/users/[\w.<>{}-]+)?/?\.(?:ssh|aws|gnupg|kube|netrc|npmrc|pypirc|git-credentials|docker)(?:/[\w./*-]*)?"
+    r"|(?:[~\w./-]*/)?id_(?:rsa|dsa|ecdsa|ed25519)\b|[\w./-]*\.env(?:\.\w+)?\b(?! example)|/etc/(?:passwd|shadow)"
+    r"|\b(?:ssh|private|signing|encryption|gpg|pgp|wallet) keys?\b|\b(?:env|environment) (?:vars?|variables?|files?|secrets?|dump)\b|\bfull environment\b"
+    r"|\b(?:browser|session|login|auth(?:entication)?) (?:cookies?|data|passwords?|sessions?|profiles?|credentials?|tokens?)\b|\bcookies\b|\bkeychain\b"
+    r"|\bseed phrases?\b|\bmnemonics?\b|\brecovery phrases?\b|\bclipboard\b|\b(?:saved|stored|user(?:'s)?|plaintext|master) (?:passwords?|credentials?|logins?|secrets?)\b"
+    r"|\bcredentials?\b|\bpasswords?\b|\b(?:all|any|every|their|user(?:'s)?|discovered|found|available) (?:api )?(?:keys|tokens|secrets)\b"
+    r"|\b(?:shell|bash|command|browsing) history\b|\bcredit cards?\b|\bsocial security\b|\bssn\b|\b2fa\b|\botp codes?\b"
+)
+# A key that a service may well be handed as its own.
+_KEY = r"\bapi[- _]?keys?\b|\b(?:access|api|bearer|auth|session|refresh|bot|user)[- _]tokens?\b|\btokens?\b|\bsecrets?\b"
+# What is the user's own to give.
+_PRIVATE = (
+    r"\b(?:conversations?|chats?|messages?|dialog(?:ue)?s?|sessions?)(?: (?:history|histories|logs?|transcripts?|contents?|context|text|data))\b"
+    r"|\b(?:entire|full|whole|complete|current) (?:conversation|chat|session|context|transcript|prompt|workspace|project|codebase|repo(?:sitory)?|text|memory|file|document)s?\b"
+    r"|\bsystem prompts?\b|\b(?:your|these|its|the agent's|hidden) (?:instructions|prompt)\b"
+    r"|\b(?:all|any|every|each|the|their|this|user(?:'s)?|your|his|both|new|edited|modified|generated|created|final|resulting|processed|collected|gathered|original|raw|sensitive|internal|full|source|private|personal) "
+    r"(?:[\w-]+ ){0,2}?(?:files?|documents?|data|messages?|e-?mails?|code|contents?|workspace|inputs?|prompts?|project|repo(?:sitory|sitories)?|notes|contacts|calendar|photos?|images?|records?"
+    r"|reports?|results?|outputs?|transcripts?|spreadsheets?|presentations?|details|information|contracts?|commits?|branches|descriptions?|responses?|queries|memory|history|artifacts?|diffs?|invoices?)\b"
+    r"|\bfile contents?\b|\bcontents? of\b|\b(?:a|another|backup|extra|second|duplicate) cop(?:y|ies)\b|\bcopies of\b|\bsource code\b"
+    r"|\b(?:patient|health(?:care)?|medical|customer|client|personal|financial|employee|payroll|usage|telemetry|diagnostic|private|sensitive|confidential|workspace|user) (?:data|records?|information|details|files?|vitals?)\b"
+    r"|\bscreenshots?\b|\bhostnames?\b|\bsystem information\b|\bwhoami\b|\bkeystrokes?\b|\bip address(?:es)?\b|\blocation\b"
+)  # fmt: skip
+_SECRET_RE, _KEY_RE, _PRIVATE_RE = re.compile(_SECRET), re.compile(_KEY), re.compile(_PRIVATE)
+
+
+def find_address(text: str, start: int = 0) -> re.Match[str] | None:
+    """The first address in a text: a URL, a mail address, an IP address or a host."""
+    for match in _ADDRESS.finditer(text, start):
+        if "://" in match[0] or "@" in match[0] or "/" in match[0] or not _FILE.search(match[0]):
+            return match
+    return None
+
+
+def find_data(text: str, start: int = 0, end: int | None = None) -> list[tuple[str, str, int]]:
+    """What data a phrase speaks of: "secret", "key" or "private", the words, and where they stand; the worst first."""
+    end = len(text) if end is None else end
+    found = []
+    for how, pattern in (("secret", _SECRET_RE), ("key", _KEY_RE), ("private", _PRIVATE_RE)):
+        found.extend((how, match[0].strip(), match.start()) for match in pattern.finditer(text, start, end))
+        if found:
+            break
+    return found[:4]
+
+
+def judge_data(words: str) -> str:
+    """What kind of data some words speak of: "secret", "key", "private" or nothing."""
+    found = find_data(words.lower())
+    return found[0][0] if found else ""
