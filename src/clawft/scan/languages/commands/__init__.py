@@ -1,0 +1,83 @@
+"""What programs do: one table for shell scripts, PowerShell, batch files, Dockerfiles and Makefiles.
+
+`run_call` takes the words of a command and says what it would do, in facts; nothing is run.
+"""
+
+import re
+from collections.abc import Callable
+
+from clawft.scan.facts import Kind
+from clawft.scan.languages.commands import files, installing, network, running, system, texts
+from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
+
+__all__ = ["NOTHING", "Call", "Value", "World", "is_program", "join_sources", "run_call"]
+
+Program = Callable[[World, Call], Value]
+
+_PROGRAMS: dict[str, Program] = {
+    **texts.PROGRAMS, **files.PROGRAMS, **system.PROGRAMS, **installing.PROGRAMS, **running.PROGRAMS, **network.PROGRAMS,
+}  # type: ignore[dict-item]  # fmt: skip
+# What changes nothing and tells nothing.
+_QUIET = frozenset(
+    """true false : test [ [[ return exit break continue shift local readonly unset shopt setopt umask ulimit wait sleep kill pkill
+    killall trap let getopts hash pwd pushd popd dirs jobs fg bg disown alias unalias bind complete compgen type which whereis date
+    mkdir touch diff cmp md5sum sha1sum sha256sum shasum cksum clear tput stty reset logger yes nproc sync cal bc du file
+    if then else elif fi for do done while until case esac in function select coproc end begin""".split()
+)
+_WORD = re.compile(r"[a-z_][\w.+-]*$")
+_GLOB = re.compile(r"[?*\[]")
+_VERSIONED = re.compile(r"^(python|pypy|pip|ruby|perl|php|lua|node)-?\d[\d.]*$")
+
+
+def is_program(name: str) -> bool:
+    """Whether a name is one of a program that we know."""
+    return name in _PROGRAMS or name in _QUIET
+
+
+def run_call(world: World, words: list[Value], call: Call) -> Value:
+    """What a command does. `call` brings its input and its place; its name and arguments are set from the words."""
+    head = words[0]
+    call.path, call.args = head.text, words[1:]
+    name = head.text.rstrip("/").rpartition("/")[2] if "/" in head.text else head.text
+    call.name = name = name.removesuffix(".exe")
+    program = _PROGRAMS.get(name)
+    if program is None:
+        if name in _QUIET:
+            return NOTHING
+        program = _find_program(call, head)
+    written = world.files and (head.text in world.files or world.content_of(head.text))
+    if program is not None and not (written and "/" in head.text):
+        return program(world, call)
+    return _run_unknown(world, head, call)
+
+
+def _find_program(call: Call, head: Value) -> Program | None:
+    """A program behind a version, a backslash of Windows, or a pattern such as `/???/c?rl`."""
+    name = call.name
+    if match := _VERSIONED.match(name):
+        return _PROGRAMS.get(match[1])
+    if "\\" in name:
+        call.name = name = name.rpartition("\\")[2].lower().removesuffix(".exe")
+        return _PROGRAMS.get(name)
+    if _GLOB.search(name) and len(name) < 40:
+        pattern = re.compile(
+            "".join("." if char == "?" else "[^/]{0,20}" if char == "*" else re.escape(char) for char in name) + "$"
+        )
+        for known in ("cat", "curl", "bash", "sh", "nc", "wget", "python", "base64", *_PROGRAMS):
+            if pattern.match(known):
+                call.name = known
+                return _PROGRAMS[known]
+    return None
+
+
+def _run_unknown(world: World, head: Value, call: Call) -> Value:
+    """A program that we know nothing of, or a file that is started."""
+    content = world.content_of(head.text) if ("/" in head.text or head.text in world.files) else None
+    sources = join_sources(head.sources, content.sources if content else ())
+    if content or sources or "/" in head.text or _WORD.match(head.text):
+        named = head.known or "/" in head.text
+        fact = world.fact(Kind.EXEC, call.line if named else "", call.offset, call.name, sources)
+        if content and content.known and not content.sources:
+            world.child(content.text, "shell", "exec", call.offset)
+        sources = (world.output(fact),) if sources else ()
+    return Value(f"$({call.name})"[:80], join_sources(sources, call.stdin.sources), known=False)

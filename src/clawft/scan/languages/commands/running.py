@@ -1,0 +1,293 @@
+"""Programs that run other programs or code: interpreters, wrappers, and files that are started."""
+
+import re
+
+from clawft.scan.facts import Kind
+from clawft.scan.languages.commands.options import split_options, tail_of
+from clawft.scan.languages.commands.system import check_assignment
+from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
+
+__all__ = ["CODE_OPTIONS", "PROGRAMS", "interpreter_language", "run_file"]
+
+_SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh", "rbash", "fish", "mksh", "csh", "tcsh")
+_LANGUAGES = {
+    "python": "python", "pypy": "python", "node": "javascript", "nodejs": "javascript", "deno": "javascript", "bun": "javascript",
+    "tsx": "javascript", "ts-node": "javascript", "ruby": "ruby", "perl": "perl", "php": "php", "lua": "lua", "luajit": "lua",
+    "rscript": "r", "osascript": "applescript", "powershell": "powershell", "pwsh": "powershell",
+}  # fmt: skip
+CODE_OPTIONS = {
+    "python": ("-c",), "javascript": ("-e", "--eval", "-p", "-pe", "--print"), "ruby": ("-e",), "perl": ("-e", "-E"),
+    "php": ("-r",), "lua": ("-e",), "r": ("-e",), "applescript": ("-e",),
+}  # fmt: skip
+_VERSION = re.compile(r"(?<=[a-z])-?\d[\d.]*$")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def interpreter_language(name: str) -> str:
+    """The language that a program runs, by its name; empty when it is no interpreter."""
+    plain = _VERSION.sub("", name.lower().removesuffix(".exe"))
+    return "shell" if plain in _SHELLS else _LANGUAGES.get(plain, "")
+
+
+def run_file(world: World, path: Value, call: Call) -> Value:
+    """A file is run: what was written to it, in this document, is what runs."""
+    content = world.content_of(path.text)
+    sources = join_sources(path.sources, content.sources if content else ())
+    fact = world.fact(Kind.EXEC, call.line, call.offset, call.name, sources)
+    return Value(f"$({call.name})", (world.output(fact), *call.stdin.sources), known=False)
+
+
+def run_shell(world: World, call: Call) -> Value:
+    index = 0
+    texts = call.texts
+    while index < len(texts) and texts[index].startswith(("-", "+")) and len(texts[index]) > 1:
+        text = texts[index]
+        index += 1
+        if text.startswith("--"):
+            if text in ("--rcfile", "--init-file"):
+                index += 1
+        elif "c" in text[1:]:
+            return world.run_code(call.args[index], "shell", call) if index < len(texts) else NOTHING
+        elif text in ("-o", "+o", "-O"):
+            index += 1
+        elif text == "-s":
+            break
+    if index < len(texts) and texts[index] not in ("-", "/dev/stdin", "-s"):
+        return _run_script(world, call, call.args[index])
+    if not call.fed:
+        return NOTHING
+    return world.run_code(call.stdin, "shell", call)
+
+
+def _run_script(world: World, call: Call, path: Value) -> Value:
+    content = world.content_of(path.text)
+    if path.text.startswith("/dev/fd/") and content:
+        return world.run_code(content, interpreter_language(call.name) or "shell", call)
+    return run_file(world, path, call)
+
+
+def run_interpreter(world: World, call: Call) -> Value:
+    """`python -c CODE`, `node -e CODE`, `… script`, or code on the input."""
+    language = interpreter_language(call.name)
+    codes: list[Value] = []
+    options = CODE_OPTIONS.get(language, ())
+    for index, arg in enumerate(call.args):
+        text = arg.text
+        if text in options or (language in ("perl", "ruby") and re.fullmatch(r"-[a-zA-Z0]*[eE]", text)):
+            codes += call.args[index + 1 : index + 2]
+            if language not in ("applescript", "perl"):
+                break
+        elif language == "python" and re.fullmatch(r"-[a-zA-Z]+c", text):
+            codes += call.args[index + 1 : index + 2]
+            break
+        elif text.startswith("-c") and len(text) > 2 and language == "python":
+            codes.append(tail_of(arg, 2))
+            break
+        elif language == "python" and text == "-m":
+            return _run_module(world, call, index)
+        elif not text.startswith("-") and not codes:
+            if call.name in ("deno", "bun") and text in ("run", "x", "eval"):
+                options = (*options, "eval")
+                continue
+            return _run_script(world, call, arg)
+        elif text == "-" and not codes:
+            break
+    if codes:
+        joined = "\n".join(one.text for one in codes)
+        code = Value(
+            joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes) or len(joined) > 40
+        )
+        result = world.run_code(code, language, call)
+        return Value(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)
+    return world.run_code(call.stdin, language, call) if call.fed else NOTHING
+
+
+def _run_module(world: World, call: Call, index: int) -> Value:
+    rest = call.args[index + 1 :]
+    if rest and rest[0].text in ("pip", "pipx", "uv", "pip3"):
+        return world.run_words(rest, call)
+    if rest and rest[0].text == "http.server":
+        world.fact(Kind.LISTEN, rest[1].text if len(rest) > 1 else "8000", call.offset, "http.server")
+    world.fact(Kind.EXEC, call.line, call.offset, call.name)
+    return Value(f"$({call.name})", call.stdin.sources, known=False)
+
+
+_WRAPPER_VALUES = {
+    "sudo": "ugpCcrtThUR", "doas": "uC", "env": "uCS", "nice": "n", "timeout": "ks", "stdbuf": "ioe", "ionice": "cnp", "flock": "wE",
+    "xargs": "ILnPdEsa", "watch": "n", "strace": "eopsP", "chroot": "", "setsid": "", "nohup": "", "command": "", "builtin": "",
+    "exec": "a", "busybox": "", "toybox": "", "time": "fo", "proxychains": "f", "proxychains4": "f", "torsocks": "", "torify": "",
+    "unbuffer": "", "caffeinate": "t", "arch": "", "parallel": "jIaN", "firejail": "", "start": "", "noglob": "", "nocorrect": "",
+    "su-exec": "", "gosu": "", "runuser": "ugG", "pkexec": "", "doppler": "", "dotenv": "f", "catchsegv": "", "ltrace": "eo",
+    "uvx-run": "", "setarch": "", "taskset": "", "chrt": "", "systemd-run": "p", "entr": "", "batch-run": "", "aws-vault": "",
+}  # fmt: skip
+_FIRST_OPERAND = ("timeout", "chroot", "flock", "gosu", "su-exec", "taskset", "chrt", "setarch")
+
+
+def run_wrapper(world: World, call: Call) -> Value:
+    """`sudo`, `env`, `nohup`, `xargs` …: the command that follows is what runs."""
+    valued = _WRAPPER_VALUES.get(call.name, "")
+    index, args = 0, call.args
+    skipped = 0 if call.name in _FIRST_OPERAND else 1
+    while index < len(args):
+        text = args[index].text
+        if text == "--":
+            index += 1
+            break
+        if text.startswith("-") and len(text) > 1:
+            if call.name == "env" and text in ("-S", "--split-string") and index + 1 < len(args):
+                return world.run_words(
+                    [Value(one, args[index + 1].sources) for one in args[index + 1].text.split()], call
+                )
+            index += (
+                2 if not text.startswith("--") and text[-1] in valued and (len(text) == 2 or call.name != "sudo") else 1
+            )
+        elif call.name in ("env", "sudo", "command") and _ASSIGNMENT.match(text):
+            _weaken(world, call, text)
+            index += 1
+        elif not skipped:
+            skipped = 1
+            index += 1
+        else:
+            break
+    if call.name in ("sudo", "doas", "pkexec"):
+        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+    rest = args[index:]
+    if not rest:
+        return _whole_environment(world, call) if call.name == "env" else NOTHING
+    if call.name in ("xargs", "parallel"):
+        return _run_xargs(world, call, rest)
+    return world.run_words(rest, call)
+
+
+def _weaken(world: World, call: Call, text: str) -> None:
+    name, _, value = text.partition("=")
+    check_assignment(world, name, Value(value), call.offset)
+
+
+def _whole_environment(world: World, call: Call) -> Value:
+    return Value("$(env)", (world.fact(Kind.ENV, "*", call.offset, call.name),), known=False)
+
+
+def _run_xargs(world: World, call: Call, rest: list[Value]) -> Value:
+    """The input becomes arguments; a replacement mark is filled with it."""
+    marks = [
+        call.args[index + 1].text for index, one in enumerate(call.args[:-1]) if one.text in ("-I", "-i", "--replace")
+    ]
+    marks += [one.text[2:] for one in call.args if one.text.startswith("-I") and len(one.text) > 2]
+    mark = marks[0] if marks else "{}"
+    given = call.stdin
+    words = (
+        [Value(one) for one in given.text.split()[:16]]
+        if given.known
+        else [Value(given.text or "$(xargs)", known=False)]
+    )
+    inner = Call(call.name, call.args, NOTHING, call.offset, call.path)
+    if any(mark in one.text for one in rest):
+        result = NOTHING
+        for word in words[:4]:
+            filled = [_fill(one, mark, word, given) for one in rest]
+            result = world.run_words(filled, inner)
+        return result
+    return world.run_words([*rest, *[Value(one.text, given.sources, one.known) for one in words]], inner)
+
+
+def _fill(word: Value, mark: str, text: Value, given: Value) -> Value:
+    if mark not in word.text:
+        return word
+    return Value(
+        word.text.replace(mark, text.text), join_sources(word.sources, given.sources), word.known and text.known
+    )
+
+
+def run_su(world: World, call: Call) -> Value:
+    options = split_options(call.args, "csg", frozenset(("--command", "--shell")))
+    world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+    code = options.get("-c", "--command")
+    return world.run_code(code, "shell", call) if code else NOTHING
+
+
+def run_eval(world: World, call: Call) -> Value:
+    text = " ".join(one.text for one in call.args)
+    known = all(one.known for one in call.args)
+    sources = join_sources(*[one.sources for one in call.args])
+    world.fact(Kind.EVAL, text if known else "", call.offset, call.name, sources)
+    if not known or not text:
+        return NOTHING
+    if world.run_shell and not any(one.kind is Kind.DECODE for one in sources):
+        return world.run_shell(text, call)
+    world.child(text, "shell", next((one.target for one in sources if one.kind is Kind.DECODE), "exec"), call.offset)
+    return NOTHING
+
+
+def run_source(world: World, call: Call) -> Value:
+    if not call.args:
+        return NOTHING
+    path = call.args[0]
+    content = world.content_of(path.text)
+    if path.text in ("/dev/stdin", "-") and call.fed:
+        return world.run_code(call.stdin, "shell", call)
+    if content and (content.sources or path.text.startswith("/dev/fd/")):
+        return world.run_code(content, "shell", call)
+    if re.search(r"(^|/)\.env(\.\w+)?$", path.text):
+        world.fact(Kind.READ, world.resolve(path.text), call.offset, call.name)
+    return NOTHING
+
+
+def run_ssh_like(world: World, call: Call) -> Value:
+    """`docker exec`, `docker run`, `kubectl exec`: what follows runs elsewhere; the host's files may be given along."""
+    fact = world.fact(Kind.EXEC, call.line, call.offset, call.name, join_sources(*[one.sources for one in call.args]))
+    texts = call.texts
+    for index, text in enumerate(texts[:-1]):
+        if text in ("sh", "bash") and texts[index + 1] in ("-c", "-lc") and index + 2 < len(texts):
+            world.child(texts[index + 2], "shell", "exec", call.offset)
+    if "--privileged" in texts or any(re.match(r"(-v|--volume=?)?/?:/|/:/|/var/run/docker.sock", one) for one in texts):
+        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+    return Value(f"$({call.name})", (world.output(fact),), known=False)
+
+
+def run_open(world: World, call: Call) -> Value:
+    """`open FILE` and its kin start what they are given; an address is shown."""
+    options = split_options(call.args, "abe")
+    for one in options.operands:
+        if re.match(r"https?:", one.text):
+            world.fact(Kind.FETCH, one.text, call.offset, call.name, one.sources)
+        else:
+            run_file(world, one, call)
+    return NOTHING
+
+
+def run_installer(world: World, call: Call) -> Value:
+    """`installer -pkg`, `dpkg -i`, `msiexec /i`, `hdiutil attach`: a package file that runs as it is installed."""
+    for one in call.args:
+        if one.text.startswith("-"):
+            continue
+        content = world.content_of(one.text)
+        if re.match(r"https?://", one.text):
+            fetched = world.fact(Kind.FETCH, one.text, call.offset, call.name, one.sources)
+            world.fact(Kind.EXEC, call.line, call.offset, call.name, (fetched,))
+        elif content and content.sources:
+            world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
+            if call.name == "hdiutil":
+                world.folders["/Volumes"] = content.sources
+    return NOTHING
+
+
+def run_make(world: World, call: Call) -> Value:
+    folder = world.folders.get(world.cwd, ())
+    options = split_options(call.args, "Cfj")
+    if (where := options.get("-C")) and not folder:
+        folder = world.folders.get(world.resolve(where.text), ())
+    world.fact(Kind.EXEC, call.line, call.offset, call.name, folder)
+    return Value("$(make)", (), known=False)
+
+
+PROGRAMS = {
+    **dict.fromkeys(_SHELLS, run_shell),
+    **dict.fromkeys(("python", "pypy", "node", "nodejs", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "luajit",
+                     "Rscript", "osascript"), run_interpreter),
+    **dict.fromkeys(_WRAPPER_VALUES, run_wrapper),
+    "su": run_su, "eval": run_eval, "source": run_source, ".": run_source, "docker": run_ssh_like, "podman": run_ssh_like,
+    "kubectl": run_ssh_like, "open": run_open, "xdg-open": run_open, "start": run_open, "installer": run_installer,
+    "dpkg": run_installer, "rpm": run_installer, "hdiutil": run_installer, "msiexec": run_installer, "make": run_make, "gmake": run_make,
+    "cmake": run_make, "ninja": run_make,
+}  # fmt: skip

@@ -1,0 +1,343 @@
+"""Programs that turn text into text: what goes in flows out, and a constant that is decoded is known again."""
+
+import base64
+import binascii
+import codecs
+import re
+import zlib
+
+from clawft.scan.facts import Kind
+from clawft.scan.languages.commands.escapes import unescape_ansi
+from clawft.scan.languages.commands.options import sources_of, split_options
+from clawft.scan.languages.commands.world import MAX_TEXT, NOTHING, Call, Value, World, join_sources
+
+__all__ = ["PROGRAMS", "decode_bytes", "gather"]
+
+_FORMAT = re.compile(r"%(?:[-+ 0#]*)(?:\d+)?(?:\.\d+)?([a-zA-Z%])|\\c")
+_SED = re.compile(r"^s(.)((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([gIi0-9]*)$", re.DOTALL)
+
+
+def gather(world: World, call: Call, paths: list[Value]) -> Value:
+    """The text of files, or of the input when none is named."""
+    if not paths:
+        return call.stdin
+    values = [call.stdin if one.text == "-" else world.read(one, call) for one in paths]
+    if len(values) == 1:
+        return values[0]
+    return world.make("".join(one.text for one in values), sources_of(values), known=all(one.known for one in values))
+
+
+def decode_bytes(data: bytes) -> str:
+    """Bytes as text; one character each when they are no UTF-8, so that nothing is lost."""
+    for encoding in ("utf-8", "latin-1"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return ""
+
+
+def _as_bytes(text: str) -> bytes:
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def _decoded(world: World, call: Call, given: Value, how: str, text: str | None) -> Value:
+    """What a decoder gives: a fact, and the text when it is known."""
+    fact = world.fact(Kind.DECODE, how, call.offset, call.name, given.sources)
+    if text is None:
+        return Value(f"$({call.name})", join_sources((fact,), given.sources), known=False)
+    return world.make(text, join_sources((fact,), given.sources))
+
+
+def run_echo(world: World, call: Call) -> Value:
+    args = call.args
+    escapes = False
+    while args and re.fullmatch(r"-[neE]+", args[0].text):
+        escapes = escapes or "e" in args[0].text
+        args = args[1:]
+    text = " ".join(one.text for one in args)
+    return world.make(unescape_ansi(text) if escapes else text, sources_of(args), known=all(one.known for one in args))
+
+
+def run_printf(world: World, call: Call) -> Value:
+    args = call.args
+    if len(args) > 1 and args[0].text == "-v":
+        args = args[2:]
+    args = args[1:] if args and args[0].text == "--" else args
+    if not args:
+        return NOTHING
+    pattern, rest = unescape_ansi(args[0].text), [one.text for one in args[1:]]
+    known = all(one.known for one in args)
+    if "%" not in pattern:
+        return world.make(pattern, args[0].sources, known=known)
+    pieces: list[str] = []
+    for _ in range(256):
+        taken = [0]
+        pieces.append(_FORMAT.sub(lambda match: _format_one(match, rest, taken), pattern))  # noqa: B023 - used at once
+        del rest[: taken[0]]
+        if not rest or not taken[0]:
+            break
+    return world.make("".join(pieces), sources_of(args), known=known)
+
+
+def _format_one(match: re.Match[str], rest: list[str], taken: list[int]) -> str:
+    letter = match[1]
+    if letter in (None, "%"):
+        return "%" if letter else ""
+    text = rest[taken[0]] if taken[0] < len(rest) else ""
+    taken[0] += 1
+    if letter == "b":
+        return unescape_ansi(text)
+    if letter in "dixXou":
+        try:
+            number = int(text, 0)
+        except ValueError:
+            return text
+        return f"{number:{letter}}" if letter in "xXo" and abs(number) < 1 << 64 else text
+    return text[:1] if letter == "c" else text
+
+
+def run_base64(world: World, call: Call) -> Value:
+    options = split_options(call.args, "wbio", frozenset(("--wrap", "--break", "--input", "--output", "-in", "-out")))
+    given = gather(world, call, [*options.operands, *options.every("-i", "--input")])
+    if given is NOTHING and options.has("-i") and call.fed:
+        given = call.stdin
+    how = call.name.removeprefix("g").removesuffix(".exe")
+    if not options.has("-d", "-D", "--decode", "-di", "--d"):
+        text = (
+            base64.b64encode(_as_bytes(given.text)).decode() if given.known and how == "base64" else f"$({call.name})"
+        )
+        return world.make(text, given.sources, known=given.known and how == "base64")
+    result = _decoded(world, call, given, how, _decode_radix(how, given.text) if given.known else None)
+    if output := options.get("-o", "--output"):
+        world.write(output, result, call)
+        return NOTHING
+    return result
+
+
+def _decode_radix(how: str, text: str) -> str | None:
+    text = re.sub(r"[^A-Za-z0-9+/=_-]", "", text).replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        if how == "base32":
+            return decode_bytes(base64.b32decode(text.upper() + "=" * (-len(text) % 8)))
+        return decode_bytes(base64.b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, binascii.Error):
+        return None
+
+
+def run_xxd(world: World, call: Call) -> Value:
+    options = split_options(call.args, "closg")
+    given = gather(world, call, options.operands[:1])
+    if not options.has("-r"):
+        known = given.known and options.has("-p")
+        text = _as_bytes(given.text).hex() if known else "$(xxd)"
+        return world.make(text, given.sources, known=known)
+    return _decoded(world, call, given, "hex", _decode_hex(given.text) if given.known else None)
+
+
+def _decode_hex(text: str) -> str | None:
+    digits = re.sub(r"\\x|0x|[^0-9a-fA-F]", "", text)
+    return decode_bytes(bytes.fromhex(digits[: len(digits) // 2 * 2])) if digits else None
+
+
+def run_openssl(world: World, call: Call) -> Value:
+    texts = call.texts
+    options = split_options(
+        call.args[1:],
+        "",
+        frozenset(("-in", "-out", "-k", "-pass", "-K", "-iv", "-S", "-connect", "-key", "-inkey", "-md", "-iter")),
+    )
+    if texts[:1] == ["s_client"]:
+        address = options.get("-connect")
+        fact = world.fact(
+            Kind.CONNECT, address.text if address else "", call.offset, "openssl s_client", call.stdin.sources
+        )
+        if call.stdin.sources:
+            world.fact(Kind.SEND, fact.target, call.offset, "openssl s_client", call.stdin.sources)
+        return Value("$(openssl)", (world.output(fact),), known=False)
+    source = options.get("-in")
+    given = world.read(source, call) if source else call.stdin
+    decodes = "-d" in texts
+    plain = not any(
+        one.startswith(("-aes", "-des", "-chacha", "-bf", "-rc4", "-camellia")) or one in ("-k", "-pass")
+        for one in texts
+    )
+    if decodes and plain:
+        result = _decoded(world, call, given, "base64", _decode_radix("base64", given.text) if given.known else None)
+    elif decodes:
+        result = _decoded(world, call, given, "openssl", None)
+    else:
+        result = Value("$(openssl)", given.sources, known=False)
+    if output := options.get("-out"):
+        world.write(output, result, call)
+        return NOTHING
+    return result
+
+
+def run_unpack_stream(world: World, call: Call) -> Value:
+    """`gunzip`, `zcat`, `xz -d` and their kin as filters; `gzip` passes on what it packs."""
+    options = split_options(call.args, "S")
+    given = gather(world, call, options.operands)
+    unpacks = call.name not in ("gzip", "bzip2", "xz", "zstd") or options.has("-d", "--decompress", "--uncompress")
+    to_output = options.has("-c", "--stdout") or call.name.endswith("cat") or not options.operands
+    result = given if not unpacks else _decoded(world, call, given, "gzip", _inflate(given) if given.known else None)
+    if not unpacks:
+        result = Value(f"$({call.name})", given.sources, known=False)
+    if to_output:
+        return result
+    for one in options.operands:
+        name = re.sub(r"\.(gz|bz2|xz|zst|Z)$", "", one.text) if unpacks else one.text + ".gz"
+        world.files[world.resolve(name)] = result
+    return NOTHING
+
+
+def _inflate(given: Value) -> str | None:
+    try:
+        return decode_bytes(zlib.decompressobj(47).decompress(_as_bytes(given.text), MAX_TEXT))
+    except zlib.error:
+        return None
+
+
+def run_rev(world: World, call: Call) -> Value:
+    given = gather(world, call, call.args)
+    if not given.known:
+        return _passed(call, given)
+    lines = given.text.split("\n")
+    lines = lines[::-1] if call.name == "tac" else [line[::-1] for line in lines]
+    return _decoded(world, call, given, "reversed", "\n".join(lines))
+
+
+def _passed(call: Call, given: Value) -> Value:
+    return Value(f"$({call.name})", given.sources, known=False)
+
+
+def run_tr(world: World, call: Call) -> Value:
+    options = split_options(call.args)
+    given = call.stdin
+    if not given.known or not options.operands:
+        return _passed(call, given)
+    first = _tr_set(options.operands[0].text)
+    if options.has("-d"):
+        return world.make("".join(char for char in given.text if char not in first), given.sources)
+    if len(options.operands) < 2 or options.has("-s", "-c"):
+        return world.make(given.text, given.sources)
+    second = _tr_set(options.operands[1].text)
+    if not second:
+        return world.make(given.text, given.sources)
+    table = {ord(char): second[min(at, len(second) - 1)] for at, char in reversed(list(enumerate(first)))}
+    text = given.text.translate(table)
+    if len(table) > 8 and text.lower() != given.text.lower():
+        rot = codecs.encode(given.text, "rot13") == text
+        return _decoded(world, call, given, "rot13" if rot else "substitution", text)
+    return world.make(text, given.sources)
+
+
+_TR_CLASSES = {
+    "[:upper:]": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "[:lower:]": "abcdefghijklmnopqrstuvwxyz", "[:digit:]": "0123456789",
+    "[:space:]": " \t\n\r\f\v", "[:blank:]": " \t",
+}  # fmt: skip
+
+
+def _tr_set(text: str) -> str:
+    for name, chars in _TR_CLASSES.items():
+        text = text.replace(name, chars)
+    text = unescape_ansi(text)[:600]
+    return re.sub(
+        r"(.)-(.)",
+        lambda m: "".join(map(chr, range(ord(m[1]), min(ord(m[2]), ord(m[1]) + 255) + 1))) or m[0],
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def run_sed(world: World, call: Call) -> Value:
+    options = split_options(call.args, "ef", frozenset(("--expression", "--file")))
+    scripts = options.every("-e", "--expression")
+    paths = options.operands
+    if not scripts and not options.has("-f", "--file"):
+        scripts, paths = paths[:1], paths[1:]
+    if options.has("-i", "--in-place"):
+        for one in [one for one in paths if one.text]:
+            world.write(one, Value("$(sed)", sources_of(scripts), known=False), call)
+        return NOTHING
+    given = gather(world, call, paths)
+    text, known = given.text, given.known and all(one.known for one in scripts)
+    for script in scripts if known else ():
+        for one in script.text.split(";") if ";" in script.text else [script.text]:
+            changed = _substitute(one.strip(), text)
+            known = known and changed is not None
+            text = changed if changed is not None else text
+    return world.make(text if known else "$(sed)", join_sources(given.sources, sources_of(scripts)), known=known)
+
+
+def _substitute(script: str, text: str) -> str | None:
+    """One `s/a/b/g` of plain text; None for all else."""
+    match = _SED.match(script) if len(script) < 400 else None
+    if match is None or re.search(r"[*+?^$\[\](){}|]|\\\d|(?<!\\)\.", match[2]) or re.search(r"[&]|\\\d", match[3]):
+        return None
+    old, new = re.sub(r"\\(.)", r"\1", match[2]), re.sub(r"\\(.)", r"\1", match[3])
+    if not old:
+        return None
+    return (
+        text.replace(old, new) if "g" in match[4] else "\n".join(line.replace(old, new, 1) for line in text.split("\n"))
+    )
+
+
+def run_head(world: World, call: Call) -> Value:
+    options = split_options(call.args, "nc", frozenset(("--lines", "--bytes")))
+    return gather(world, call, options.operands)
+
+
+def run_cut(world: World, call: Call) -> Value:
+    options = split_options(call.args, "cdfb", frozenset(("--delimiter", "--fields", "--characters")))
+    given = gather(world, call, options.operands)
+    span = options.get("-c", "-b", "--characters")
+    match = re.fullmatch(r"(\d*)(-?)(\d*)", span.text) if span else None
+    if not given.known or match is None:
+        return _passed(call, given)
+    begin = int(match[1][:6] or 1) - 1
+    end = int(match[3][:6]) if match[3] else None if match[2] else begin + 1
+    return world.make("\n".join(line[max(begin, 0) : end] for line in given.text.split("\n")), given.sources)
+
+
+def run_filter(world: World, call: Call) -> Value:
+    """Programs that pass on some form of what they read: their arguments and files are part of it."""
+    values = (
+        call.args
+        if call.name in ("jq", "yq", "envsubst", "paste", "expr", "m4", "basename", "dirname", "realpath", "seq")
+        else []
+    )
+    return Value(f"$({call.name})", join_sources(call.stdin.sources, sources_of(values)), known=False)
+
+
+def run_crypt(world: World, call: Call) -> Value:
+    """`gpg`, `age`, `7z`-like programs that read files and write an unreadable form of them."""
+    options = split_options(
+        call.args, "orupki", frozenset(("--output", "--recipient", "--passphrase", "--passphrase-file", "--batch"))
+    )
+    files = [one for one in options.operands if one.text]
+    given = gather(world, call, files)
+    decodes = options.has("-d", "--decrypt")
+    result = _decoded(world, call, given, call.name, None) if decodes else _passed(call, given)
+    output = options.get("-o", "--output")
+    if output:
+        world.write(output, result, call)
+    elif files and not decodes and not options.has("-a", "--armor"):
+        world.files[world.resolve(files[-1].text + ".gpg")] = result
+    return result
+
+
+PROGRAMS = {
+    "echo": run_echo, "printf": run_printf, "print": run_echo, "base64": run_base64, "gbase64": run_base64, "base32": run_base64,
+    "basenc": run_base64, "uudecode": run_base64, "xxd": run_xxd, "openssl": run_openssl, "gunzip": run_unpack_stream,
+    "zcat": run_unpack_stream, "gzcat": run_unpack_stream, "gzip": run_unpack_stream, "bunzip2": run_unpack_stream,
+    "bzcat": run_unpack_stream, "bzip2": run_unpack_stream, "xz": run_unpack_stream, "unxz": run_unpack_stream,
+    "xzcat": run_unpack_stream, "zstd": run_unpack_stream, "zstdcat": run_unpack_stream, "rev": run_rev, "tac": run_rev,
+    "tr": run_tr, "sed": run_sed, "gsed": run_sed, "head": run_head, "tail": run_head, "cut": run_cut, "gpg": run_crypt, "gpg2": run_crypt,
+    "age": run_crypt, "ccrypt": run_crypt,
+    **dict.fromkeys(("jq", "yq", "envsubst", "paste", "expr", "m4", "fold", "fmt", "nl", "uniq", "wc", "column", "iconv", "pv", "basename",
+                     "dirname", "realpath", "seq", "shuf", "od", "hexdump"), run_filter),
+}  # fmt: skip

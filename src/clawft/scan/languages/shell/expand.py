@@ -1,0 +1,306 @@
+"""Words become values: variables with what they hold, `$( )` with what the commands in it give."""
+
+import fnmatch
+import re
+from typing import Protocol
+
+from clawft.scan.facts import Kind
+from clawft.scan.languages.commands import NOTHING, Value, World, join_sources
+from clawft.scan.languages.shell.nodes import Node, Param, Part, Process, Quoted, Subst, Word
+
+__all__ = ["Runner", "expand_one", "expand_words", "look_up"]
+
+MAX_WORDS = 200
+_BRACE = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(-?\d{1,6}|[a-zA-Z])\.\.(-?\d{1,6}|[a-zA-Z])$")
+_SLICE = re.compile(r"\s*(-?\d{1,6})\s*(?::\s*(-?\d{1,6}))?$")
+# Set by the shell itself, or of no interest to anyone.
+_ORDINARY = frozenset(
+    """IFS PATH PWD OLDPWD RANDOM SECONDS LINENO BASH_SOURCE BASH_VERSION BASH ZSH_VERSION FUNCNAME SHLVL PPID UID EUID REPLY OPTARG
+    OPTIND HOSTTYPE OSTYPE MACHTYPE COLUMNS LINES TERM SHELL LANG LC_ALL PIPESTATUS DIRSTACK BASH_REMATCH EDITOR PAGER DISPLAY
+    TMPDIR TEMP TMP PS1 PS2 PS4 BASHPID EPOCHSECONDS SRANDOM COMP_WORDS COMP_CWORD COMPREPLY MAPFILE""".split()
+)
+_ENV_NAME = re.compile(r"(?:npm_|[A-Z])\w*$", re.ASCII)
+
+
+class Runner(Protocol):
+    """Who reads commands: what the expansion needs of it."""
+
+    world: World
+    variables: dict[str, "Value | list[Value]"]
+    offset: int
+
+    def capture(self, body: list[Node]) -> Value: ...
+    def open_process(self, body: list[Node], *, into: bool) -> str: ...
+
+
+def expand_words(words: list[Word | str], runner: Runner) -> list[Value]:
+    """The words of a command, with braces, splitting and arrays."""
+    values: list[Value] = []
+    for word in words:
+        if isinstance(word, str):
+            values.append(Value(word))
+        else:
+            values += _expand(word, runner)
+        if len(values) > MAX_WORDS:
+            break
+    return values
+
+
+def expand_one(word: Word | str, runner: Runner) -> Value:
+    """A word that stays one: a redirect, an assignment."""
+    if isinstance(word, str):
+        return Value(word)
+    values = [_part_value(part, runner) for part in word.parts]
+    return _concat(values, runner)
+
+
+def _concat(values: list[Value], runner: Runner) -> Value:
+    if len(values) == 1:
+        return values[0]
+    text = "".join([one.text for one in values])
+    return runner.world.make(
+        text, join_sources(*[one.sources for one in values]), known=all(one.known for one in values)
+    )
+
+
+def _expand(word: Word, runner: Runner) -> list[Value]:
+    if word.braces:
+        return [value for one in _braces(word)[:64] for value in _expand(one, runner)]
+    done: list[Value] = []
+    current: list[Value] = []
+    started = False
+    for part in word.parts:
+        pieces = _split_part(part, runner)
+        if pieces is None:
+            current.append(_part_value(part, runner))
+            started = True
+            continue
+        for index, piece in enumerate(pieces):
+            if index and (current or started):
+                done.append(_concat(current, runner) if current else NOTHING)
+                current = []
+            if piece.text or piece.sources:
+                current.append(piece)
+                started = True
+    if current:
+        done.append(_concat(current, runner))
+    return done
+
+
+def _split_part(part: Part, runner: Runner) -> list[Value] | None:
+    """What an unquoted `$x` or `$( )` gives, split at blanks; None for a part that stays whole."""
+    if isinstance(part, Param):
+        held = runner.variables.get(part.name)
+        if (
+            isinstance(held, list)
+            and part.index in ("[@]", "[*]", "")
+            and not part.op
+            and (part.index or not part.quoted)
+        ):
+            return held if part.index else held[:1]
+        if part.quoted and part.name != "@":
+            return None
+        if part.name in ("@", "*") and isinstance(held, list):
+            return held
+    elif not isinstance(part, Subst) or part.quoted:
+        return None
+    value = _part_value(part, runner)
+    if not value.known:
+        return [value]
+    if value.text.isspace():
+        return [NOTHING, NOTHING]
+    words = value.text.split()[:MAX_WORDS]
+    pieces = [Value(one, value.sources) for one in words] or [NOTHING]
+    if value.text[:1].isspace():
+        pieces.insert(0, NOTHING)
+    if value.text[-1:].isspace() and words:
+        pieces.append(NOTHING)
+    return pieces
+
+
+def _braces(word: Word) -> list[Word]:
+    """`{a,b}` and `{1..3}`, each as a word of its own."""
+    kept = word.parts[:4000]
+    template = "".join(part if isinstance(part, str) else chr(0xF0000 + index) for index, part in enumerate(kept))
+    texts = [template]
+    for _ in range(8):
+        grown = [one for text in texts for one in _brace_step(text)]
+        if grown == texts or len(grown) > 64:
+            texts = grown[:64]
+            break
+        texts = grown
+    return [
+        Word(
+            [part for piece in re.split(r"([\U000f0000-\U000ffffd])", text) if piece for part in _restore(piece, kept)]
+        )
+        for text in texts
+    ]
+
+
+def _restore(piece: str, kept: list[Part]) -> list[Part]:
+    index = ord(piece[0]) - 0xF0000
+    return [kept[index]] if 0 <= index < len(kept) else [piece]
+
+
+def _brace_step(text: str) -> list[str]:
+    for match in _BRACE.finditer(text):
+        inner = match[1]
+        if "," in inner:
+            choices = inner.split(",")[:32]
+        elif span := _RANGE.match(inner):
+            choices = _range(span[1], span[2])
+        else:
+            continue
+        return [text[: match.start()] + one + text[match.end() :] for one in choices]
+    return [text]
+
+
+def _range(first: str, last: str) -> list[str]:
+    if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
+        low, high = int(first), int(last)
+        return [str(one) for one in range(low, min(high, low + 31) + 1)] or [first]
+    return [chr(one) for one in range(ord(first[0]), min(ord(last[0]), ord(first[0]) + 31) + 1)] or [first]
+
+
+def _part_value(part: Part, runner: Runner) -> Value:
+    if isinstance(part, str):
+        return Value(part)
+    if isinstance(part, Quoted):
+        return Value(part.text)
+    if isinstance(part, Param):
+        return _param(part, runner)
+    if isinstance(part, Process):
+        return Value(runner.open_process(part.body, into=part.into))
+    value = runner.capture(part.body)
+    if value.known:
+        return Value(value.text.rstrip("\n"), value.sources)
+    return Value(part.text, value.sources, known=False)
+
+
+def look_up(name: str, runner: Runner, index: str = "") -> Value | None:
+    """What a variable holds; None when it was never set here."""
+    held = runner.variables.get(name)
+    if isinstance(held, list):
+        if index in ("[@]", "[*]") or name in ("@", "*"):
+            return _concat([part for one in held for part in (one, Value(" "))][:-1] or [NOTHING], runner)
+        at = int(index[1:-1]) if index[1:-1].isdigit() and len(index) < 8 else 0
+        return held[at] if at < len(held) else NOTHING
+    return held
+
+
+def _unset(name: str, runner: Runner) -> Value:
+    """A variable that comes from outside: from the environment, or from whoever calls."""
+    if name == "HOME":
+        return Value("~")
+    if name in ("@", "*"):
+        return NOTHING if not runner.variables.get("in a function") else Value("$@", known=False)
+    if not _ENV_NAME.match(name) or name in _ORDINARY or name in runner.variables:
+        return Value("$" + name, known=False)
+    return Value("$" + name, (runner.world.fact(Kind.ENV, name, runner.offset, "$" + name),), known=False)
+
+
+def _param(part: Param, runner: Runner) -> Value:
+    name, op = part.name, part.op
+    if name == "((":
+        return _arithmetic(str(part.arg))
+    if name == "IFS":
+        return Value(" ")  # whatever it is set to, it parts words
+    held = look_up(name, runner, part.index)
+    if op == "!" and held is not None and held.known:
+        held = look_up(held.text, runner) or _unset(held.text, runner)
+        return held
+    if op in (":-", "-", ":=", "="):
+        return _default(part, held, runner)
+    if op in (":+", "+"):
+        return expand_one(part.arg, runner)
+    value = held if held is not None else _unset(name, runner)
+    if not op or op in (":?", "?", "@", "!"):
+        return value
+    if op == "length":
+        return Value(str(len(value.text)), (), known=value.known)
+    if not value.known:
+        return value
+    return runner.world.make(_changed(value.text, op, expand_one(part.arg, runner).text), value.sources)
+
+
+def _default(part: Param, held: Value | None, runner: Runner) -> Value:
+    """`${name:-word}`: the word, when nothing is known of the name."""
+    if held is not None and (held.text or held.sources):
+        return held
+    other = expand_one(part.arg, runner)
+    if held is not None:
+        return other
+    outside = _unset(part.name, runner)
+    if outside.known:
+        return outside
+    if not other.text:
+        return outside
+    value = Value(other.text, join_sources(other.sources, outside.sources), other.known)
+    if part.op in (":=", "="):
+        runner.variables[part.name] = value
+    return value
+
+
+def _changed(text: str, op: str, arg: str) -> str:
+    if op == ":":
+        span = _SLICE.match(arg)
+        return _slice(text, int(span[1]), int(span[2]) if span[2] else None) if span else text
+    if op[0] == "/":
+        old, _, new = arg.partition("/")
+        old = old.replace("\\", "")
+        if not old or any(mark in old for mark in "*?["):
+            return (
+                text.replace(old.strip("*?[]"), new)
+                if old.strip("*?[]") and "[" not in old
+                else _replace_class(text, old, new)
+            )
+        return text.replace(old, new, -1 if op.startswith("//") else 1)
+    if op[0] in "#%":
+        return _trim(text, op, arg)
+    if op[0] == "^":
+        return text.upper() if op == "^^" else text[:1].upper() + text[1:]
+    if op[0] == ",":
+        return text.lower() if op == ",," else text[:1].lower() + text[1:]
+    return text
+
+
+def _replace_class(text: str, old: str, new: str) -> str:
+    """`${x//[abc]/}`."""
+    match = re.fullmatch(r"\[([^\]!^]{1,80})\]", old)
+    return "".join(new if char in match[1] else char for char in text) if match else text
+
+
+def _slice(text: str, begin: int, size: int | None) -> str:
+    begin = begin if begin >= 0 else max(0, len(text) + begin)
+    if size is None:
+        return text[begin:]
+    return text[begin : begin + size] if size >= 0 else text[begin:size]
+
+
+def _trim(text: str, op: str, pattern: str) -> str:
+    if len(pattern) > 200 or len(text) > 4000:
+        return text
+    plain = not any(mark in pattern for mark in "*?[")
+    if plain:
+        return text.removeprefix(pattern) if op[0] == "#" else text.removesuffix(pattern)
+    if pattern.count("*") > 2:
+        return text
+    matches = re.compile(fnmatch.translate(pattern)).match
+    spans = range(len(text) + 1)
+    if op[0] == "#":
+        order = reversed(spans) if op == "##" else iter(spans)
+        return next((text[at:] for at in order if matches(text[:at])), text)
+    order = iter(spans) if op == "%%" else reversed(spans)
+    return next((text[:at] for at in order if matches(text[at:])), text)
+
+
+def _arithmetic(text: str) -> Value:
+    if re.fullmatch(r"[\d\s+*()-]{1,40}", text) and "**" not in text and re.search(r"\d", text):
+        numbers = re.fullmatch(r"\s*(\d{1,9})\s*([+*-])\s*(\d{1,9})\s*", text)
+        if numbers:
+            left, right = int(numbers[1]), int(numbers[3])
+            return Value(str({"+": left + right, "-": left - right, "*": left * right}[numbers[2]]))
+        if text.strip().isdigit():
+            return Value(text.strip())
+    return Value("$((" + text + "))", known=False)
