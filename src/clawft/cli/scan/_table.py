@@ -40,10 +40,9 @@ class TablePrinter:
         lines = [self._head(report), *self._wrap(self._place(report.path), "  ")]
         lines += self._power(report)
         shown, quiet = self._choose(report.findings)
-        told: set[str] = set()
+        told: set[object] = set()
         for finding in shown:
-            lines += ["", *self._finding(report, finding, first=finding.rule not in told)]
-            told.add(finding.rule)
+            lines += ["", *self._finding(report, finding, told)]
         if quiet:
             lines += ["", *self._wrap(f"And {_count_quiet(quiet)}: --verbose shows more", "  ")]
         gaps = self._gaps(report)
@@ -86,18 +85,20 @@ class TablePrinter:
             (quiet if many or minor or len(shown) >= MAX_FINDINGS else shown).append(one)
         return shown, quiet
 
-    def _finding(self, report: Report, finding: Finding, *, first: bool) -> list[str]:
+    def _finding(self, report: Report, finding: Finding, told: set[object]) -> list[str]:
+        """A finding with its lines and reasons; `told` are the places and rules of which that was said before."""
         head, *more = self._wrap(f"{finding.severity} {finding.rule}, {finding.path}:{finding.line}", "  ")
         severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True)
         lines = [head.replace(finding.severity, severity, 1), *more, *self._wrap(finding.message, "    ")]
-        excerpt = load_excerpt(report, finding)
-        if excerpt:
-            lines += self._excerpt(excerpt)
-        how = describe_evidence(finding, excerpt)
-        if how:
-            lines += self._wrap(f"{how}: {finding.evidence}", "    ")
-        if first:
+        place = (finding.path, finding.line, finding.evidence)
+        if place not in told:
+            excerpt = load_excerpt(report, finding)
+            lines += self._excerpt(excerpt) if excerpt else []
+            how = describe_evidence(finding, excerpt)
+            lines += self._wrap(f"{how}: {finding.evidence}", "    ") if how else []
+        if finding.rule not in told:
             lines += [*self._wrap(f"Why: {finding.why}", "    "), *self._wrap(f"What to do: {finding.fix}", "    ")]
+        told.update((place, finding.rule))
         return lines
 
     def _excerpt(self, excerpt: Excerpt) -> list[str]:
