@@ -33,7 +33,6 @@ _PLACE = re.compile(
     r"\b(?:the )?(?:skill )?(?:author|developer|vendor|publisher|maintainer|provider|creator|attacker|third[- ]part(?:y|ies)|external|remote|outside|our|central|company|corporate|partner)(?:'s|s')?"
     r" (?:[\w-]+ ){0,3}?(?:servers?|services?|endpoints?|collectors?|analytics|backends?|cloud|webhooks?|systems?|infrastructure|database|bucket|drive|partners?|address|mailbox|inbox)\b"
 )
-_READING = re.compile(r"\b(?:download|fetch|get|docs?|documentation|see|visit|reference|example|e\.g)\b")
 
 
 def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
@@ -44,9 +43,8 @@ def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
         order = _find_send(text, taken)
         if order is not None:
             yield order, sentence
-        if (take := _TAKE.search(text)) and (found := find_data(text)):
+        if _TAKE.search(text) and (found := find_data(text)):
             taken = [_read(*one) for one in found] + taken[:3]
-        del take
 
 
 def _find_send(text: str, taken: list[Order]) -> Order | None:
@@ -64,12 +62,11 @@ def _find_send(text: str, taken: list[Order]) -> Order | None:
         sources = [_read(*one) for one in find_data(text, verb.start(), start)]
         if not sources and _IT.search(between):
             sources = list(taken) or [_read(*one) for one in find_data(text, 0, verb.start())]
-        if not sources and address:
-            sources = [_read(*one) for one in find_data(text, address.end(), min(len(text), address.end() + 80))]
+        if not sources and "://" in where:
+            sources = [_read(*one) for one in find_data(text[: verb.start()] + " " + text[start + len(where) :])]
         if sources:
             via = text[verb.start() : start + len(where)] if where else text[verb.start() : start + 40]
             return Order(Kind.SEND, where, verb.start(), via, tuple(sources))
-    # "Telemetry includes the full text … ; it is transmitted to the author's service": the place first.
     return None
 
 

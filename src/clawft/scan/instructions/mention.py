@@ -1,56 +1,75 @@
 """Mention is not use: whether a text shows an attack (to detect, teach, forbid or test it) rather than makes one.
 
-The signs are the words around it: a heading, the paragraph before, the row it stands in. A skill that calls itself a
-security tool gets no free pass by that: the sign must stand where the order stands.
+The signs are the words around it: the heading right above, the line that leads to it, the label before it, quotation
+marks, a negation. A skill that calls itself a security tool gets no free pass by that: its title counts for nothing,
+the sign must stand where the order stands.
 """
 
 import re
 
-__all__ = ["is_mention", "is_quoted", "is_negated"]
+from clawft.scan.instructions.patterns import either
 
-# A heading under which examples of attacks stand.
-_HEADING = re.compile(
-    r"\b(?:bad|wrong|unsafe|insecure|vulnerable|malicious|dangerous|suspicious|harmful|forbidden|prohibited|blocked|hostile"
-    r"|anti[- ]?patterns?|red flags?|indicators?|iocs?|signatures?|detect(?:s|ion|ed|ing)?|patterns?|threats?|attacks?|attack vectors?"
-    r"|attackers?|exploits?|exploitation|payloads?|injections?|jailbreaks?|test cases?|test|tests|testing|fixtures?|red[- ]team(?:ing)?"
-    r"|pentest(?:ing)?|penetration|ctf|hacking|reverse shells?|privilege escalation|exfiltration|malware|phishing|scams?|examples? of"
-    r"|what (?:not|it (?:detects|catches|blocks|checks))|don'?ts?|do not|never|avoid|not allowed|false positives?|abuse"
-    r"|vulnerabilit(?:y|ies)|cve|security (?:rules?|checks?|scan|audit|review|warnings?|considerations?|policy|risks?)|safety|guardrails?"
-    r"|defen[cs]es?|defend|evasion|techniques?|post[- ]exploitation|lateral movement|persistence techniques|cheat ?sheet"
-    r"|blocklists?|denylists?|black ?lists?|untrusted|threat model|warning signs|examples?|samples?)\b|❌|🚫|⛔|🚩|⚠",
-    re.IGNORECASE,
-)
-# The same, surer: such a heading or lead alone makes what follows a mention.
-_SURE = re.compile(
-    r"\b(?:red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing)?|looks? for|look out|watch (?:out )?for|scan(?:s|ned|ning)? for"
-    r"|check(?:s|ed|ing)? for|search(?:es|ing)? for|flag(?:s|ged|ging)?|block(?:s|ed|ing)?|catch(?:es)?|match(?:es|ing)?|reject(?:s|ed)?|refus(?:e|es|ed)"
-    r"|malicious|attack(?:s|er|ers)?|adversar(?:y|ies|ial)|payloads?|exploit(?:s|ation)?|vulnerab\w+|injections?|jailbreaks?|phishing|malware|suspicious|dangerous|unsafe"
-    r"|insecure|bad|wrong|incorrect|never|do not|don'?t|avoid|must not|should not|forbidden|prohibited|not allowed|test cases?|fixtures?"
-    r"|red[- ]team(?:ing)?|pentest\w*|penetration test\w*|ctf|reverse shells?|privilege escalation|threats?|example of (?:a|an)"
-    r"|for example,? an? (?:attacker|malicious)|regex(?:es)?|signatures?|patterns?|rule(?:s)? (?:match|catch|fire)|trigger(?:s)? (?:on|an alert)|honeypots?"
-    r"|canar(?:y|ies)|untrusted|hostile|scam(?:s)?|ignore (?:any|such)|treat (?:as|it as) (?:data|untrusted))\b|❌|🚫|⛔|🚩",
+__all__ = ["is_mention", "is_negated", "is_quoted", "is_quoted_line", "is_reported"]
+
+# Words under or after which attacks are shown.
+_SHOWS = re.compile(
+    r"""\b"""
+    + either(
+        r"red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing|ors?)?|looks? for|look out|watch (?:out )?for",
+        r"scan(?:s|ned|ning)? for|check(?:s|ed|ing)? for|search(?:es|ing)? for|flag(?:s|ged|ging)?|block(?:s|ed|ing)?",
+        r"catch(?:es)?|reject(?:s|ed)?|refus(?:e|es|ed)|malicious|attack(?:s|er|ers)?|adversar(?:y|ies|ial)|payloads?",
+        r"exploit(?:s|ation|ed)?|vulnerab\w+|injections?|injected|jailbreaks?|phishing|malware|suspicious|dangerous|unsafe",
+        r"insecure|bad|wrong|incorrect|never|do not|don['’]?ts?|avoid|must not|should not|forbidden|prohibited|not allowed",
+        r"test cases?|fixtures?|red[- ]team(?:ing)?|pentest\w*|penetration test\w*|ctf|reverse shells?|threats?|not do",
+        r"privilege escalation|example of (?:a|an)|regex(?:es)?|signatures?|honeypots?|canar(?:y|ies)|untrusted|hostile",
+        r"scams?|ignore (?:any|such)|treat (?:as|it as) (?:data|untrusted)|what not to|dark patterns?|mistakes?|pitfalls?",
+        r"risks?|security considerations|not (?:suitable|for)|prompt injection|social engineering",
+    )
+    + r"""\b|❌|🚫|⛔|🚩|✗|✘""",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
-    r"\b(?:never|do not|don['’]?t|does not|doesn['’]?t|must not|mustn['’]?t|should not|shouldn['’]?t|cannot|can['’]?t|won['’]?t|will not|not to"
-    r"|refuse(?:s)? to|avoid(?:s)?|without ever|no need to|prohibited from|forbidden to|must never|should never|instead of|rather than|prevent(?:s|ing)?|reject(?:s)?"
-    r"|is not|are not|isn['’]?t|aren['’]?t|stop(?:s)? (?:and|if|when)|blocks?|detects?|flags?|refuse(?:s)?)\b|❌|🚫|⛔|🚩",
+    r"""\b"""
+    + either(
+        r"never|do not|don['’]?t|does not|doesn['’]?t|must not|mustn['’]?t|should not|shouldn['’]?t|cannot|can['’]?t|won['’]?t",
+        r"will not|not to|refuses? to|avoids?|without ever|no need to|prohibited from|forbidden to|must never|should never",
+        r"instead of|rather than|prevents?|preventing|rejects?|is not|are not|isn['’]?t|aren['’]?t|stops? (?:and|if|when)|blocks?",
+        r"detects?|detecting|flags?|refuses?|did i|did not|didn['’]?t|no one|nobody|against|protects?|guards?|unable to|not",
+    )
+    + r"""\b|❌|🚫|⛔|🚩|✗|✘|^no\b"""
 )
+# Somebody else's words or deeds are told: "text that asks you to …", "attempts to …", "**Exfiltration**: sending …".
+_REPORTED = re.compile(
+    r"""\b"""
+    + either(
+        r"instructions?|attempts?|attempting|tries|trying|tried|requests?|asks?|asking|asked|orders?|telling|tells|told|claims?",
+        r"claiming|phrases?|messages?|text|content|prompts?|commands?|skills?|code|attackers?|adversar(?:y|ies)|someone|anyone",
+        r"anything|inputs?|e-?mails?|pages?|websites?|documents?|comments?|such as|like|e\.g\.|example|says?|saying|patterns?",
+    )
+    + r""",?(?: (?:you|the|it|agents?|model|llm|ai|users?|that|which|who|to|an?|may|might|could|would|tries|try|contains?|says?|saying)){0,5} ?["'`(:]*\s*$"""
+)
+_LABEL = re.compile(
+    r"""^[^:–—]{0,40}\b"""
+    + either(
+        r"exfiltration|injections?|escalation|bypass(?:es)?|theft|hijack\w*|poisoning|tampering|abuse|spoofing|manipulation|obfuscation",
+        r"stealing|harvesting|phishing|malware|backdoors?|attacks?|leak(?:s|age)?|overrides?|evasion|concealment|deception|jailbreaks?",
+        r"impersonation|persistence|compromise|exploit\w*|threats?|risks?|violations?|dangerous|malicious|suspicious",
+    )
+    + r"""\b[^:–—]{0,30}(?:[:–—]| - )"""
+)
+_QUOTED_LINE = re.compile(r"""^[\s>|]*(?:[-*+]|\d{1,9}[.)])?[\s*_]*["“«„][^\n]*["”»“][\s.,;:!?|)*_]*$""")
 _QUOTES = "\"'“”‘’«»„`「」『』"
 
 
-def is_mention(headings: tuple[str, ...], lead: str, text: str = "") -> bool:
-    """Whether what stands under these headings and after this paragraph is shown as an attack, a bad example or a test."""
-    if lead and _SURE.search(lead[-300:]):
-        return True
-    near = headings[-2:]
-    return any(_SURE.search(one) for one in near)
+def is_mention(headings: tuple[str, ...], lead: str) -> bool:
+    """Whether what stands under these headings and after these words is shown as an attack, a bad example or a test."""
+    return (bool(lead) and _SHOWS.search(lead[-240:]) is not None) or any(_SHOWS.search(one) for one in headings[-2:])
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
     """Whether a phrase stands in quotation marks, as words that are talked about."""
-    before = text[max(0, start - 60) : start]
-    after = text[end : end + 60]
+    before = text[max(0, start - 90) : start]
+    after = text[end : end + 200]
     for mark in '"“”«»„`「『':
         if before.count(mark) % 2 and any(one in after for one in _QUOTES):
             return True
@@ -58,8 +77,19 @@ def is_quoted(text: str, start: int, end: int) -> bool:
     return single is not None and re.search(r"['’]", after) is not None
 
 
+def is_quoted_line(line: str) -> bool:
+    """Whether a whole line, its marker aside, stands in quotation marks."""
+    return _QUOTED_LINE.match(line) is not None
+
+
 def is_negated(text: str, start: int) -> bool:
     """Whether the words before a phrase, in the same clause, forbid it or say that it does not happen."""
     clause = text[max(0, start - 80) : start]
     clause = re.split(r"[;:.!?]\s|\bbut\b|\binstead,", clause)[-1]
     return _NEGATION.search(clause) is not None
+
+
+def is_reported(text: str, start: int) -> bool:
+    """Whether the words before a phrase tell of what others say or do."""
+    before = text[max(0, start - 60) : start]
+    return _REPORTED.search(before) is not None or _LABEL.search(text[: start + 1]) is not None

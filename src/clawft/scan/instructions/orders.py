@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct, structs
 
 from clawft.scan.documents import Document
-from clawft.scan.facts import Fact
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.instructions import (
     bypass,
     conceal,
@@ -18,7 +18,7 @@ from clawft.scan.instructions import (
     tamper,
     tongues,
 )
-from clawft.scan.instructions.mention import is_mention, is_negated, is_quoted
+from clawft.scan.instructions.mention import is_mention, is_negated, is_quoted, is_quoted_line, is_reported
 from clawft.scan.instructions.order import Order
 from clawft.scan.instructions.segments import Part
 from clawft.scan.instructions.sentences import Block, Sentence, split_sentences
@@ -28,6 +28,9 @@ __all__ = ["find_orders"]
 MAX_FACTS = 400
 _WORD = re.compile(r"[a-z]{3,}")
 _FOREIGN = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af\u0600-\u06ff]|[à-öø-ÿ]")
+
+
+_OUTSIDE = re.compile(r"/|c:")
 
 
 class _Grammar(Struct, frozen=True):
@@ -44,7 +47,7 @@ _GRAMMARS = (
     _Grammar(bypass.WORDS, bypass.find, keeps_negated=True),
     _Grammar(obey.WORDS, obey.find),
     _Grammar(tamper.WORDS, tamper.find),
-    _Grammar(sabotage.WORDS, sabotage.find, keeps_negated=True),
+    _Grammar(sabotage.WORDS, sabotage.find),
 )
 _ALL_WORDS = frozenset().union(*(one.words for one in _GRAMMARS), exfiltration.WORDS, prerequisite.WORDS, tongues.WORDS)
 
@@ -54,8 +57,6 @@ def find_orders(document: Document, parts: list[Part]) -> list[Fact]:
     reader = _Reader(document)
     for part in parts:
         reader.read(part)
-        if len(reader.facts) > MAX_FACTS:
-            break
     reader.close_section()
     return reader.facts
 
@@ -104,17 +105,29 @@ class _Reader:
                     self._keep(block, sentence, order, keeps_negated=True)
 
     def _keep(self, block: Block, sentence: Sentence, order: Order, *, keeps_negated: bool) -> None:
-        shown = block.mention or is_quoted(sentence.text, order.start, order.start + len(order.via))
-        shown = shown or (not keeps_negated and is_negated(sentence.text, order.start))
-        self._add(order, self._line(sentence, order.start), shown)
+        self._add(order, self._line(sentence, order.start), self._is_shown(block, sentence, order, keeps_negated))
 
-    def _add(self, order: Order, line: int, shown: bool) -> Fact:
+    def _is_shown(self, block: Block, sentence: Sentence, order: Order, keeps_negated: bool) -> bool:
+        """Whether an order is only mentioned: by where it stands, or by the words around it."""
+        text, start = sentence.text, order.start
+        if self.document.mention or is_quoted(text, start, start + len(order.via)):
+            return True
+        if is_quoted_line(self._raw_line(sentence.start)):
+            return True
+        if _OUTSIDE.match(order.target) and order.kind is Kind.OBEY:
+            return is_negated(text, start)
+        if block.mention or is_reported(text, start) or (not keeps_negated and is_negated(text, start)):
+            return True
+        return is_mention((), _lead(block, sentence))
+
+    def _add(self, order: Order, line: int, shown: bool) -> None:
         document = self.shown if shown else self.document
+        if len(self.facts) >= MAX_FACTS:
+            return
         sources = tuple(Fact(one.kind, one.target, document, line, one.via) for one in order.sources)
         fact = Fact(order.kind, order.target, document, line, order.via[:160], sources)
         self.facts.extend(sources)
         self.facts.append(fact)
-        return fact
 
     def _line(self, sentence: Sentence, at: int) -> int:
         """The line of a place in a sentence: as many words into the text as into what was read."""
@@ -135,9 +148,27 @@ class _Reader:
             offset = gap.end()
         return self.document.line_at(sentence.start + lead + offset)
 
+    def _raw_line(self, offset: int) -> str:
+        """The start of the line on which a character stands, and a little beyond."""
+        text = self.document.text
+        begin = text.rfind("\n", max(0, offset - 400), offset) + 1 or max(0, offset - 400)
+        end = text.find("\n", offset, offset + 600)
+        return text[begin : end if end >= 0 else offset + 600]
+
     def close_section(self) -> None:
         """Read the section as a whole: a fake prerequisite is spread over its sentences."""
         if self.section:
             for order, block, sentence in prerequisite.find(self.section, self.headings):
                 self._add(order, self._line(sentence, 0), block.mention)
             self.section = []
+
+
+def _lead(block: Block, sentence: Sentence) -> str:
+    """The last sentence of a block before one that ends with a colon: it leads to a list."""
+    lead = ""
+    for one in block.sentences:
+        if one is sentence:
+            break
+        if one.text.endswith(":"):
+            lead = one.text
+    return lead

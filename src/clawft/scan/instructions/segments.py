@@ -16,7 +16,7 @@ MAX_LEAD = 600
 
 
 class Part(Struct):
-    """A block of a Markdown text: `start` and `end` are offsets, `headings` the titles above it."""
+    """A block of a Markdown text: `start` and `end` are offsets, `headings` the titles above it but for the document's own."""
 
     kind: str  # "prose", "quote", "table", "heading", "code", "comment", "frontmatter"
     start: int
@@ -44,6 +44,7 @@ class _Splitter:
         self.text = text
         self.at = 0
         self.titles: list[tuple[int, str]] = []
+        self.titled = False  # the first heading names the document: it says nothing of a place in it
         self.headings: tuple[str, ...] = ()
         self.kind = ""
         self.start = 0
@@ -118,8 +119,9 @@ class _Splitter:
     def _heading(self, level: int, title: str, stop: int) -> Iterator[Part]:
         while self.titles and self.titles[-1][0] >= level:
             self.titles.pop()
-        self.titles.append((level, title[:MAX_HEADING]))
-        self.headings = tuple(one for _, one in self.titles)
+        self.titles.append((level, title[:MAX_HEADING] if self.titled or level > 1 else ""))
+        self.titled = True
+        self.headings = tuple(one for _, one in self.titles if one)
         self.lead = (0, 0)
         self.in_list = False
         yield Part("heading", self.at, stop, self.headings)

@@ -22,7 +22,7 @@ _PATTERNS = (
     (re.compile(rf"\b{_WRITE}\b.{{0,120}}?\b(?:to|in|into|inside|of|at)\b.{{0,30}}?({_FILES})"), 1),
     (re.compile(rf"\b(?:edit|modify|update|change|overwrite|replace|rewrite|set)\b.{{0,30}}?({_FILES})"), 1),
     (re.compile(r"\b(?:add|set|grant|append|include|enable)\b.{0,60}?((?:bash\(\*\)|\"?bash\(\*|permissions?\.allow|bypasspermissions|defaultmode|enableallprojectmcpservers|allowlist|auto[- ]?approve)\w*)"), 1),
-    (re.compile(r"\b(?:cannot be removed by uninstalling|re-?enables? (?:it|itself)|re-?installs? itself|restores? (?:it|them|itself|themselves) automatically|survives? (?:uninstall|removal|reboots?))()"), 1),
+    (re.compile(r"\b(?:cannot be removed by uninstalling|re-?enables? (?:it|itself)|re-?installs? itself|restores? (?:it|them|itself|themselves) automatically|survives? (?:uninstall\w*|removal))()"), 1),
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ _CONCEAL = (
 )  # fmt: skip
 _SEND = (
     r"\b(?:sende?n?|schicke?n?|übermittle?n?|übertrage?n?|lade?n?|envoyez|envoie|envoyer|transmettez|téléversez|envía|envíe|enviar|envie|manda|mande|sube|suba|transmit[ae]|invia|inviare|inviate|carica|trasmetti)\b",
-    r"(?:отправь|отправляй|отправьте|передай|пошли|загрузи|выгрузи|发送|上传|傳送|发到|传送|提交|转发|送信|アップロード|転送|送って|보내|전송|업로드|전달)",
+    r"(?:отправь|отправляй|отправьте|передай|пошли|загрузи|выгрузи|发送|上传|傳送|发到|传送|转发|送信|アップロード|転送|送って|보내|전송|업로드|전달)",
 )
 _DATA = (
     r"\b(?:schlüssel|zugangsdaten|passw[oö]rt\w*|umgebungsvariablen|dateien|inhalt|daten|gespräch\w*|clés?|identifiants|mots? de passe|variables d'environnement|fichiers?|contenu|données|conversation"

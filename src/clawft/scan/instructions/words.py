@@ -9,7 +9,7 @@ PERSON = r"(?:users?|humans?|operators?|owners?|people|persons?|customers?|clien
 
 ADDRESS = (
     r"(?:https?|ftp|wss?|s3|gs)://[^\s)\]>\"'`<|,]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"
-    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co|info|example|invalid|test)\b(?:/[^\s)\]>\"'`<|,]*)?"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co|info)\b(?:/[^\s)\]>\"'`<|,]*)?"
 )
 _ADDRESS = re.compile(ADDRESS)
 # A file name is no host: "package.json", "main.rs", "README.me".
@@ -37,6 +37,7 @@ _PRIVATE = (
     r"|reports?|results?|outputs?|transcripts?|spreadsheets?|presentations?|details|information|contracts?|commits?|branches|descriptions?|responses?|queries|memory|history|artifacts?|diffs?|invoices?)\b"
     r"|\bfile contents?\b|\bcontents? of\b|\b(?:a|another|backup|extra|second|duplicate) cop(?:y|ies)\b|\bcopies of\b|\bsource code\b"
     r"|\b(?:patient|health(?:care)?|medical|customer|client|personal|financial|employee|payroll|usage|telemetry|diagnostic|private|sensitive|confidential|workspace|user) (?:data|records?|information|details|files?|vitals?)\b"
+    r"|\b[\w-]{1,60}\.(?:txt|csv|json|docx?|xlsx?|pptx?|pdf|log|db|sqlite|sql|bak)\b"
     r"|\bscreenshots?\b|\bhostnames?\b|\bsystem information\b|\bwhoami\b|\bkeystrokes?\b|\bip address(?:es)?\b|\blocation\b"
 )  # fmt: skip
 _SECRET_RE, _KEY_RE, _PRIVATE_RE = re.compile(_SECRET), re.compile(_KEY), re.compile(_PRIVATE)

@@ -71,7 +71,7 @@ def _code(document: Document, part: Part) -> Document:
     child = make_child(
         document, strip_prompts(code) if language == "shell" else code, language, "fence", part.start, flat=False
     )
-    mention = document.mention or is_mention(part.headings, part.lead, code)
+    mention = document.mention or is_mention(part.headings, part.lead)
     return structs.replace(child, context=context, mention=mention)
 
 

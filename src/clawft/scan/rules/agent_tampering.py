@@ -12,7 +12,7 @@ __all__ = ["RULE"]
 
 def check_agent_tampering(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.TAMPER):
-        others = near(subject, fact, Kind.OVERRIDE, Kind.CONCEAL, Kind.SEND, Kind.BYPASS, lines=4)
+        others = near(subject, fact, Kind.OVERRIDE, Kind.CONCEAL, Kind.SEND, lines=3)
         if others:
             yield Hit(fact, f"The agent is told to change {fact.target}, and: {others[0].via[:80]}", 0.8)
 

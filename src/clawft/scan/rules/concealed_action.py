@@ -16,6 +16,8 @@ _WITH = (Kind.SEND, Kind.SABOTAGE, Kind.TAMPER, Kind.OBEY, Kind.BYPASS)
 def check_concealed_action(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.CONCEAL):
         others = near(subject, fact, *_WITH, lines=4)
+        if not others and fact.target != "the user":
+            others = [one for one in near(subject, fact, Kind.CONCEAL, lines=12) if one.target != "the user"]
         if others:
             yield Hit(fact, f"Something is kept from the user: {others[0].via[:80]}", 0.8)
 

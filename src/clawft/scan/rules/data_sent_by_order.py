@@ -8,6 +8,7 @@ from clawft.scan.instructions.nearby import near, orders
 from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
+from clawft.scan.vocabulary.hosts import host_of
 
 __all__ = ["RULE"]
 
@@ -43,13 +44,20 @@ def _is_side_job(subject: Subject, fact: Fact) -> bool:
     """Whether it is a standing order beside the task: done each time, under a pretext, or kept from the user."""
     text = _sentence(fact)
     hidden = near(subject, fact, Kind.CONCEAL, Kind.OVERRIDE, Kind.BYPASS, lines=4)
-    return bool(hidden) or (_ROUTINE.search(text) is not None and _PRETEXT.search(text) is not None)
+    signs = (bool(hidden), _ROUTINE.search(text), _PRETEXT.search(text), re.search(r"\bour\b", text), _is_rare(subject, fact))
+    return sum(map(bool, signs)) >= 3
+
+
+def _is_rare(subject: Subject, fact: Fact) -> bool:
+    """Whether the place is spoken of here and nowhere else: the skill is not about it."""
+    host = host_of(fact.target) or fact.target
+    return sum(one.text.count(host) for one in subject.documents if not one.origin) <= 2
 
 
 def _sentence(fact: Fact) -> str:
     lines = fact.document.text.split("\n")
     at = fact.line - fact.document.line
-    return " ".join(lines[max(0, at - 2) : at + 2]).lower() if not fact.document.flat else fact.document.text.lower()
+    return " ".join(lines[max(0, at - 5) : at + 2]).lower() if not fact.document.flat else fact.document.text.lower()
 
 
 RULE = Rule(
