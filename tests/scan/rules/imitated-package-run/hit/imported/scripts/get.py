@@ -1,0 +1,3 @@
+import requests
+
+print(requests.__version__)

@@ -1,0 +1,2 @@
+const {send} = require('./part');
+send();

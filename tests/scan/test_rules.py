@@ -1,0 +1,86 @@
+"""Every rule keeps its word: its page is complete, its `hit` folders are found by it, its `ok` folders are not."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clawft.scan import scan_path
+from clawft.scan.findings import SEVERITIES
+from clawft.scan.rule import Rule
+from clawft.scan.rules import load_rules
+
+CASES = Path(__file__).parent / "rules"
+# The ids of the rules that 004 brought, and by which its users know ours (D28, D52).
+ALIASES = {
+    "dangerous-exec",
+    "dynamic-code-execution",
+    "crypto-mining",
+    "env-harvesting",
+    "potential-exfiltration",
+    "obfuscated-code",
+    "suspicious-network",
+    "prompt-injection",
+    "ignore-previous",
+    "path-traversal",
+    "encoded-instructions",
+}
+RULES = {rule.id: rule for rule in load_rules()}
+
+
+def find_cases(kind: str) -> list[object]:
+    cases = sorted(case.relative_to(CASES).parts for case in CASES.glob(f"*/{kind}/*") if case.is_dir())
+    return [pytest.param(rule, case, id=f"{rule}/{case}") for rule, _, case in cases]
+
+
+def test_ids_are_unique_and_in_kebab_case() -> None:
+    ids = [rule.id for rule in load_rules()]
+    assert len(ids) == len(set(ids))
+    assert [one for one in ids if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one)] == []
+
+
+def test_every_folder_of_cases_belongs_to_a_rule() -> None:
+    assert sorted({folder.name for folder in CASES.iterdir() if folder.is_dir()} - RULES.keys()) == []
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.id)
+def test_a_rule_has_its_whole_page(rule: Rule) -> None:
+    for text in (rule.title, rule.category, rule.what, rule.why, rule.example, rule.counter_example, rule.fix):
+        assert text.strip()
+    assert rule.severity in SEVERITIES
+    assert re.fullmatch(r"AST(0[1-9]|10)|", rule.owasp)
+    assert re.fullmatch(r"AML\.T\d{4}(\.\d{3})?|", rule.atlas)
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.id)
+def test_the_aliases_of_a_rule_are_known_and_its_own(rule: Rule) -> None:
+    assert set(rule.aliases) <= ALIASES
+    others = [alias for other in load_rules() if other.id != rule.id for alias in other.aliases]
+    assert set(rule.aliases).isdisjoint(others)
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.id)
+@pytest.mark.parametrize("kind", ["hit", "ok"])
+def test_a_rule_has_cases(rule: Rule, kind: str) -> None:
+    cases = [case for case in (CASES / rule.id / kind).glob("*") if case.is_dir()]
+    assert cases, f"write a skill in tests/scan/rules/{rule.id}/{kind}/"
+
+
+@pytest.mark.parametrize(("rule", "case"), find_cases("hit"))
+def test_a_hit_is_found_with_its_line(rule: str, case: str) -> None:
+    folder = CASES / rule / "hit" / case
+    assert (folder / "SKILL.md").is_file()
+    report = scan_path(str(folder))
+    found = [one for one in report.findings if one.rule == rule]
+    assert found, f"found instead: {sorted({one.rule for one in report.findings})}"
+    for one in found:
+        assert one.line >= 1
+        assert one.evidence.strip()
+        assert one.message.strip()
+        assert one.path
+
+
+@pytest.mark.parametrize(("rule", "case"), find_cases("ok"))
+def test_an_ok_is_left_alone(rule: str, case: str) -> None:
+    report = scan_path(str(CASES / rule / "ok" / case))
+    assert [(one.path, one.line, one.evidence) for one in report.findings if one.rule == rule] == []
