@@ -17,7 +17,10 @@ finally:
 """
 
 
-@pytest.mark.parametrize("line", ["--help", "skills list", "config path", "sessions list", "cron list", "agent --help"])
+@pytest.mark.parametrize(
+    "line",
+    ["--help", "skills list", "config path", "sessions list", "cron list", "agent --help", "scan --help", "scan rules"],
+)
 def test_command_that_only_looks_loads_no_heavy_library(line: str, project: Path, child_env: dict[str, str]) -> None:
     plain = {name: value for name, value in child_env.items() if not name.startswith("COVERAGE_")}  # it loads sqlite3
     done = subprocess.run(
