@@ -202,7 +202,7 @@ FILE: dict[str, Callable[[bytes, str], bytes]] = {
     "bom": lambda data, _: b"\xef\xbb\xbf" + data,
     "crlf": lambda data, _: data.replace(b"\n", b"\r\n"),
     "cr": lambda data, _: data.replace(b"\n", b"\r"),
-    "nul": lambda data, _: b"\0\n" + data,
+    "nul": lambda data, _: data.replace(b"\n", b"\n# \0\n", 1),
     "oneline": lambda data, _: data.replace(b"\n", b"; "),
     "elf": lambda data, _: b"\x7fELF\x02\x01\x01" + bytes(57) + data,
 }
