@@ -19,7 +19,17 @@ finally:
 
 @pytest.mark.parametrize(
     "line",
-    ["--help", "skills list", "config path", "sessions list", "cron list", "agent --help", "scan --help", "scan rules"],
+    [
+        "--help",
+        "skills list",
+        "config path",
+        "sessions list",
+        "cron list",
+        "agent --help",
+        "scan --help",
+        "scan rules",
+        "skills scan",
+    ],
 )
 def test_command_that_only_looks_loads_no_heavy_library(line: str, project: Path, child_env: dict[str, str]) -> None:
     plain = {name: value for name, value in child_env.items() if not name.startswith("COVERAGE_")}  # it loads sqlite3
