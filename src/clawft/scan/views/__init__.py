@@ -4,6 +4,9 @@ from msgspec import Struct
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Fact
+from clawft.scan.views.encoded import find_encoded
+from clawft.scan.views.padding import find_padding
+from clawft.scan.views.turned import find_turned
 
 __all__ = ["View", "undisguise"]
 
@@ -17,5 +20,17 @@ class View(Struct):
 
 
 def undisguise(document: Document) -> View:
-    """Undo what keeps a reader, or a rule, from seeing the text as it acts."""
-    return View(document, [], [])
+    """Undo what keeps a reader, or a rule, from seeing the text as it acts. Line breaks stay where they are."""
+    text = document.text
+    facts: list[Fact] = []
+    children: list[Document] = []
+    if document.language == "binary" or not text:
+        return View(document, facts, children)
+    if not text.isascii() or "\x1b" in text or "\b" in text or "\r" in text:
+        from clawft.scan.views.invisible import clear_text
+
+        document = clear_text(document, facts, children)
+    find_padding(document, facts, children)
+    find_encoded(document, facts, children)
+    find_turned(document, children)
+    return View(document, facts, children)

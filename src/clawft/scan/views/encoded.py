@@ -1,0 +1,122 @@
+"""Encoded runs in prose, strings and data: found at the speed of a table look-up, decoded when they hold text."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+from clawft.scan.documents import Document, make_child
+from clawft.scan.facts import Fact, Kind
+from clawft.scan.intake.kinds import guess_language
+from clawft.scan.views.escapes import find_escapes
+from clawft.scan.views.unpack import MAX_RESULT, promises_more, read_packed, read_plain
+
+__all__ = ["find_encoded"]
+
+MIN_RUN = 20
+MAX_RUNS = 1_000
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_IN_RUN = bytes(97 if byte in _ALPHABET else 32 for byte in range(256))
+_NEEDLE = b"a" * MIN_RUN
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_HEX = re.compile(rb"[0-9A-Fa-f]+")
+_BASE32 = re.compile(rb"[A-Z2-7]+")
+_BETWEEN = re.compile(rb"""[ \t]*["'`]?[ \t]*[+.,;\\]?[ \t]*(?:\r?\n)?[ \t>#*/|]*["'`]?""")
+_CHUNKS = re.compile(
+    rb"""(?:["'][A-Za-z0-9+/_-]{2,19}={0,2}["'][ \t\n]{0,40}[+,.][ \t\n\\]{0,40}){3,400}"""
+    rb"""["'][A-Za-z0-9+/_-]{1,80}={0,2}["']"""
+)
+_CHUNK = re.compile(rb"""["']([A-Za-z0-9+/_-]+={0,2})["']""")
+_BASE85 = re.compile(rb"""<~([!-uz\s]{10,200000}+)~>|["']([!#-&(-~]{20,200000}+)["']""")
+
+
+def find_encoded(document: Document, facts: list[Fact], children: list[Document]) -> None:
+    """Add a child for every encoded run of a document that holds text, an archive or a script."""
+    data = document.text.encode("utf-8", "replace")
+    plain = len(data) == len(document.text)
+    seen: set[bytes] = set()
+    for how, at, runs in _list_runs(data):
+        offset = at if plain else len(data[:at].decode("utf-8", "replace"))
+        for run in runs:  # all pieces in one, then each piece
+            if run in seen:
+                continue
+            seen.add(run)
+            before = len(children)
+            for text, language, way in _decode(how, run, document, facts, offset):
+                children.append(make_child(document, text, language or guess_language(text), way, offset))
+            if len(children) > before and run is runs[0]:
+                break
+    find_escapes(document, children)
+
+
+def _list_runs(data: bytes) -> Iterator[tuple[str, int, list[bytes]]]:
+    """The encoded runs: how they may be encoded, where they start, and their letters, joined and by piece."""
+    table = data.translate(_IN_RUN)
+    at = table.find(_NEEDLE)
+    count = 0
+    while at >= 0 and count < MAX_RUNS:
+        count += 1
+        start = at
+        pieces: list[bytes] = []
+        while True:
+            end = table.find(b" ", at)
+            end = len(table) if end < 0 else end
+            pieces.append(data[at:end])
+            between = _BETWEEN.match(data, end)
+            at = between.end() if between else end
+            if len(pieces) > 20_000 or between is None or at == end or not _goes_on(table, data, at, len(pieces[0])):
+                break
+        long = [one for one in pieces if len(one) >= MIN_RUN]
+        yield "run", start, [b"".join(pieces), *long[:MAX_RUNS]] if len(pieces) > 1 else long
+        at = table.find(_NEEDLE, end)
+    if b'" +' in data or b"' +" in data or b'"+' in data or b"'+" in data or b'",' in data:
+        yield from (("run", one.start(), [b"".join(_CHUNK.findall(one[0]))]) for one in _CHUNKS.finditer(data))
+    if b"85" in data:
+        for one in _BASE85.finditer(data):
+            yield "base85" if one[2] else "ascii85", one.start(), [one[1] or one[2]]
+
+
+def _goes_on(table: bytes, data: bytes, at: int, size: int) -> bool:
+    """Whether the run is continued after a line break or a join: by a piece as long, or a shorter last one."""
+    if at >= len(table) or table[at] == 32:
+        return False
+    end = table.find(b" ", at)
+    length = (len(table) if end < 0 else end) - at
+    if data[at : at + length].isalpha() and length < 12:
+        return False  # a word
+    return length >= MIN_RUN or 2 <= length <= size
+
+
+def _decode(how: str, run: bytes, document: Document, facts: list[Fact], offset: int) -> Iterator[tuple[str, str, str]]:
+    """What a run holds: texts with their language, and the way each was encoded."""
+    if len(run) < 12 or run.count(run[:1]) == len(run) or len(run) > 4 * MAX_RESULT:
+        return
+    for way, packed in _try_all(how, run):
+        if text := read_plain(packed):
+            yield text, "", way
+            return
+        form, inner = read_packed(packed)
+        if form:
+            facts.append(Fact(Kind.BINARY, form, document, document.line_at(offset), f"a program ({form}) as {way}"))
+        yield from ((text, language, f"{way}, {kind}") for text, language, kind in inner)
+        if form or inner:
+            return
+
+
+def _try_all(how: str, run: bytes) -> Iterator[tuple[str, bytes]]:
+    """The bytes that a run may stand for, the likely encoding first."""
+    if how != "run":
+        with suppress(ValueError, binascii.Error):
+            yield how, base64.b85decode(run) if how == "base85" else base64.a85decode(run)
+        return
+    if len(run) >= 24 and _HEX.fullmatch(run):
+        yield "hex", bytes.fromhex(run[: len(run) & ~1].decode())
+    if len(run) >= 24 and _BASE32.fullmatch(run):
+        with suppress(ValueError, binascii.Error):
+            yield "base32", base64.b32decode(run + b"=" * (-len(run) % 8))
+    letters = run.translate(_STANDARD).rstrip(b"=")
+    letters = letters[: len(letters) - 1] if len(letters) % 4 == 1 else letters
+    sample = binascii.a2b_base64(letters[:20])
+    if read_plain(sample) or promises_more(sample):  # most runs are paths and names: the first bytes tell
+        yield "base64", binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))

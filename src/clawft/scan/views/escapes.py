@@ -1,0 +1,90 @@
+"""Letters written as numbers: escapes of strings, addresses and markup, and lists of character codes."""
+
+import re
+from collections.abc import Callable
+
+from clawft.scan.documents import Document, make_child
+from clawft.scan.intake.kinds import guess_language
+from clawft.scan.views.unpack import read_plain
+
+__all__ = ["find_escapes"]
+
+_MAX_FOUND = 200
+_MIN_LETTERS = 6
+_IN_LIST = bytes(48 if byte in b"0123456789abcdefABCDEFxX,:; " else 32 for byte in range(256))
+
+
+def _hex_code(match: re.Match[str]) -> str:
+    return _letter(int(match[1], 16))
+
+
+def _markup_code(match: re.Match[str]) -> str:
+    digits = match[1]
+    return _letter(int(digits[1:], 16) if digits[0] in "xX" else int(digits))
+
+
+def _letter(code: int) -> str:
+    return chr(code) if code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
+
+
+# What gives an escape away, the way it is called, one escape, and its letter. A line counts from four escapes on.
+_ESCAPES: tuple[tuple[str, str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    ("\\x", "hex-escapes", re.compile(r"\\+x([0-9A-Fa-f]{2})"), _hex_code),
+    ("\\u", "unicode-escapes", re.compile(r"\\+u\{?([0-9A-Fa-f]{4,6})\}?"), _hex_code),
+    ("%", "percent", re.compile(r"%([0-9A-Fa-f]{2})"), _hex_code),
+    ("&#", "character-references", re.compile(r"&#([xX][0-9A-Fa-f]{1,6}|[0-9]{1,7});?"), _markup_code),
+    ("\\1", "octal-escapes", re.compile(r"\\([0-3][0-7]{2})"), lambda match: _letter(int(match[1], 8))),
+)
+_LISTS: tuple[tuple[str, re.Pattern[str], int], ...] = (
+    ("hex-list", re.compile(r"(?:\b0x[0-9A-Fa-f]{2}\b[,;\s]{0,3}){6,5000}"), 16),
+    ("hex-list", re.compile(r"(?:\b[0-9A-Fa-f]{2}[ :,]){10,5000}[0-9A-Fa-f]{2}\b"), 16),
+    ("character-codes", re.compile(r"(?:\b[0-9]{2,3}(?:, ?| )){9,5000}[0-9]{2,3}\b"), 10),
+    ("bits", re.compile(r"(?:\b[01]{8}\b[ ,]?){5,5000}"), 2),
+)
+_NEEDLE = b"0" * 28
+_NUMBER = re.compile(r"(?:0x)?([0-9A-Fa-f]+)")
+
+
+def find_escapes(document: Document, children: list[Document]) -> None:
+    """Add a child for each line that is written in escapes or in character codes."""
+    text = document.text
+    found = 0
+    for mark, how, pattern, letter in _ESCAPES:
+        if text.count(mark) < 4:
+            continue
+        for start, line in _lines_with(text, mark):
+            if found >= _MAX_FOUND:
+                return
+            clear, count = pattern.subn(letter, line)
+            if count >= 4 and read_plain(clear.encode("utf-8", "replace")):
+                children.append(make_child(document, clear, guess_language(clear), how, start))
+                found += 1
+    _find_lists(document, children)
+
+
+def _lines_with(text: str, mark: str) -> list[tuple[int, str]]:
+    """The lines that hold a mark four times."""
+    lines: list[tuple[int, str]] = []
+    at = text.find(mark)
+    while at >= 0 and len(lines) < 2000:
+        start = text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if text.count(mark, start, end) >= 4:
+            lines.append((start, text[start:end]))
+        at = text.find(mark, end)
+    return lines
+
+
+def _find_lists(document: Document, children: list[Document]) -> None:
+    text = document.text
+    if _NEEDLE not in text.encode("ascii", "replace").translate(_IN_LIST):
+        return
+    for how, pattern, base in _LISTS:
+        for match in pattern.finditer(text):
+            values = [int(one, base) for one in _NUMBER.findall(match[0])]
+            if len(values) < _MIN_LETTERS or max(values) > 255:
+                continue
+            clear = read_plain(bytes(values))
+            if clear and any(one.isalpha() for one in clear):
+                children.append(make_child(document, clear, guess_language(clear), how, match.start()))
