@@ -45,8 +45,8 @@ def report(tmp_path: Path) -> Report:
     )
 
 
-def _text(reports: list[Report], cwd: Path, columns: int | None = None, *, verbose: bool = False) -> str:
-    table = TablePrinter(str(cwd), columns, verbose=verbose)
+def _text(reports: list[Report], cwd: Path, columns: int | None = None, **how: bool) -> str:
+    table = TablePrinter(str(cwd), columns, **how)
     lines = [line for report in reports for line in table.block(report)]
     return click.unstyle("\n".join([*lines, *table.rest()]))
 
@@ -116,14 +116,17 @@ def test_clean_skills_are_a_line_each_and_a_number_where_they_are_many(report: R
     quiet = structs.replace(report, name="good", verdict="clean", findings=())
 
     assert _text([quiet], tmp_path) == "✓ good: clean, 95% sure"
-    assert _text([quiet] * (MAX_CLEAN + 1), tmp_path) == f"✓ {MAX_CLEAN + 1} clean: --verbose lists them"
+    assert _text([quiet] * (MAX_CLEAN + 1), tmp_path) == f"{MAX_CLEAN + 1} clean: --verbose lists them"
     assert "Power: network" in _text([quiet], tmp_path, verbose=True)
 
 
 def test_clean_skill_with_a_medium_finding_is_told_of(report: Report, tmp_path: Path) -> None:
     medium = structs.replace(report, verdict="clean", findings=(structs.replace(FINDING, severity="medium"),))
+    quiet = structs.replace(medium, findings=())
 
     assert "  medium secret-file-sent, run.sh:3\n" in _text([medium], tmp_path)
+    assert _text([medium], tmp_path, few=False) == "✓ bad: clean, 95% sure (1 medium finding)"
+    assert "1 of them with something worth a look" in _text([quiet] * MAX_CLEAN + [medium], tmp_path, few=False)
 
 
 def test_scan_that_failed_says_why(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from clawft.scan.targets import Target
 __all__ = ["exit_code", "run_scan"]
 
 SILENT_S = 1.0  # what is done sooner needs no progress
+FEW_SHOWN = 5  # so many clean skills are told of in full where they have something worth a look
 _EVERY_S = 0.1
 
 
@@ -30,7 +31,8 @@ def run_scan(targets: Sequence[Target], options: ScanOptions) -> int:
         if options.format == "table" and options.output is None:
             from clawft.cli.scan._table import TablePrinter
 
-            table = TablePrinter(os.getcwd(), terminal_width(), verbose=options.verbose)
+            few = len(distinct) <= FEW_SHOWN
+            table = TablePrinter(os.getcwd(), terminal_width(), verbose=options.verbose, few=few)
             for report in made:
                 reports.append(report)
                 _print(table.block(report), progress)
@@ -86,7 +88,7 @@ def _document(reports: Sequence[Report], kind: str) -> str:
 def _table_lines(reports: Sequence[Report], verbose: bool) -> Iterator[str]:
     from clawft.cli.scan._table import TablePrinter
 
-    table = TablePrinter(os.getcwd(), None, verbose=verbose)
+    table = TablePrinter(os.getcwd(), None, verbose=verbose, few=len(reports) <= FEW_SHOWN)
     for report in reports:
         yield from table.block(report)
     yield from table.rest()

@@ -24,17 +24,21 @@ _COLOURS = {"critical": "red", "high": "red", "medium": "yellow", "low": "blue",
 
 
 class TablePrinter:
-    """Lines for one report after the other; `columns` is None where nothing needs to fit."""
+    """Lines for one report after the other; `columns` is None where nothing needs to fit.
 
-    def __init__(self, cwd: str, columns: int | None, *, verbose: bool) -> None:
+    `few`: there is room for what is worth a look in clean skills.
+    """
+
+    def __init__(self, cwd: str, columns: int | None, *, verbose: bool = False, few: bool = True) -> None:
         self.cwd = cwd
         self.columns = columns
         self.verbose = verbose
+        self.few = few
         self.clean: list[Report] = []
 
     def block(self, report: Report) -> list[str]:
         """All there is to say of a skill; nothing for a clean one, which comes last."""
-        if report.verdict == "clean" and not self.verbose and not _loud(report):
+        if report.verdict == "clean" and not self.verbose and not (self.few and _loud(report)):
             self.clean.append(report)
             return []
         lines = [self._head(report), *self._wrap(self._place(report.path), "  ")]
@@ -51,7 +55,9 @@ class TablePrinter:
     def rest(self) -> list[str]:
         """The clean skills: a line each, or their number where they are many."""
         if len(self.clean) > MAX_CLEAN:
-            return [f"{click.style('✓', fg='green')} {len(self.clean)} clean: --verbose lists them"]
+            loud = sum(map(_loud, self.clean))
+            some = f", {loud} of them with something worth a look" if loud else ""
+            return self._wrap(f"{len(self.clean)} clean{some}: --verbose lists them", "")
         return [self._head(report) for report in self.clean]
 
     def _head(self, report: Report) -> str:

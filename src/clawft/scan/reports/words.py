@@ -12,12 +12,26 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]+"
 )
-_ORIGINS = {
-    "fence": "a code block",
-    "html-comment": "an HTML comment",
+_ORIGINS = {  # how a text was reached; what is not listed, such as "base64", is its own word
+    "appended": "data after the end of a file",
     "archive": "an archive",
+    "code": "a code block",
+    "comment": "a comment",
+    "compressed": "compressed data",
+    "config": "a setting",
     "exec": "a command line",
+    "fence": "a code block",
     "frontmatter": "the frontmatter",
+    "hidden-span": "hidden text",
+    "hook": "a hook",
+    "html-comment": "an HTML comment",
+    "image-alt": "the text of a picture",
+    "inline-code": "code in a sentence",
+    "link-comment": "a comment that looks like a link",
+    "member": "a packed file",
+    "metadata": "metadata",
+    "pyc": "bytecode",
+    "trailing-data": "data after the end of a file",
 }
 _POWERS = {
     "network": "network",
