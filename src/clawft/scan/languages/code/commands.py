@@ -1,0 +1,181 @@
+"""Commands that code runs: a mark, a document of its own, and what the command itself reads and sends."""
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from clawft.scan.documents import make_child
+from clawft.scan.facts import Fact, Kind
+from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.values import HOLE, Mark, Value, merge, text_of
+
+if TYPE_CHECKING:
+    from clawft.scan.languages.code.evaluate import Evaluator
+
+__all__ = ["EFFECTS", "guess_language", "run_command"]
+
+MAX_COMMAND = 8000
+_INLINE = {
+    "python": "python", "node": "javascript", "deno": "javascript", "bun": "javascript", "ruby": "ruby", "perl": "perl",
+    "php": "php", "lua": "lua", "osascript": "applescript", "powershell": "powershell", "pwsh": "powershell",
+    "rscript": "r",
+}  # fmt: skip
+_FLAGS = frozenset(("-c", "-e", "-r", "-command", "-ec", "--eval", "-encodedcommand", "eval", "-p", "-ne", "-pe", "-"))
+_SHELLISH = re.compile(
+    r"^\s*(#!.*\bsh\b|curl |wget |bash |sh |sudo |nc |cat |echo |rm |export |chmod |eval |cd |mkdir )|\|\s*(ba|z)?sh\b|\$\(|&& "
+)
+_CODE = {
+    "python": re.compile(
+        r"^\s*(import |from \w+ import|def |print\(|exec\(|eval\()|__import__|os\.\w+\(|subprocess", re.MULTILINE
+    ),
+    "javascript": re.compile(r"require\(|\b(const|let|var) \w+ ?=|=>|function ?\(|process\.|fetch\("),
+}
+
+
+def guess_language(text: str, language: str) -> str:
+    """The language of a text that came out of a program."""
+    for name, pattern in _CODE.items():
+        if pattern.search(text):
+            return name
+    if _SHELLISH.search(text):
+        return "shell"
+    return language if language not in _CODE and re.search(r"\w\(.*\)|\$\w+\s*=|^\s*(use|require)\b", text) else "text"
+
+
+def _words(value: Value) -> list[Value]:
+    return [one for _, one in value.items] if value.items is not None else [value]
+
+
+def _line(words: list[Value]) -> list[str]:
+    """The command lines that a list of words may be."""
+    lines = [""]
+    for one in words[:64]:
+        choices = [_quoted(text_of(const)) for const in one.consts if not isinstance(const, float)][:4] or [HOLE]
+        lines = [f"{line} {choice}".strip() for line in lines for choice in choices][:8]
+    return lines
+
+
+def _quoted(word: str) -> str:
+    if HOLE in word and not re.search(r"[\s;|&<>$`\"'()]", word):
+        return word
+    return shlex.quote(word)
+
+
+def _command(machine: "Evaluator", call: Call, how: str) -> Value:
+    """A command is run."""
+    arguments = call.arguments
+    value = call.first("args", "command", "cmd", "program")
+    if how == "second":
+        arguments = arguments[1:]
+        value = arguments[0] if arguments else value
+    if (
+        how == "argv"
+        and len(arguments) > 1
+        and arguments[1].items is not None
+        and value.items is None
+        and not arguments[1].get("cwd")
+    ):
+        value = Value((), merge(value.marks, arguments[1].marks), "", [(None, value), *arguments[1].items])
+    elif how in ("words", "second") or (how == "list" and len(arguments) > 1):
+        listed = [one for part in arguments if part.function is None for one in _words(part)]
+        value = Value((), merge(value.marks, call.marks()), "", [(None, one) for one in listed])
+    elif how == "all":
+        value = Value(value.consts, merge(value.marks, call.marks()), "", value.items)
+    feed = call.named.get("input") or call.named.get("stdin")
+    extra = feed.marks if feed is not None else ()
+    sockets = [mark for one in call.named.values() for mark in one.marks if mark.kind is Kind.CONNECT]
+    return run_command(machine, call, value, merge(extra, sockets))
+
+
+def run_command(machine: "Evaluator", call: Call, value: Value, extra: tuple[Mark, ...] = ()) -> Value:
+    """Mark a command that is run; what it reads comes out of it, what goes into it may be sent by it."""
+    if value.function is not None:
+        return Value()
+    lines = (
+        _line(_words(value))
+        if value.items is not None
+        else [text_of(one) for one in value.consts if isinstance(one, str | bytes)]
+    )
+    marks: list[Mark] = []
+    for line in lines[:16] or [""]:
+        line = line[:MAX_COMMAND]
+        known = line.replace(HOLE, "").strip()
+        sources = merge(merge(value.marks, extra), _written(machine, line))
+        mark = machine.mark(Kind.EXEC, line if known else "", call.offset, call.ref, sources)
+        marks.append(mark)
+        if known:
+            _look_inside(machine, call, line, value, mark)
+    return Value((), tuple(marks), "process()")
+
+
+def _written(machine: "Evaluator", line: str) -> list[Mark]:
+    """Files of the program itself that the command names."""
+    return [
+        mark
+        for path, mark in list(machine.files.items())[:200]
+        if len(path) > 3 and (path in line or f"./{path}" in line)
+    ]
+
+
+def _look_inside(machine: "Evaluator", call: Call, line: str, value: Value, mark: Mark) -> None:
+    from clawft.scan.languages import analyse
+
+    text, language = _inner(value, line)
+    text = text.replace(HOLE, "{}")
+    machine.child(text, language, "exec", call.offset)
+    document = machine.module.document
+    if len(text) > 2000 or document.depth > 5:
+        return
+    try:
+        analysis = analyse(make_child(document, text, language, "exec", call.offset))
+    except Exception:  # the document itself goes through the engine, which reports the failure
+        return
+    for fact in analysis.facts:
+        if fact.kind in (Kind.READ, Kind.ENV, Kind.FETCH):
+            mark.sources[fact] = None
+        if fact.kind in (Kind.SEND, Kind.FETCH, Kind.CONNECT) and value.marks:
+            kind = Kind.SEND if fact.kind is Kind.FETCH and _carries(value.marks) else fact.kind
+            sent = machine.mark(kind, fact.target, call.offset, fact.via or call.ref, value.marks)
+            sent.sources.update(dict.fromkeys(fact.sources))
+        if fact.kind is Kind.WRITE and fact.target:
+            machine.files.setdefault(fact.target, _as_mark(machine, fact, call))
+
+
+def _carries(marks: tuple[Mark, ...]) -> bool:
+    return any(one.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for one in marks)
+
+
+def _as_mark(machine: "Evaluator", fact: Fact, call: Call) -> Mark:
+    found = machine.mark(Kind.WRITE, fact.target, call.offset, fact.via)
+    found.sources.update(dict.fromkeys(fact.sources))
+    return found
+
+
+def _inner(value: Value, line: str) -> tuple[str, str]:
+    """The code that a command carries for an interpreter, or the command itself."""
+    words = [one.texts()[0] if one.texts() else HOLE for one in _words(value)] if value.items is not None else []
+    if len(words) >= 3:
+        program = re.sub(r"[\d.]+(\.exe)?$|\.exe$", "", words[0].rpartition("/")[2].lower())
+        language = _INLINE.get(program)
+        if language and words[1].lower() in _FLAGS:
+            return words[2], language
+        if program in ("sh", "bash", "zsh", "dash", "ksh") and words[1].lstrip("-") in ("c", "lc", "ic", "xc"):
+            return words[2], "shell"
+        if program == "cmd" and words[1].lower() == "/c":
+            return " ".join(words[2:]), "batch"
+    return line, "shell"
+
+
+def _backtick(machine: "Evaluator", call: Call, _: str) -> Value:
+    return run_command(machine, call, call.first())
+
+
+def _dup(machine: "Evaluator", call: Call, _: str) -> Value:
+    """A socket becomes the input and output of this process: what it runs next is run from afar."""
+    connects = tuple(mark for mark in call.marks() if mark.kind is Kind.CONNECT)
+    if connects:
+        machine.mark(Kind.EXEC, "", call.offset, call.ref, connects)
+    return Value()
+
+
+EFFECTS: dict[str, Any] = {"exec": _command, "backtick": _backtick, "dup": _dup}

@@ -1,0 +1,349 @@
+"""Text to tokens, for every code language: a table drives it, and no text is too broken for it."""
+
+import re
+from functools import cache
+from typing import Any
+
+from clawft.scan.languages.code.syntax import Form, Syntax, get_syntax
+
+__all__ = ["COMMAND", "END", "LINE", "MIXED", "NAME", "NUMBER", "OPERATOR", "STRING", "WORDS", "Tokens", "tokenize"]
+
+END, NAME, NUMBER, STRING, MIXED, OPERATOR, LINE, COMMAND, WORDS = range(9)
+MAX_HOLE_DEPTH = 3
+_CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_ESCAPE = re.compile(
+    r"\\(x[0-9a-fA-F]{1,2}|x\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\d{3}|\r?\n|.)",
+    re.DOTALL,
+)
+_SIMPLE = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\x1b",
+    "\n": "",
+}
+_NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`")
+_FRESH = frozenset("def class import from return function const let var export func fn use my sub local".split())
+
+
+class Tokens:
+    """The tokens of a text: their kinds, values and offsets, side by side."""
+
+    __slots__ = ("kinds", "match", "offsets", "syntax", "values")
+
+    def __init__(self, syntax: Syntax) -> None:
+        self.syntax = syntax
+        self.kinds: list[int] = []
+        self.values: list[Any] = []
+        self.offsets: list[int] = []
+        self.match: dict[int, int] = {}  # the index of a bracket to the index of the one that answers it
+
+    def add(self, kind: int, value: Any, offset: int) -> None:
+        self.kinds.append(kind)
+        self.values.append(value)
+        self.offsets.append(offset)
+
+
+class _Lexer:
+    def __init__(self, text: str, language: str, base: int, depth: int) -> None:
+        self.text, self.base, self.depth = text, base, depth
+        self.syntax, self.pattern, self.forms = get_syntax(language)
+        self.tokens = Tokens(self.syntax)
+        self.brackets: list[int] = []  # indices of open brackets
+        self.dead: set[str] = set()  # closings that no longer occur
+        self.waiting: list[tuple[int, str, bool]] = []  # heredocs whose body begins on the next line: token, tag, holes
+
+    def run(self) -> Tokens:
+        text, match, tokens = self.text, self.pattern.match, self.tokens
+        kinds, values, offsets, base = tokens.kinds, tokens.values, tokens.offsets, self.base
+        position, length = 0, len(text)
+        if self.syntax.name == "php" and "<?" in text:
+            position = text.index("<?")
+        while position < length:
+            found = match(text, position)
+            if found is None:
+                position += 1
+                continue
+            kind = found.lastgroup
+            end = found.end()
+            if kind == "n":
+                kinds.append(NAME)
+                values.append(found["n"])
+                offsets.append(base + found.start("n"))
+            elif kind == "o":
+                self._operator(found["o"], base + found.start("o"))
+            elif kind == "l":
+                end = self._line(end)
+            elif kind == "d":
+                tokens.add(NUMBER, _number(found["d"]), base + found.start("d"))
+            elif kind == "p":
+                tokens.add(STRING, "", base + found.start())
+            elif kind and kind != "c":
+                end = self._string(found, kind)
+            position = end
+        tokens.add(LINE, 0, base + length)
+        tokens.add(END, "", base + length)
+        return tokens
+
+    def _operator(self, value: str, offset: int) -> None:
+        tokens = self.tokens
+        if value in "([{":
+            self.brackets.append(len(tokens.kinds))
+        elif value in ")]}":
+            self._close(value)
+        tokens.add(OPERATOR, value, offset)
+
+    def _close(self, value: str) -> None:
+        """Pair a closing bracket with the nearest open one of its kind; those left open in between stay unpaired."""
+        brackets, values = self.brackets, self.tokens.values
+        for back in range(1, min(len(brackets), 6) + 1):
+            if _CLOSERS[values[brackets[-back]]] == value:
+                self.tokens.match[brackets[-back]] = len(self.tokens.kinds)
+                del brackets[-back:]
+                return
+
+    def _line(self, position: int) -> int:
+        """A line break: a token where it may end a statement; the bodies of heredocs follow it."""
+        tokens = self.tokens
+        for index, tag, holes in self.waiting:
+            position = self._heredoc(index, tag, holes, position)
+        self.waiting.clear()
+        if self.syntax.newlines:
+            indent = 0
+            if self.syntax.blocks == "indent":
+                indent = _indent(self.text, position)
+            if self.brackets and tokens.values[self.brackets[-1]] != "{":
+                if not self._starts_over(position):
+                    return position
+                self.brackets.clear()
+            elif self.brackets and self.syntax.blocks == "indent":
+                if not self._starts_over(position):
+                    return position
+                self.brackets.clear()
+            if tokens.kinds and tokens.kinds[-1] == LINE:
+                tokens.values[-1] = indent
+            else:
+                tokens.add(LINE, indent, self.base + position)
+        return position
+
+    def _starts_over(self, position: int) -> bool:
+        """Whether a line at the margin begins a new statement though a bracket is open: one was left open by mistake."""
+        word = _WORD.match(self.text, position)
+        return word is not None and word[0] in _FRESH and self.syntax.blocks == "indent"
+
+    def _heredoc(self, index: int, tag: str, holes: bool, position: int) -> int:
+        end = re.compile(rf"^[ \t]*{re.escape(tag)}\b", re.MULTILINE).search(self.text, position)
+        if end is None:
+            return position
+        body = self.text[position : end.start()]
+        style = ("#{" if self.syntax.name == "ruby" else "$") if holes else ""
+        self._fill(index, body, position, Form("", raw=not holes, holes=style))
+        return end.end()
+
+    def _fill(self, index: int, body: str, start: int, form: Form) -> None:
+        value = self._parts(body, start, form)
+        self.tokens.kinds[index] = MIXED if isinstance(value, list) else STRING
+        self.tokens.values[index] = value
+
+    def _string(self, found: "re.Match[str]", key: str) -> int:
+        form, start, offset = self.forms[key], found.end(), self.base + found.start(key)
+        tokens = self.tokens
+        if form.kind == "heredoc":
+            groups = found.groupdict()
+            tag = groups.get(f"tag1{key}") or groups.get(f"tag2{key}") or ""
+            self.waiting.append((len(tokens.kinds), tag, bool(form.holes)))
+            tokens.add(STRING, "", offset)
+            return start
+        opener = self.text[start - 1]
+        close = form.close or _CLOSERS.get(opener, opener)
+        end = self._find_end(start, close, form, nested=not form.close and opener in _CLOSERS)
+        if end < 0:
+            return found.start(key) + 1
+        if form.kind == "pattern2":
+            second = self.text[end + 1 :].lstrip()[:1] if opener in _CLOSERS else ""
+            start2 = self.text.find(second, end + 1) + 1 if second in _CLOSERS and second else end + 1
+            end2 = self._find_end(start2, _CLOSERS.get(second, close), form, nested=bool(second))
+            tokens.add(STRING, "", offset)
+            return max(end2, end) + 1
+        if form.kind == "pattern":
+            tokens.add(STRING, "", offset)
+        elif form.kind == "words":
+            tokens.add(WORDS, self.text[start:end].split(), offset)
+        else:
+            value = self._parts(self.text[start:end], start, form)
+            kind = COMMAND if form.kind == "command" else MIXED if isinstance(value, list) else STRING
+            if "b" in found[key].lower() and isinstance(value, str) and self.syntax.name == "python":
+                value = value.encode("utf-8" if any(ord(one) > 255 for one in value) else "latin-1")
+            tokens.add(kind, value, offset)
+        return end + len(close)
+
+    def _find_end(self, start: int, close: str, form: Form, *, nested: bool = False) -> int:
+        """Where a string ends; -1 when it does not."""
+        key = f"{close}{form.lines}"
+        if key in self.dead:
+            return -1
+        if nested:
+            return self._find_nested(start, close)
+        if form.holes == "${":
+            return self._find_template(start)
+        found = _body(close, form.raw and self.syntax.name not in ("ruby", "perl", "php"), form.lines).match(
+            self.text, start
+        )
+        if found is None:
+            if form.lines:
+                self.dead.add(key)
+            return -1
+        return found.end() - len(close)
+
+    def _find_template(self, start: int) -> int:
+        text, depth = self.text, 0
+        for found in _TEMPLATE.finditer(text, start):
+            if found[0] == "`":
+                if depth == 0:
+                    return found.start()
+            elif found[0] == "${":
+                depth += 1
+            elif found[0] == "{" and depth:
+                depth += 1
+            elif found[0] == "}" and depth:
+                depth -= 1
+        self.dead.add("`True")
+        return -1
+
+    def _find_nested(self, start: int, close: str) -> int:
+        opener, depth = {")": "(", "]": "[", "}": "{", ">": "<"}[close], 1
+        for found in re.compile(rf"\\.|[{re.escape(opener)}{re.escape(close)}]", re.DOTALL).finditer(self.text, start):
+            depth += {opener: 1, close: -1}.get(found[0], 0)
+            if not depth:
+                return found.start()
+        self.dead.add(f"{close}True")
+        return -1
+
+    def _parts(self, body: str, start: int, form: Form) -> Any:
+        """The value of a string: plain text, or a list of texts and of tokens where expressions stand in it."""
+        if form.holes and form.holes[0] in body and self.depth < MAX_HOLE_DEPTH:
+            return self._split(body, start, form)
+        return body if form.raw and form.holes != "{" else _unescape(body, form)
+
+    def _split(self, body: str, start: int, form: Form) -> Any:
+        parts: list[Any] = []
+        last = 0
+        for found in _holes(form.holes).finditer(body):
+            if found.start() < last:
+                continue
+            if found.lastgroup == "name":
+                hole, end, at = found["name"], found.end(), found.start("name")
+            elif found.lastgroup == "open":
+                at = found.end()
+                end = _hole_end(body, at, ")" if form.holes == "\\(" else "}")
+                hole = body[at:end]
+                end += 1
+            else:  # an escape, or a doubled brace
+                continue
+            parts.append(_unescape(body[last : found.start()], form))
+            if form.holes == "{":
+                hole = re.sub(r"![rsa]?(?::[^\"'\[\]()]*)?$|:[^\"'\[\]()]*$|=$", "", hole)
+            if form.holes == "$" and found.lastgroup == "open" and not hole.startswith(("$", "@", "\\")):
+                hole = "$" + hole if self.syntax.name in ("php", "perl") else hole
+            parts.append(_Lexer(hole, self.syntax.name, self.base + start + at, self.depth + 1).run())
+            last = end
+        if not parts:
+            return _unescape(body, form)
+        parts.append(_unescape(body[last:], form))
+        return parts
+
+
+_WORD = re.compile(r"[a-z]+")
+_TEMPLATE = re.compile(r"\\.|`|\$\{|[{}]", re.DOTALL)
+
+
+def tokenize(text: str, language: str) -> Tokens:
+    """The tokens of a text in a language of the table."""
+    return _Lexer(text, language, 0, 0).run()
+
+
+@cache
+def _body(close: str, raw: bool, lines: bool) -> re.Pattern[str]:
+    """The rest of a string with its closing."""
+    first = re.escape(close[0])
+    line = "" if lines else r"\n"
+    more = rf"|{first}(?!{re.escape(close[1:])})" if len(close) > 1 else ""
+    if raw and close != '"""' and close != "'''" and len(close) == 1 and close not in "\"'":
+        return re.compile(rf"[^{first}{line}]*{re.escape(close)}")
+    return re.compile(rf"[^{first}\\{line}]*(?:(?:\\[\s\S]{more})[^{first}\\{line}]*)*{re.escape(close)}")
+
+
+@cache
+def _holes(style: str) -> re.Pattern[str]:
+    if style == "{":
+        return re.compile(r"\{\{|\}\}|(?P<open>\{)")
+    if style == "$":
+        return re.compile(
+            r"\\[\s\S]|(?P<open>[$@]\{|\{(?=\$))|(?P<name>\$[A-Za-z_]\w*(?:(?:->)?(?:\[[^\]\n]{1,60}\]|\{\w{1,40}\})|->\w+)?)"
+        )
+    if style == "#{":
+        return re.compile(r"\\[\s\S]|(?P<open>#\{)")
+    return re.compile(r"(?P<open>\\\()" if style == "\\(" else r"\\[\s\S]|(?P<open>\$\{)")
+
+
+def _hole_end(body: str, start: int, close: str) -> int:
+    opener, depth = "{" if close == "}" else "(", 1
+    for found in _NESTED.finditer(body, start):
+        depth += {opener: 1, close: -1}.get(found[0], 0)
+        if not depth:
+            return found.start()
+    return len(body)
+
+
+def _unescape(body: str, form: Form) -> str:
+    if form.holes == "{":
+        body = body.replace("{{", "{").replace("}}", "}")
+    if form.raw or "\\" not in body:
+        return body
+    return _ESCAPE.sub(_escaped, body)
+
+
+def _escaped(found: "re.Match[str]") -> str:
+    code = found[1]
+    try:
+        if code[0] in "xuU" and len(code) > 1:
+            return chr(int(code[1:].strip("{}"), 16))
+        if code[0] in "01234567" and code != "0":
+            return chr(int(code, 8) if len(code) < 3 or code[0] in "0123" else int(code) % 256)
+    except (ValueError, OverflowError):
+        return code
+    return _SIMPLE.get(code, code.strip("\r\n"))
+
+
+def _number(text: str) -> Any:
+    text = text.replace("_", "").rstrip("LlNnuUfFdD") if not text.startswith(("0x", "0X")) else text.replace("_", "")
+    try:
+        if text[:2].lower() in ("0x", "0o", "0b"):
+            return int(re.sub(r"[uin]\d*$", "", text), 0)
+        if len(text) > 1 and text[0] == "0" and text.isdigit() and set(text) <= set("01234567"):
+            return int(text, 8)
+        return (
+            int(text)
+            if text.isdigit() and len(text) < 300
+            else float(text)
+            if "." in text
+            else int(re.match(r"\d{0,300}", text)[0] or 0)
+        )  # type: ignore[index]
+    except ValueError:
+        return 0
+
+
+def _indent(text: str, position: int) -> int:
+    """The column of the first word of a line; blank and comment lines have none (-1)."""
+    found = _MARGIN.match(text, position)
+    if found is None or found[2]:
+        return -1
+    return len(found[1].expandtabs(8))
+
+
+_MARGIN = re.compile(r"([ \t]*)(\r?\n|#|\Z)?")
