@@ -5,6 +5,7 @@ from msgspec import Struct
 from clawft.scan.documents import Document
 from clawft.scan.facts import Fact
 from clawft.scan.views.encoded import find_encoded
+from clawft.scan.views.escapes import find_escapes
 from clawft.scan.views.padding import find_padding
 from clawft.scan.views.turned import find_turned
 
@@ -31,6 +32,8 @@ def undisguise(document: Document) -> View:
 
         document = clear_text(document, facts, children)
     find_padding(document, facts, children)
-    find_encoded(document, facts, children)
-    find_turned(document, children)
+    data = document.text.encode("utf-8", "replace")
+    find_encoded(document, data, facts, children)
+    find_escapes(document, data, children)
+    find_turned(document, data, children)
     return View(document, facts, children)

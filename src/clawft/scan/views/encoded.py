@@ -9,7 +9,6 @@ from contextlib import suppress
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.intake.kinds import guess_language
-from clawft.scan.views.escapes import find_escapes
 from clawft.scan.views.unpack import MAX_RESULT, promises_more, read_packed, read_plain
 
 __all__ = ["find_encoded"]
@@ -31,23 +30,26 @@ _CHUNK = re.compile(rb"""["']([A-Za-z0-9+/_-]+={0,2})["']""")
 _BASE85 = re.compile(rb"""<~([!-uz\s]{10,200000}+)~>|["']([!#-&(-~]{20,200000}+)["']""")
 
 
-def find_encoded(document: Document, facts: list[Fact], children: list[Document]) -> None:
-    """Add a child for every encoded run of a document that holds text, an archive or a script."""
-    data = document.text.encode("utf-8", "replace")
-    plain = len(data) == len(document.text)
+def find_encoded(document: Document, data: bytes, facts: list[Fact], children: list[Document]) -> None:
+    """Add a child for every encoded run of a document that holds text, an archive or a script. `data`: as UTF-8."""
     seen: set[bytes] = set()
     for how, at, runs in _list_runs(data):
-        offset = at if plain else len(data[:at].decode("utf-8", "replace"))
         for run in runs:  # all pieces in one, then each piece
             if run in seen:
                 continue
             seen.add(run)
-            before = len(children)
-            for text, language, way in _decode(how, run, document, facts, offset):
-                children.append(make_child(document, text, language or guess_language(text), way, offset))
-            if len(children) > before and run is runs[0]:
-                break
-    find_escapes(document, children)
+            form, found = _decode(how, run)
+            if form or found:
+                offset = len(data[:at].decode("utf-8", "replace"))
+                if form:
+                    line = document.line_at(offset)
+                    facts.append(Fact(Kind.BINARY, form, document, line, f"a program ({form}) in a text"))
+                children.extend(
+                    make_child(document, text, language or guess_language(text), way, offset)
+                    for text, language, way in found
+                )
+                if run is runs[0]:
+                    break
 
 
 def _list_runs(data: bytes) -> Iterator[tuple[str, int, list[bytes]]]:
@@ -56,25 +58,33 @@ def _list_runs(data: bytes) -> Iterator[tuple[str, int, list[bytes]]]:
     at = table.find(_NEEDLE)
     count = 0
     while at >= 0 and count < MAX_RUNS:
-        count += 1
-        start = at
-        pieces: list[bytes] = []
+        start, end, pieces = at, at, []
         while True:
             end = table.find(b" ", at)
             end = len(table) if end < 0 else end
             pieces.append(data[at:end])
             between = _BETWEEN.match(data, end)
             at = between.end() if between else end
-            if len(pieces) > 20_000 or between is None or at == end or not _goes_on(table, data, at, len(pieces[0])):
+            if len(pieces) > 20_000 or at == end or not _goes_on(table, data, at, len(pieces[0])):
                 break
-        long = [one for one in pieces if len(one) >= MIN_RUN]
-        yield "run", start, [b"".join(pieces), *long[:MAX_RUNS]] if len(pieces) > 1 else long
+        long = [one for one in pieces if len(one) >= MIN_RUN and not _is_name(one)]
+        if long:
+            count += 1
+            yield "run", start, [b"".join(pieces), *long[:MAX_RUNS]] if len(pieces) > 1 else long
         at = table.find(_NEEDLE, end)
-    if b'" +' in data or b"' +" in data or b'"+' in data or b"'+" in data or b'",' in data:
+    low = data.lower()
+    if b"64" in data or b"atob" in data or b"decode" in low:
         yield from (("run", one.start(), [b"".join(_CHUNK.findall(one[0]))]) for one in _CHUNKS.finditer(data))
-    if b"85" in data:
+    if b"85decode" in low or b"ase85" in low or b"cii85" in low or b"<~" in data:
         for one in _BASE85.finditer(data):
             yield "base85" if one[2] else "ascii85", one.start(), [one[1] or one[2]]
+
+
+def _is_name(run: bytes) -> bool:
+    """A path, a slug or a checksum by its looks: no encoding of a text has neither capitals nor digits enough."""
+    if run.startswith((b"sha512-", b"sha256-", b"sha384-", b"sha1-")):
+        return True
+    return run.islower() and (b"-" in run or b"/" in run or b"_" in run or run.isalpha())
 
 
 def _goes_on(table: bytes, data: bytes, at: int, size: int) -> bool:
@@ -88,20 +98,17 @@ def _goes_on(table: bytes, data: bytes, at: int, size: int) -> bool:
     return length >= MIN_RUN or 2 <= length <= size
 
 
-def _decode(how: str, run: bytes, document: Document, facts: list[Fact], offset: int) -> Iterator[tuple[str, str, str]]:
-    """What a run holds: texts with their language, and the way each was encoded."""
+def _decode(how: str, run: bytes) -> tuple[str, list[tuple[str, str, str]]]:
+    """What a run holds: the form of a program, or texts with their language and the way each was encoded."""
     if len(run) < 12 or run.count(run[:1]) == len(run) or len(run) > 4 * MAX_RESULT:
-        return
+        return "", []
     for way, packed in _try_all(how, run):
         if text := read_plain(packed):
-            yield text, "", way
-            return
+            return "", [(text, "", way)]
         form, inner = read_packed(packed)
-        if form:
-            facts.append(Fact(Kind.BINARY, form, document, document.line_at(offset), f"a program ({form}) as {way}"))
-        yield from ((text, language, f"{way}, {kind}") for text, language, kind in inner)
         if form or inner:
-            return
+            return form, [(text, language, f"{way}, {kind}") for text, language, kind in inner]
+    return "", []
 
 
 def _try_all(how: str, run: bytes) -> Iterator[tuple[str, bytes]]:
@@ -115,8 +122,13 @@ def _try_all(how: str, run: bytes) -> Iterator[tuple[str, bytes]]:
     if len(run) >= 24 and _BASE32.fullmatch(run):
         with suppress(ValueError, binascii.Error):
             yield "base32", base64.b32decode(run + b"=" * (-len(run) % 8))
-    letters = run.translate(_STANDARD).rstrip(b"=")
-    letters = letters[: len(letters) - 1] if len(letters) % 4 == 1 else letters
-    sample = binascii.a2b_base64(letters[:20])
+    letters = run.translate(_STANDARD, b"=")
+    sample = _from_base64(letters[:20])
     if read_plain(sample) or promises_more(sample):  # most runs are paths and names: the first bytes tell
-        yield "base64", binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
+        yield "base64", _from_base64(letters)
+
+
+def _from_base64(letters: bytes) -> bytes:
+    over = len(letters) % 4
+    letters = letters[: len(letters) - 1] if over == 1 else letters
+    return binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))

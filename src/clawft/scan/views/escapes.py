@@ -45,7 +45,7 @@ _NEEDLE = b"0" * 28
 _NUMBER = re.compile(r"(?:0x)?([0-9A-Fa-f]+)")
 
 
-def find_escapes(document: Document, children: list[Document]) -> None:
+def find_escapes(document: Document, data: bytes, children: list[Document]) -> None:
     """Add a child for each line that is written in escapes or in character codes."""
     text = document.text
     found = 0
@@ -59,7 +59,9 @@ def find_escapes(document: Document, children: list[Document]) -> None:
             if count >= 4 and read_plain(clear.encode("utf-8", "replace")):
                 children.append(make_child(document, clear, guess_language(clear), how, start))
                 found += 1
-    _find_lists(document, children)
+    # Indentation is no list.
+    if _NEEDLE in data.replace(b"    ", b"\n").translate(_IN_LIST):
+        _find_lists(document, children)
 
 
 def _lines_with(text: str, mark: str) -> list[tuple[int, str]]:
@@ -78,8 +80,6 @@ def _lines_with(text: str, mark: str) -> list[tuple[int, str]]:
 
 def _find_lists(document: Document, children: list[Document]) -> None:
     text = document.text
-    if _NEEDLE not in text.encode("ascii", "replace").translate(_IN_LIST):
-        return
     for how, pattern, base in _LISTS:
         for match in pattern.finditer(text):
             values = [int(one, base) for one in _NUMBER.findall(match[0])]

@@ -30,7 +30,7 @@ _IN_WORD = re.compile(f"(?<=[A-Za-z0-9/~.:_-])[{_ZERO_WIDTH}{_SWAPS}]+(?=[A-Za-z
 _FLAG = "\U0001f3f4"
 _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _OVERRIDE = re.compile("[\u202d\u202e][^\n\u202c]*")
-_COMBINING = re.compile("([A-Za-z0-9])[\u0300-\u036f\u0488\u0489\u20d0-\u20f0]+")
+_COMBINING = re.compile("([A-Za-z])[\u0300-\u036f\u0488\u0489\u20d0-\u20e2\u20e4-\u20f0]+")
 _ANSI = re.compile("\x1b(?:\\[[0-?]{0,40}[ -/]{0,8}[@-~]|\\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 _CONCEALS = re.compile("\x1b\\[(?:[0-9;]*\\b8m|\\d*[ABFGJK]|[0-9;]*H|3\\d;4\\dm|\\d*D)")
 _MANY = 3  # invisible characters inside the words of one line: one or two are left by copying
@@ -44,7 +44,11 @@ def clear_text(document: Document, facts: list[Fact], children: list[Document]) 
     if "\x1b" in text or "\b" in text or "\r" in text:
         text = _clear_controls(text, notes)
     odd = set(text.encode("utf-8", "replace").translate(None, _ASCII).decode())
-    if any("\ufe00" <= one <= "\ufe0f" or one >= "\U000e0000" for one in odd):
+    if (
+        any("\ufe00" <= one <= "\ufe0d" or one >= "\U000e0000" for one in odd)
+        or "\ufe0f\ufe0f" in text
+        or "\ufe0e\ufe0f" in text
+    ):
         text = _read_smuggled(document, text, notes, children)
     if not odd.isdisjoint(_UNSEEN):
         text = _clear_unseen(document, text, notes, children)

@@ -40,6 +40,7 @@ _FOREIGN = (
 )
 _EDGE = re.compile(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
 _WORD = re.compile(f"[A-Za-z0-9{_FOREIGN}]+")
+_TURKISH = frozenset("\u015f\u015e\u011f\u011e\u0130\u00e7\u00f6\u00fc")  # the dotless i is a letter of its own there
 _SUFFIXED = re.compile("[A-Z0-9]{2,}[\u0430-\u044f]{1,3}$")  # an acronym with a Russian ending
 _WIDE = re.compile("[\uff01-\uff5e]")
 _WIDE_WORD = re.compile("[\uff21-\uff3a\uff41-\uff5a]{4,}")
@@ -53,7 +54,7 @@ def fold_lookalikes(text: str, odd: set[str], notes: list[Note]) -> str:
         text = _fold(text, _WIDE, _WIDE_WORD, "full-width", notes)
     if any(_STYLED.match(one) for one in odd):
         text = _fold(text, _STYLED, _STYLED_WORD, "styled-letters", notes)
-    if not odd.isdisjoint(_CHARACTERS):
+    if not odd.isdisjoint(_CHARACTERS) and (odd.isdisjoint(_TURKISH) or odd & _CHARACTERS != {"\u0131"}):
         text = _fold_mixed(text, odd, notes)
     return text
 

@@ -9,8 +9,8 @@ from clawft.scan.intake.kinds import guess_language
 __all__ = ["find_turned"]
 
 # A few words in their turned form: whoever turns a command or an order can hardly do without one of them.
-_ROTATED = ("uggc", "phey ", "onfu", "vafgehp", "cnffj", "vtaber", "rkrp", "vzcbeg ", "flfgrz", "gur ")
-_REVERSED = ("ptth", "lruc", "hsab", "curtsni", "wssap", "erongi", "cexe", "tropmi", "metsys", " eht ")
+_ROTATED = (b"uggc", b"phey ", b"onfu", b"vafgehp", b"rkrp", b"gur ")
+_REVERSED = (b"ptth", b"lruc", b"hsab", b"curtsni", b"cexe", b" eht ")
 _COMMON = re.compile(
     r"\b(?:the|and|you|your|this|that|with|from|for|not|user|file|read|send|run|import|print|os|sh|bash|curl|https?|all|to|of|is|in)\b",
     re.IGNORECASE,
@@ -19,20 +19,22 @@ _MAX_FOUND = 40
 _REACH = 8_000
 
 
-def find_turned(document: Document, children: list[Document]) -> None:
-    """Add what lines say when turned, for those that then hold more common words than before."""
+def find_turned(document: Document, data: bytes, children: list[Document]) -> None:
+    """Add what lines say when turned, for those that then hold more common words than before. `data`: as UTF-8."""
+    low = data.lower()
+    for words, how in ((_ROTATED, "rot13"), (_REVERSED, "reversed")):
+        if any(word in low for word in words):
+            _find(document, words, how, children)
+
+
+def _find(document: Document, words: tuple[bytes, ...], how: str, children: list[Document]) -> None:
     lower = document.text.lower()
-    _find(document, lower, _ROTATED, "rot13", children)
-    _find(document, lower, _REVERSED, "reversed", children)
-
-
-def _find(document: Document, lower: str, words: tuple[str, ...], how: str, children: list[Document]) -> None:
     found: set[int] = set()
-    for word in words:
+    for word in map(bytes.decode, words):
         at = lower.find(word)
         while at >= 0 and len(found) < _MAX_FOUND:
-            break_ = lower.rfind("\n\n", max(0, at - _REACH), at)
-            start = break_ + 2 if break_ >= 0 else max(0, at - _REACH)
+            end_before = lower.rfind("\n\n", max(0, at - _REACH), at)
+            start = end_before + 2 if end_before >= 0 else max(0, at - _REACH)
             end = lower.find("\n\n", at, at + _REACH)
             end = min(len(lower), at + _REACH) if end < 0 else end
             if start not in found:
