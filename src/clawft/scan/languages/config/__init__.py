@@ -8,7 +8,7 @@ from typing import Any
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Analysis
-from clawft.scan.languages.config.agents import read_agent_settings
+from clawft.scan.languages.config.agents import read_agent_settings, read_environment
 from clawft.scan.languages.config.editors import read_editor_settings
 from clawft.scan.languages.config.lines import read_lines
 from clawft.scan.languages.config.packages import read_packages
@@ -33,11 +33,13 @@ def analyse(document: Document) -> Analysis:
         read_lines(sheet, form)
         return Analysis(sheet.facts, sheet.children, sheet.gaps)
     trees, complaint = read_config(document.text, form)
-    if complaint:
+    if complaint and not document.origin:  # a piece shown in a text is often cut, and was read all the same
         sheet.gaps.append(complaint)
     path = plain_path(document.path)
     for tree in trees:
         _read_tree(sheet, tree, path)
+        if form == "env" and isinstance(tree, dict) and not path.endswith((".example", ".sample", ".template")):
+            read_environment(sheet, tree)
     return Analysis(sheet.facts, sheet.children, sheet.gaps)
 
 
