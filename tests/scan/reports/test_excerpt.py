@@ -1,6 +1,7 @@
 """The lines around a finding, and a stranger's text made visible."""
 
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +59,22 @@ def test_endless_line_shows_the_part_that_matters(tmp_path: Path, report: Make, 
     ((_, line),) = excerpt.lines
     assert "curl https://a.example" in line
     assert len(line) < 500
+
+
+def test_file_of_millions_of_lines_costs_no_more_than_its_size(
+    tmp_path: Path, report: Make, finding: MakeFinding
+) -> None:
+    path = _write(tmp_path, b"a\n" * 4_000_000)
+    tracemalloc.start()
+    try:
+        excerpt = load_excerpt(report(path=path), finding(path="run.sh", line=3_999_999, end_line=3_999_999))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert excerpt is not None
+    assert excerpt.lines[-1] == (4_000_000, "a")
+    assert peak < 20 << 20
 
 
 @pytest.mark.parametrize(

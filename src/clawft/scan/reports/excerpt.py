@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable
 from functools import lru_cache
+from io import BytesIO
+from itertools import islice
 
 from msgspec import Struct
 
@@ -34,13 +36,13 @@ def load_excerpt(report: Report, finding: Finding) -> Excerpt | None:
     path = os.path.join(root, finding.path) if os.path.isdir(root) else root
     if "!" in finding.path or not _is_inside(path, root):  # a member of an archive has no lines here
         return None
-    lines = _load_lines(path)
-    if not 1 <= finding.line <= len(lines):
+    top = max(1, finding.line - AROUND)
+    last = min(max(finding.line, finding.end_line), finding.line + 2 * AROUND)
+    lines = _load_lines(path, top, last + AROUND)
+    if not 1 <= finding.line < top + len(lines):
         return None
-    last = min(max(finding.line, finding.end_line), len(lines), finding.line + 2 * AROUND)
-    shown = range(max(1, finding.line - AROUND), min(len(lines), last + AROUND) + 1)
-    around = tuple((number, _cut(lines[number - 1], finding.evidence)) for number in shown)
-    return Excerpt(around, finding.line, last)
+    around = tuple((number, _cut(line, finding.evidence)) for number, line in enumerate(lines, top))
+    return Excerpt(around, finding.line, min(last, around[-1][0]))
 
 
 def _is_inside(path: str, root: str) -> bool:
@@ -49,22 +51,25 @@ def _is_inside(path: str, root: str) -> bool:
     return bool(top) and (real == top or real.startswith(top.rstrip("/") + "/"))
 
 
-@lru_cache(maxsize=4)
-def _load_lines(path: str) -> list[str]:
+def _load_lines(path: str, first: int, last: int) -> list[str]:
+    """Some lines of a file. The others are passed over: there may be millions."""
+    lines = islice(BytesIO(_load(path)), first - 1, last)
+    return [line.rstrip(b"\r\n").decode("utf-8", errors="replace") for line in lines]
+
+
+@lru_cache(maxsize=1)  # findings come file by file
+def _load(path: str) -> bytes:
     try:
         data, _ = read_regular(path, MAX_BYTES)
     except (ClawftError, OSError):
-        return []
+        return b""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", errors="replace").split("\n")
-    if b"\0" in data[:4096]:
-        return []
-    return data.decode("utf-8", errors="replace").split("\n")
+        return data.decode("utf-16", errors="replace").encode()
+    return b"" if b"\0" in data[:4096] else data
 
 
 def _cut(line: str, evidence: str) -> str:
     """A line, or of an endless one the part that matters."""
-    line = line.rstrip("\r")
     if len(line) <= MAX_LINE:
         return line
     at = max(0, line.find(evidence.strip("…")[:40]))
