@@ -73,6 +73,7 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
         subject.documents.append(view.document)
         subject.facts.extend(view.facts)
         subject.facts.extend(analysis.facts)
+        subject.gaps.extend(Gap(document.path, reason) for reason in analysis.gaps)
         for child in (*view.children, *analysis.children):
             key = (child.path, child.language, child.text)
             if key in seen or not child.text.strip():
@@ -90,7 +91,7 @@ def _check_rules(subject: Subject) -> list[Finding]:
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in load_rules():
         for hit in rule.check(subject):
-            finding = _describe(rule, hit, subject)
+            finding = _describe(rule, hit)
             key = (finding.rule, finding.path, finding.line)
             if key not in found or found[key].confidence < finding.confidence:
                 found[key] = finding
@@ -98,7 +99,7 @@ def _check_rules(subject: Subject) -> list[Finding]:
     return sorted(found.values(), key=lambda one: (order.index(one.severity), one.path, one.line, one.rule))
 
 
-def _describe(rule: Rule, hit: Hit, subject: Subject) -> Finding:
+def _describe(rule: Rule, hit: Hit) -> Finding:
     fact = hit.fact
     mentioned = fact.document.mention
     return Finding(
@@ -109,7 +110,7 @@ def _describe(rule: Rule, hit: Hit, subject: Subject) -> Finding:
         path=fact.document.path,
         line=fact.line,
         end_line=fact.line,
-        evidence=_quote(fact, subject),
+        evidence=_quote(fact),
         why=rule.why,
         fix=rule.fix,
         confidence=round(hit.confidence * (0.5 if mentioned else 1), 2),
@@ -120,7 +121,7 @@ def _describe(rule: Rule, hit: Hit, subject: Subject) -> Finding:
 MAX_EVIDENCE = 240
 
 
-def _quote(fact: Fact, subject: Subject) -> str:
+def _quote(fact: Fact) -> str:
     """The line that shows a fact: of its own text, so that what was hidden is shown as it was understood."""
     document = fact.document
     if document.flat:

@@ -65,9 +65,14 @@ def _collect(subject: Subject, hooks: list[Fact]) -> list[Unasked]:
     found = []
     for hook in hooks:
         own = by_path.get(hook.document.path, ())
-        if hook.via == hook.document.path:
+        direct: list[Fact]
+        if hook.target == "openclaw:hook":
+            folder = posixpath.dirname(hook.via)
+            scripts = _follow({posixpath.join(folder, f"handler{ending}") for ending in _INDEXES}, texts)
+            direct = []
+        elif hook.via == hook.document.path:
             scripts = _follow({hook.via}, texts)
-            direct: list[Fact] = []
+            direct = []
         else:
             direct = [fact for fact in own if _is_of(fact, hook)]
             scripts = _follow(_named(hook.via, hook.document.path, texts), texts)

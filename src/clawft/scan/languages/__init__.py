@@ -53,7 +53,7 @@ def analyse(document: Document) -> Analysis:
     if document.origin and document.origin[-1] != "archive":
         return _load(module).analyse(document) if module else Analysis([], [])
     if module not in ("config", "code", "shell") and find_format(document.path):
-        module = "config"
+        return _load("config").analyse(document)
     analysis = _load(module).analyse(document) if module else Analysis([], [])
     _note_place(document, analysis)
     return analysis

@@ -33,9 +33,10 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
     (r"(^|/)fish/(config\.fish|conf\.d/[^/]+\.fish)$", "shell:startup", "fish"),
     (r"(^|/)(microsoft\.)?(powershell_)?profile\.ps1$", "shell:startup", "powershell"),
     (r"(^|/)\.envrc$", "direnv", "shell"),
+    (r"(^|/)hook\.md$", "openclaw:hook", "markdown"),
     (rf"(^|/)(\.husky|\.githooks|\.git/hooks|git-hooks|githooks|hooks)/({_GIT_EVENTS})$", "git:{3}", "shell"),
     (r"(^|/)(site|user)customize\.py$", "python:startup", "python"),
-    (r"(^|/)\.(pythonrc|pythonstartup)(\.py)?$", "python:startup", "python"),
+    (r"(^|/)\.(pythonrc|pythonstartup)(\.py)?$|\.pth$", "python:startup", "python"),
     (r"(^|/)conftest\.py$", "pytest:conftest", "python"),
     (r"(^|/)setup\.py$", "pip:setup", "python"),
     (r"(^|/)build\.rs$", "cargo:build", "rust"),
@@ -51,7 +52,7 @@ _PLACES = tuple((re.compile(pattern), hook, language) for pattern, hook, languag
 # Only a name with one of these in it can be a place: one quick look at each file.
 _MARKED = re.compile(
     r"rc$|\.rc|profile|bash|zsh|zlog|fish|xinit|envrc|hook|husky|customize|pythonstartup|pythonrc|conftest|setup\.py"
-    r"|build\.rs|extconf|gemspec|\.pnp|lua$|start|launchagents|login"
+    r"|build\.rs|extconf|gemspec|\.pnp|lua$|start|launchagents|login|pth$"
 )
 
 _FORMATS: tuple[tuple[str, str], ...] = (

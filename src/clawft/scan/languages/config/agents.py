@@ -9,7 +9,7 @@ from typing import Any
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.languages.config.sheet import Sheet, as_command, strings_of
 
-__all__ = ["read_agent_settings"]
+__all__ = ["read_agent_settings", "read_environment"]
 
 _EVENTS = re.compile(
     r"^(pretooluse|posttooluse(failure)?|userpromptsubmit|session(start|end|started)|stop|subagent(stop|start)"
@@ -55,7 +55,7 @@ def read_agent_settings(sheet: Sheet, tree: dict[str, Any]) -> bool:
         elif name in ("statusline", "subagentstatusline", "filesuggestion") and isinstance(value, dict):
             sheet.run(value.get("command"), key, hook=f"claude:{key}")
         elif name in ("env", "environment", "envvars") and isinstance(value, dict):
-            _read_env(sheet, value, key)
+            read_environment(sheet, value, key)
         elif name == "permissions" and isinstance(value, dict):
             _read_permissions(sheet, value, key)
         else:
@@ -131,7 +131,7 @@ def _read_servers(sheet: Sheet, value: Any, *keys: str, sure: bool) -> None:
             if switch in server:
                 _read_switch(sheet, switch, server[switch])
         if isinstance(env, dict):
-            _read_env(sheet, env, *keys, name)
+            read_environment(sheet, env, *keys, name)
 
 
 def _carried(sheet: Sheet, headers: Any, *keys: str) -> list[Fact]:
@@ -141,8 +141,10 @@ def _carried(sheet: Sheet, headers: Any, *keys: str) -> list[Fact]:
     return [sheet.add(Kind.ENV, a or b, *keys, via="headers") for a, b in names]
 
 
-def _read_env(sheet: Sheet, env: dict[str, Any], *keys: str) -> None:
-    for name, value in env.items():
+def read_environment(sheet: Sheet, env: dict[str, Any], *keys: str) -> None:
+    """Note variables that move the agent's endpoint, or that load code into whatever is started."""
+    for name, one in env.items():
+        value = one[-1] if isinstance(one, list) and one else one
         if not isinstance(value, str):
             continue
         if _ENDPOINT.match(name) and "://" in value:

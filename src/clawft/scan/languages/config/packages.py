@@ -92,6 +92,8 @@ def _read_npm(sheet: Sheet, tree: dict[str, Any]) -> None:
         if isinstance(found, dict):
             for event, command in found.items():
                 sheet.run(command, holder, event, hook=f"git:{event}")
+    for one in strings_of(_dict(tree.get("openclaw")).get("extensions")):
+        sheet.add(Kind.HOOK, "openclaw:extension", "extensions", via=one)
     staged = tree.get("lint-staged")
     if isinstance(staged, dict):
         for _, command in walk(staged):

@@ -22,6 +22,12 @@ _RUNS = re.compile(
 _COMMAND = re.compile(
     r"^\s*(?:sudo\s+)?(?:\./|~/|/|[a-z_][\w.+-]*/)?[A-Za-z_][\w.+/-]*(?:\s+\S|$)|\$\(|`|\|\s*(?:ba|z|da)?sh\b|&&|>\s*/|^\s*#!",
 )
+# A command line under whatever key: a program that fetches or runs things, with an operator of the shell.
+_LOUD = re.compile(
+    r"\s*(?:sudo\s+)?(?:/\S{1,60}/)?(?:curl|wget|bash|sh|zsh|python3?|node|perl|ruby|php|powershell|pwsh|cmd|echo|printf|eval|exec"
+    r"|nc|ncat|cat|base64|osascript|export)\s[^\n]{0,2000}?(?:\||&&|;|\$\(|>|`)"
+)
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]{1,20}://\S{1,2000}\s*$", re.IGNORECASE)
 _SENDS = re.compile(
     r"(^|[._-])(upload|exfil|send|post|report|beacon|collector?|sink|drop|ship|forward|telemetry|ingest|c2|callback|webhook"
     r"|phone_?home|destination|deliver|submit|push|notify|backup|sync|mirror)(([._-])?(to|url|uri|endpoint|host|address|server|target))?$",
@@ -51,9 +57,9 @@ def read_strings(sheet: Sheet, tree: Any, *, commands: bool) -> None:
     prose: list[tuple[tuple[str, ...], str]] = []
     for keys, value in walk(tree):
         key = keys[-1] if keys else ""
-        if "://" in value[:40]:
+        if "://" in value[:40] and _ADDRESS.match(value):
             _read_address(sheet, keys, value.strip(), sends)
-        elif commands and _RUNS.match(key) and len(value) < 20_000 and _COMMAND.search(value):
+        elif commands and len(value) < 20_000 and _is_command(key, value):
             sheet.run(value, *keys)
         elif len(value) >= _MIN_PROSE and " " in value:
             prose.append((keys, value))
@@ -63,10 +69,12 @@ def read_strings(sheet: Sheet, tree: Any, *, commands: bool) -> None:
     _hold_prose(sheet, prose)
 
 
+def _is_command(key: str, value: str) -> bool:
+    return bool(_LOUD.match(value) or (_RUNS.match(key) and _COMMAND.search(value)))
+
+
 def _read_address(sheet: Sheet, keys: tuple[str, ...], value: str, sends: list[tuple[tuple[str, ...], str]]) -> None:
     key = keys[-1] if keys else ""
-    if " " in value or len(value) > 2_000:
-        return
     if _SENDS.search(key):
         sends.append((keys, value))
     elif _TALKS.search(key) and key.lower() not in ("url", "uri", "host"):

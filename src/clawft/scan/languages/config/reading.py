@@ -12,11 +12,15 @@ __all__ = ["AGAIN", "read_config"]
 
 AGAIN = "\0"  # ends a key that stands twice in one object: programs differ in which of the two they take
 _MAX_DEPTH = 200
-_JSON_PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|//|/\*|,(?=\s*[}\]])', re.DOTALL)
-_JSON_PAIR = re.compile(r'(?:"([^"\\\n]{1,200})"\s{0,40}:\s{0,40})?"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_JSON_PIECE = re.compile(r'"|//|/\*|,(?=\s*+[}\]])')
+_JSON_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_JSON_COLON = re.compile(r"\s{0,100}:")
 _YAML_MARK = re.compile(r"^(?:---|\.\.\.)(?:[ \t].*)?$", re.MULTILINE)
 _YAML_LINE = re.compile(r"^[ \t]*(?:- +)*(?:[\"']?([\w.$/@-]{1,80})[\"']? *: )?[ \t]*(\S.*)$", re.MULTILINE)
-_INI_LINE = re.compile(r"^[ \t]*(?:export[ \t]+)?([^\s=:#;\[][^=:\n]{0,120}?)[ \t]*[=:][ \t]*(.*)$")
+# A colon ends a key when a space follows it, or when there is no equals sign: `@scope:registry=…` is one key.
+_INI_LINE = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?([^\s=:#;\[](?:[^=:\n]|:(?!\s)){0,120}?)[ \t]*(?:=|:(?=\s|[^=\n]*$))[ \t]*(.*)$"
+)
 _PLIST_TEXT = re.compile(r"<(key|string|true|false)\b[^<>]{0,200}>(?:([^<]{0,20000})</\1>)?")
 _MAX_PIECES = 20_000
 
@@ -43,12 +47,30 @@ def _read_json(text: str) -> tuple[list[Any], str]:
     lines = _read_json_lines(text)
     if lines:
         return lines, ""
+    return [_read_json_pieces(text)], "It is not valid JSON; its strings were read one by one"
+
+
+def _read_json_pieces(text: str) -> dict[str, list[str]]:
+    """The strings of a broken text, each under the key before it."""
     pairs: dict[str, list[str]] = {}
-    for index, match in enumerate(_JSON_PAIR.finditer(text)):
-        if index > _MAX_PIECES:
-            return [pairs], f"It is not valid JSON and holds more than {_MAX_PIECES} strings"
-        pairs.setdefault(_unescape(match[1] or ""), []).append(_unescape(match[2]))
-    return [pairs], "It is not valid JSON; its strings were read one by one"
+    key, at = "", text.find('"')
+    for _ in range(_MAX_PIECES):
+        if at < 0:
+            break
+        end = _end_of_string(text, at)
+        word = _unescape(text[at + 1 : end])
+        if _JSON_COLON.match(text, end + 1):
+            key = word
+        else:
+            pairs.setdefault(key, []).append(word)
+        at = text.find('"', end + 1)
+    return pairs
+
+
+def _end_of_string(text: str, start: int) -> int:
+    """Where the string that begins at a quote ends: at its other quote, or with the text."""
+    match = _JSON_STRING.match(text, start + 1)
+    return match.end() if match else len(text)
 
 
 def _read_json_lines(text: str) -> list[Any]:
@@ -72,8 +94,9 @@ def _plain_json(text: str) -> str:
     while match := _JSON_PIECE.search(text, at):
         parts.append(text[at : match.start()])
         at = match.end()
-        if match[0][0] == '"':
-            parts.append(match[0])
+        if match[0] == '"':
+            at = _end_of_string(text, match.start()) + 1
+            parts.append(text[match.start() : at])
         elif match[0] != ",":
             end = text.find("\n" if match[0] == "//" else "*/", at)
             at = len(text) if end < 0 else end + (0 if match[0] == "//" else 2)

@@ -58,17 +58,20 @@ class Sheet:
         line = as_command(command)
         if not line.strip():
             return
+        at = self.locate(_first(command), *keys)
         if hook:
-            self.add(Kind.HOOK, hook, *keys, via=line)
-        self.hold(_settings(line, env) + line, language, "hook" if hook else "config", *keys, shown=_first(command))
+            self.facts.append(Fact(Kind.HOOK, hook, self.document, self.document.line_at(at), line))
+        self._hold_at(at, _settings(line, env) + line, language, "hook" if hook else "config")
 
     def hold(self, text: str, language: str, how: str, *keys: str, shown: str = "") -> None:
         """Make a document of a text that the configuration holds."""
+        self._hold_at(self.locate(shown or text, *keys), text, language, how)
+
+    def _hold_at(self, at: int, text: str, language: str, how: str) -> None:
         if len(self.children) >= MAX_CHILDREN:
-            if len(self.children) == MAX_CHILDREN:
-                self.gaps.append(f"It holds more than {MAX_CHILDREN} commands")
+            if not self.gaps:
+                self.gaps.append(f"It holds more than {MAX_CHILDREN} commands and texts")
             return
-        at = self.locate(shown or text, *keys)
         self.children.append(make_child(self.document, text, language, how, at, flat=not self._stands(text, at)))
 
     def _stands(self, text: str, at: int) -> bool:
