@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import files, installing, network, running, system, texts
+from clawft.scan.languages.commands import files, installing, network, running, system, texts, windows
 from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
 
 __all__ = ["NOTHING", "Call", "Value", "World", "is_program", "join_sources", "run_call"]
@@ -16,11 +16,12 @@ Program = Callable[[World, Call], Value]
 
 _PROGRAMS: dict[str, Program] = {
     **texts.PROGRAMS, **files.PROGRAMS, **system.PROGRAMS, **installing.PROGRAMS, **running.PROGRAMS, **network.PROGRAMS,
-}  # type: ignore[dict-item]  # fmt: skip
+    **windows.PROGRAMS,
+}  # fmt: skip
 # What changes nothing and tells nothing.
 _QUIET = frozenset(
     """true false : test [ [[ return exit break continue shift local readonly unset shopt setopt umask ulimit wait sleep kill pkill
-    killall trap let getopts hash pwd pushd popd dirs jobs fg bg disown alias unalias bind complete compgen type which whereis date
+    killall trap let getopts hash pushd popd dirs jobs fg bg disown alias unalias bind complete compgen type which whereis date
     mkdir touch diff cmp md5sum sha1sum sha256sum shasum cksum clear tput stty reset logger yes nproc sync cal bc du file
     if then else elif fi for do done while until case esac in function select coproc end begin""".split()
 )

@@ -208,15 +208,8 @@ def run_su(world: World, call: Call) -> Value:
 
 def run_eval(world: World, call: Call) -> Value:
     text = " ".join(one.text for one in call.args)
-    known = all(one.known for one in call.args)
-    sources = join_sources(*[one.sources for one in call.args])
-    world.fact(Kind.EVAL, text if known else "", call.offset, call.name, sources)
-    if not known or not text:
-        return NOTHING
-    if world.run_shell and not any(one.kind is Kind.DECODE for one in sources):
-        return world.run_shell(text, call)
-    world.child(text, "shell", next((one.target for one in sources if one.kind is Kind.DECODE), "exec"), call.offset)
-    return NOTHING
+    code = Value(text, join_sources(*[one.sources for one in call.args]), all(one.known for one in call.args))
+    return world.run_code(code, "shell", call, kind=Kind.EVAL) if text else NOTHING
 
 
 def run_source(world: World, call: Call) -> Value:
@@ -235,7 +228,7 @@ def run_source(world: World, call: Call) -> Value:
 
 def run_ssh_like(world: World, call: Call) -> Value:
     """`docker exec`, `docker run`, `kubectl exec`: what follows runs elsewhere; the host's files may be given along."""
-    fact = world.fact(Kind.EXEC, call.line, call.offset, call.name, join_sources(*[one.sources for one in call.args]))
+    fact = world.fact(Kind.EXEC, call.line, call.offset, call.name)
     texts = call.texts
     for index, text in enumerate(texts[:-1]):
         if text in ("sh", "bash") and texts[index + 1] in ("-c", "-lc") and index + 2 < len(texts):

@@ -148,7 +148,7 @@ def run_protection(world: World, call: Call) -> Value:
     if _OFF_PATTERNS[call.name].search(rest):
         world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name, call.stdin.sources)
     if call.name == "sqlite3":
-        paths = [one for one in split_options(call.args).operands[:1]]
+        paths = split_options(call.args).operands[:1]
         return world.read(paths[0], call) if paths else NOTHING
     return NOTHING
 
@@ -239,7 +239,8 @@ def run_wallet(world: World, call: Call) -> Value:
 
 
 def run_host_facts(world: World, call: Call) -> Value:
-    return Value(f"$({call.name})", (), known=False)
+    """Who and where the user is."""
+    return Value(f"$({call.name})", (world.fact(Kind.EXEC, call.line, call.offset, call.name),), known=False)
 
 
 PROGRAMS = {
@@ -252,5 +253,5 @@ PROGRAMS = {
     "wevtutil": run_journal, "dmesg": run_journal, "defaults": run_defaults, "reg": run_registry, "schtasks": run_schtasks,
     "script": run_keys, "showkey": run_keys, "xinput": run_keys, "logkeys": run_keys, "secret-tool": run_wallet, "pass": run_wallet,
     "lpass": run_wallet, "bw": run_wallet, "keyring": run_wallet,
-    **dict.fromkeys(("whoami", "hostname", "id", "uname", "ifconfig", "ip", "ps", "w", "who", "last", "df", "sw_vers", "system_profiler"), run_host_facts),
+    **dict.fromkeys(("whoami", "hostname", "id", "uname", "ifconfig", "ip", "ps", "w", "who", "last", "logname", "pwd", "systeminfo", "ipconfig", "sw_vers", "system_profiler"), run_host_facts),
 }  # fmt: skip

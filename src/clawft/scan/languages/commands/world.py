@@ -22,6 +22,7 @@ MAX_WORK = 1 << 24  # characters of values made in all
 MAX_TARGET = 400
 MAX_CHAIN = 12  # wrappers around wrappers
 _NO_FILE = re.compile(r"^(-|/dev/(null|stdin|stdout|stderr|zero|u?random|tty|fd/\d+)|&?\d+|nul|NUL)?$")
+_HOLE = re.compile(r"\s*[$`]")  # what is not known stands as it is written
 _TEXT_CHARS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -230,13 +231,15 @@ class World:
         at = self.anchor if self.anchor is not None else offset
         self.children.append(make_child(self.document, text, language, how, at))
 
-    def run_code(self, code: Value, language: str, call: Call) -> Value:
+    def run_code(self, code: Value, language: str, call: Call, *, kind: Kind = Kind.EXEC) -> Value:
         """Code is run: a fact, and the code itself as a document (or read right here when it is plain shell)."""
-        fact = self.fact(Kind.EXEC, code.text if code.known else "", call.offset, call.name, code.sources)
-        if code.known:
-            decoded = any(one.kind is Kind.DECODE for one in code.sources)
+        whole = code.known or _HOLE.match(code.text) is not None or not code.text
+        # Data that is put into constant code is not what runs; commands in the holes are read again with the code.
+        sources = code.sources if whole else ()
+        fact = self.fact(kind, code.text if code.known else "", call.offset, call.name, sources)
+        if code.known or not whole:
+            decoded = [one.target for one in code.sources if one.kind is Kind.DECODE]
             if language == "shell" and self.run_shell and not decoded:
                 return self.run_shell(code.text, call)
-            how = next((one.target for one in code.sources if one.kind is Kind.DECODE), "exec")
-            self.child(code.text, language, how, call.offset)
+            self.child(code.text, language, decoded[0] if decoded else "exec", call.offset)
         return Value(f"$({call.name})", (self.output(fact),), known=False)

@@ -1,0 +1,137 @@
+"""Programs of Windows that fetch, decode, start and stay; their switches begin with a slash or a dash."""
+
+import re
+
+from clawft.scan.facts import Kind
+from clawft.scan.languages.commands.texts import run_base64
+from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
+
+__all__ = ["PROGRAMS", "decode_command"]
+
+_URL = re.compile(r"(?:https?|ftp|file)://[^\s'\"<>]+", re.IGNORECASE)
+
+
+def run_certutil(world: World, call: Call) -> Value:
+    low = [one.lower().lstrip("-/") for one in call.texts]
+    operands = [one for one in call.args if not one.text.startswith(("-", "/"))]
+    if "decode" in low or "decodehex" in low:
+        if len(operands) > 1:
+            content = world.read(operands[0], call)
+            text = content.text
+            if content.known:
+                inner = Call("base64", [Value("-d")], Value(re.sub(r"-----[^-\n]+-----", "", text), content.sources), call.offset, fed=True)
+                world.write(operands[1], run_base64(world, inner), call)
+            else:
+                fact = world.fact(Kind.DECODE, "base64", call.offset, "certutil -decode", content.sources)
+                world.write(operands[1], Value("$(certutil)", (fact, *content.sources), known=False), call)
+    elif any(one in low for one in ("urlcache", "verifyctl", "url")):
+        _download(world, call, operands)
+    elif "encode" in low and len(operands) > 1:
+        world.write(operands[1], Value("$(certutil)", world.read(operands[0], call).sources, known=False), call)
+    return NOTHING
+
+
+def _download(world: World, call: Call, operands: list[Value]) -> Value:
+    urls = [one for one in operands if _URL.match(one.text) or one.sources]
+    names = [one for one in operands if one not in urls]
+    for url in urls:
+        fact = world.fact(Kind.FETCH, url.text, call.offset, call.name, url.sources)
+        received = Value("$(download)", (world.output(fact),), known=False)
+        world.write(names[-1] if names else Value(url.text.rpartition("/")[2]), received, call)
+    return NOTHING
+
+
+def run_bitsadmin(world: World, call: Call) -> Value:
+    texts = [one.lower() for one in call.texts]
+    operands = [one for one in call.args if not one.text.startswith("/")]
+    if "/transfer" in texts or "/addfile" in texts:
+        if "/upload" in texts and len(operands) > 2:
+            world.fact(Kind.SEND, operands[-2].text, call.offset, call.name, world.read(operands[-1], call).sources)
+        else:
+            _download(world, call, operands)
+    if "/setnotifycmdline" in texts:
+        world.fact(Kind.PERSIST, call.line, call.offset, call.name)
+    return NOTHING
+
+
+def run_script_host(world: World, call: Call) -> Value:
+    """`mshta`, `rundll32`, `regsvr32`, `cscript`, `wmic`, `msiexec`: code from a file, an address or the command line."""
+    line = " ".join(call.texts)
+    sources = join_sources(*[one.sources for one in call.args])
+    for url in _URL.findall(line):
+        sources = join_sources(sources, (world.fact(Kind.FETCH, url, call.offset, call.name),))
+    for one in call.args:
+        content = world.content_of(one.text)
+        sources = join_sources(sources, content.sources if content else ())
+    world.fact(Kind.EXEC, call.line, call.offset, call.name, sources)
+    if match := re.search(r"(javascript|vbscript):(.+)", line, re.IGNORECASE | re.DOTALL):
+        world.child(match[2], "javascript", "exec", call.offset)
+    if call.name == "wmic" and (match := re.search(r"process\s+call\s+create\s+(.+)", line, re.IGNORECASE)):
+        world.child(match[1].strip("'\""), "batch", "exec", call.offset)
+    return NOTHING
+
+
+def decode_command(text: str) -> str | None:
+    """The text of `-EncodedCommand`: base64 of UTF-16."""
+    from clawft.scan.languages.powershell.members import decode_base64
+
+    data = decode_base64(text)
+    if not data:
+        return None
+    wide = data.count(0) * 3 > len(data)
+    return data.decode("utf-16-le" if wide else "utf-8", "replace")
+
+
+def run_powershell(world: World, call: Call) -> Value:
+    for index, arg in enumerate(call.args):
+        low = arg.text.lower()
+        rest = call.args[index + 1 :]
+        if re.fullmatch(r"[-/]e(?:c|nc?|nco[a-z]*)?", low) and rest:
+            value = rest[0]
+            fact = world.fact(Kind.DECODE, "base64", call.offset, call.name, value.sources)
+            text = decode_command(value.text) if value.known else None
+            code = Value(text or "", (fact, *value.sources), known=text is not None)
+            return world.run_code(code, "powershell", call)
+        if re.fullmatch(r"[-/]c(?:o[a-z]*)?", low) and rest:
+            code = Value(" ".join(one.text for one in rest), join_sources(*[one.sources for one in rest]), all(one.known for one in rest))
+            if code.text == "-":
+                return world.run_code(call.stdin, "powershell", call)
+            return world.run_code(code, "powershell", call)
+        if re.fullmatch(r"[-/]f(?:i[a-z]*)?", low) and rest:
+            content = world.content_of(rest[0].text)
+            world.fact(Kind.EXEC, call.line, call.offset, call.name, join_sources(rest[0].sources, content.sources if content else ()))
+            return NOTHING
+        if re.fullmatch(r"[-/](?:w|windowstyle|ep|ex|exec|executionpolicy|version|inputformat|outputformat|configurationname)", low):
+            continue
+        if not low.startswith(("-", "/")) and low not in ("hidden", "bypass", "unrestricted", "minimized", "normal", "remotesigned", "1", "text", "-"):
+            code = Value(" ".join(one.text for one in call.args[index:]), join_sources(*[one.sources for one in call.args[index:]]), arg.known)
+            return world.run_code(code, "powershell", call)
+    return world.run_code(call.stdin, "powershell", call) if call.fed else NOTHING
+
+
+def run_cmd(world: World, call: Call) -> Value:
+    for index, one in enumerate(call.texts):
+        if one.lower() in ("/c", "/k", "/r", "//c"):
+            rest = call.args[index + 1 :]
+            code = Value(" ".join(arg.text for arg in rest), join_sources(*[arg.sources for arg in rest]), all(arg.known for arg in rest))
+            return world.run_code(code, "batch", call) if rest else NOTHING
+    return world.run_code(call.stdin, "batch", call) if call.fed else NOTHING
+
+
+def run_service_control(world: World, call: Call) -> Value:
+    """`sc create`, `net user`, `netsh advfirewall`, `vssadmin delete shadows`, `bcdedit`."""
+    line = " ".join(call.texts).lower()
+    if call.name == "sc" and line.startswith(("create", "config")):
+        world.fact(Kind.PERSIST, call.line, call.offset, call.name)
+    elif re.search(r"firewall.*off|disable|user .*/add|localgroup administrators|defender|set opmode", line):
+        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+    elif re.search(r"delete shadows|delete catalog|recoveryenabled no|shadowcopy delete|format ", line) or call.name == "cipher":
+        world.fact(Kind.DELETE, call.line, call.offset, call.name)
+    return Value(f"$({call.name})", (), known=False)
+
+
+PROGRAMS = {
+    "certutil": run_certutil, "bitsadmin": run_bitsadmin, "powershell": run_powershell, "pwsh": run_powershell, "cmd": run_cmd,
+    **dict.fromkeys(("mshta", "rundll32", "regsvr32", "cscript", "wscript", "wmic", "msbuild", "installutil", "forfiles", "regasm"), run_script_host),
+    **dict.fromkeys(("sc", "net", "net1", "netsh", "vssadmin", "wbadmin", "bcdedit", "cipher", "icacls"), run_service_control),
+}  # fmt: skip
