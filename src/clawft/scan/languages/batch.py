@@ -1,8 +1,221 @@
+"""Batch files of Windows: `^` and `%VAR%` undone, commands one by one; what programs do is known elsewhere."""
+
+import re
+
 from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis
+from clawft.scan.facts import Analysis, Kind
+from clawft.scan.languages.commands import NOTHING, Call, Value, World, join_sources, run_call
+from clawft.scan.languages.windows import find_windows
 
 __all__ = ["analyse"]
 
+MAX_COMMANDS = 40_000
+_MARKS = ("http", "powershell", "certutil", "bitsadmin", "curl", "mshta", "schtasks", "reg add", "REG ADD", "rundll32", "set ", "wmic", "del ", "ftp", "%~")
+_VARIABLE = re.compile(r"%(%?)([A-Za-z_][\w()]{0,60})(?::([^%\n]{1,80}))?%|!([A-Za-z_]\w{0,60})(?::([^!\n]{1,80}))?!|%%?~?[a-zA-Z0-9*]")
+_TOKEN = re.compile(r'\^(\r?\n|.)|"([^"\n]*)"?|(&&|\|\||[&|\n()])|(\d?>>?|<)|([ \t\r,;=]+)|((?:%[A-Za-z_]\w*:[^%\n"]{1,80}%|[^\^"&|\n()<> \t\r,;=])+)', re.DOTALL)
+_SLICE = re.compile(r"~(-?\d{1,6})(?:,(-?\d{1,6}))?$")
+_FOLDERS = {"USERPROFILE": "~", "HOMEPATH": "~", "HOMEDRIVE": "", "CD": ".", "~DP0": "."}
+_PLAIN = frozenset("TEMP TMP APPDATA LOCALAPPDATA WINDIR SYSTEMROOT COMSPEC PROGRAMFILES PROGRAMDATA PUBLIC PATH ERRORLEVEL RANDOM DATE TIME OS".split())
+_CONTROL = frozenset(("if", "for", "else", "do", "call", "@echo", "goto", "not", "exist", "defined", "endlocal", "setlocal", "shift", "pause", "exit", "title", "color", "cls", "rem", "in"))
+
 
 def analyse(document: Document) -> Analysis:
-    return Analysis([], [])
+    """The facts of a batch file."""
+    reader = _Reader(World(document))
+    for begin, end in find_windows(document.text, _MARKS):
+        reader.read(document.text[begin:end], begin)
+    return reader.world.finish()
+
+
+class _Reader:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.variables: dict[str, Value] = {}
+        self._count = 0
+
+    def read(self, text: str, base: int) -> None:
+        """Command by command; a pipe hands on what the one before gave."""
+        words: list[Value] = []
+        redirects: list[tuple[str, Value]] = []
+        given, fed = NOTHING, False
+        pending, offset = "", base
+        glued = False
+        for match in _TOKEN.finditer(text):
+            if match[1] is not None and match[1] in ("\n", "\r\n"):
+                continue
+            if match[3] or match[4]:
+                if match[4]:
+                    pending, glued = match[4], False
+                    continue
+                value = self._command(words, redirects, Call("", [], given, offset, fed=fed))
+                given, fed = (value, True) if match[3] == "|" else (NOTHING, False)
+                words, redirects, glued = [], [], False
+                continue
+            if match[5]:
+                glued = False
+                if "=" in match[5] and words and words[0].text.lower() == "set":
+                    words[-1] = Value(words[-1].text + match[5].strip(" \t\r"), words[-1].sources, words[-1].known)
+                    glued = match[5].endswith("=")
+                continue
+            if not words and not redirects:
+                offset = base + match.start()
+            value = self._piece(match, base)
+            if glued and words and not pending:
+                words[-1] = Value(words[-1].text + value.text, join_sources(words[-1].sources, value.sources), words[-1].known and value.known)
+            elif pending:
+                redirects.append((pending, value))
+                pending = ""
+            else:
+                words.append(value)
+            glued = True
+        self._command(words, redirects, Call("", [], given, offset, fed=fed))
+
+    def _piece(self, match: re.Match[str], base: int) -> Value:
+        """Part of a word: an escaped character, a string, or plain text."""
+        if match[1] is not None:
+            return Value(match[1])
+        return self._expand(match[2] if match[2] is not None else match[6], base + match.start())
+
+    def _expand(self, text: str, offset: int) -> Value:
+        if "%" not in text and "!" not in text:
+            return Value(text)
+        pieces: list[Value] = []
+        at = 0
+        for match in _VARIABLE.finditer(text):
+            pieces.append(Value(text[at : match.start()]))
+            at = match.end()
+            name = match[2] or match[4]
+            pieces.append(self._variable(name.upper(), match[3] or match[5] or "", offset) if name else Value(match[0], known=False))
+        pieces.append(Value(text[at:]))
+        return self.world.make("".join(one.text for one in pieces), join_sources(*[one.sources for one in pieces]), known=all(one.known for one in pieces))
+
+    def _variable(self, name: str, change: str, offset: int) -> Value:
+        held = self.variables.get(name)
+        if held is None:
+            if name in _FOLDERS:
+                return Value(_FOLDERS[name])
+            if name in _PLAIN:
+                return Value(f"%{name}%")
+            return Value(f"%{name}%", (self.world.fact(Kind.ENV, name, offset, f"%{name}%"),), known=False)
+        if not change:
+            return held
+        if span := _SLICE.match(change):
+            begin = int(span[1])
+            text = held.text[begin:] if begin >= 0 else held.text[max(0, len(held.text) + begin) :]
+            size = int(span[2]) if span[2] else len(text)
+            return Value(text[:size], held.sources, held.known)
+        old, equals, new = change.partition("=")
+        return Value(held.text.replace(old, new) if equals and old else held.text, held.sources, held.known)
+
+    def _command(self, words: list[Value], redirects: list[tuple[str, Value]], call: Call) -> Value:
+        self._count += 1
+        words = self._strip_control(words)
+        if not words or self._count > MAX_COMMANDS:
+            return NOTHING
+        for mark, target in redirects:
+            if mark == "<":
+                call.stdin, call.fed = self.world.read(target, call), True
+        value = self._run(words, call)
+        for mark, target in redirects:
+            if mark.lstrip("12") in (">", ">>") and not mark.startswith("2"):
+                self.world.write(target, value, call, append=mark.endswith(">>"))
+                value = NOTHING
+        return value
+
+    def _strip_control(self, words: list[Value]) -> list[Value]:
+        """Without `@`, `call`, `if … ` and `for … do` in front."""
+        for _ in range(12):
+            if not words:
+                break
+            head = words[0].text.lstrip("@").lower()
+            if words[0].text.startswith("@") and head:
+                words = [Value(words[0].text.lstrip("@"), words[0].sources, words[0].known), *words[1:]]
+            if head.startswith((":", "rem")) and (head.startswith(":") or head == "rem"):
+                return []
+            if head == "if":
+                words = words[3:] if len(words) > 3 and words[1].text.lower() in ("exist", "defined", "errorlevel") else words[4:] if len(words) > 4 else words[1:]
+            elif head == "for":
+                at = next((index for index, one in enumerate(words) if one.text.lower() == "do"), -1)
+                words = words[at + 1 :] if at >= 0 else []
+            elif head in ("call", "do", "else", "@"):
+                words = words[1:]
+            else:
+                break
+        return words
+
+    def _run(self, words: list[Value], call: Call) -> Value:
+        head = words[0].text
+        low = head.lower().removesuffix(".exe")
+        special = _COMMANDS.get(low)
+        if special is not None:
+            call.name, call.path, call.args = low, head, words[1:]
+            return special(self, call)
+        if low in _CONTROL:
+            return NOTHING
+        plain = not re.search(r"[\\/:]", head) and self.world.content_of(head) is None
+        known = Value(low, words[0].sources, words[0].known) if plain else words[0]
+        return run_call(self.world, [known, *words[1:]], call)
+
+
+def _set(reader: _Reader, call: Call) -> Value:
+    if not call.args:
+        return Value("$(set)", (reader.world.fact(Kind.ENV, "*", call.offset, "set"),), known=False)
+    args = call.args[1:] if call.args[0].text.lower() in ("/a", "/p") else call.args
+    text = " ".join(one.text for one in args)
+    name, equals, value = text.partition("=")
+    if equals:
+        known = all(one.known for one in args) and call.args[0].text.lower() != "/p"
+        reader.variables[name.strip().upper()] = reader.world.make(value.strip(), join_sources(*[one.sources for one in args]), known=known)
+    return NOTHING
+
+
+def _echo(reader: _Reader, call: Call) -> Value:
+    text = " ".join(one.text for one in call.args)
+    return reader.world.make(text, join_sources(*[one.sources for one in call.args]), known=all(one.known for one in call.args))
+
+
+def _type(reader: _Reader, call: Call) -> Value:
+    values = [reader.world.read(one, call) for one in call.args if not one.text.startswith("/")]
+    return values[0] if values else NOTHING
+
+
+def _copy(reader: _Reader, call: Call) -> Value:
+    words = [one for one in call.args if not one.text.startswith("/")]
+    return run_call(reader.world, [Value("mv" if call.name in ("move", "ren") else "cp"), *words], call)
+
+
+def _delete(reader: _Reader, call: Call) -> Value:
+    flags = " ".join(one.text for one in call.args if one.text.startswith("/"))
+    for one in call.args:
+        if not one.text.startswith("/"):
+            reader.world.fact(Kind.DELETE, reader.world.resolve(one.text), call.offset, f"{call.name} {flags}".strip(), one.sources)
+    return NOTHING
+
+
+def _start(reader: _Reader, call: Call) -> Value:
+    """`start "title" /b program`: the title and the switches go."""
+    words = call.args
+    while words and (words[0].text.startswith("/") or not words[0].text):
+        words = words[1:]
+    if len(words) > 1 and " " in words[0].text and "." not in words[0].text:
+        words = words[1:]
+    return run_call(reader.world, words, Call("", [], NOTHING, call.offset)) if words else NOTHING
+
+
+def _cd(reader: _Reader, call: Call) -> Value:
+    where = [one.text for one in call.args if one.text.lower() != "/d"]
+    reader.world.cwd = where[0] if where and "%" not in where[0] and where[0] != "." else ""
+    return NOTHING
+
+
+def _persist_variable(reader: _Reader, call: Call) -> Value:
+    if re.match(r"(?i)path$|.*preload", call.args[0].text if call.args else ""):
+        reader.world.fact(Kind.PERSIST, call.line, call.offset, call.name)
+    return NOTHING
+
+
+_COMMANDS = {
+    "set": _set, "echo": _echo, "echo.": _echo, "type": _type, "more": _type, "copy": _copy, "xcopy": _copy, "robocopy": _copy, "move": _copy,
+    "ren": _copy, "del": _delete, "erase": _delete, "rd": _delete, "rmdir": _delete, "format": _delete, "start": _start, "cd": _cd,
+    "chdir": _cd, "pushd": _cd, "setx": _persist_variable,
+}  # fmt: skip

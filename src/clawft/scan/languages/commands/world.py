@@ -182,12 +182,13 @@ class World:
 
     def _inner_file(self, where: str, content: Value, call: Call) -> None:
         from clawft.scan.intake.kinds import find_language
+        from clawft.scan.languages.places import find_format
 
         language = find_language(where, content.text)
         if language in ("text", "binary") and (find_persistence(where) or content.text.startswith("#!")):
             language = "shell"
-        if language not in ("text", "binary"):
-            self.child(content.text, language, "written", call.offset)
+        if language not in ("text", "binary") or find_format(where):
+            self.child(content.text, language, "written", call.offset, where)
 
     def copy(self, source: str, target: str) -> None:
         """A file gets another name."""
@@ -221,15 +222,16 @@ class World:
 
     # Inner documents.
 
-    def child(self, text: str, language: str, how: str, offset: int) -> None:
-        """A document inside this one."""
+    def child(self, text: str, language: str, how: str, offset: int, context: str = "") -> None:
+        """A document inside this one; for one that is written to a file, `context` is the file's path."""
         if not text.strip() or (language, text) in self._inner:
             return
         if _TEXT_CHARS.search(text[:2000]) and len(_TEXT_CHARS.findall(text[:2000])) > len(text[:2000]) // 20:
             return
         self._inner.add((language, text))
         at = self.anchor if self.anchor is not None else offset
-        self.children.append(make_child(self.document, text, language, how, at))
+        inner = make_child(self.document, text, language, how, at)
+        self.children.append(structs.replace(inner, context=context) if context else inner)
 
     def run_code(self, code: Value, language: str, call: Call, *, kind: Kind = Kind.EXEC) -> Value:
         """Code is run: a fact, and the code itself as a document (or read right here when it is plain shell)."""

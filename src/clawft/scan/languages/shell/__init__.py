@@ -5,13 +5,25 @@ from clawft.scan.facts import Analysis
 from clawft.scan.languages.commands import World
 from clawft.scan.languages.shell.evaluate import Evaluator
 from clawft.scan.languages.shell.parse import Parser
+from clawft.scan.languages.windows import find_windows
 
 __all__ = ["analyse"]
+
+# Words around which a script of many megabytes is read.
+_MARKS = (
+    "curl", "wget", "base64", "eval", "/dev/tcp", "python", "node -", "perl", "ruby", "nc ", "ncat", "socat", "ssh", "scp", "openssl",
+    "http:", "https:", "ftp:", ".ssh", ".aws", ".env", "crontab", "chmod", "bash", "| sh", "|sh", "sh -c", "sudo", "rm -", "dd ", "xxd",
+    "exec", "printenv", "env |", "git push", "dig ", "nslookup", "launchctl", "systemctl", ".bashrc", ".zshrc", "osascript", "$IFS", "${IFS",
+    "rev", "tr ", "gunzip", "npm ", "pip ", "mail", "keychain", "/etc/",
+)  # fmt: skip
 
 
 def analyse(document: Document) -> Analysis:
     """The facts of a script."""
     world = World(document)
     fish = document.language == "fish"
-    Evaluator(world, fish=fish).run_script(Parser(document.text, fish=fish).read())
+    evaluator = Evaluator(world, fish=fish)
+    for begin, end in find_windows(document.text, _MARKS):
+        text = document.text if end - begin == len(document.text) else document.text[begin:end]
+        evaluator.run_script(Parser(text, base=begin, fish=fish).read())
     return world.finish()

@@ -6,7 +6,7 @@ from clawft.scan.facts import Kind
 from clawft.scan.languages.commands import NOTHING, Call, Value, World, is_program, join_sources, run_call
 from clawft.scan.languages.commands.system import check_assignment
 from clawft.scan.languages.shell.expand import expand_one, expand_words
-from clawft.scan.languages.shell.nodes import Function, Group, Node, Pipe, Redirect, Simple
+from clawft.scan.languages.shell.nodes import Group, Node, Pipe, Redirect, Simple
 from clawft.scan.languages.shell.parse import Parser
 
 __all__ = ["Evaluator"]
@@ -42,6 +42,10 @@ class Evaluator:
             if name not in self._called:
                 self._called.add(name)
                 self._call_function(body, [], NOTHING, fed=False)
+
+    def run_nodes(self, nodes: list[Node]) -> Value:
+        """Some commands, and what they write."""
+        return self._body(nodes, NOTHING, fed=False)
 
     # What expansion asks for.
 
@@ -178,9 +182,9 @@ class Evaluator:
                 before = held if isinstance(held, list) else [held] if held is not None else []
                 self.variables[name] = [*before, *values][:200] if append else values
                 continue
-            self._set(name, expand_one(word, self), call, append=append)
+            self.set_variable(name, expand_one(word, self), call, append=append)
 
-    def _set(self, name: str, value: Value, call: Call, *, append: bool = False) -> None:
+    def set_variable(self, name: str, value: Value, call: Call, *, append: bool = False) -> None:
         held = self.variables.get(name)
         if append and isinstance(held, list):
             self.variables[name] = [*held, value][:200]
@@ -266,7 +270,7 @@ class Evaluator:
 
     def _duplicate(self, redirect: Redirect, target: Value, call: Call, outputs: list[tuple[Value, bool]]) -> None:
         held = self._fds.get(target.text)
-        if held is None or target.text in ("1", "2") and held.text[:5] != "/dev/":
+        if held is None or (target.text in ("1", "2") and held.text[:5] != "/dev/"):
             return
         if redirect.op == "<&" or redirect.fd == "0":
             call.stdin = Value("$(socket)", held.sources, known=False) if held.sources else self.world.read(held, call)
@@ -308,7 +312,7 @@ def _declare(evaluator: Evaluator, call: Call) -> Value | None:
     for one in call.args:
         name, equals, text = one.text.partition("=")
         if equals and not name.startswith("-"):
-            evaluator._set(name.rstrip("+"), Value(text, one.sources, one.known), call, append=name.endswith("+"))
+            evaluator.set_variable(name.rstrip("+"), Value(text, one.sources, one.known), call, append=name.endswith("+"))
             assigned = True
     return NOTHING if assigned else None
 
