@@ -84,6 +84,10 @@ def _collect(subject: Subject, hooks: list[Fact]) -> list[Unasked]:
 def _is_of(fact: Fact, hook: Fact) -> bool:
     """Whether a fact is of the command that a hook runs."""
     document = fact.document
+    if hook.document.origin[-1:] == ("written",) and hook.via == hook.document.context:
+        return document is hook.document or (
+            document.line == hook.document.line and document.origin[: len(hook.document.origin)] == hook.document.origin
+        )
     if document is hook.document:
         return fact.line == hook.line and fact.via == hook.target  # a hook that sends what it is given to an address
     return document.line == hook.line and ("hook" in document.origin or document.text == hook.via)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind
-from clawft.scan.languages.places import find_format, find_place
+from clawft.scan.languages.places import find_format, find_place, name_of
 
 __all__ = ["ANALYSERS", "analyse"]
 
@@ -50,20 +50,21 @@ class _Analyser(Protocol):
 def analyse(document: Document) -> Analysis:
     """The facts of a document, and the documents inside it."""
     module = ANALYSERS.get(document.language)
-    if document.origin and document.origin[-1] != "archive":
+    path = name_of(document)
+    if not path:
         return _load(module).analyse(document) if module else Analysis([], [])
-    if module not in ("config", "code", "shell") and find_format(document.path):
+    if module not in ("config", "code", "shell") and find_format(path):
         return _load("config").analyse(document)
     analysis = _load(module).analyse(document) if module else Analysis([], [])
-    _note_place(document, analysis)
+    _note_place(document, path, analysis)
     return analysis
 
 
-def _note_place(document: Document, analysis: Analysis) -> None:
+def _note_place(document: Document, path: str, analysis: Analysis) -> None:
     """Note that a file runs by itself, when its name says so; and read it in the language that it is run in."""
-    place = find_place(document.path)
+    place = find_place(path)
     if place is not None:
-        analysis.facts.append(Fact(Kind.HOOK, place.hook, document, document.line, document.path))
+        analysis.facts.append(Fact(Kind.HOOK, place.hook, document, document.line, path))
         if document.language != place.language and document.language not in ANALYSERS:
             analysis.children.append(make_child(document, document.text, place.language, "hook", 0, flat=False))
 

@@ -8,7 +8,9 @@ import re
 
 from msgspec import Struct
 
-__all__ = ["Place", "find_format", "find_place", "plain_path"]
+from clawft.scan.documents import Document
+
+__all__ = ["Place", "find_format", "find_place", "name_of", "plain_path"]
 
 
 class Place(Struct, frozen=True):
@@ -82,6 +84,14 @@ _NAMED = tuple((re.compile(pattern), form) for pattern, form in _FORMATS)
 def plain_path(path: str) -> str:
     """A path for comparison: inside the innermost archive, in lower case, with forward slashes."""
     return path.rpartition("!")[2].replace("\\", "/").lower()
+
+
+def name_of(document: Document) -> str:
+    """The path by which a document is used: its own, or that of the file it is written to; empty for mere parts."""
+    how = document.origin[-1] if document.origin else ""
+    if how == "written":
+        return document.context
+    return document.path if how in ("", "archive", "symlink") else ""
 
 
 def find_place(path: str) -> Place | None:

@@ -33,6 +33,8 @@ def _why(subject: Subject, facts: Sequence[Fact]) -> str:
     for one in sinks:
         if one.kind is not Kind.FETCH and judge_address(one.target) in _SHADY:
             return f"reports to {host_of(one.target)}"
+        if any(source.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for source in trace(one)):
+            return f"tells {host_of(one.target)} about this machine"
     for run in facts:
         if run.kind in (Kind.EXEC, Kind.EVAL, Kind.LOAD):
             for source in trace(run):

@@ -8,7 +8,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind

@@ -18,7 +18,7 @@ from clawft.scan.languages.config.reading import read_config
 from clawft.scan.languages.config.sections import read_sections
 from clawft.scan.languages.config.sheet import Sheet
 from clawft.scan.languages.config.skills import read_frontmatter
-from clawft.scan.languages.places import find_format, plain_path
+from clawft.scan.languages.places import find_format, name_of, plain_path
 
 __all__ = ["analyse"]
 
@@ -35,7 +35,7 @@ def analyse(document: Document) -> Analysis:
     trees, complaint = read_config(document.text, form)
     if complaint and not document.origin:  # a piece shown in a text is often cut, and was read all the same
         sheet.gaps.append(complaint)
-    path = plain_path(document.path)
+    path = plain_path(name_of(document))
     for tree in trees:
         _read_tree(sheet, tree, path)
         if form == "env" and isinstance(tree, dict) and not path.endswith((".example", ".sample", ".template")):
@@ -44,7 +44,7 @@ def analyse(document: Document) -> Analysis:
 
 
 def _form_of(document: Document) -> str:
-    named = "" if "fence" in document.origin or "frontmatter" in document.origin else find_format(document.path)
+    named = find_format(name_of(document))
     if document.language in _TREES and not (document.language == "ini" and named):
         return document.language
     return named or document.language

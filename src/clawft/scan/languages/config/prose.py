@@ -83,6 +83,8 @@ def _read_address(sheet: Sheet, keys: tuple[str, ...], value: str, sends: list[t
 
 def _join(sheet: Sheet, secrets: list[tuple[tuple[str, ...], str]], sends: list[tuple[tuple[str, ...], str]]) -> None:
     """Secrets named beside a place to send to flow there: the configuration is the program."""
+    if not sends:
+        return  # a list of such paths alone may as well say what to keep away from
     reads: list[Fact] = [sheet.add(Kind.READ, value, *keys, via=value) for keys, value in secrets[:200]]
     for keys, value in sends[:200]:
         sheet.add(Kind.SEND, value, *keys, via=f"{keys[-1]}: {value}", sources=tuple(reads))
