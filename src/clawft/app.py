@@ -133,6 +133,13 @@ class App:
         """Where reports of scans are kept."""
         return os.path.join(self.cache_dir, "scan") if self.cache_dir else None
 
+    def is_first_scan(self) -> bool:
+        """Whether loading the skills may take a while, since some folder of them was never scanned."""
+        from clawft.scan.gate import is_first_scan
+
+        wanted = self.config.skills.security.scan_on_load and self.config.skills.enabled
+        return wanted and is_first_scan(self.locations, self.scan_dir)
+
     def _scan(self, found: Sequence[Found]) -> "Scanned | None":
         """What the scanner says of skills; None where the config does not ask it."""
         security = self.config.skills.security

@@ -93,8 +93,8 @@ def test_arguments_cannot_fill_the_memory(weft: Weft, project: Path) -> None:
 def test_fifo_in_place_of_a_cache_file_blocks_nothing(weft: Weft, project: Path, tmp_path: Path) -> None:
     _skill(project / "skills" / "a")
     _listed(weft)
-    files = list((tmp_path / "home" / ".clawft" / "cache").iterdir())
-    assert files
+    files = [one for one in (tmp_path / "home" / ".clawft" / "cache").rglob("*") if one.is_file()]
+    assert {one.suffix for one in files} == {".skills", ".index", ".report"}
     for file in files:
         file.unlink()
         os.mkfifo(file)

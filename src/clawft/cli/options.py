@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from clawft.app import App, open_app
 from clawft.cli._complete import complete_agents, complete_folders, complete_models, complete_sessions
+from clawft.cli._progress import scan_progress
 from clawft.discovery import SCOPES
 from clawft.errors import ClawftError
 
@@ -95,6 +96,7 @@ def open_here(dirs: tuple[str, ...] = ()) -> App:
     if "" in dirs:
         raise click.UsageError("--dir needs a folder")
     app = open_app(os.environ, cwd, dirs)
+    app.tell_scan = scan_progress()
     for location in app.locations if dirs else ():
         if not os.path.isdir(location.path):
             raise ClawftError("no-folder", "There is no such folder", path=location.path, hint="Check --dir")

@@ -21,6 +21,9 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 def run_repl(app: App, options: TurnOptions, *, plain: bool) -> int:
     """Talk until the person leaves; the exit code. Raises: ClawftError."""
+    if app.is_first_scan():
+        len(app.skills)  # while progress can be shown; later it happens behind the prompt
+    app.tell_scan = None
     dumb = app.environ.get("TERM", "dumb") in ("dumb", "unknown")
     output = _plain_output() if dumb else _full_output()
     screen = Screen(output, plain=plain or dumb, colour=not app.environ.get("NO_COLOR"))

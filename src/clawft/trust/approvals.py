@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from clawft.trust.records import Records
+from clawft.trust.records import Codes, Records
 
 __all__ = ["Approval", "Approvals"]
 
@@ -25,7 +25,8 @@ class Approvals:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._records = Records(path, Approval, "approvals")
+        codes = Codes("approvals-damaged", "approvals-unsafe", "approvals-busy")
+        self._records = Records(path, Approval, "approvals", codes)
 
     def load(self) -> tuple[Approval, ...]:
         """All of them. Raises: ClawftError for a file that cannot be understood: nothing is approved by accident."""

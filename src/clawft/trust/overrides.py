@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.scan.findings import Power
 from clawft.scan.screening import Objection
-from clawft.trust.records import Records
+from clawft.trust.records import Codes, Records
 
 __all__ = ["NEVER", "Override", "Overrides"]
 
@@ -47,7 +47,8 @@ class Overrides:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._records = Records(path, Override, "overrides")
+        codes = Codes("overrides-damaged", "overrides-unsafe", "overrides-busy")
+        self._records = Records(path, Override, "overrides", codes)
 
     def load(self) -> tuple[Override, ...]:
         """All of them, the ended ones too. Raises: ClawftError for a file that cannot be understood."""

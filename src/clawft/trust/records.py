@@ -12,7 +12,7 @@ from msgspec import Struct
 from clawft.errors import ClawftError
 from clawft.files import lock_file, read_regular, replace_file
 
-__all__ = ["Records"]
+__all__ = ["Codes", "Records"]
 
 MAX_BYTES = 8 << 20
 LOCK_S = 10.0
@@ -20,13 +20,22 @@ LOCK_S = 10.0
 T = TypeVar("T", bound=Struct)
 
 
-class Records(Generic[T]):
-    """The records of one kind, read when they are asked for. `noun` names them in errors, and in their codes."""
+class Codes(Struct, frozen=True):
+    """How errors about the records are called: for a file that makes no sense, is open to others, or is in use."""
 
-    def __init__(self, path: str, kind: type[T], noun: str) -> None:
+    damaged: str
+    unsafe: str
+    busy: str
+
+
+class Records(Generic[T]):
+    """The records of one kind, read when they are asked for; `noun` names them in errors."""
+
+    def __init__(self, path: str, kind: type[T], noun: str, codes: Codes) -> None:
         self.path = path
         self.kind = kind
         self.noun = noun
+        self.codes = codes
 
     def load(self) -> tuple[T, ...]:
         """All of them. Raises: ClawftError for a file that cannot be understood: nothing is decided by accident."""
@@ -36,12 +45,12 @@ class Records(Generic[T]):
             return ()
         if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o022:
             message = f"Others may write the {self.noun}, so they count for nothing"
-            raise ClawftError(f"{self.noun}-unsafe", message, path=self.path, hint=f"Run: chmod 600 {self.path}")
+            raise ClawftError(self.codes.unsafe, message, path=self.path, hint=f"Run: chmod 600 {self.path}")
         try:
             return msgspec.json.decode(data, type=tuple[self.kind, ...])  # type: ignore[name-defined]
         except (msgspec.DecodeError, RecursionError) as error:
             message = f"The {self.noun} cannot be read: {error}"
-            raise ClawftError(f"{self.noun}-damaged", message, path=self.path, hint="Remove the file") from error
+            raise ClawftError(self.codes.damaged, message, path=self.path, hint="Remove the file") from error
 
     def change(self, change: Callable[[tuple[T, ...]], Sequence[T]]) -> None:
         """Put what `change` makes of the records in their place. Raises: ClawftError."""
@@ -56,7 +65,7 @@ class Records(Generic[T]):
         descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if not lock_file(descriptor, LOCK_S):
-                raise ClawftError(f"{self.noun}-busy", f"Another program is changing the {self.noun}", path=self.path)
+                raise ClawftError(self.codes.busy, f"Another program is changing the {self.noun}", path=self.path)
             yield
         finally:
             os.close(descriptor)

@@ -1,0 +1,39 @@
+"""A line on a terminal while skills are scanned that were not scanned before; elsewhere nothing."""
+
+import os
+import sys
+import time
+
+import click
+
+__all__ = ["ScanProgress", "scan_progress"]
+
+SILENT_S = 0.5  # what is done sooner needs no progress
+_EVERY_S = 0.1
+
+
+class ScanProgress:
+    """Told how many of how many are done, as `App.tell_scan` is."""
+
+    def __init__(self) -> None:
+        self.due = 0.0
+        self.shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done == total:
+            if self.shown:
+                click.echo("\r\x1b[K", nl=False, err=True)
+            self.due, self.shown = 0.0, False
+        elif not self.due:
+            self.due = now + SILENT_S
+        elif now >= self.due:
+            self.due = now + _EVERY_S
+            self.shown = True
+            click.echo(f"\r\x1b[KScanning skills that are new or changed: {done} of {total}", nl=False, err=True)
+
+
+def scan_progress() -> ScanProgress | None:
+    """How to tell, where there is a terminal to tell it on."""
+    terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return ScanProgress() if terminal else None
