@@ -119,11 +119,13 @@ def test_path_named_like_a_command_is_written_with_a_dot(weft: Weft, project: Pa
 
 def test_every_rule_is_listed_and_explained(weft: Weft) -> None:
     listed = json.loads(weft("scan", "rules", "--format", "json").stdout)
+    narrow = weft("scan", "rules", COLUMNS="40").stdout
     explained = weft("scan", "explain", "potential-exfiltration")
     unknown = weft("scan", "explain", "secret-file-snt")
 
     assert {rule["id"] for rule in listed["rules"]} == {rule.id for rule in load_rules()}
     assert listed["schema"] == "clawft.scan.rules.v1"
+    assert max(map(len, narrow.splitlines())) <= 40
     assert explained.stdout.startswith("# secret-file-sent\n")
     assert unknown.returncode == 1
     assert "did you mean 'secret-file-sent'?" in unknown.stderr

@@ -63,7 +63,9 @@ class TablePrinter:
     def _head(self, report: Report) -> str:
         mark, colour = _MARKS[report.verdict]
         verdict = "not scanned" if _unknown(report) else f"{report.verdict}, {report.confidence:.0%} sure"
-        notes = _count_quiet(report.findings) if report.verdict == "clean" and report.findings else ""
+        notes = "it is empty" if not report.coverage.files and not report.failed else ""
+        if report.verdict == "clean" and report.findings:
+            notes = _count_quiet(report.findings)
         text = f"{one_line(reveal(report.name))}: {verdict}{f' ({notes})' if notes else ''}"
         text = fit(text, (self.columns or 10_000) - 2).rstrip()
         return f"{click.style(mark, fg=colour)} {text if report.verdict == 'clean' else click.style(text, bold=True)}"

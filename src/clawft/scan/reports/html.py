@@ -47,8 +47,8 @@ ul.clean { columns: 18rem; padding-left: 1.2rem; overflow-wrap: anywhere; }
 
 def render_html(reports: Sequence[Report], load: Load) -> str:
     """One page that needs nothing else; `load` gives the lines around a finding."""
-    told = [report for report in reports if report.verdict != "clean" or report.findings]
-    quiet = [report for report in reports if report not in told]
+    told = [report for report in reports if _has_news(report)]
+    quiet = [report for report in reports if not _has_news(report)]
     body = "".join(_report(report, load) for report in sorted(told, key=_rank))
     if quiet:
         names = "".join(f"<li>{_text(report.name)}</li>\n" for report in quiet)
@@ -62,6 +62,10 @@ def render_html(reports: Sequence[Report], load: Load) -> str:
         f'<h1>{title}</h1>\n<p class="faint small">weft {_text(__version__)}. Nothing of them was run.</p>\n'
         f'<ul class="counts">\n{_counts(reports)}</ul>\n{body}</main>\n</body>\n</html>\n'
     )
+
+
+def _has_news(report: Report) -> bool:
+    return report.verdict != "clean" or bool(report.findings)
 
 
 def _rank(report: Report) -> int:
