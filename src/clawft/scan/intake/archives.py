@@ -146,7 +146,8 @@ def open_tar(data: bytes, room: Room) -> Iterator[Part]:
                         yield Unread("It is too large to unpack whole", name)
                     yield Member(name, content)
                 elif not one.isdir():
-                    yield Unread("It is a device or a pipe, not a file", name)
+                    yield Mark(Kind.HIDDEN, "special-file", f"{name} is a pipe or a device", name)
+                    yield Unread("It is a pipe or a device, not a file", name)
     except Exception as error:  # tarfile raises whatever a broken header makes of its numbers
         yield Unread(f"The archive is broken: {error!s:.80}")
 

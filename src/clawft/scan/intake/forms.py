@@ -1,5 +1,7 @@
 """What a file is by its first bytes: archive, program, picture, document …; the form says who opens it."""
 
+import re
+
 __all__ = ["ARCHIVES", "MEDIA", "PROGRAMS", "find_form"]
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -26,6 +28,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 _BY_FIRST: dict[int, list[tuple[bytes, str]]] = {}
 for _mark, _form in _MAGIC:
     _BY_FIRST.setdefault(_mark[0], []).append((_mark, _form))
+_TEXT_PICKLE = re.compile(rb"\(?c[\w.]+\n[\w.]+\n[()pq]")
 _RIFF = {b"WEBP": "webp", b"WAVE": "audio", b"AVI ": "video"}
 _ARCHIVES_WORDS = "zip tar gzip bzip2 xz lzma zstd"
 ARCHIVES = frozenset(_ARCHIVES_WORDS.split())
@@ -76,6 +79,8 @@ def _find_structured(data: bytes) -> str:
         return "tar"
     if first[2:4] == b"\r\n" and first[1] in (12, 13, 14, 0xF3) and 0 in data[4:16]:
         return "pyc"
+    if first[0] in b"(c" and _TEXT_PICKLE.match(data[:400]) and b"." in data[-4:]:
+        return "pickle"
     if first[0] == 0x80 and 2 <= first[1] <= 5 and b"." in data[-64:]:
         return "pickle"
     return ""

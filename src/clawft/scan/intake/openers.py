@@ -20,10 +20,8 @@ _MODULES = {
 }  # fmt: skip
 
 
-def find_opener(form: str, data: bytes) -> Opener:
+def find_opener(form: str) -> Opener:
     """The opener of a form; for an unknown one, what is left to say about bytes that are not text."""
-    if not form and import_module("clawft.scan.intake.pickles").looks_like_pickle(data):
-        form = "pickle"
     if place := _MODULES.get(form):
         module, _, name = place.partition(":")
         opener: Opener = getattr(import_module(f"clawft.scan.intake.{module}"), name)

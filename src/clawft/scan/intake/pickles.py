@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from clawft.scan.facts import Kind
 from clawft.scan.intake.parts import Mark, Part, Passage, Room, Unread
 
-__all__ = ["looks_like_pickle", "open_pickle"]
+__all__ = ["open_pickle"]
 
 MAX_STEPS = 200_000
-_TEXT_PICKLE = re.compile(rb"\(?c[\w.]+\n[\w.]+\n")
 _EXEC = re.compile(
     r"(?:os|posix|nt|subprocess|pty|commands)\.(?:system|popen|Popen|run|call|check_\w+|exec\w*|spawn\w*|getoutput|getstatusoutput|startfile)$"
 )
@@ -21,11 +20,6 @@ _OTHER = re.compile(
     r"|subprocess|asyncio|multiprocessing|pip|torch\.hub|numpy\.testing|cProfile|pdb|bdb|doctest)\b.*"
 )
 _HARMLESS = re.compile(r"os\.(?:path\.\w+|PathLike|fspath|stat_result)$|sys\.(?:intern|maxsize)$")
-
-
-def looks_like_pickle(data: bytes) -> bool:
-    """Whether bytes are a pickle of the old, textual protocol."""
-    return _TEXT_PICKLE.match(data[:400]) is not None and b"." in data[-4:]
 
 
 def open_pickle(data: bytes, room: Room) -> Iterator[Part]:

@@ -44,7 +44,7 @@ def take_bytes(taken: Taken, path: str, data: bytes, origin: tuple[str, ...] = (
     if len(origin) >= MAX_DEPTH:
         taken.gaps.append(Gap(path, "It is nested too deeply"))
         return
-    for part in openers.find_opener(form, data)(data, taken.room):
+    for part in openers.find_opener(form)(data, taken.room):
         take_part(taken, "" if top else path, origin, part)
 
 
@@ -78,7 +78,7 @@ def take_reduced(taken: Taken, path: str, reduced: Reduced, head: bytes) -> None
     if form or any(decoded is None for _, decoded in texts):
         taken.gaps.append(Gap(path, f"Too large to be read ({form or 'binary data'})"))
         joined = b"\n".join(piece for _, piece in reduced.pieces)
-        for part in openers.find_opener("", joined)(joined, taken.room):
+        for part in openers.find_opener("")(joined, taken.room):
             take_part(taken, path, (), part)
         return
     _say_left_out(taken, path, reduced)

@@ -1,0 +1,2 @@
+#!/bin/sh
+rm -rf ~/nоtes; bаsh -c "echo tidy"

