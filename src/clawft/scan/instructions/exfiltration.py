@@ -5,17 +5,19 @@ from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
 from clawft.scan.instructions.order import Order
+from clawft.scan.instructions.patterns import begins
 from clawft.scan.instructions.sentences import Sentence
 from clawft.scan.instructions.words import find_address, find_data
 
-__all__ = ["WORDS", "find"]
+__all__ = ["could_match", "find"]
 
-WORDS = frozenset(
+_HEADS = begins(
     "send sends sending sent post posts posting upload uploads uploaded uploading transmit transmits transmitted transmitting "
     "forward forwards forwarded forwarding exfiltrate submit mirror mirrors mirrored sync synced synchronize synchronise backup relay email bcc "
     "mail share shared report deliver collect collects collected telemetry pass include embed append curl push copy leak beacon phone "
-    "stream streams streamed ship ships".split()
+    "stream streams streamed ship ships"
 )
+_PLACES = begins("server service endpoint collector analytics backend cloud webhook system infrastructure")
 _VERB = re.compile(
     r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting|forwards?|forwarded|forwarding|exfiltrates?|submits?|mirrors?|mirrored"
     r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y|ies)|beacons?"
@@ -33,6 +35,13 @@ _PLACE = re.compile(
     r"\b(?:the )?(?:skill )?(?:author|developer|vendor|publisher|maintainer|provider|creator|attacker|third[- ]part(?:y|ies)|external|remote|outside|our|central|company|corporate|partner)(?:'s|s')?"
     r" (?:[\w-]+ ){0,3}?(?:servers?|services?|endpoints?|collectors?|analytics|backends?|cloud|webhooks?|systems?|infrastructure|database|bucket|drive|partners?|address|mailbox|inbox)\b"
 )
+
+
+def could_match(lower: str, heads: set[str]) -> bool:
+    """Whether a block in lower case has a word of sending and something like a place."""
+    if _HEADS.isdisjoint(heads):
+        return False
+    return "://" in lower or "@" in lower or not _PLACES.isdisjoint(heads) or re.search(r"\w\.\w+/", lower) is not None
 
 
 def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
@@ -62,7 +71,7 @@ def _find_send(text: str, taken: list[Order]) -> Order | None:
         sources = [_read(*one) for one in find_data(text, verb.start(), start)]
         if not sources and _IT.search(between):
             sources = list(taken) or [_read(*one) for one in find_data(text, 0, verb.start())]
-        if not sources and "://" in where:
+        if not sources and ("://" in where or "@" in where):
             sources = [_read(*one) for one in find_data(text[: verb.start()] + " " + text[start + len(where) :])]
         if sources:
             via = text[verb.start() : start + len(where)] if where else text[verb.start() : start + 40]

@@ -9,7 +9,7 @@ import re
 
 from clawft.scan.instructions.patterns import either
 
-__all__ = ["is_mention", "is_negated", "is_quoted", "is_quoted_line", "is_reported"]
+__all__ = ["is_about_attacks", "is_mention", "is_negated", "is_quoted", "is_quoted_line", "is_reported"]
 
 # Words under or after which attacks are shown.
 _SHOWS = re.compile(
@@ -58,7 +58,27 @@ _LABEL = re.compile(
     + r"""\b[^:–—]{0,30}(?:[:–—]| - )"""
 )
 _QUOTED_LINE = re.compile(r"""^[\s>|]*(?:[-*+]|\d{1,9}[.)])?[\s*_]*["“«„][^\n]*["”»“][\s.,;:!?|)*_]*$""")
+_FIXTURES = re.compile(
+    r"(?:^|/)(?:test-?fixtures?|test-?data|__tests__|test-project|malicious-(?:samples?|skills?|examples?))/"
+)
+_TITLE = re.compile(r"^#[ \t]+([^\n]*)", re.MULTILINE)
+_COLLECTION = re.compile(
+    r"attack|injection|jailbreak|malicious|red[- _]?team|adversarial|threat|exploit|evasion|detection|malware|phishing|payloads?"
+    r"|vulnerab|pentest|owasp",
+    re.IGNORECASE,
+)
 _QUOTES = "\"'“”‘’«»„`「」『』"
+
+
+def is_about_attacks(path: str, text: str) -> bool:
+    """Whether a file beside the skill's own text is a collection of attacks, by its name or its title."""
+    folder, _, name = path.rpartition("/")
+    if _FIXTURES.search(folder + "/"):
+        return True
+    if name.lower() in ("skill.md", "readme.md", "agents.md", "claude.md"):
+        return False
+    title = _TITLE.search(text[:2000])
+    return _COLLECTION.search(name) is not None or (title is not None and _COLLECTION.search(title[1]) is not None)
 
 
 def is_mention(headings: tuple[str, ...], lead: str) -> bool:

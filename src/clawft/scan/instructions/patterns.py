@@ -1,8 +1,57 @@
-"""How patterns over sentences are written: alternatives on several lines."""
+"""A small language for patterns over sentences.
+
+`(hide|suppress) ~60 (errors?|failures?)` is one word group, at most 60 characters, another one; `<person>` is a group
+of the vocabulary. A phrase knows how the words it needs begin, so that most sentences are dismissed without a search.
+"""
 
 import re
+from collections.abc import Iterator, Sequence
 
-__all__ = ["compile_all", "either"]
+from msgspec import Struct
+
+from clawft.scan.instructions.vocabulary import GROUPS
+
+__all__ = ["Index", "Phrase", "begins", "either", "phrase"]
+
+_BEGIN = re.compile(r"(?<![a-z])[a-z]{2,3}")
+_GAP = re.compile(r" ~(\d+) ")
+_NAME = re.compile(r"<([a-z_]+)>")
+_HEAD = re.compile(r"[a-z]{3}(?![?*])|[a-z]{2}(?![a-z?*(\[-])")
+_LITERAL = re.compile(r"(?<![a-z\\])[a-z]{2,}(?![\[?*]|-\?)|[a-z]+")
+
+
+class Phrase(Struct, frozen=True):
+    """A compiled pattern, what it stands for, and what a text must have to match: how its words begin, and a mark."""
+
+    pattern: re.Pattern[str]
+    target: str
+    needs: tuple[frozenset[str], ...]
+    mark: str = ""
+
+
+class Index:
+    """Phrases by the words they need: which of many could match a text, told by one look at each of its words."""
+
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        groups: dict[frozenset[str], int] = {}
+        self._bits: dict[str, int] = {}
+        self._needs: list[tuple[int, Phrase]] = []
+        for one in phrases:
+            mask = 0
+            for group in one.needs:
+                if group not in groups:
+                    groups[group] = 1 << len(groups)
+                    for head in group:
+                        self._bits[head] = self._bits.get(head, 0) | groups[group]
+                mask |= groups[group]
+            self._needs.append((mask, one))
+
+    def select(self, heads: set[str], text: str) -> list[Phrase]:
+        """The phrases that could match a text in lower case whose words begin so."""
+        get, mask = self._bits.get, 0
+        for head in heads:
+            mask |= get(head, 0)
+        return [one for need, one in self._needs if mask & need == need and (not one.mark or one.mark in text)]
 
 
 def either(*lines: str) -> str:
@@ -10,5 +59,84 @@ def either(*lines: str) -> str:
     return "(?:" + "|".join(lines) + ")"
 
 
-def compile_all(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern) for pattern in patterns)
+def begins(text: str) -> set[str]:
+    """How the words of a text in lower case begin: three letters each."""
+    return set(_BEGIN.findall(text))
+
+
+def phrase(text: str, target: str = "") -> Phrase:
+    """Compile a pattern of the small language."""
+    parts = _GAP.split(_NAME.sub(lambda match: GROUPS[match[1]], text))
+    out = [_bound(parts[0])]
+    for gap, part in zip(parts[1::2], parts[2::2], strict=True):
+        out.append(f".{{0,{gap}}}?{_bound(part)}")
+    needs = {heads for part in parts[::2] for heads in _needs(part)}
+    mark = "://" if "<url>" in text else "/" if "<fixed>" in text else ""
+    return Phrase(re.compile("".join(out)), target, tuple(needs), mark)
+
+
+def _bound(part: str) -> str:
+    """A part that begins and ends at the edge of a word, where it begins and ends with one."""
+    first = part.lstrip("(?:")[:1]
+    return (
+        (r"\b" if first.isalnum() else "") + f"(?:{part})" + (r"\b" if part[-1:].isalnum() or part[-1:] in ")?" else "")
+    )
+
+
+def _needs(part: str) -> Iterator[frozenset[str]]:
+    """How the words begin that a part cannot do without: of each group and each plain word at its top level."""
+    for atom, optional in _atoms(part):
+        if not optional and (heads := _heads(atom)):
+            yield heads
+
+
+def _atoms(part: str) -> Iterator[tuple[str, bool]]:
+    """The groups and plain words of a part, and whether each may be missing."""
+    at = 0
+    while at < len(part):
+        if part[at] == "(":
+            end = _closing(part, at)
+            yield part[at : end + 1], part.startswith(("?", "*", "{0"), end + 1)
+            at = end + 1
+        elif match := _LITERAL.match(part, at):
+            yield match[0], part.startswith(("?", "*"), match.end())
+            at = match.end()
+        else:
+            at += 2 if part[at] == "\\" else 1
+
+
+def _closing(part: str, at: int) -> int:
+    depth = 0
+    for index in range(at, len(part)):
+        depth += (part[index] == "(") - (part[index] == ")")
+        if depth == 0:
+            return index
+    return len(part) - 1
+
+
+def _heads(atom: str) -> frozenset[str]:
+    """How the first word of an atom may begin; nothing when that cannot be told."""
+    if atom[0] != "(":
+        match = _HEAD.match(atom)
+        return frozenset({match[0]}) if match else frozenset()
+    if "\\" in atom or atom.startswith(("(?=", "(?!", "(?<")):
+        return frozenset()
+    found: set[str] = set()
+    for one in _alternatives(atom[1:-1].removeprefix("?:")):
+        one = one.lstrip(" ")
+        heads = _heads(one[: _closing(one, 0) + 1]) if one[:1] == "(" else _heads(one or " ")
+        if not heads or (one[:1] == "(" and one.startswith(("?", "*", "{0"), _closing(one, 0) + 1)):
+            return frozenset()
+        found |= heads
+    return frozenset(found)
+
+
+def _alternatives(inner: str) -> Iterator[str]:
+    """The alternatives of a group, split where no group is open."""
+    depth, begin = 0, 0
+    for index, char in enumerate(inner):
+        depth += (char == "(") - (char == ")")
+        if char == "|" and depth == 0:
+            yield inner[begin:index]
+            begin = index + 1
+    yield inner[begin:]

@@ -9,14 +9,15 @@ from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
 from clawft.scan.instructions.order import Order
+from clawft.scan.instructions.patterns import begins
 from clawft.scan.instructions.sentences import Block, Sentence
 
-__all__ = ["WORDS", "find"]
+__all__ = ["HEADS", "find"]
 
-WORDS = frozenset(
-    "download downloads install installed installer installation prerequisite prerequisites required requires require "
-    "extract unzip unpack password passphrase paste visit copy executable utility driver grab navigate obtain launch "
-    "run execute terminal powershell".split()
+# How the words begin without which no prerequisite can be.
+HEADS = begins(
+    "download install prerequisite required extract unzip unpack password paste visit copy executable utility driver "
+    "grab navigate obtain launch run execute terminal powershell"
 )
 _NEED = re.compile(
     r"\bprerequisites?\b|\brequire(?:s|d|ment|ments)?\b|\bmust (?:be|first|have|install|download|run)\b|\bneeds? (?:to (?:be )?(?:install|download|run)|the )"

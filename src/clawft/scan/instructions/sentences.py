@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from msgspec import Struct
 
 from clawft.scan.instructions.segments import Part
 
-__all__ = ["Block", "Sentence", "fold", "split_sentences"]
+__all__ = ["Block", "Sentence", "find_offset", "fold", "split_sentences"]
 
 MAX_SENTENCE = 1200
+MAX_LEAD = 80
 _GAP = re.compile(r"[\s*>|#]+|__+")
 _END = re.compile(
     r"[.!?](?:[*_)\"'”’]{0,3})(?=\s+[^a-z\s]|\s*$)|\n[ \t>]*(?=(?:[-*+]|\d{1,9}[.)]|#{1,6}|\|)[ \t])|[。！？；]|\n(?=\|)|\n[ \t>]*\n"
@@ -25,15 +27,29 @@ class Sentence(Struct):
     text: str
     start: int
     end: int
+    item: bool = False  # it begins a list item or a row
 
 
-class Block(Struct):
-    """A block of prose and its sentences."""
+class Block(Struct, dict=True):
+    """A block of prose, and the words right before it that lead to it."""
 
     part: Part
     text: str
-    sentences: list[Sentence]
-    mention: bool = False
+    lead: str = ""
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        return list(split_sentences(self.text, self.part.start))
+
+    def lead_to(self, sentence: Sentence) -> str:
+        """The words of the block that lead to a sentence: those before its list, or the last that end with a colon."""
+        lead = ""
+        for one in self.sentences:
+            if one.start >= sentence.start:
+                break
+            if one.text.endswith(":") or (sentence.item and not one.item and len(one.text) < MAX_LEAD):
+                lead = one.text
+        return lead
 
 
 def fold(text: str) -> str:
@@ -54,10 +70,26 @@ def split_sentences(text: str, start: int) -> Iterator[Sentence]:
 
 def _make(text: str, at: int, end: int, start: int) -> Iterator[Sentence]:
     marker = _MARKER.match(text, at, end)
+    item = marker is not None and not marker[0].isspace()
     at = marker.end() if marker else at
     while at < end:
         stop = min(end, at + MAX_SENTENCE)
         folded = fold(text[at:stop])
         if folded:
-            yield Sentence(folded, start + at, start + stop)
+            yield Sentence(folded, start + at, start + stop, item)
         at = stop
+
+
+def find_offset(raw: str, text: str, at: int) -> int:
+    """Where in its raw text a place of a folded sentence stands: as many words in."""
+    lead = len(raw) - len(raw.lstrip(" \t\r\n*>|#"))
+    if "\n" not in raw[lead:]:
+        return lead
+    gaps = _GAP.finditer(raw, lead)
+    offset = lead
+    for _ in range(text.count(" ", 0, at)):
+        gap = next(gaps, None)
+        if gap is None:
+            break
+        offset = gap.end()
+    return offset

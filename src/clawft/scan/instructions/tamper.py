@@ -1,34 +1,24 @@
 """Orders to change what the agent is told, remembers or may do."""
 
-import re
-from collections.abc import Iterator
-
 from clawft.scan.facts import Kind
-from clawft.scan.instructions.order import Order
+from clawft.scan.instructions.patterns import phrase
 
-__all__ = ["WORDS", "find"]
+__all__ = ["KIND", "PHRASES"]
 
-WORDS = frozenset(
-    "claude agents soul memory identity heartbeat cursorrules settings openclaw permissions allowlist config prompt "
-    "persistent persistence persist reinstall reenable uninstall uninstalling uninstalled removed enables".split()
+KIND = Kind.TAMPER
+PHRASES = (
+    phrase(
+        "(add|append|write|insert|inject|put|save|store|edit|modify|update|change|overwrite|prepend|include|place|copy|set|register"
+        "|create|install) ~120 (?:to|in|into|inside|of|at) ~30 (<agent_files>)"
+    ),
+    phrase("(edit|modify|update|change|overwrite|replace|rewrite) ~30 (<agent_files>)"),
+    phrase(
+        r"(add|set|grant|append|include|enable) ~60 (\"?bash\(\*|permissions?\.allow|bypasspermissions|defaultmode"
+        r"|enableallprojectmcpservers)[a-z]*"
+    ),
+    phrase("(cannot be removed by uninstalling)", "itself, against removal"),
+    phrase("(re-?enables?) (?:it|itself|the)", "itself, against removal"),
+    phrase("(re-?installs?) itself", "itself, against removal"),
+    phrase("(restores?) (?:it|them|itself|themselves) automatically", "itself, against removal"),
+    phrase("(survives?) (?:uninstall[a-z]*|removal)", "itself, against removal"),
 )
-_WRITE = r"(?:add|append|write|insert|inject|put|save|store|edit|modify|update|change|overwrite|prepend|include|place|copy|set|register|create|install)"
-_FILES = (
-    r"(?:claude\.md|agents\.md|soul\.md|memory\.md|identity\.md|heartbeat\.md|tools\.md|user\.md|gemini\.md|\.cursorrules|\.clinerules|\.windsurfrules|copilot-instructions\.md"
-    r"|(?:\.claude|\.codex|\.cursor|\.openclaw|\.gemini|\.hermes)/[\w./-]+|settings(?:\.local)?\.json|openclaw\.json|claude_desktop_config\.json|\.mcp\.json|mcp\.json|mcp_config\.json"
-    r"|(?:the|your|its) system prompt|(?:the |your |its )?(?:agent(?:'s)?|long[- ]term|persistent) (?:memory|instructions|configuration|settings|permissions))"
-)
-_PATTERNS = (
-    (re.compile(rf"\b{_WRITE}\b.{{0,120}}?\b(?:to|in|into|inside|of|at)\b.{{0,30}}?({_FILES})"), 1),
-    (re.compile(rf"\b(?:edit|modify|update|change|overwrite|replace|rewrite|set)\b.{{0,30}}?({_FILES})"), 1),
-    (re.compile(r"\b(?:add|set|grant|append|include|enable)\b.{0,60}?((?:bash\(\*\)|\"?bash\(\*|permissions?\.allow|bypasspermissions|defaultmode|enableallprojectmcpservers|allowlist|auto[- ]?approve)\w*)"), 1),
-    (re.compile(r"\b(?:cannot be removed by uninstalling|re-?enables? (?:it|itself)|re-?installs? itself|restores? (?:it|them|itself|themselves) automatically|survives? (?:uninstall\w*|removal))()"), 1),
-)  # fmt: skip
-
-
-def find(text: str) -> Iterator[Order]:
-    """Orders in a sentence to change the agent's settings, memory or instructions."""
-    for pattern, group in _PATTERNS:
-        if match := pattern.search(text):
-            yield Order(Kind.TAMPER, match[group] or "itself, against removal", match.start(), match[0])
-            return

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
 from clawft.scan.instructions.order import Order
+from clawft.scan.instructions.patterns import begins
 from clawft.scan.instructions.words import find_address
 
-__all__ = ["WORDS", "find"]
+__all__ = ["HEADS", "find"]
 
-WORDS = frozenset(
+HEADS = begins(
     "ignoriere ignorieren vergiss missachte sende senden schicke lade herunter nutzer benutzer sage verrate ignorez ignore oubliez oublie envoyez envoie "
     "utilisateur dites ignora ignorar olvida olvide envía envia enviar usuario diga digas ignorare dimentica invia inviare utente esqueça desconsidere usuário "
-    "téléchargez descarga descargue baixe scarica heimlich secretamente silenciosamente discrètement segretamente".split()
+    "téléchargez descarga descargue baixe scarica heimlich secretamente silenciosamente discrètement segretamente"
 )
 _OVERRIDE = (
     r"\b(?:ignoriere?n?|vergiss|vergessen|missachten?|übergehe)\b.{0,40}?\b(?:vorherigen?|bisherigen?|obigen?|früheren?|alle[nr]?|vorigen?)\b.{0,30}?\b(?:anweisungen|instruktionen|befehle|regeln|vorgaben)",
@@ -54,7 +55,9 @@ _CONCEAL_RE = re.compile("|".join(_CONCEAL))
 _SEND_RE = re.compile("|".join(_SEND))
 _DATA_RE = re.compile(_DATA)
 _RUN_RE = re.compile(_RUN)
-_SECRET = re.compile(r"\.env|\.ssh|id_rsa|passw|zugangs|umgebungs|mots? de passe|identifiants|environnement|credencia|contraseñ|entorno|senha|ambiente|credenzial|парол|ключ|переменн|密钥|密码|凭|环境变量|令牌|パスワード|認証|環境変数|비밀번호|자격|환경")
+_SECRET = re.compile(
+    r"\.env|\.ssh|id_rsa|passw|zugangs|umgebungs|mots? de passe|identifiants|environnement|credencia|contraseñ|entorno|senha|ambiente|credenzial|парол|ключ|переменн|密钥|密码|凭|环境变量|令牌|パスワード|認証|環境変数|비밀번호|자격|환경"
+)
 
 
 def find(text: str) -> Iterator[Order]:

@@ -2,10 +2,7 @@
 
 import re
 
-__all__ = ["ADDRESS", "PERSON", "find_address", "find_data", "judge_data"]
-
-# Whoever the skill is used by, or who checks what it does.
-PERSON = r"(?:users?|humans?|operators?|owners?|people|persons?|customers?|clients?|reviewers?|auditors?|admins?|them|anyone|anybody|him|her)"
+__all__ = ["ADDRESS", "find_address", "find_data", "judge_data"]
 
 ADDRESS = (
     r"(?:https?|ftp|wss?|s3|gs)://[^\s)\]>\"'`<|,]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"
@@ -26,7 +23,9 @@ _SECRET = (
     r"|\b(?:shell|bash|command|browsing) history\b|\bcredit cards?\b|\bsocial security\b|\bssn\b|\b2fa\b|\botp codes?\b"
 )
 # A key that a service may well be handed as its own.
-_KEY = r"\bapi[- _]?keys?\b|\b(?:access|api|bearer|auth|session|refresh|bot|user)[- _]tokens?\b|\btokens?\b|\bsecrets?\b"
+_KEY = (
+    r"\bapi[- _]?keys?\b|\b(?:access|api|bearer|auth|session|refresh|bot|user)[- _]tokens?\b|\btokens?\b|\bsecrets?\b"
+)
 # What is the user's own to give.
 _PRIVATE = (
     r"\b(?:conversations?|chats?|messages?|dialog(?:ue)?s?|sessions?)(?: (?:history|histories|logs?|transcripts?|contents?|context|text|data))\b"

@@ -11,6 +11,7 @@ from clawft.scan.instructions import (
     Part,
     find_code_language,
     find_orders,
+    is_about_attacks,
     is_command,
     is_mention,
     split_markdown,
@@ -21,12 +22,14 @@ __all__ = ["analyse"]
 
 MAX_PARTS = 50_000
 MAX_CONTEXT = 800
+MIN_REMARK_WORDS = 6
 _INLINE = re.compile(r"(?<!`)(`{1,2})([^`\n]{6,2000})\1(?!`)")
 _MARKED_COMMAND = re.compile(
     r"curl|wget|base64|eval|/dev/tcp|\bnc\b|powershell|pwsh|\biex\b|\biwr\b|invoke-|rm -|crontab|python3? -|node -e|perl -e|ruby -e|php -r|~/\.|chmod"
     r"|\bsh -c|launchctl|\bscp\b|rsync|git push|git clone|git remote|mshta|certutil|bitsadmin|regsvr32|rundll32|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
     re.IGNORECASE,
 )
+_BARE_WORDS = ("curl ", "wget ", "iwr ", "invoke-web", "echo ", "printf ", "powershell")
 # A command in plain prose, without any marks of code around it.
 _BARE_COMMAND = re.compile(
     r"\b(?:curl|wget|iwr|invoke-webrequest|echo|printf)\s[^\n`]{4,600}?\|\s*(?:sudo\s+)?(?:base64\s[^\n`|]{0,40}\|\s*)?(?:ba|z|da|k)?(?:sh|iex|python3?|node|perl|ruby)\b[^\n`]{0,80}"
@@ -41,6 +44,7 @@ _HIDDEN_TAG = re.compile(
     r"|(?:max-)?height\s*:\s*0|width\s*:\s*0|left\s*:\s*-\d{3,}|color\s*:\s*(?:white|#fff(?:fff)?|transparent)|aria-hidden\s*=\s*[\"']?true|clip\s*:\s*rect)[^<>]{0,400}>",
     re.IGNORECASE,
 )
+_REMARK = re.compile(r"(?:^[ \t]*(?:#+|//+|--|\*|\d{1,3}\.)[ \t]+[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _IMAGE = re.compile(r"!\[([^\]\n]{40,2000})\]|\]\([^()\s]{1,400}[ \t]+\"([^\"\n]{40,2000})\"\)")
 _HTML = re.compile(r"<(?:script|iframe|svg|object|embed|meta|img|body|form)\b[^<>]{0,2000}>", re.IGNORECASE)
 _SCRIPT_LINK = re.compile(r"\]\(\s*javascript:([^)\n]{4,4000})\)", re.IGNORECASE)
@@ -48,6 +52,8 @@ _SCRIPT_LINK = re.compile(r"\]\(\s*javascript:([^)\n]{4,4000})\)", re.IGNORECASE
 
 def analyse(document: Document) -> Analysis:
     """The orders in a Markdown text, and the documents inside it."""
+    if not document.mention and not document.origin and is_about_attacks(document.path, document.text):
+        document = structs.replace(document, mention=True)
     parts = split_markdown(document.text)[:MAX_PARTS]
     children: list[Document] = []
     for part in parts:
@@ -59,7 +65,12 @@ def analyse(document: Document) -> Analysis:
             children.append(_inner(document, part.start, part.end, "yaml", "frontmatter"))
         elif part.kind != "heading":
             children.extend(_commands(document, part))
-    prose = [part for part in parts if part.kind not in ("code", "comment")]
+    prose: list[Part] = []
+    for part in parts:
+        if part.kind == "code":
+            prose.extend(_remarks(document, part))
+        elif part.kind != "comment":
+            prose.append(part)
     children.extend(_unseen(document))
     return Analysis(find_orders(document, prose), children)
 
@@ -75,6 +86,13 @@ def _code(document: Document, part: Part) -> Document:
     return structs.replace(child, context=context, mention=mention)
 
 
+def _remarks(document: Document, part: Part) -> Iterator[Part]:
+    """Lines of a code block that are no code: comments and numbered sentences, which the agent reads too."""
+    for match in _REMARK.finditer(document.text, part.start, part.end):
+        if match[0].count(" ") >= MIN_REMARK_WORDS:
+            yield Part("remark", match.start(), match.end(), part.headings)
+
+
 def _inner(document: Document, start: int, end: int, language: str, how: str) -> Document:
     return make_child(document, document.text[start:end], language, how, start, flat=False)
 
@@ -85,9 +103,11 @@ def _commands(document: Document, part: Part) -> Iterator[Document]:
     found = []
     if "`" in text:
         for match in _INLINE.finditer(text):
-            if _MARKED_COMMAND.search(match[2]) and (is_command(match[2].strip()) or "|" in match[2]):
-                found.append((match.start(2), match[2]))
-    if _MARKED_COMMAND.search(text) and ("|" in text or "$(" in text or "<(" in text or "ower" in text):
+            code = match[2].strip()
+            if (is_command(code) or "|" in code) and _MARKED_COMMAND.search(code):
+                found.append((match.start(2), code))
+    lower = text.lower()
+    if any(word in lower for word in _BARE_WORDS):
         found.extend((match.start(), match[0]) for match in _BARE_COMMAND.finditer(text))
     for start, command in found:
         child = make_child(

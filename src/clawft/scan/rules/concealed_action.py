@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.instructions.nearby import near, orders
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -15,11 +15,19 @@ _WITH = (Kind.SEND, Kind.SABOTAGE, Kind.TAMPER, Kind.OBEY, Kind.BYPASS)
 
 def check_concealed_action(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.CONCEAL):
-        others = near(subject, fact, *_WITH, lines=4)
-        if not others and fact.target != "the user":
-            others = [one for one in near(subject, fact, Kind.CONCEAL, lines=12) if one.target != "the user"]
-        if others:
+        if others := _find_others(subject, fact):
             yield Hit(fact, f"Something is kept from the user: {others[0].via[:80]}", 0.8)
+
+
+def _find_others(subject: Subject, fact: Fact) -> list[Fact]:
+    """What is done and kept from the user: another order, or the hiding itself said twice in different words."""
+    hiding = [one for one in near(subject, fact, Kind.CONCEAL, lines=12) if one.via != fact.via]
+    if fact.target == "quietly":
+        return [one for one in hiding if one.target != "quietly" and abs(one.line - fact.line) <= 2]
+    others = near(subject, fact, *_WITH, lines=4)
+    if others or fact.target == "the user":
+        return others
+    return [one for one in hiding if one.target != "quietly"]
 
 
 RULE = Rule(

@@ -10,17 +10,20 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 
-_CHOICE = ("the user's choice", "consent", "permissions", "protection")
+_KINDS = {
+    "the user's choice": (Kind.BYPASS, Kind.CONCEAL),
+    "consent": (Kind.BYPASS, Kind.CONCEAL),
+    "permissions": (Kind.CONCEAL,),
+    "protection": (Kind.CONCEAL,),
+}
 
 
 def check_confirmation_bypass(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.BYPASS):
-        if fact.target in _CHOICE:
-            others = [
-                one for one in near(subject, fact, Kind.BYPASS, Kind.CONCEAL, lines=8) if one.target != fact.target
-            ]
-            if others:
-                yield Hit(fact, f"The user has no say: {fact.via[:80]}; {others[0].via[:80]}", 0.8)
+        others = near(subject, fact, *_KINDS.get(fact.target, ()), lines=8)
+        others = [one for one in others if one.target not in (fact.target, "quietly")]
+        if others:
+            yield Hit(fact, f"The user has no say: {fact.via[:80]}; {others[0].via[:80]}", 0.8)
 
 
 RULE = Rule(

@@ -20,6 +20,7 @@ _KINDS = (
     Kind.EXEC,
     Kind.SABOTAGE,
     Kind.PREREQUISITE,
+    Kind.HIDDEN,
 )
 
 

@@ -13,7 +13,7 @@ __all__ = ["RULE"]
 def check_instruction_override(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.OVERRIDE):
         others = [
-            one for one in near(subject, fact, *_WITH, lines=12) if one.kind is not fact.kind or one.target != fact.target
+            one for one in near(subject, fact, *_WITH, lines=12) if one.kind is not fact.kind or one.via != fact.via
         ]
         if others:
             yield Hit(fact, f"The agent is told to set aside {fact.target}, and then: {others[0].via[:80]}", 0.9)
