@@ -23,6 +23,7 @@ class Call:
     ) -> None:
         self.offset, self.ref, self.arguments, self.named, self.owner = offset, ref, arguments, named, owner
         self.callee: Any = node[0] if node else None
+        self.items: Any = node[1] if len(node) > 1 else None
 
     def first(self, *names: str) -> Value:
         return self._argument(0, names)

@@ -65,8 +65,8 @@ def _command(machine: "Evaluator", call: Call, how: str) -> Value:
     """A command is run."""
     arguments = call.arguments
     value = call.first("args", "command", "cmd", "program")
-    if how == "second":
-        arguments = arguments[1:]
+    if how in ("second", "skip-first", "third"):
+        arguments = arguments[3 if how == "third" else 1 :]
         value = arguments[0] if arguments else value
     if (
         how == "argv"
@@ -76,7 +76,7 @@ def _command(machine: "Evaluator", call: Call, how: str) -> Value:
         and not arguments[1].get("cwd")
     ):
         value = Value((), merge(value.marks, arguments[1].marks), "", [(None, value), *arguments[1].items])
-    elif how in ("words", "second") or (how == "list" and len(arguments) > 1):
+    elif how in ("words", "second", "skip-first", "third") or (how == "list" and len(arguments) > 1):
         listed = [one for part in arguments if part.function is None for one in _words(part)]
         value = Value((), merge(value.marks, call.marks()), "", [(None, one) for one in listed])
     elif how == "all":

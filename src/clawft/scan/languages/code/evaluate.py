@@ -4,9 +4,11 @@ from typing import Any
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Kind
-from clawft.scan.languages.code.effects import EFFECTS, Call
+from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.effects import EFFECTS
 from clawft.scan.languages.code.expressions import Node
 from clawft.scan.languages.code.folding import characters, concat, fold_method, formatted, joined, operate, slice_of
+from clawft.scan.languages.code.syntax import SYNTAXES
 from clawft.scan.languages.code.tables import find_spec
 from clawft.scan.languages.code.values import HOLE, Function, Mark, Scope, Value, join, merge, text_of
 
@@ -44,6 +46,7 @@ class Module:
         self.document = document
         self.language = document.language
         self.statements = statements
+        self.concat = SYNTAXES[self.language].concat | {"+"}
         self.scope = Scope(None)
         self.functions: dict[str, Function] = {}
         self.bodies: dict[int, Function] = {}  # every function, also those whose name is taken again
@@ -195,6 +198,8 @@ class Evaluator:
                 part = value.get(key)
             if target[0] == "name" and part is None and value.items is not None:
                 part = value.get(target[2])
+            if part is None and index == 0 and value.items is None:
+                part = value  # the first of several results; the others tell of errors
             self.assign(target, part if part is not None else Value((), value.marks))
 
     def _store(self, target: Node, key: Any, value: Value) -> None:
@@ -322,6 +327,8 @@ class Evaluator:
             found = self.module.fields.get(name)
             if found is not None:
                 return found
+        if self.module.language in ("ruby", "perl") and name[:1].islower():
+            return self._call(("call", node[1], node, []))  # a method needs no parentheses
         return self.member(self.eval(owner), name, node[1])
 
     def member(self, owner: Value, name: str, offset: int) -> Value:
@@ -467,7 +474,7 @@ class Evaluator:
                 ),
                 marks,
             )
-        if operator in ("+", ".", "..", "<>", "++", "<<") and operator in ("+", "<<", *self._concat()):
+        if operator in self.module.concat:
             if left.items is not None and right.items is not None:
                 return Value((), marks, "", [*left.items, *right.items][:20_000])
             if operator == "<<" and left.items is not None:
@@ -479,9 +486,6 @@ class Evaluator:
             result = operate("^" if operator in ("xor", "bxor", "~") else operator, left.const, right.const)
             return Value((result,) if result is not None else (), marks)
         return Value((), marks)
-
-    def _concat(self) -> tuple[str, ...]:
-        return (".", "..", "<>", "++", "&")
 
     def _mixed(self, node: Node) -> Value:
         result = Value(("",))
@@ -578,6 +582,8 @@ class Evaluator:
                 named[key] = value
             else:
                 arguments.append(value)
+        if function.function is None and isinstance(function.const, str) and self.module.language in ("php", "perl"):
+            function = Value((), function.marks, function.const)  # a function called by a variable that holds its name
         call = Call(offset, function.ref, arguments, named, owner, callee, items)
         result = self._apply(function, call)
         self._call_back(call, result)

@@ -175,6 +175,9 @@ class Expressions:
             self.at += 1
             if value == "%" and self.language == "elixir":
                 return self._unary()
+            if value == "%" and self.language == "perl" and self.kinds[self.at] == NAME:
+                self.at += 1
+                return ("name", self.offsets[self.at - 1], "$" + self.values[self.at - 1])
             if value == "&" and self.language == "ruby" and self.values[self.at] == ":":
                 self.at += 1
             inner = self.expression(12)
@@ -272,6 +275,9 @@ class Expressions:
         if following in ("=>", "->") and following not in self.attrs and self._arrow_ahead(value):
             self.at += 2
             return ("lambda", offset, [(value, None)], self._body())
+        if value in ("do", "eval") and following == "{" and self.language == "perl":
+            self.at += 1
+            return ("call", offset, ("lambda", offset, [], self.block()), [])
         if value in ("function", "func", "sub", "fn", "lambda", "proc", "fun", "def"):
             found = self._function(value, offset)
             if found:
@@ -366,6 +372,9 @@ class Expressions:
         if value in ("|", "||") and self.language == "rust":
             names = self._bars()
             return ("lambda", offset, names, self._body())
+        if value == "<" and self.language == "perl" and self.kinds[self.at + 1] == NAME and self.values[self.at + 2] == ">":
+            self.at += 3  # what a handle gives
+            return ("name", offset, self.values[self.at - 2])
         if value == ":" and self.kinds[self.at + 1] in (NAME, STRING):
             self.at += 2  # a symbol
             return ("const", offset, self.values[self.at - 1])
@@ -575,6 +584,8 @@ class Expressions:
             if node[0] in ("call", "name", "attr"):
                 call = node if node[0] == "call" else ("call", node[1], node, [])
                 return self._trailing_block(call)
+            return None
+        if language in ("java", "c") and node[0] != "index":
             return None
         if language in ("go", "rust", "csharp", "java", "c", "lua") and node[0] in ("name", "attr", "index", "call"):
             items = self.items("}")

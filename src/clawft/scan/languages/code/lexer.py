@@ -189,8 +189,13 @@ class _Lexer:
             return -1
         if nested:
             return self._find_nested(start, close)
-        if form.holes == "${":
-            return self._find_template(start)
+        if form.holes and self.text.find(form.holes[0], start, start + 4000) >= 0:
+            end = self._find_holed(start, close, form)
+            if end >= 0:
+                return end
+            if form.holes == "${":
+                self.dead.add(key)
+                return -1
         found = _body(close, form.raw and self.syntax.name not in ("ruby", "perl", "php"), form.lines).match(
             self.text, start
         )
@@ -200,19 +205,23 @@ class _Lexer:
             return -1
         return found.end() - len(close)
 
-    def _find_template(self, start: int) -> int:
-        text, depth = self.text, 0
-        for found in _TEMPLATE.finditer(text, start):
-            if found[0] == "`":
+    def _find_holed(self, start: int, close: str, form: Form) -> int:
+        """Where a string with expressions in it ends: a closing inside an expression is not its own."""
+        opener = "${" if form.holes == "$" else form.holes
+        depth = 0
+        for found in _holed(close, opener, form.lines, form.raw).finditer(self.text, start):
+            mark = found[0]
+            if mark == close:
                 if depth == 0:
                     return found.start()
-            elif found[0] == "${":
+            elif mark == opener:
                 depth += 1
-            elif found[0] == "{" and depth:
+            elif mark == "\n":
+                return -1
+            elif depth and mark in "{(":
                 depth += 1
-            elif found[0] == "}" and depth:
+            elif depth and mark in "})":
                 depth -= 1
-        self.dead.add("`True")
         return -1
 
     def _find_nested(self, start: int, close: str) -> int:
@@ -259,7 +268,6 @@ class _Lexer:
 
 
 _WORD = re.compile(r"[a-z]+")
-_TEMPLATE = re.compile(r"\\.|`|\$\{|[{}]", re.DOTALL)
 
 
 def tokenize(text: str, language: str) -> Tokens:
@@ -276,6 +284,14 @@ def _body(close: str, raw: bool, lines: bool) -> re.Pattern[str]:
     if raw and close != '"""' and close != "'''" and len(close) == 1 and close not in "\"'":
         return re.compile(rf"[^{first}{line}]*{re.escape(close)}")
     return re.compile(rf"[^{first}\\{line}]*(?:(?:\\[\s\S]{more})[^{first}\\{line}]*)*{re.escape(close)}")
+
+
+@cache
+def _holed(close: str, opener: str, lines: bool, raw: bool) -> re.Pattern[str]:
+    brackets = r"[()]" if opener == "\\(" else r"[{}]"
+    escape = r"" if raw else r"\\[^(]|" if opener == "\\(" else r"\\.|"
+    doubled = r"\{\{|\}\}(?!\})|" if opener == "{" else ""
+    return re.compile(rf"{escape}{doubled}{re.escape(close)}|{re.escape(opener)}|{brackets}" + ("" if lines else r"|\n"), re.DOTALL)
 
 
 @cache

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.passing import unknown
+from clawft.scan.languages.code.paths import write_path
 from clawft.scan.languages.code.values import HOLE, Mark, Value, join, merge, text_of
 
 if TYPE_CHECKING:
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["EFFECTS"]
 
 _SENDING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
-_BODY = frozenset("data json body files content form payload multipart formData postData Content postfields".split())
+_BODY = frozenset("data json body files content form payload multipart formData postData Content postfields httpBody".split())
 _NEUTRAL = frozenset(
     "timeout verify headers auth allow_redirects proxies stream method cert cookies url uri hostname host path port agent follow_redirects signal cache mode credentials".split()
 )
@@ -52,6 +54,9 @@ def _pair(host: Value, port: Value) -> list[str]:
 def _http(machine: "Evaluator", call: Call, method: str) -> Value:
     """A request: it fetches, or it sends when something goes with it."""
     arguments = list(call.arguments)
+    if method == "skip-first":
+        arguments = arguments[1:]
+        method = "first"
     if method == "first":
         has_word = len(arguments) > 1 or (arguments and "url" in call.named)
         word = arguments.pop(0).const if has_word else call.named.get("method", Value()).const
@@ -59,7 +64,7 @@ def _http(machine: "Evaluator", call: Call, method: str) -> Value:
     url = (
         arguments[0]
         if arguments
-        else call.named.get("url") or call.named.get("uri") or Value((), (), "", list(call.named.items()))
+        else call.named.get("url") or call.named.get("uri") or call.named.get("with") or Value((), (), "", list(call.named.items()))
     )
     return request(machine, call, method, url, arguments[1:])
 
@@ -76,7 +81,7 @@ def request(machine: "Evaluator", call: Call, method: str, url: Value, rest: lis
     ]:
         value = machine.whole(value, call.offset)
         if name is None and value.items is not None:
-            verb = value.get("method") or value.get("type")
+            verb = value.get("method") or value.get("type") or value.get("httpMethod")
             body = [one for key, one in value.items if key in _BODY]
             sending = sending or bool(body) or (verb is not None and text_of(verb.const or "").upper() in _SENDING)
             for key, one in value.items:
@@ -112,8 +117,6 @@ def _is_cargo(mark: Mark) -> bool:
 
 def _http_own(machine: "Evaluator", call: Call, method: str) -> Value:
     """A method that sounds like a request, on an object that is not known: it is one if its argument is an address."""
-    from clawft.scan.languages.code.effects import EFFECTS as all_effects
-
     url = call.first("url")
     texts = addresses(url) if url.consts or url.items else []
     last = call.ref.rpartition(".")[2]
@@ -126,7 +129,7 @@ def _http_own(machine: "Evaluator", call: Call, method: str) -> Value:
         return request(machine, call, method, url, call.arguments[1:])
     if connected and last in ("post", "put", "patch", "request"):
         return _send(machine, call, connected)
-    return all_effects["unknown"](machine, call, last)  # type: ignore[no-any-return]
+    return unknown(machine, call, last)
 
 
 def _xhr(machine: "Evaluator", call: Call, _: str) -> Value:
@@ -137,8 +140,6 @@ def _xhr(machine: "Evaluator", call: Call, _: str) -> Value:
 
 
 def _download(machine: "Evaluator", call: Call, _: str) -> Value:
-    from clawft.scan.languages.code.effects import write_path
-
     fetched = request(machine, call, "GET", call.first("url"), [])
     path = call.second("filename", "out", "output", "destfile", "path")
     if path.consts or path.marks:
@@ -168,8 +169,6 @@ def _connect_own(machine: "Evaluator", call: Call, _: str) -> Value:
 
 def _send_own(machine: "Evaluator", call: Call, _: str) -> Value:
     """Something is written to an object: a connection or a request sends it, a file keeps it."""
-    from clawft.scan.languages.code.effects import EFFECTS as all_effects
-
     owner = call.owner
     open_ends = [
         mark
@@ -177,7 +176,8 @@ def _send_own(machine: "Evaluator", call: Call, _: str) -> Value:
         if mark.kind in (Kind.CONNECT, Kind.SEND, Kind.FETCH)
     ]
     last = call.ref.rpartition(".")[2]
-    if open_ends and (owner is None or owner.handle is None):
+    to_file = any(one.handle is not None for one in call.arguments)
+    if open_ends and (owner is None or owner.handle is None) and not to_file:
         return _send(machine, call, open_ends)
     if last == "sendto" and len(call.arguments) > 1:
         target = call.arguments[-1]
@@ -185,7 +185,7 @@ def _send_own(machine: "Evaluator", call: Call, _: str) -> Value:
             machine.mark(Kind.SEND, one, call.offset, call.ref, call.first().marks) for one in addresses(target)
         )
         return Value((), marks)
-    return all_effects["unknown"](machine, call, last)  # type: ignore[no-any-return]
+    return unknown(machine, call, last)
 
 
 def _send(machine: "Evaluator", call: Call, ends: list[Mark]) -> Value:
@@ -230,7 +230,83 @@ def _navigate(machine: "Evaluator", call: Call, _: str) -> Value:
     return request(machine, call, "GET", call.first(), [])
 
 
+def _send_first(machine: "Evaluator", call: Call, _: str) -> Value:
+    """The connection or file is the first argument, what goes there comes after it."""
+    end = call.first()
+    rest = call.arguments[1:]
+    content = merge((), [mark for one in rest for mark in one.marks])
+    if end.handle is not None:
+        for mark in content:
+            end.handle.sources[mark] = None
+        return Value()
+    open_ends = [mark for mark in end.marks if mark.kind in (Kind.CONNECT, Kind.SEND)]
+    if open_ends and rest:
+        return _send(machine, Call(call.offset, call.ref, rest, {}, end), open_ends)
+    return Value((), merge(end.marks, content))
+
+
+def _connection_second(machine: "Evaluator", call: Call, _: str) -> Value:
+    """The kind of network comes first, then the address."""
+    return _connection(machine, Call(call.offset, call.ref, call.arguments[1:2], call.named), "")
+
+
+def _connection_named(machine: "Evaluator", call: Call, _: str) -> Value:
+    host, port = (call.named.get(one) for one in ("PeerAddr", "PeerPort"))
+    host = host or call.named.get("PeerHost") or call.first()
+    target = _pair(host, port or Value())
+    return Value((), tuple(machine.mark(Kind.CONNECT, one, call.offset, call.ref, host.marks) for one in target), f"{call.ref}()")
+
+
+def _connect_args(machine: "Evaluator", call: Call, _: str) -> Value:
+    """The socket is the first argument and stays connected."""
+    found = _connection(machine, Call(call.offset, call.ref, call.arguments[1:], {}), "")
+    if call.items:
+        machine.taint(call.items[0][1], found)
+    return found
+
+
+def _socket_address(machine: "Evaluator", call: Call, _: str) -> Value:
+    """An address made for a socket."""
+    host = next((one for one in call.arguments if one.texts() and not isinstance(one.const, int)), None)
+    if host is None:
+        return Value((), call.marks())
+    if not any("." in one or ":" in one for one in host.texts()):
+        return Value(host.consts, host.marks)
+    return Value(host.consts, tuple(machine.mark(Kind.CONNECT, one, call.offset, call.ref, host.marks) for one in host.texts()))
+
+
+def _mail(machine: "Evaluator", call: Call, _: str) -> Value:
+    to = call.first()
+    for one in to.texts() or [""]:
+        machine.mark(Kind.SEND, f"mailto:{one}", call.offset, call.ref, call.marks())
+    return Value()
+
+
+def _listen_second(machine: "Evaluator", call: Call, _: str) -> Value:
+    return _listen(machine, Call(call.offset, call.ref, call.arguments[1:], {}), "")
+
+
+def _http_url(machine: "Evaluator", call: Call, _: str) -> Value:
+    """A request put together piece by piece begins with its address."""
+    if not call.arguments:
+        return Value((), (), f"{call.ref}()")
+    method = "POST" if "Post" in call.ref else "GET"
+    return request(machine, call, method, call.first(), call.arguments[1:])
+
+
+def _url_own(machine: "Evaluator", call: Call, method: str) -> Value:
+    return request(machine, call, method, call.owner or Value(), call.arguments)
+
+
+def _download_second(machine: "Evaluator", call: Call, _: str) -> Value:
+    return _download(machine, Call(call.offset, call.ref, call.arguments[1:], {}), "")
+
+
 EFFECTS: dict[str, Any] = {
+    "send-first": _send_first, "connection-second": _connection_second, "connection-named": _connection_named,
+    "connect-args": _connect_args, "socket-address": _socket_address, "mail": _mail, "listen-second": _listen_second,
+    "http-url": _http_url, "url-own": _url_own, "download-second": _download_second, "http-request": _http_url,
+    "send-first-last": _send_first,
     "http": _http, "http-own": _http_own, "xhr": _xhr, "download": _download, "connection": _connection,
     "connect-own": _connect_own, "send-own": _send_own, "resolve": _resolve, "listen": _listen, "listen-own": _listen,
     "navigate": _navigate,

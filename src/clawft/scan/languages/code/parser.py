@@ -148,6 +148,9 @@ class _Parser(Expressions):
             return False
         name = self.values[at]
         at += 1
+        if self.language == "groovy" and self.values[at] != "(":
+            self.at += 1  # a variable
+            return True
         while self.values[at] in (".", ":", "::", "->") and self.kinds[at + 1] == NAME:
             name = self.values[at + 1]
             at += 2
@@ -577,6 +580,15 @@ class _Parser(Expressions):
             found.append(("expr", offset, node))
         self._modifier(found)
         return found
+
+    def _skip_to_body(self) -> None:
+        """What may stand between the parameters of a method and its body: `throws E`, `async`, `const`."""
+        for at in range(self.at, min(self.at + 12, self.limit)):
+            if self.values[at] == "{" and self.kinds[at] == OPERATOR:
+                self.at = at
+                return
+            if self.kinds[at] not in (NAME, OPERATOR) or self.values[at] in (";", "(", "="):
+                return
 
     def _called_as_parameters(self, node: Node) -> list[Item]:
         names = []

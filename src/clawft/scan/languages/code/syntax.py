@@ -45,7 +45,8 @@ _PAIRS = r"[({\[<|/!#~^,]"
 
 
 def _c_like(name: str, *forms: Form, typed: bool = True, newlines: bool = False) -> Syntax:
-    return Syntax(name, _SLASHES, (*forms, _DOUBLE, _CHAR), newlines=newlines, typed=typed)
+    comments = _SLASHES if name == "java" else _SLASHES + r"|\#[^\n]*"  # lines for the preprocessor
+    return Syntax(name, comments, (*forms, _DOUBLE, _CHAR), newlines=newlines, typed=typed)
 
 
 _ALL = (

@@ -12,7 +12,6 @@ __all__ = ["find_spec"]
 
 Spec = tuple[str, str]
 _FILES = {"kotlin": "java", "groovy": "java"}
-_KNOWN = frozenset(("python", "javascript"))
 _MAX_CACHE = 50_000
 _found: dict[tuple[str, str], Spec | None] = {}
 
@@ -21,8 +20,6 @@ _found: dict[tuple[str, str], Spec | None] = {}
 def _table(language: str) -> dict[str, Spec]:
     name = _FILES.get(language, language)
     table: dict[str, Spec] = {}
-    if name not in _KNOWN:
-        return table
     for effect, names in import_module(f"{__name__}.{name}").CALLS.items():
         kind, _, argument = effect.partition(":")
         for one in names.split():

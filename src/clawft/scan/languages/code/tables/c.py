@@ -1,0 +1,27 @@
+"""What the calls of C and C++ do."""
+
+CALLS = {
+    "exec:shell": "system popen _popen std.system",
+    "exec:any": "WinExec ShellExecuteA ShellExecute",
+    "exec:words": "execl execlp execle",
+    "exec:second": "execv execvp execve posix_spawn posix_spawnp",
+    "env": "getenv secure_getenv std.getenv",
+    "open": "fopen freopen std.ifstream ifstream",
+    "read": "open",
+    "write": "std.ofstream ofstream",
+    "copy": "rename symlink",
+    "delete": "unlink remove rmdir",
+    "permit": "chmod",
+    "curl-init": "curl_easy_init",
+    "curl-option": "curl_easy_setopt",
+    "curl-run": "curl_easy_perform",
+    "download-second": "URLDownloadToFile URLDownloadToFileA",
+    "socket-address": "inet_addr inet_pton inet_aton",
+    "resolve": "gethostbyname getaddrinfo",
+    "load": "dlopen LoadLibraryA LoadLibrary",
+    "format-into": "sprintf snprintf strcpy strcat strncpy strncat asprintf",
+    "privilege": "setuid setgid seteuid setreuid",
+    "dup": "dup2",
+    "wrap": "std.string string strdup",
+    "quiet": "printf fprintf puts exit malloc free memset strlen sizeof sleep",
+}
