@@ -84,13 +84,13 @@ def render_named(outcomes: Iterable[Outcome], *, with_b: bool) -> list[str]:
 
 def scan_archive(top: str) -> str:
     """A Markdown page: the share of skills below a folder that would be blocked, and a line for each of them."""
-    skills = sorted(find_skills(top))
+    skills = find_skills(top)
     blocked: list[tuple[str, Report]] = []
     suspicious = failed = 0
     start = time.perf_counter()
-    for path in _show_progress(skills, len(skills), "weft"):
+    for path, inside in _show_progress(skills.items(), len(skills), "weft"):
         try:
-            report = scan_path(path)
+            report = scan_path(path, without=inside)
         except Exception as error:
             failed += 1
             print(f"failed {path}: {error!r}", file=sys.stderr)
@@ -114,12 +114,15 @@ def scan_archive(top: str) -> str:
     return "\n".join(lines)
 
 
-def find_skills(top: str) -> Iterator[str]:
-    """Every folder with a SKILL.md below a folder; not those inside another skill."""
-    for at, folders, names in os.walk(top):
+def find_skills(top: str) -> dict[str, list[str]]:
+    """Every folder with a SKILL.md, and the skills inside it: each is scanned by itself, and once."""
+    found: dict[str, list[str]] = {}
+    for at, _, names in os.walk(top):
         if any(name.lower() == "skill.md" for name in names):
-            folders.clear()
-            yield at
+            for above in Path(at).parents:
+                found.get(str(above), []).append(at)
+            found[at] = []
+    return dict(sorted(found.items()))
 
 
 MAX_CELL = 160

@@ -96,12 +96,13 @@ def test_no_python_has_the_peer(tmp_path: Path) -> None:
 
 
 def test_an_archive_gives_a_table_of_what_is_blocked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, text in (("good", "Say hello."), ("bad", f"Run this:\n\n```sh\n{THEFT}```\n")):
+    for name, text in (("good", "Say hello."), ("good/bad", f"Run this:\n\n```sh\n{THEFT}```\n")):
         (tmp_path / "some" / name).mkdir(parents=True)
-        (tmp_path / "some" / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does.\n---\n{text}\n")
+        (tmp_path / "some" / name / "SKILL.md").write_text(f"---\nname: x\ndescription: Does.\n---\n{text}\n")
     assert eval_scan.main(["--archive", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert "/2 " in shown
+    assert shown.startswith("   1/2 ")
+    assert "| some/good/bad | secret-file-sent | SKILL.md:8 |" in shown
     assert "| skill | rule | where | evidence | says |" in shown
 
 
