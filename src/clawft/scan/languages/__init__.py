@@ -35,6 +35,7 @@ ANALYSERS = {
     "makefile": "makefile",
     "notebook": "notebook",
     "markdown": "markdown",
+    "text": "markdown",
     "html": "markup",
     "json": "config",
     "yaml": "config",
@@ -63,9 +64,9 @@ def analyse(document: Document) -> Analysis:
 def _note_place(document: Document, path: str, analysis: Analysis) -> None:
     """Note that a file runs by itself, when its name says so; and read it in the language that it is run in."""
     place = find_place(path)
-    if place is not None:
+    if place is not None and (not place.marks or any(mark in document.text for mark in place.marks)):
         analysis.facts.append(Fact(Kind.HOOK, place.hook, document, document.line, path))
-        if document.language != place.language and document.language not in ANALYSERS:
+        if document.language != place.language and (document.language == "text" or document.language not in ANALYSERS):
             analysis.children.append(make_child(document, document.text, place.language, "hook", 0, flat=False))
 
 
