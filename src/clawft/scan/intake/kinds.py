@@ -118,6 +118,15 @@ _PROSE = re.compile(
 )
 
 
+_FIRST_COMMAND = re.compile(rf"\s*(?:[$>#] )?(?:{_COMMANDS}|import|from|const|let|var|if|for|while|set|def|function)\b")
+_SENTENCE = re.compile(r"\W*(?:\w{1,12}>\W*)?(?:[A-Za-z']+[,:;]? ){5}")
+
+
+def _starts_as_prose(head: str) -> bool:
+    """Whether a text begins with a sentence; a command in it is found there, too."""
+    return _SENTENCE.match(head) is not None and _FIRST_COMMAND.match(head) is None
+
+
 def guess_language(text: str, *, default: str = "markdown") -> str:
     """The language of a text without a name, by what stands in it; `default` if nothing tells."""
     head = text[:_HEAD].lstrip("\ufeff")
@@ -137,6 +146,6 @@ def guess_language(text: str, *, default: str = "markdown") -> str:
             scores[language] = scores.get(language, 0) + weight * found
     if scores:
         best = max(scores, key=lambda language: scores[language])
-        if scores[best] >= 3:
+        if scores[best] >= 3 and not (best in ("shell", "python", "javascript") and _starts_as_prose(head)):
             return best
     return "markdown" if _PROSE.search(head) else default

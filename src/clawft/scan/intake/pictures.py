@@ -24,10 +24,9 @@ def open_png(data: bytes, room: Room) -> Iterator[Part]:
         body = data[at + 8 : at + 8 + min(size, MAX_TEXT)]
         if kind in (b"tEXt", b"zTXt", b"iTXt") and (text := _png_text(kind, body, room)):
             yield from _passage(text)
-        elif kind == b"eXIf":
-            yield from _strings(body)
         at += 12 + size
         if kind == b"IEND":
+            yield from _strings(data[:at])
             yield from _trailing(data, at)
             return
     yield Unread("The picture has too many parts")
@@ -67,9 +66,8 @@ def open_jpeg(data: bytes, room: Room) -> Iterator[Part]:
         body = data[at + 4 : at + 2 + size]
         if kind == 0xFE:
             yield from _passage(body.decode("utf-8", "replace"))
-        elif kind in (0xE1, 0xED):
-            yield from _strings(body)
         at += 2 + size
+    yield from _strings(data)
     end = data.rfind(b"\xff\xd9")
     first = data.find(b"\xff\xd9", at)
     if end < 0:
@@ -94,6 +92,7 @@ def open_gif(data: bytes, room: Room) -> Iterator[Part]:
             yield from _passage(text.decode())
         at = data.find(b"!\xfe", at + 2)
     end = _gif_end(data)
+    yield from _strings(data[:end] if end else data)
     if end:
         yield from _trailing(data, end)
 
@@ -125,7 +124,7 @@ def _gif_end(data: bytes) -> int:
 def open_riff(data: bytes, room: Room) -> Iterator[Part]:
     """What follows the end of a WebP, and the texts in it."""
     del room
-    yield from _strings(data[: MAX_TEXT * 4])
+    yield from _strings(data)
     yield from _trailing(data, 8 + int.from_bytes(data[4:8], "little"))
 
 

@@ -16,6 +16,21 @@ _TELLING = re.compile(
     rb"https?://|wss?://|/dev/tcp|\b(?:curl|wget|bash|powershell|cmd\.exe|chmod|crontab|osascript)\b|\.ssh/|id_rsa|\.aws/"
     rb"|authorized_keys|api[_-]?key|password|webhook|/bin/sh|[Ii]gnore (?:all|previous)|instructions|\beval\b",
 )
+# Looked for first: machine code and pixels hardly ever hold one of these by chance.
+_QUICK = (
+    b"http",
+    b"curl",
+    b"wget",
+    b"bash",
+    b"/bin/",
+    b"/dev/tcp",
+    b".ssh",
+    b".aws",
+    b"eval",
+    b"nstructions",
+    b"assword",
+    b"nore ",
+)
 _INERT = frozenset({"sqlite", "numpy", "parquet", "weights", "hdf5", "git-index", "git-pack", "plist", "media"})
 
 Opener = Callable[[bytes, Room], Iterator[Part]]
@@ -52,7 +67,8 @@ def open_unknown(form: str) -> Opener:
 def find_strings(data: bytes) -> str:
     """The readable strings of binary data that name addresses, commands or secrets, one a line."""
     data = data[:_SEARCHED]
-    if not _TELLING.search(data) and b"h\0t\0t\0p" not in data:
+    wide = b"h\0t\0t\0p" in data
+    if not wide and not any(word in data for word in _QUICK):
         return ""
     found: list[str] = []
     size = 0
@@ -62,7 +78,7 @@ def find_strings(data: bytes) -> str:
         if _TELLING.search(match[0]):
             found.append(match[0].decode("ascii"))
             size += len(match[0])
-    for match in _WIDE_RUN.finditer(data):
+    for match in _WIDE_RUN.finditer(data) if wide else ():
         text = match[0].decode("utf-16-le")
         if size <= MAX_STRINGS and _TELLING.search(text.encode()):
             found.append(text)

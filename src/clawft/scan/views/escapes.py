@@ -41,6 +41,11 @@ _LISTS: tuple[tuple[str, re.Pattern[str], int], ...] = (
     ("character-codes", re.compile(r"(?:\b[0-9]{2,3}(?:, ?| )){9,5000}[0-9]{2,3}\b"), 10),
     ("bits", re.compile(r"(?:\b[01]{8}\b[ ,]?){5,5000}"), 2),
 )
+_CALLS: tuple[tuple[bytes, re.Pattern[str]], ...] = (
+    (b"chr", re.compile(r"(?i)(?:\bchrw?\$?\(\s*(?:&h[0-9a-f]{2}|0x[0-9a-f]{2}|\d{2,3})\s*\)\s*[&+.,]?\s*){4,5000}")),
+    (b"[char]", re.compile(r"(?i)(?:\[char\]\s*\(?(?:0x[0-9a-f]{2}|\d{2,3})\)?\s*[+,]?\s*){4,5000}")),
+)
+_CODE = re.compile(r"(?i)(?:(?:&h|0x)([0-9a-f]{2})|(\d{2,3}))(?![0-9a-z])")
 _NEEDLE = b"0" * 28
 _NUMBER = re.compile(r"(?:0x)?([0-9A-Fa-f]+)")
 
@@ -59,6 +64,7 @@ def find_escapes(document: Document, data: bytes, children: list[Document]) -> N
             if count >= 4 and read_plain(clear.encode("utf-8", "replace")):
                 children.append(make_child(document, clear, guess_language(clear), how, start))
                 found += 1
+    _find_calls(document, data, children)
     # Indentation is no list.
     if _NEEDLE in data.replace(b"    ", b"\n").translate(_IN_LIST):
         _find_lists(document, children)
@@ -76,6 +82,19 @@ def _lines_with(text: str, mark: str) -> list[tuple[int, str]]:
             lines.append((start, text[start:end]))
         at = text.find(mark, end)
     return lines
+
+
+def _find_calls(document: Document, data: bytes, children: list[Document]) -> None:
+    """Texts put together letter by letter by a function that makes letters of numbers."""
+    low = data.lower()
+    for mark, pattern in _CALLS:
+        if low.count(mark) < 4:
+            continue
+        for match in pattern.finditer(document.text):
+            codes = [int(one[0], 16) if one[0] else int(one[1]) for one in _CODE.findall(match[0])]
+            clear = read_plain(bytes(code for code in codes if code < 256))
+            if clear:
+                children.append(make_child(document, clear, guess_language(clear), "character-codes", match.start()))
 
 
 def _find_lists(document: Document, children: list[Document]) -> None:

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from itertools import islice
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.intake.kinds import guess_language
@@ -15,16 +16,41 @@ _COMMON = re.compile(
     r"\b(?:the|and|you|your|this|that|with|from|for|not|user|file|read|send|run|import|print|os|sh|bash|curl|https?|all|to|of|is|in)\b",
     re.IGNORECASE,
 )
+_LETTERS = bytes(97 if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
+_SPREAD = b" a a a a a a "
+_APART = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ .*_|\n-]{1,3}){6,400}[A-Za-z](?![A-Za-z])")
 _MAX_FOUND = 40
 _REACH = 8_000
 
 
 def find_turned(document: Document, data: bytes, children: list[Document]) -> None:
     """Add what lines say when turned, for those that then hold more common words than before. `data`: as UTF-8."""
+    if _SPREAD in data.translate(_LETTERS):
+        _gather(document, children)
     low = data.lower()
     for words, how in ((_ROTATED, "rot13"), (_REVERSED, "reversed")):
         if any(word in low for word in words):
             _find(document, words, how, children)
+
+
+def _gather(document: Document, children: list[Document]) -> None:
+    """Letters set apart by blanks, dots or line breaks, put together again in their lines."""
+    text, done = document.text, 0
+    for match in islice(_APART.finditer(text), _MAX_FOUND):
+        start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+        end = len(text) if end < 0 else end
+        if start < done or end - start > _REACH:
+            continue
+        done = end
+        line = _APART.sub(_join_letters, text[start:end])
+        if _COMMON.search(line):
+            children.append(make_child(document, line, guess_language(line), "spread-letters", start))
+
+
+def _join_letters(match: re.Match[str]) -> str:
+    gap = next((gap for gap in ("  ", "\n\n") if gap in match[0]), "")
+    words = match[0].split(gap) if gap else [match[0]]
+    return " ".join(filter(None, (re.sub(r"[\W_]", "", word) for word in words)))
 
 
 def _find(document: Document, words: tuple[bytes, ...], how: str, children: list[Document]) -> None:
