@@ -89,11 +89,12 @@ def test_a_command_that_runs_by_itself_is_a_hook(path: str, text: object, hook: 
     ],
 )
 def test_a_file_that_runs_by_its_name_is_a_hook(path: str, hook: str) -> None:
-    assert hooks(read(path, "echo hello\n", ("archive",) if "!" in path else ())) == [(hook, path)]
+    analysis = read(path, "# with setuptools\n", ("archive",) if "!" in path else ())
+    assert hooks(analysis) == [(hook, path)]
 
 
 @pytest.mark.parametrize(
-    "path", ["scripts/setup.sh", "notes/profile.md", "hooks/use-table.ts", "lib/conftest_helper.py"]
+    "path", ["scripts/setup.sh", "notes/profile.md", "hooks/use-table.ts", "lib/conftest_helper.py", "setup.py"]
 )
 def test_an_ordinary_file_is_no_hook(path: str) -> None:
     assert hooks(read(path, "echo hello\n")) == []

@@ -18,6 +18,7 @@ class Place(Struct, frozen=True):
 
     hook: str  # the event, as in Kind.HOOK
     language: str  # what the file is written in
+    marks: tuple[str, ...] = ()  # words of which it holds one, when the name alone may mean something else
 
 
 _GIT_EVENTS = (
@@ -51,6 +52,7 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
     (r"(^|/)(start[ -]?up|launchagents|login ?items)/[^/]+\.(bat|cmd)$", "windows:startup", "batch"),
 )  # fmt: skip
 _PLACES = tuple((re.compile(pattern), hook, language) for pattern, hook, language in _SCRIPTS)
+_MARKS = {"pip:setup": ("setuptools", "distutils")}
 # Only a name with one of these in it can be a place: one quick look at each file.
 _MARKED = re.compile(
     r"rc$|\.rc|profile|bash|zsh|zlog|fish|xinit|envrc|hook|husky|customize|pythonstartup|pythonrc|conftest|setup\.py"
@@ -100,7 +102,8 @@ def find_place(path: str) -> Place | None:
     if _MARKED.search(path):
         for pattern, hook, language in _PLACES:
             if match := pattern.search(path):
-                return Place(hook.format("", *match.groups()) if "{" in hook else hook, language)
+                hook = hook.format("", *match.groups()) if "{" in hook else hook
+                return Place(hook, language, _MARKS.get(hook, ()))
     return None
 
 

@@ -25,8 +25,7 @@ _WIDE = re.compile(
 _MODES = re.compile(r"^(bypasspermissions|yolo|dontask|never|danger-?full-?access|full-auto)$")
 _MODE_KEYS = re.compile(r"^(defaultmode|permissionmode|approvalmode|approvalpolicy|sandboxmode|sandbox)$")
 _SWITCHES = re.compile(
-    r"^(enableallprojectmcpservers|skipdangerousmodepermissionprompt|autoapprove|alwaysallow|trust|yolo|autoaccept"
-    r"|(dangerously)?skippermissions|chattools(global)?autoapprove|allowallbash|hastrustdialogaccepted"
+    r"^(enableallprojectmcpservers|skipdangerousmodepermissionprompt|(dangerously)?skippermissions|chattools(global)?autoapprove|allowallbash|hastrustdialogaccepted"
     r"|bypasspermissionsmodeaccepted)$"
 )
 _ENDPOINT = re.compile(
@@ -35,8 +34,8 @@ _ENDPOINT = re.compile(
     re.IGNORECASE,
 )
 _UNSAFE_ENV = re.compile(
-    r"^(node_tls_reject_unauthorized|node_options|bash_env|ld_preload|dyld_insert_libraries|pythonstartup|prompt_command"
-    r"|git_ssh_command|perl5opt|rubyopt|zdotdir)$",
+    r"^(node_tls_reject_unauthorized=0|node_options=.*(--require|--import|--loader|-r[ =])|bash_env=|ld_preload="
+    r"|dyld_insert_libraries=|pythonstartup=|prompt_command=|git_ssh_command=|perl5opt=|rubyopt=|zdotdir=)",
     re.IGNORECASE,
 )
 
@@ -127,9 +126,7 @@ def _read_servers(sheet: Sheet, value: Any, *keys: str, sure: bool) -> None:
             sources = tuple(_carried(sheet, server.get("headers"), *keys, name))
             sheet.add(Kind.HOOK, hook, *keys, name, via=address)
             sheet.add(Kind.SEND, address, *keys, name, via=hook, sources=sources)
-        for switch in ("autoApprove", "alwaysAllow", "trust"):
-            if switch in server:
-                _read_switch(sheet, switch, server[switch])
+        _read_server_switch(sheet, server)
         if isinstance(env, dict):
             read_environment(sheet, env, *keys, name)
 
@@ -149,7 +146,7 @@ def read_environment(sheet: Sheet, env: dict[str, Any], *keys: str) -> None:
             continue
         if _ENDPOINT.match(name) and "://" in value:
             sheet.add(Kind.TAMPER, f"endpoint {name}", *keys, name, via=value)
-        elif _UNSAFE_ENV.match(name):
+        elif _UNSAFE_ENV.match(f"{name}={value}"):
             sheet.add(Kind.TAMPER, f"environment {name}", *keys, name, via=f"{name}={value}")
 
 
@@ -162,12 +159,20 @@ def _read_permissions(sheet: Sheet, value: dict[str, Any], key: str) -> None:
             _read_switch(sheet, inner, one)
 
 
+def _read_server_switch(sheet: Sheet, server: dict[str, Any]) -> None:
+    """A server whose tools run without a question."""
+    for key, value in server.items():
+        everything = value is True or any(one in ("*", "all") for one in strings_of(value))
+        if everything and fold(key) in ("autoapprove", "alwaysallow", "trust", "yolo"):
+            sheet.add(Kind.BYPASS, f"setting {key}", key, via=key)
+
+
 def _read_switch(sheet: Sheet, key: str, value: Any) -> None:
     """A setting that takes the user's say away."""
     name = fold(key)
     if _MODE_KEYS.match(name) and isinstance(value, str) and _MODES.match(value.lower()):
         sheet.add(Kind.BYPASS, f"mode {value}", key, via=value)
-    elif _SWITCHES.match(name) and (value is True or any(one in ("*", "all") for one in strings_of(value))):
+    elif _SWITCHES.match(name) and value is True:
         sheet.add(Kind.BYPASS, f"setting {key}", key, via=key)
     elif name in ("openaibaseurl", "anthropicbaseurl", "chatgptbaseurl") and "://" in str(value):
         sheet.add(Kind.TAMPER, f"endpoint {key}", key, via=str(value))
