@@ -40,6 +40,7 @@ _FOREIGN = (
 )
 _EDGE = re.compile(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
 _WORD = re.compile(f"[A-Za-z0-9{_FOREIGN}]+")
+_FUNCTIONS = re.compile("sin|cos|tan|cot|sec|log|ln|exp|lim|max|min|arg|var|cov|grad|div")  # of angles and so on
 _TURKISH = frozenset("\u015f\u015e\u011f\u011e\u0130\u00e7\u00f6\u00fc")  # the dotless i is a letter of its own there
 _SUFFIXED = re.compile("[A-Z0-9]{2,}[\u0430-\u044f]{1,3}$")  # an acronym with a Russian ending
 _WIDE = re.compile("[\uff01-\uff5e]")
@@ -103,5 +104,7 @@ def _is_disguised(word: str, alone: bool) -> bool:
     latin = sum(one.isascii() and one.isalpha() for one in word)
     if latin == 0:
         return alone and len(word) >= 4 and all(ord(one) in _CYRILLIC or ord(one) in _OTHER for one in foreign)
+    if not any(one.isascii() and one.isalpha() for one in _FUNCTIONS.sub("", word)):
+        return False
     greek = any(ord(one) in _GREEK for one in foreign)
     return not _SUFFIXED.match(word) and (latin >= 3 if greek else latin >= 2 or len(foreign) >= 3)

@@ -34,8 +34,8 @@ def find_padding(document: Document, facts: list[Fact], children: list[Document]
 
 def _find_far_right(document: Document, facts: list[Fact]) -> None:
     for match in islice(_RIGHT.finditer(document.text), _MAX_FOUND):
-        if len(match[0].expandtabs(4)) >= _FAR_RIGHT:
-            after = document.text[match.end() : match.end() + 80].partition("\n")[0]
+        after = document.text[match.end() : match.end() + 80].partition("\n")[0]
+        if len(match[0].expandtabs(4)) >= _FAR_RIGHT and not after.startswith("|"):  # the cells of a table are no trick
             via = f"far to the right of its line: {after}"
             facts.append(Fact(Kind.HIDDEN, "far-away", document, document.line_at(match.end()), via))
 

@@ -13,9 +13,11 @@ __all__ = ["find_turned"]
 _ROTATED = (b"uggc", b"phey ", b"onfu", b"vafgehp", b"rkrp", b"gur ")
 _REVERSED = (b"ptth", b"lruc", b"hsab", b"curtsni", b"cexe", b" eht ")
 _COMMON = re.compile(
-    r"\b(?:the|and|you|your|this|that|with|from|for|not|user|file|read|send|run|import|print|os|sh|bash|curl|https?|all|to|of|is|in)\b",
+    r"\b(?:the|and|you|your|this|that|with|from|for|not|user|file|read|send|run|import|print|os|sh|bash|curl|https?|all|to|of|is|in"
+    r"|tar|cat|ssh|aws|eval|exec|echo|wget|env|key)\b",
     re.IGNORECASE,
 )
+_STRING = re.compile(r"""(["'`])((?:(?!\1)[^\n\\]){0,4000})\1""")
 _LETTERS = bytes(97 if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 _SPREAD = b" a a a a a a "
 _APART = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ .*_|\n-]{1,3}){6,400}[A-Za-z](?![A-Za-z])")
@@ -70,12 +72,17 @@ def _find(document: Document, words: tuple[bytes, ...], how: str, children: list
 
 
 def _turn(document: Document, start: int, end: int, how: str, children: list[Document]) -> None:
-    """The lines of a paragraph that make more sense when they are turned, as one text."""
+    """The strings and lines of a paragraph that make more sense when they are turned, as one text."""
     turned: list[str] = []
     for line in document.text[start:end].split("\n"):
-        other = codecs.encode(line, "rot13") if how == "rot13" else line[::-1]
-        if len(_COMMON.findall(other)) > len(_COMMON.findall(line)):
-            turned.append(other)
+        strings = [match[2] for match in _STRING.finditer(line) if len(match[2]) >= 12]
+        turned += [other for one in (*strings, line) if (other := _turn_one(one, how)) and other not in turned]
     if turned:
         text = "\n".join(turned)
         children.append(make_child(document, text, guess_language(text), how, start))
+
+
+def _turn_one(text: str, how: str) -> str:
+    """A text turned, if it then holds more common words than before; empty otherwise."""
+    other = codecs.encode(text, "rot13") if how == "rot13" else text[::-1]
+    return other if len(_COMMON.findall(other)) > len(_COMMON.findall(text)) else ""
