@@ -25,8 +25,7 @@ _TABLES_OF_NAMES = frozenset(
         "locals()",
         "vars()",
         "sys.modules",
-        "__builtins__.__dict__",
-        "builtins.__dict__",
+        "__dict__", "__builtins__",
         "_G",
         "_ENV",
         "$GLOBALS",
@@ -49,6 +48,7 @@ class Module:
         self.concat = SYNTAXES[self.language].concat | {"+"}
         self.scope = Scope(None)
         self.functions: dict[str, Function] = {}
+        self.stars: list[str] = []  # modules all of whose names were brought in
         self.bodies: dict[int, Function] = {}  # every function, also those whose name is taken again
         self.fields: dict[str, Value] = {}  # what was stored in attributes of the text's own objects
         self.children: dict[tuple[str, str, str], int] = {}  # text, language, how it was reached: at which offset
@@ -214,9 +214,10 @@ class Evaluator:
             stored = base.with_marks(value.marks)
             stored.items = [*items, (key, value)]
             self.scope.holder(owner[2]).names[owner[2]] = stored
-            self._property_effect(stored, key, value, target[1])
         else:
             self.taint(owner, value)
+        if isinstance(key, str) and base.ref:
+            self._property_effect(base, key, value, target[1])
 
     def _property_effect(self, owner: Value, key: str, value: Value, offset: int) -> None:
         """What setting a property does: `location.href = …`, `image.src = …`."""
@@ -257,7 +258,16 @@ class Evaluator:
 
     def _do_for(self, one: Node) -> None:
         _, _, names, source, body = one
-        value = self.element(self.eval(source))
+        whole = self.eval(source)
+        parts = self._each(whole) if _gathers(body) else None
+        if parts is not None and len(parts) <= 3000 and self.steps < MAX_STEPS and len(names) == 1:
+            for part in parts:
+                self.scope.names[names[0]] = part
+                self._run(body)
+                if self.steps > MAX_STEPS:
+                    break
+            return
+        value = self.element(whole)
         for index, name in enumerate(names):
             part = value
             if len(names) > 1 and value.items is not None and len(value.items) == len(names):
@@ -288,6 +298,8 @@ class Evaluator:
 
     def _do_import(self, one: Node) -> None:
         for name, ref in one[2]:
+            if name.endswith("*"):
+                self.module.stars.append(ref.removesuffix("*").strip("."))
             self.scope.names[name] = self._linked(ref) or Value(ref=ref)
 
     def _linked(self, ref: str) -> Value | None:
@@ -319,12 +331,19 @@ class Evaluator:
         function = self.module.functions.get(name)
         value = Value(ref=name)
         value.function = function
-        return value if function else self._property(value, node[1])
+        if function:
+            return value
+        for star in self.module.stars:
+            if find_spec(self.module.language, f"{star}.{name}"):
+                value.ref = f"{star}.{name}"
+            elif (linked := self._linked(f"{star}.{name}")) is not None:
+                return linked
+        return self._property(value, node[1])
 
     def _attr(self, node: Node) -> Value:
         owner, name = node[2], node[3]
         if owner[0] == "name" and owner[2] in _OWN:
-            found = self.module.fields.get(name)
+            found = self.module.fields.get(name) or self.module.scope.names.get(name)
             if found is not None:
                 return found
         if self.module.language in ("ruby", "perl") and name[:1].islower():
@@ -747,6 +766,8 @@ class Evaluator:
                     result.ref,
                 )
                 given.items = result.items
+                if owner is not None and call.ref.endswith(".then"):
+                    given.ref = owner.ref
                 returned = self.invoke(
                     value.function, Call(call.offset, "", [given] * max(1, len(value.function.parameters)), {})
                 )
@@ -810,3 +831,8 @@ class Evaluator:
 
     def characters(self, values: list[Value]) -> tuple[Any, ...]:
         return characters(values)
+
+
+def _gathers(body: list[Node]) -> bool:
+    """Whether a loop puts a text together piece by piece, so that its order matters."""
+    return any(one[0] == "assign" and one[4] in ("+=", ".=") or (one[0] == "block" and _gathers(one[2])) for one in body)

@@ -710,6 +710,7 @@ class Expressions:
             kind in (NAME, STRING)
             and (after in (":", "=>") or (after == "=" and kind == NAME))
             and not (after == "=>" and kind == NAME and self._arrow_ahead(self.values[at]))
+            and not (after == ":" and self.language == "python")  # a key is an expression there
         ):
             self.at += 2
             self.skip_lines()

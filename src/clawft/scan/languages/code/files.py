@@ -101,6 +101,22 @@ def _archive(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value(packed.consts, read.marks)
 
 
+def _open_archive(machine: "Evaluator", call: Call, _: str) -> Value:
+    value = _open(machine, call, "")
+    value.ref = "archive()"
+    return value
+
+
+def _archive_add(machine: "Evaluator", call: Call, _: str) -> Value:
+    """A file goes into an archive."""
+    read = read_path(machine, call, call.first("filename", "name"))
+    if call.owner is not None and call.owner.handle is not None:
+        call.owner.handle.sources.update(dict.fromkeys(read.marks))
+    elif call.callee is not None:
+        machine.taint(call.callee[2], read)
+    return Value()
+
+
 def _delete(machine: "Evaluator", call: Call, _: str) -> Value:
     for path in paths_of(call.first("path")):
         machine.mark(Kind.DELETE, path, call.offset, call.ref, call.marks())
@@ -208,6 +224,8 @@ EFFECTS: dict[str, Any] = {
     "write-own": _write_own,
     "copy": _copy,
     "archive": _archive,
+    "open-archive": _open_archive,
+    "archive-add": _archive_add,
     "delete": _delete,
     "delete-own": _delete_own,
     "permit": _permit,

@@ -20,6 +20,7 @@ _CONTROL = frozenset(
     "if elif elsif elseif else while unless until try except catch finally switch case match when do loop begin rescue "
     "ensure then with using guard repeat unsafe synchronized default select BEGIN END autoreleasepool of".split()
 )
+_DECLARATIONS = frozenset(("const", "let", "var", "my", "our", "local", "val"))
 _LOOPS = frozenset(("for", "foreach"))
 _MODIFIERS = frozenset(
     "public private protected internal static final async export default pub const let var my our local mut val override "
@@ -107,11 +108,13 @@ class _Parser(Expressions):
             after in _ASSIGN or after in (".", ",", ")", "=>", "->", "?.") or (after == ":" and value not in _CONTROL)
         ):
             return False
+        if after == "[" and value not in _DECLARATIONS:
+            return False
         if value in _MODIFIERS:
             self.at += 1
             if after == ":":
                 self.at += 1
-            elif after in ("{", "[", "(") and value in ("const", "let", "var", "my", "our", "local", "val"):
+            elif after in ("{", "[", "(") and value in _DECLARATIONS:
                 found.extend(self._simple())
             return True
         if value in _DEFINE:
@@ -519,6 +522,8 @@ class _Parser(Expressions):
     # Plain statements
 
     def _import(self, found: list[Node]) -> bool:
+        if self.language != "go" and self.values[self.at] == "import" and self.kinds[self.at + 1] == OPERATOR and self.values[self.at + 1] in ("(", "."):
+            return False  # a call of that name
         pairs, at = read_import(self.values, self.kinds, self.at, self.limit, self.syntax)
         if at <= self.at:
             return False

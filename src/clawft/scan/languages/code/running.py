@@ -90,7 +90,12 @@ def _load(machine: "Evaluator", call: Call, _: str) -> Value:
 
 def _partial(machine: "Evaluator", call: Call, _: str) -> Value:
     value = call.first()
-    return Value((), call.marks(), value.ref) if value.ref else value
+    if not value.ref:
+        return value
+    if len(call.arguments) > 1:
+        machine._apply(value, Call(call.offset, value.ref, call.arguments[1:], call.named))
+        return Value((), call.marks())
+    return Value((), call.marks(), value.ref)
 
 
 def _thread(machine: "Evaluator", call: Call, _: str) -> Value:

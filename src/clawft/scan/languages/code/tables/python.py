@@ -18,10 +18,10 @@ CALLS = {
         code.InteractiveInterpreter().runcode builtins.exec builtins.eval
     """,
     "import": """
-        importlib.import_module imp.load_source importlib.machinery.SourceFileLoader
-        importlib.util.spec_from_file_location
+        __import__ importlib.import_module importlib.__import__ imp.load_source
+        importlib.machinery.SourceFileLoader importlib.util.spec_from_file_location
     """,
-    "getattr": "getattr builtins.getattr operator.attrgetter operator.methodcaller",
+    "getattr": "getattr object.__getattribute__ builtins.getattr operator.attrgetter operator.methodcaller",
     "environment": "os.environ os.environb environ os.environ.copy()",
     "env": """
         os.getenv os.environ.get os.environ.pop os.environ.setdefault os.getenvb getenv environ.get
@@ -32,11 +32,12 @@ CALLS = {
     "open": "open io.open codecs.open os.fdopen gzip.open bz2.open lzma.open aiofiles.open builtins.open",
     "open-own": ".open",
     "read": """
-        os.open linecache.getlines tarfile.open zipfile.ZipFile sqlite3.connect
-        configparser.ConfigParser().read plistlib.readPlist pandas.read_csv pd.read_csv pandas.read_json
-        numpy.load np.load np.loadtxt PIL.Image.open Image.open fileinput.input mmap.mmap keyring.backends
-        paramiko.RSAKey.from_private_key_file load_workbook
+        os.open linecache.getlines sqlite3.connect configparser.ConfigParser().read plistlib.readPlist
+        pandas.read_csv pd.read_csv pandas.read_json numpy.load np.load np.loadtxt PIL.Image.open Image.open
+        fileinput.input mmap.mmap keyring.backends paramiko.RSAKey.from_private_key_file load_workbook
     """,
+    "open-archive": "tarfile.open zipfile.ZipFile ZipFile",
+    "archive-add": "archive().write archive().add",
     "list": "os.listdir os.scandir os.walk glob.glob glob.iglob",
     "list-own": ".glob .rglob .iterdir .walk",
     "read-own": ".read_text .read_bytes",

@@ -11,7 +11,10 @@ CALLS = {
         eval instance_eval class_eval module_eval Kernel.eval .instance_eval .class_eval .module_eval
         RubyVM.InstructionSequence.compile TOPLEVEL_BINDING.eval binding.eval
     """,
-    "dispatch": "send public_send Kernel.send Object.send Kernel.public_send .send .public_send",
+    "dispatch": """
+        send __send__ .__send__ Kernel.__send__ public_send Kernel.send Object.send Kernel.public_send .send
+        .public_send
+    """,
     "named": "method Kernel.method Object.const_get Kernel.const_get const_get Object.method",
     "environment": "ENV",
     "env": "ENV.fetch ENV.dig",

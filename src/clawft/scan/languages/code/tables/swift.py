@@ -20,8 +20,8 @@ CALLS = {
     "is-home": "FileManager.default.homeDirectoryForCurrentUser",
     "path-own": ".appendingPathComponent .appending .appendingPath",
     "wrap": """
-        URL URLRequest NSURL JSONSerialization.data JSONEncoder().encode String.init
-        NSMutableURLRequest String.data URLComponents
+        URL URLRequest NSURL JSONSerialization.data JSONEncoder().encode String.init NSMutableURLRequest
+        String.data URLComponents
     """,
     "source:clipboard": "NSPasteboard.general.string UIPasteboard.general.string",
     "source:keychain": "SecItemCopyMatching SecKeychainFindGenericPassword SecKeychainFindInternetPassword",
