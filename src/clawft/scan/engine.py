@@ -8,6 +8,7 @@ from collections.abc import Collection
 from clawft.scan.documents import MAX_DEPTH, Document
 from clawft.scan.facts import Fact
 from clawft.scan.findings import Coverage, Finding, Gap, Report
+from clawft.scan.fixtures import mark_fixtures
 from clawft.scan.intake import read_files
 from clawft.scan.languages import analyse
 from clawft.scan.power import summarise_power
@@ -35,7 +36,7 @@ def scan_path(path: str, *, budget_s: float = BUDGET_S, without: Collection[str]
     deadline = time.monotonic() + budget_s
     files = read_files(path, deadline, without)
     subject = Subject(path, files.name, files.skill, [], list(files.facts), list(files.gaps))
-    _analyse_all(subject, files.documents, deadline)
+    _analyse_all(subject, mark_fixtures(files), deadline)
     findings = tuple(_check_rules(subject))
     verdict, confidence = judge(findings, subject.gaps)
     return Report(

@@ -7,7 +7,7 @@ from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.vendors import KNOWN, OPEN, VENDOR_KEYS, registrable
 from clawft.scan.vocabulary.words import words
 
-__all__ = ["belongs_to_key", "is_foreign", "is_own", "is_trusted"]
+__all__ = ["belongs_to_key", "is_foreign", "is_own", "is_published_by_anyone", "is_trusted"]
 
 _WORD = re.compile(r"[a-z0-9]{3,}")
 # Words that say nothing about whose a host is.
@@ -42,7 +42,8 @@ def is_own(subject: Subject, address: str) -> bool:
 def is_trusted(subject: Subject, address: str) -> bool:
     """Whether something from there may be run as far as anyone can tell: a vendor's own place, or the skill's."""
     host = host_of(address)
-    return (registrable(host) in KNOWN and not _is_open(host)) or is_own(subject, address)
+    known = registrable(host) in KNOWN or host in KNOWN
+    return (known and not is_published_by_anyone(address)) or is_own(subject, address)
 
 
 def is_foreign(subject: Subject, address: str) -> bool:
@@ -53,7 +54,7 @@ def is_foreign(subject: Subject, address: str) -> bool:
     if place in (Place.BARE, Place.DROP, Place.SHORT):
         return True
     host = host_of(address)
-    return not (registrable(host) in KNOWN or is_own(subject, address))
+    return not (registrable(host) in KNOWN or host in KNOWN or is_own(subject, address))
 
 
 def belongs_to_key(name: str, address: str) -> bool:
@@ -69,7 +70,9 @@ def belongs_to_key(name: str, address: str) -> bool:
 _KEY_WORDS = words("key token secret password passwd pass auth apikey credentials access private bearer client id url")
 
 
-def _is_open(host: str) -> bool:
+def is_published_by_anyone(address: str) -> bool:
+    """Whether anyone may publish there, so that the host says nothing about whose it is."""
+    host = host_of(address)
     return registrable(host) in OPEN or host in OPEN
 
 

@@ -15,7 +15,12 @@ _MINER = re.compile(
 )
 
 
+_OPENLY = re.compile(r"\b(min(er|ers|ing|es?)|hashrate)\b")
+
+
 def check_crypto_mining(subject: Subject) -> Iterator[Hit]:
+    if subject.skill and _OPENLY.search(f"{subject.name} {subject.skill.description}".lower()):
+        return  # it says so: the user asks for it
     for fact in subject.of(Kind.EXEC, Kind.CONNECT, Kind.FETCH, Kind.SEND, Kind.INSTALL):
         words = " ".join((fact.target, fact.via, *(one.target for one in trace(fact))))
         if _MINER.search(words):

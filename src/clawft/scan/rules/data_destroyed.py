@@ -15,12 +15,15 @@ _BROAD = re.compile(
     r"|~/(Documents|Desktop|Pictures|Library|Downloads)/?\*?|/dev/(sd[a-z]|nvme\d|disk\d|vd[a-z]|mapper).*)$",
     re.IGNORECASE,
 )
-_BACKUPS = re.compile(r"shadow ?copies|vssadmin|tmutil|time machine|wbadmin|/backups?/\*", re.IGNORECASE)
+_BACKUPS = re.compile(r"shadow ?copies|vssadmin|tmutil|time machine|wbadmin", re.IGNORECASE)
 
 
 def check_data_destroyed(subject: Subject) -> Iterator[Hit]:
     for fact in subject.of(Kind.DELETE):
-        if _BROAD.match(fact.target.strip("\"'")):
+        target = fact.target.strip("\"'")
+        if target.startswith("/dev/") and "fence" in fact.document.origin:
+            continue  # how to wipe a disk, told to whoever asks
+        if _BROAD.match(target):
             yield Hit(fact, f"{fact.target} is deleted as a whole", 0.85)
         elif _BACKUPS.search(fact.target):
             yield Hit(fact, f"Backups are deleted ({fact.target})", 0.8)

@@ -2,26 +2,39 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
-from clawft.scan.ownership import is_trusted
+from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.ownership import is_published_by_anyone, is_trusted
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "find_downloads"]
+
+_FAR = (Place.BARE, Place.DROP, Place.SHORT)
+
+
+def find_downloads(run: Fact) -> Iterator[Fact]:
+    """The downloads whose content is run: not those that the started program itself makes."""
+    for source in trace(run):
+        host = host_of(source.target)
+        if source.kind is Kind.FETCH and host and host not in run.target and judge_address(host) is not Place.LOCAL:
+            yield source
 
 
 def check_download_run(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL, Kind.LOAD):
-        for source in trace(run):
-            if source.kind is not Kind.FETCH or judge_address(source.target) is Place.LOCAL:
-                continue
-            if not host_of(source.target) and not run.document.origin:
-                continue  # an address that the user gives
-            if is_trusted(subject, source.target) and not source.target.lower().startswith("http://"):
-                continue
-            where = host_of(source.target) or "an address known only at run time"
-            yield Hit(run, f"Whatever {where} answers is run unread", 0.9 if host_of(source.target) else 0.6)
+        for source in find_downloads(run):
+            if _is_foreign(subject, source):
+                yield Hit(run, f"Whatever {host_of(source.target)} answers is run unread", 0.9)
+
+
+def _is_foreign(subject: Subject, source: Fact) -> bool:
+    if judge_address(source.target) in _FAR:
+        return True
+    if source.via.startswith("git") or is_published_by_anyone(source.target):
+        return False  # a repository with a history, and an owner: `open-download-run` tells of it
+    plain = source.target.lower().startswith("http://")
+    return plain or not is_trusted(subject, source.target)
 
 
 RULE = Rule(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind, trace
-from clawft.scan.ownership import belongs_to_key, is_own
+from clawft.scan.ownership import belongs_to_key, is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
@@ -30,7 +30,7 @@ def check_environment_sent(subject: Subject) -> Iterator[Hit]:
 
 def _strangers(subject: Subject, sink: Fact, names: set[str]) -> set[str]:
     """Well-known keys whose vendor is not the one that receives them."""
-    if is_own(subject, sink.target) or _is_login(sink):
+    if not is_foreign(subject, sink.target) or _is_login(sink):
         return set()
     declared = set(subject.skill.requires.env) if subject.skill else set()
     known = {name for name in names if name.split("_")[0].upper() in VENDOR_KEYS}

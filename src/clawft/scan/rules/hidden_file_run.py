@@ -14,9 +14,11 @@ _HIDDEN = re.compile(r"^(/tmp|/var/tmp|/dev/shm|\$TMPDIR|%temp%|\$env:temp)[/\\]
 
 def check_hidden_file_run(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL, Kind.LOAD):
-        paths = [one.target for one in trace(run) if one.kind is Kind.READ]
-        words = run.target.split() if run.kind is Kind.EXEC else []
-        hidden = [path for path in (*paths, *words[:3]) if _HIDDEN.match(path)]
+        if run.kind is Kind.EXEC:
+            paths = [] if " -c" in run.target or " -e" in run.target else run.target.split()[:3]
+        else:
+            paths = [one.target for one in trace(run) if one.kind is Kind.READ]
+        hidden = [path for path in paths if _HIDDEN.match(path)]
         if hidden:
             yield Hit(run, f"{hidden[0]}, a hidden file in a folder that anyone may write to, is run", 0.85)
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
+from clawft.scan.facts import Kind
 from clawft.scan.ownership import is_trusted
 from clawft.scan.rule import Hit, Rule
+from clawft.scan.rules.download_run import find_downloads
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import host_of
 
@@ -13,8 +14,8 @@ __all__ = ["RULE"]
 
 def check_installer_piped(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL):
-        for source in trace(run):
-            if source.kind is Kind.FETCH and is_trusted(subject, source.target):
+        for source in find_downloads(run):
+            if is_trusted(subject, source.target):
                 yield Hit(run, f"An installer of {host_of(source.target)} is run as it is downloaded", 0.6)
 
 

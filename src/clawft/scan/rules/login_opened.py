@@ -14,6 +14,12 @@ _SUDO = re.compile(r"\bNOPASSWD\b")
 _SETUID = re.compile(r"^(\+s|u\+s|g\+s|[ug]{1,2}\+s|0?[4-7][0-7]{3})\s")
 
 
+_ACCOUNT = re.compile(
+    r"\b(useradd|adduser|usermod|net (user|localgroup)|dscl)\b.*"
+    r"(-u 0\b|-a?G \S*(sudo|wheel|admin)|administrators.*/add)"
+)
+
+
 def check_login_opened(subject: Subject) -> Iterator[Hit]:
     for fact in subject.of(Kind.WRITE, Kind.PERSIST, Kind.PERMIT, Kind.PRIVILEGE, Kind.EXEC):
         why = _why(fact)
@@ -29,9 +35,7 @@ def _why(fact: Fact) -> str:
         return "Commands may run as root without a password from now on"
     if fact.kind is Kind.PERMIT and _SETUID.match(target):
         return f"{target.split()[-1]} runs as its owner for everyone from now on"
-    if fact.kind is Kind.PRIVILEGE and re.search(
-        r"\b(useradd|adduser|net user|dscl)\b.*(-o -u 0|/add|sudo|wheel|admin)", text
-    ):
+    if fact.kind is Kind.PRIVILEGE and _ACCOUNT.search(text):
         return "An account with full rights is added"
     return ""
 

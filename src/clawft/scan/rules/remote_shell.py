@@ -1,5 +1,6 @@
 """A shell is tied to the network."""
 
+import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Kind, trace
@@ -9,8 +10,16 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 
+_SHELL = re.compile(
+    r"^(\S*[/\\])?(sh|bash|zsh|dash|ksh|ash|fish|cmd|powershell|pwsh|python\d?|perl|ruby|node|php)(\.exe)?\b",
+    re.IGNORECASE,
+)
+
+
 def check_remote_shell(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL):
+        if run.kind is Kind.EXEC and run.target.strip() and not _SHELL.match(run.target.strip()):
+            continue  # one given command, whoever asks for it
         for source in trace(run):
             if source.kind in (Kind.CONNECT, Kind.LISTEN):
                 whence = f"from {source.target}" if source.target else "from the network"

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind, trace
-from clawft.scan.ownership import is_foreign, is_own
+from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.secrets import find_secret_path
+from clawft.scan.vocabulary.vendors import registrable
 
 __all__ = ["RULE"]
 
@@ -28,16 +29,26 @@ def check_secret_sent(subject: Subject) -> Iterator[Hit]:
             continue
         for source in trace(sink):
             what = find_secret_path(source.target) if source.kind is Kind.READ else ""
-            if what and not _is_at_home(subject, what, sink):
+            if what and not _is_at_home(subject, what, source.target, sink):
                 where = host_of(sink.target) or "an address known only at run time"
                 yield Hit(sink, f"{source.target} ({what}) is read and sent to {where}", 0.95)
 
 
-def _is_at_home(subject: Subject, what: str, sink: Fact) -> bool:
+def _is_at_home(subject: Subject, what: str, path: str, sink: Fact) -> bool:
     host = host_of(sink.target)
     if any(host.endswith(home) for home in _HOME_OF.get(what, ())):
         return True
-    return what in _SOFT and (not is_foreign(subject, sink.target) or is_own(subject, sink.target))
+    if what not in _SOFT or judge_address(sink.target) in (Place.BARE, Place.DROP, Place.SHORT):
+        return False
+    return not is_foreign(subject, sink.target) or _is_named(subject, sink) or registrable(host).split(".")[0] in path
+
+
+def _is_named(subject: Subject, sink: Fact) -> bool:
+    """Whether another text of the skill tells of the host: its own login may go there."""
+    name = registrable(host_of(sink.target))
+    return any(
+        one.language == "markdown" and one is not sink.document and name in one.text for one in subject.documents
+    )
 
 
 RULE = Rule(

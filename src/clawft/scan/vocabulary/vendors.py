@@ -34,7 +34,8 @@ KNOWN = words(
     x.ai x.com yahoo.com yandex.net yarnpkg.com youtube.com zapier.com zendesk.com zoom.us aliyuncs.com aliyun.com
     alibabacloud.com baidu.com bigmodel.cn bilibili.com bytedance.com dashscope.aliyuncs.com dingtalk.com douyin.com
     feishu.cn gitee.com larksuite.com minimax.chat moonshot.cn qq.com siliconflow.cn tencent.com volces.com
-    weixin.qq.com weibo.com xiaohongshu.com zhihu.com
+    weixin.qq.com weibo.com xiaohongshu.com zhihu.com molt.bot aka.ms rclone.org metaplex.com llvm.org suckless.org
+    openclaw.ai clawdhub.com clawd.bot kitware.com
     """
 )
 # Anyone may publish there: the owner in the path says whose it is, not the host.

