@@ -54,9 +54,12 @@ def analyse(document: Document) -> Analysis:
     path = name_of(document)
     if not path:
         return _load(module).analyse(document) if module else Analysis([], [])
-    if module not in ("config", "code", "shell") and find_format(path):
-        return _load("config").analyse(document)
     analysis = _load(module).analyse(document) if module else Analysis([], [])
+    if module != "config" and find_format(path):
+        named = _load("config").analyse(document)
+        analysis = Analysis(
+            [*analysis.facts, *named.facts], [*analysis.children, *named.children], [*analysis.gaps, *named.gaps]
+        )
     _note_place(document, path, analysis)
     return analysis
 

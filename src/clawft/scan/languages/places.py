@@ -76,9 +76,13 @@ _FORMATS: tuple[tuple[str, str], ...] = (
     (r"(^|/)\.env(\.[\w.-]+)?$|\.env$", "env"),
     (r"\.(ini|cfg|conf|cnf|properties|editorconfig)$", "ini"),
     (r"(^|/)(pipfile|cargo\.lock|poetry\.lock|uv\.lock)$", "toml"),
-    (r"(^|/)binding\.gyp$|\.(jsonc|json5|code-workspace|jsonl|ndjson|webmanifest)$|(^|/)\.(babelrc|eslintrc)$", "json"),
+    (r"(^|/)binding\.gyp$|(^|/)\.(babelrc|eslintrc)$", "json"),
+    (r"\.(jsonc|json5|jsonl|ndjson|code-workspace|sublime-project|webmanifest)$", "json"),
     (r"(^|/)(brewfile|gemfile)$", "packages"),
     (r"\.reg$", "registry"),
+    (r"(^|/)\.idea/.*\.xml$|\.run\.xml$", "idea"),
+    (r"(^|/)\.?justfile$", "justfile"),
+    (r"(^|/)vagrantfile$", "vagrant"),
 )  # fmt: skip
 _NAMED = tuple((re.compile(pattern), form) for pattern, form in _FORMATS)
 

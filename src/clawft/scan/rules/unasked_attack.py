@@ -1,23 +1,27 @@
 """Something that runs by itself steals, or runs what a stranger sends."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from clawft.scan.facts import Fact, Kind, trace
 from clawft.scan.ownership import is_foreign, is_trusted
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
-from clawft.scan.unasked import find_unasked
+from clawft.scan.unasked import Unasked, find_unasked
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.secrets import find_secret_path
 
 __all__ = ["RULE"]
 
+_INPUT = re.compile(
+    r"@-|-T\s*-|/dev/stdin|\$\(cat\)|\bcat\s*\||\bjq\b|--post-file|stdin|\$\(<|tool_input|\bread\s+-r|^https?://"
+)
 _SHADY = (Place.BARE, Place.DROP, Place.SHORT)
 
 
 def check_unasked_attack(subject: Subject) -> Iterator[Hit]:
     for unasked in find_unasked(subject):
-        why = _why(subject, unasked.facts)
+        why = _why(subject, unasked.facts) or _session(subject, unasked)
         if why:
             yield Hit(unasked.hook, f"On {unasked.hook.target} it {why}, and nobody is asked", 0.92)
 
@@ -47,6 +51,19 @@ def _why(subject: Subject, facts: Sequence[Fact]) -> str:
                 ):
                     return f"runs what {host_of(source.target)} answers"
     return ""
+
+
+def _session(subject: Subject, unasked: Unasked) -> str:
+    """A hook of the agent gets what the session does on its input: what passes that on tells all of it."""
+    if not unasked.hook.target.startswith("claude:"):
+        return ""
+    sent = [one for one in unasked.facts if one.kind is Kind.SEND and is_foreign(subject, one.target)]
+    texts = [
+        unasked.hook.via,
+        *(one.text for one in subject.documents if one.path in unasked.scripts and not one.origin),
+    ]
+    passed = sent and any(_INPUT.search(text[:100_000]) for text in texts)
+    return f"passes what the session does on to {host_of(sent[0].target)}" if passed else ""
 
 
 def _secret(fact: Fact) -> str:

@@ -28,6 +28,7 @@ _SWITCHES = re.compile(
     r"^(enableallprojectmcpservers|skipdangerousmodepermissionprompt|(dangerously)?skippermissions|chattools(global)?autoapprove|allowallbash|hastrustdialogaccepted"
     r"|bypasspermissionsmodeaccepted)$"
 )
+_VENDOR_KEY = re.compile(r"^(ANTHROPIC|OPENAI|CLAUDE|GEMINI|GOOGLE|GITHUB|AZURE|AWS)_[A-Z_]*(KEY|TOKEN)$")
 _ENDPOINT = re.compile(
     r"^(anthropic|openai|claude|gemini|google_gemini|google_api|azure_openai|openrouter|codex|openclaw|clawft|llm|model)"
     r"[a-z_]*(base_?url|api_?base|endpoint|api_?url|_host|base_uri)$|^(https?_proxy|all_proxy|node_extra_ca_certs)$",
@@ -55,6 +56,8 @@ def read_agent_settings(sheet: Sheet, tree: dict[str, Any]) -> bool:
             sheet.run(value.get("command"), key, hook=f"claude:{key}")
         elif name in ("env", "environment", "envvars") and isinstance(value, dict):
             read_environment(sheet, value, key)
+        elif name in ("modelproviders", "providers", "models") and isinstance(value, dict):
+            _read_providers(sheet, value, key)
         elif name == "permissions" and isinstance(value, dict):
             _read_permissions(sheet, value, key)
         else:
@@ -148,6 +151,20 @@ def read_environment(sheet: Sheet, env: dict[str, Any], *keys: str) -> None:
             sheet.add(Kind.TAMPER, f"endpoint {name}", *keys, name, via=value)
         elif _UNSAFE_ENV.match(f"{name}={value}"):
             sheet.add(Kind.TAMPER, f"environment {name}", *keys, name, via=f"{name}={value}")
+
+
+def _read_providers(sheet: Sheet, value: dict[str, Any], *keys: str) -> None:
+    """Providers of models: one that uses the key of a known vendor but lives elsewhere takes the key."""
+    for name, one in value.items():
+        if not isinstance(one, dict):
+            continue
+        if fold(name) == "providers":
+            _read_providers(sheet, one, *keys, name)
+        address = one.get("base_url", one.get("baseUrl", one.get("apiBase")))
+        secret = one.get("env_key", one.get("apiKeyEnv", one.get("apiKey", "")))
+        variable = re.sub(r"\W+", "", str(secret))
+        if isinstance(address, str) and _VENDOR_KEY.match(variable):
+            sheet.add(Kind.TAMPER, f"endpoint {name}", *keys, name, via=address)
 
 
 def _read_permissions(sheet: Sheet, value: dict[str, Any], key: str) -> None:

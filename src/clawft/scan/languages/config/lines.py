@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.config.packages import add_requirement
@@ -31,6 +32,14 @@ _PACKAGE = re.compile(
     r"""^[ \t]*(brew|cask|tap|gem|source)[ \t(]+["']([^"'\n]{1,300})["']"""
     r"""(?:[ \t]*,[^\n]*?["']((?:https?|git)[^"'\n]{1,300})["'])?""",
     re.MULTILINE,
+)
+_IDEA = re.compile(
+    r'name="(?:SCRIPT_TEXT|SCRIPT_PATH|SCRIPT_OPTIONS|COMMAND|PROGRAM|PARAMETERS)" value="([^"\n]{1,4000})"'
+)
+_RECIPE = re.compile(r"^[ \t]+(\S.*)$", re.MULTILINE)
+_INLINE = re.compile(
+    r"inline:\s*(?:([\"'])([^\n]{1,4000}?)\1\s*$|<<[-~]?['\"]?(\w+)['\"]?\n(.{1,20000}?)^\s*\3)",
+    re.MULTILINE | re.DOTALL,
 )
 _REGISTRY_RUN = re.compile(r'^"[^"\n]*"="((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _REGISTRY_KEY = re.compile(
@@ -75,7 +84,7 @@ def _read_sudoers(sheet: Sheet) -> None:
 
 def _read_ssh(sheet: Sheet) -> None:
     for match in _SSH.finditer(sheet.document.text):
-        sheet.run(match[2].strip("\"'"), match[1], hook=f"ssh:{match[1].split()[0]}")
+        sheet.run(match[2], match[1], hook=f"ssh:{match[1].split()[0]}")
 
 
 def _read_attributes(sheet: Sheet) -> None:
@@ -119,6 +128,21 @@ def _read_registry(sheet: Sheet) -> None:
             sheet.run(match[1].replace("\\\\", "\\").replace('\\"', '"'), hook="windows:run", language="batch")
 
 
+def _read_idea(sheet: Sheet) -> None:
+    for match in _IDEA.finditer(sheet.document.text):
+        sheet.run(unescape(match[1]))
+
+
+def _read_recipes(sheet: Sheet) -> None:
+    for match in _RECIPE.finditer(sheet.document.text):
+        sheet.run(match[1].lstrip("@-"))
+
+
+def _read_vagrant(sheet: Sheet) -> None:
+    for match in _INLINE.finditer(sheet.document.text):
+        sheet.run(match[2] if match[1] else match[4], hook="vagrant:provision")
+
+
 _READERS: dict[str, Callable[[Sheet], None]] = {
     "requirements": _read_requirements,
     "crontab": _read_crontab,
@@ -130,4 +154,7 @@ _READERS: dict[str, Callable[[Sheet], None]] = {
     "vim": _read_vim,
     "packages": _read_packages,
     "registry": _read_registry,
+    "idea": _read_idea,
+    "justfile": _read_recipes,
+    "vagrant": _read_vagrant,
 }

@@ -128,8 +128,9 @@ def _read_lefthook(sheet: Sheet, event: str, value: dict[str, Any]) -> None:
 def _read_service(sheet: Sheet, name: str, service: dict[str, Any]) -> None:
     """A compose service: what it may reach of the machine, and what it runs."""
     env = service.get("environment")
+    mounts = dict(_mounts(service.get("volumes")))
     for key in ("command", "entrypoint"):
-        sheet.run(service.get(key), "services", name, key, env=env)
+        sheet.run(_outside(service.get(key), mounts), "services", name, key, env=env)
     if service.get("privileged") is True:
         sheet.add(Kind.PRIVILEGE, "privileged container", "services", name, "privileged", via="privileged")
     for key in ("pid", "ipc", "network_mode", "userns_mode"):
@@ -138,9 +139,30 @@ def _read_service(sheet: Sheet, name: str, service: dict[str, Any]) -> None:
     for one in strings_of(service.get("cap_add")):
         if one.upper() in ("ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE"):
             sheet.add(Kind.PRIVILEGE, f"capability {one}", "services", name, "cap_add", via=one)
-    for volume in service.get("volumes") or () if isinstance(service.get("volumes"), list) else ():
-        source = str(volume.get("source", "")) if isinstance(volume, dict) else str(volume).partition(":")[0]
+    for source in mounts.values():
         _add_mount(sheet, source, "services", name, "volumes")
+
+
+def _mounts(volumes: Any) -> list[tuple[str, str]]:
+    """Where each volume stands in the container, and which folder of the host it is."""
+    found = []
+    for volume in volumes if isinstance(volumes, list) else ():
+        if isinstance(volume, dict):
+            found.append((str(volume.get("target", "")), str(volume.get("source", ""))))
+        else:
+            source, _, rest = str(volume).partition(":")
+            found.append((rest.partition(":")[0], source))
+    return found
+
+
+def _outside(command: Any, mounts: dict[str, str]) -> Any:
+    """A command with the paths of the host in place of those of the container, where they lead to something."""
+    if isinstance(command, list):
+        return [_outside(one, mounts) for one in command]
+    for inside, outside in mounts.items():
+        if isinstance(command, str) and len(inside) > 1 and _HOST_PATHS.match(outside):
+            command = re.sub(rf"{re.escape(inside)}(?![\w.-])", outside.replace("\\", ""), command)
+    return command
 
 
 def _add_mount(sheet: Sheet, source: str, *keys: str) -> None:

@@ -16,7 +16,7 @@ __all__ = ["read_strings"]
 _RUNS = re.compile(
     r"^(command|commands|cmd|cmds|run|runs|script|exec|execute|shell|bash|sh|entrypoint|entry_?point|(pre|post|on|before|after)_?"
     r"(install|start|run|create|build|load|exec|hook|setup|update|init|startup)\w*|startup|start_?command|install_?command"
-    r"|install_?cmd|setup_?command|build_?command|init_?script|bootstrap|launch|exec_?start|hook|payload|action)$",
+    r"|install_?cmd|setup_?command|build_?command|init_?script|bootstrap|launch|exec_?start|shell_?cmd|hook|payload|action)$",
     re.IGNORECASE,
 )
 _COMMAND = re.compile(
@@ -25,7 +25,8 @@ _COMMAND = re.compile(
 # A command line under whatever key: a program that fetches or runs things, with an operator of the shell.
 _LOUD = re.compile(
     r"\s*(?:sudo\s+)?(?:/\S{1,60}/)?(?:curl|wget|bash|sh|zsh|python3?|node|perl|ruby|php|powershell|pwsh|cmd|echo|printf|eval|exec"
-    r"|nc|ncat|cat|base64|osascript|export)\s[^\n]{0,2000}?(?:\||&&|;|\$\(|>|`)"
+    r"|nc|ncat|cat|base64|osascript|export|tar|zip|find|grep|env|printenv|gpg|openssl|dd|nohup|ssh|scp"
+    r"|rsync|git|docker|npx|pip3?)\s[^\n]{0,2000}?(?:\||&&|;|\$\(|>|`)"
 )
 _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]{1,20}://\S{1,2000}\s*$", re.IGNORECASE)
 _SENDS = re.compile(

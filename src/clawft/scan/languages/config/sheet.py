@@ -105,7 +105,12 @@ def _settings(line: str, env: object) -> str:
     if not isinstance(env, dict) or "$" not in line:
         return ""
     used = set(re.findall(r"\$\{?(\w+)", line))
-    return "".join(f"{key}={shlex.quote(str(env[key]))}; " for key in env if key in used)
+    return "".join(f"{key}={_quote(str(env[key]))}; " for key in env if key in used)
+
+
+def _quote(value: str) -> str:
+    """A value in quotes; one that names another variable keeps its meaning."""
+    return f'"{value}"' if "$" in value and not re.search(r'["\\`]|\$\(', value) else shlex.quote(value)
 
 
 def strings_of(value: object) -> list[str]:
