@@ -63,7 +63,7 @@ def take_fingerprint(path: str, linked: Sequence[bytes] = ()) -> Fingerprint:
     if total > MAX_HASHED:
         return Fingerprint(stamps, "", settled)
     whole = sha256()
-    start = len(os.fsencode(path))
+    start = len(os.fsencode(path if len(stamps) > 1 else os.path.dirname(path)))  # what a file is, its name says too
     for one in stamps:
         whole.update(b"%s\0%o\0" % (one[0][start:], one[5]))
         _hash_entry(whole.update, one[0], one[5])

@@ -22,6 +22,7 @@ from clawft.scan.cache import Known, load_report, prune_reports, store_index, st
 from clawft.scan.findings import Report
 from clawft.scan.fingerprint import Fingerprint, pack_stamps, take_fingerprint
 from clawft.scan.gate import Tell
+from clawft.scan.kept import move_report
 from clawft.scan.merge import merge_reports
 from clawft.scan.screening import Screening, screen_report
 from clawft.scan.targets import Target
@@ -97,7 +98,7 @@ def load_or_scan(found: Found, cache_dir: str | None) -> Report:
     if report is None:
         _, report = next(_scan([job], None))
         _settle(job, report, cache_dir)
-    return msgspec.structs.replace(report, path=found.folder)
+    return move_report(report, found.folder)
 
 
 def _look_at(number: int, found: Found) -> _Job:

@@ -19,6 +19,7 @@ class ScanOptions(Struct, frozen=True):
     fail_on: Literal["malicious", "suspicious", "never"] = "malicious"
     output: str | None = None
     verbose: bool = False
+    fresh: bool = False
 
 
 def scan_options(function: F) -> F:
@@ -45,6 +46,7 @@ def scan_options(function: F) -> F:
             help="Exit 3 from this verdict on.",
         ),
         click.option("--output", "-o", metavar="FILE", help="Write there instead of printing; a file is overwritten."),
+        click.option("--fresh", is_flag=True, help="Scan again what was scanned before and has not changed."),
         click.option("--verbose", "-v", is_flag=True, help="Tell all: every finding, and what clean skills would use."),
     ]
     for option in reversed(options):

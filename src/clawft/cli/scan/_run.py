@@ -12,6 +12,7 @@ from clawft.cli.scan._options import ScanOptions
 from clawft.errors import ClawftError
 from clawft.scan.batch import scan_many
 from clawft.scan.findings import Report
+from clawft.scan.kept import scan_kept
 from clawft.scan.targets import Target
 
 __all__ = ["exit_code", "run_scan"]
@@ -21,12 +22,15 @@ FEW_SHOWN = 5  # so many clean skills are told of in full where they have someth
 _EVERY_S = 0.1
 
 
-def run_scan(targets: Sequence[Target], options: ScanOptions) -> int:
-    """Scan and tell; the exit code. Raises: ClawftError."""
+def run_scan(targets: Sequence[Target], options: ScanOptions, cache_dir: str | None = None) -> int:
+    """Scan and tell; the exit code. What was scanned before is taken from `cache_dir`. Raises: ClawftError."""
     distinct = list(dict.fromkeys(targets))
     progress = _Progress(len(distinct))
     reports: list[Report] = []
-    made = scan_many(distinct, jobs=options.jobs or 0, watch=progress.step)
+    if cache_dir is None or options.fresh:
+        made = scan_many(distinct, jobs=options.jobs or 0, watch=progress.step)
+    else:
+        made = scan_kept(distinct, cache_dir, jobs=options.jobs or 0, watch=progress.step)
     try:
         if options.format == "table" and options.output is None:
             from clawft.cli.scan._table import TablePrinter

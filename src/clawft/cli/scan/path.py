@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from clawft.cli.options import open_here
 from clawft.cli.scan._options import ScanOptions, scan_options
 from clawft.cli.scan._run import run_scan
 from clawft.errors import NotFound, find_close
@@ -22,7 +23,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     Exit code: 0, or 3 when a verdict is `malicious` (see --fail-on), or 1 when something could not be scanned.
     """
     targets = [target for path in paths for target in path_targets(path)]
-    return run_scan(targets, ScanOptions(**options))
+    return run_scan(targets, ScanOptions(**options), open_here().scan_dir)
 
 
 def path_targets(path: str) -> list[Target]:

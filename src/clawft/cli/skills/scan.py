@@ -35,7 +35,7 @@ def command(targets: tuple[str, ...], dirs: tuple[str, ...], **options: Any) -> 
         wanted = [one for named in targets for one in _find(app, named)]
     else:
         wanted = [_target(found) for found in app.catalog.found]
-    return run_scan(wanted, ScanOptions(**options))
+    return run_scan(wanted, ScanOptions(**options), app.scan_dir)
 
 
 def _find(app: App, named: str) -> list[Target]:
