@@ -26,6 +26,9 @@ _CHUNKS = re.compile(
     rb"""(?:["'][A-Za-z0-9+/_-]{2,19}={0,2}["'][ \t\n]{0,40}[+,.][ \t\n\\]{0,40}){3,400}"""
     rb"""["'][A-Za-z0-9+/_-]{1,80}={0,2}["']"""
 )
+_FOLDED = frozenset(  # their analysers put strings together themselves
+    {"python", "javascript", "ruby", "perl", "php", "lua", "go", "rust", "r", "java", "csharp", "shell", "powershell"}
+)
 _CHUNK = re.compile(rb"""["']([A-Za-z0-9+/_-]+={0,2})["']""")
 _BASE85 = re.compile(rb"""<~([!-uz\s]{10,200000}+)~>|["']([!#-&(-~]{20,200000}+)["']""")
 
@@ -33,7 +36,7 @@ _BASE85 = re.compile(rb"""<~([!-uz\s]{10,200000}+)~>|["']([!#-&(-~]{20,200000}+)
 def find_encoded(document: Document, data: bytes, facts: list[Fact], children: list[Document]) -> None:
     """Add a child for every encoded run of a document that holds text, an archive or a script. `data`: as UTF-8."""
     seen: set[bytes] = set()
-    for how, at, runs in _list_runs(data):
+    for how, at, runs in _list_runs(data, document.language in _FOLDED):
         for run in runs:  # all pieces in one, then each piece
             if run in seen:
                 continue
@@ -52,7 +55,7 @@ def find_encoded(document: Document, data: bytes, facts: list[Fact], children: l
                     break
 
 
-def _list_runs(data: bytes) -> Iterator[tuple[str, int, list[bytes]]]:
+def _list_runs(data: bytes, folded: bool) -> Iterator[tuple[str, int, list[bytes]]]:
     """The encoded runs: how they may be encoded, where they start, and their letters, joined and by piece."""
     table = data.translate(_IN_RUN)
     at = table.find(_NEEDLE)
@@ -73,7 +76,7 @@ def _list_runs(data: bytes) -> Iterator[tuple[str, int, list[bytes]]]:
             yield "run", start, [b"".join(pieces), *long[:MAX_RUNS]] if len(pieces) > 1 else long
         at = table.find(_NEEDLE, end)
     low = data.lower()
-    if b"64" in data or b"atob" in data or b"decode" in low:
+    if not folded and (b"64" in data or b"atob" in data or b"decode" in low):
         yield from (("run", one.start(), [b"".join(_CHUNK.findall(one[0]))]) for one in _CHUNKS.finditer(data))
     if b"85decode" in low or b"ase85" in low or b"cii85" in low or b"<~" in data:
         for one in _BASE85.finditer(data):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import repeat
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.intake.kinds import guess_language
@@ -11,7 +12,7 @@ __all__ = ["find_escapes"]
 
 _MAX_FOUND = 200
 _MIN_LETTERS = 6
-_IN_LIST = bytes(48 if byte in b"0123456789abcdefABCDEFxX,:; " else 32 for byte in range(256))
+_IN_LIST = bytes(48 if byte in b"0123456789abcdefABCDEFxX,:; \n\t" else 32 for byte in range(256))
 
 
 def _hex_code(match: re.Match[str]) -> str:
@@ -35,11 +36,12 @@ _ESCAPES: tuple[tuple[str, str, re.Pattern[str], Callable[[re.Match[str]], str]]
     ("&#", "character-references", re.compile(r"&#([xX][0-9A-Fa-f]{1,6}|[0-9]{1,7});?"), _markup_code),
     ("\\1", "octal-escapes", re.compile(r"\\([0-3][0-7]{2})"), lambda match: _letter(int(match[1], 8))),
 )
+_SEP = r"[ ,:;\t\n]{1,6}"
 _LISTS: tuple[tuple[str, re.Pattern[str], int], ...] = (
-    ("hex-list", re.compile(r"(?:\b0x[0-9A-Fa-f]{2}\b[,;\s]{0,3}){6,5000}"), 16),
-    ("hex-list", re.compile(r"(?:\b[0-9A-Fa-f]{2}[ :,]){10,5000}[0-9A-Fa-f]{2}\b"), 16),
-    ("character-codes", re.compile(r"(?:\b[0-9]{2,3}(?:, ?| )){9,5000}[0-9]{2,3}\b"), 10),
-    ("bits", re.compile(r"(?:\b[01]{8}\b[ ,]?){5,5000}"), 2),
+    ("hex-list", re.compile(rf"(?:\b0x[0-9A-Fa-f]{{2}}{_SEP}){{6,9999}}0x[0-9A-Fa-f]{{2}}\b"), 16),
+    ("hex-list", re.compile(rf"(?:\b[0-9A-Fa-f]{{2}}{_SEP}){{9,9999}}[0-9A-Fa-f]{{2}}\b"), 16),
+    ("character-codes", re.compile(rf"(?:\b[0-9]{{2,3}}{_SEP}){{8,9999}}[0-9]{{2,3}}\b"), 10),
+    ("bits", re.compile(rf"(?:\b[01]{{8}}{_SEP}){{5,9999}}[01]{{8}}\b"), 2),
 )
 _CALLS: tuple[tuple[bytes, re.Pattern[str]], ...] = (
     (b"chr", re.compile(r"(?i)(?:\bchrw?\$?\(\s*(?:&h[0-9a-f]{2}|0x[0-9a-f]{2}|\d{2,3})\s*\)\s*[&+.,]?\s*){4,5000}")),
@@ -55,7 +57,7 @@ def find_escapes(document: Document, data: bytes, children: list[Document]) -> N
     text = document.text
     found = 0
     for mark, how, pattern, letter in _ESCAPES:
-        if text.count(mark) < 4:
+        if data.count(mark.encode()) < 4:
             continue
         for start, line in _lines_with(text, mark):
             if found >= _MAX_FOUND:
@@ -64,10 +66,17 @@ def find_escapes(document: Document, data: bytes, children: list[Document]) -> N
             if count >= 4 and read_plain(clear.encode("utf-8", "replace")):
                 children.append(make_child(document, clear, guess_language(clear), how, start))
                 found += 1
-    _find_calls(document, data, children)
-    # Indentation is no list.
-    if _NEEDLE in data.replace(b"    ", b"\n").translate(_IN_LIST):
-        _find_lists(document, children)
+    if b"hr(" in data or b"HR(" in data or b"har]" in data or b"HAR]" in data:
+        _find_calls(document, data, children)
+    table = data.translate(_IN_LIST)
+    at = table.find(_NEEDLE)
+    while at >= 0 and found < _MAX_FOUND:
+        end = table.find(b" ", at)
+        end = len(table) if end < 0 else end
+        if sum(map(data.count, b"0123456789", repeat(at), repeat(end))) >= 12:  # indentation is no list
+            found += 1
+            _find_lists(document, data, at, end, children)
+        at = table.find(_NEEDLE, end)
 
 
 def _lines_with(text: str, mark: str) -> list[tuple[int, str]]:
@@ -97,13 +106,15 @@ def _find_calls(document: Document, data: bytes, children: list[Document]) -> No
                 children.append(make_child(document, clear, guess_language(clear), "character-codes", match.start()))
 
 
-def _find_lists(document: Document, children: list[Document]) -> None:
-    text = document.text
+def _find_lists(document: Document, data: bytes, start: int, end: int, children: list[Document]) -> None:
+    """Lists of character codes in a stretch of digits."""
+    text = data[start:end].decode()
     for how, pattern, base in _LISTS:
         for match in pattern.finditer(text):
             values = [int(one, base) for one in _NUMBER.findall(match[0])]
             if len(values) < _MIN_LETTERS or max(values) > 255:
                 continue
             clear = read_plain(bytes(values))
-            if clear and any(one.isalpha() for one in clear):
-                children.append(make_child(document, clear, guess_language(clear), how, match.start()))
+            if clear and len(set(clear)) > 4:
+                offset = len(data[: start + match.start()].decode("utf-8", "replace"))
+                children.append(make_child(document, clear, guess_language(clear), how, offset))

@@ -10,8 +10,8 @@ from clawft.scan.intake.kinds import guess_language
 __all__ = ["find_turned"]
 
 # A few words in their turned form: whoever turns a command or an order can hardly do without one of them.
-_ROTATED = (b"uggc", b"phey ", b"onfu", b"vafgehp", b"rkrp", b"gur ")
-_REVERSED = (b"ptth", b"lruc", b"hsab", b"curtsni", b"cexe", b" eht ")
+_ROTATED = (b"uggc", b"phey ", b"onfu", b"vafgehp", b"gur ")
+_REVERSED = (b"ptth", b"lruc", b"hsab", b"curtsni", b" eht ")
 _COMMON = re.compile(
     r"\b(?:the|and|you|your|this|that|with|from|for|not|user|file|read|send|run|import|print|os|sh|bash|curl|https?|all|to|of|is|in"
     r"|tar|cat|ssh|aws|eval|exec|echo|wget|env|key)\b",
