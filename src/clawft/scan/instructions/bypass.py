@@ -29,7 +29,7 @@ PHRASES = (
         "(?:permissions?|privileges?|access|scopes?)",
         "permissions",
     ),
-    phrase("(dangerously-skip-permissions|bypasspermissions|dangerously-disable|scope_escalation)", "permissions"),
+    phrase("(dangerously-skip-permissions|bypasspermissions|dangerously-disable)", "permissions"),
     phrase("(auto[- ]?approve) (?:all|every|any)", "permissions"),
     phrase(
         "(disable|turn off|bypass|circumvent|remove|deactivate|weaken) (?:all |any |the |your |its )*(?:safety|security|sandbox(?:ing)?"

@@ -40,13 +40,18 @@ _NEGATION = re.compile(
 )
 # Somebody else's words or deeds are told: "text that asks you to …", "attempts to …", "**Exfiltration**: sending …".
 _REPORTED = re.compile(
-    r"""\b"""
+    r"\b"
     + either(
-        r"instructions?|attempts?|attempting|tries|trying|tried|requests?|asks?|asking|asked|orders?|telling|tells|told|claims?",
-        r"claiming|phrases?|messages?|text|content|prompts?|commands?|skills?|code|attackers?|adversar(?:y|ies)|someone|anyone",
-        r"anything|inputs?|e-?mails?|pages?|websites?|documents?|comments?|such as|like|e\.g\.|example|says?|saying|patterns?",
+        r"(?:instructions?|attempts?|requests?|orders?|phrases?|messages?|text|content|prompts?|commands?|attackers?|inputs?|e-?mails?)",
+        r"(?:pages?|websites?|documents?|comments?|skills?|code|someone|anyone|anything|patterns?|adversar(?:y|ies)|strings?)",
     )
-    + r""",?(?: (?:you|the|it|agents?|model|llm|ai|users?|that|which|who|to|an?|may|might|could|would|tries|try|contains?|says?|saying)){0,5} ?["'`(:]*\s*$"""
+    + r",? (?:that|which|who|to|telling|asking|saying|like|such as|contain(?:s|ing)?|trying|attempting|may|might|could|would|you)"
+    + r"(?: [\w']+){0,4} ?[\"'`(:]*\s*$|\b"
+    + either(
+        r"such as|like|e\.g\.,?|for example,?|attempt(?:s|ing)? to|tr(?:y|ies|ying) to|(?:asks?|tells?|instructs?|wants?|says?|claims?)",
+        r"(?:asking|telling|instructing|saying|claiming|asked|told)(?: (?:you|it|the agent|agents?|the model|the user|users?))?(?: to)?",
+    )
+    + r" ?[\"'`(:]*\s*$"
 )
 _LABEL = re.compile(
     r"""^[^:–—]{0,40}\b"""
@@ -91,7 +96,7 @@ def is_quoted(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - 90) : start]
     after = text[end : end + 200]
     for mark in '"“”«»„`「『':
-        if before.count(mark) % 2 and any(one in after for one in _QUOTES):
+        if before.count(mark) % 2 and mark not in text[start:end] and any(one in after for one in _QUOTES):
             return True
     single = re.search(r"(?:^|[\s(,:])['‘]\s?[^'’]{0,50}$", before)
     return single is not None and re.search(r"['’]", after) is not None

@@ -32,7 +32,7 @@ PHRASES = (
     phrase("(present|exists|available|located|found) at ~10 <fixed> ~200 (authoritative|must|treat|follow|obey|apply)"),
     phrase("(always|must|required|mandatory) ~80 (read|load|consult|check|open) ~20 <fixed> ~120 " + _GO_BY),
     phrase(
-        "(local|sidecar|internal|hand-?off|policy|benchmark-local) ~20 (file|note|policy|registry|runbook|template) ~10 <fixed> ~20 "
+        "(local|sidecar|internal|hand-?off|policy) ~20 (file|note|policy|registry|runbook|template) ~10 <fixed> ~20 "
         "(defines?|records?|governs?|controls?|specifies|when|as)"
     ),
     phrase("<fixed>[`'\"]? (?:can|may|should|must) be (?:copied|vendored|included|imported|sourced|embedded|inlined)"),

@@ -102,9 +102,9 @@ _TRACES = (
         " (area|folder|director(?:y|ies)|location|retention)"
     ),
     phrase(
-        "(avoid copying|omit|do not copy|do not include|suppress|leave out) ~80 (stack traces?|failing commands?|exact error|raw timing"
-        "|timestamps|root[- ]cause|revert details|edit chronology|debugging chronology|request waterfalls|trace excerpts"
-        "|raw annotation[a-z]*)"
+        "(avoid copying|omit|do not copy|do not include|suppress|leave out) ~80 (stack traces?|failing commands?|exact errors?|raw [a-z]+"
+        "|timestamps|root[- ]causes?|chronolog(?:y|ies)|error (?:messages?|excerpts?)|rollbacks?|reverts?|evidence|timings?) ~200"
+        " (reviewers?|reviews?|summar(?:y|ies)|reports?|hand-?offs?|bundles?|traces?)"
     ),
 )
 _SECRETS = (

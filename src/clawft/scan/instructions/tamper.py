@@ -16,7 +16,10 @@ PHRASES = (
         r"(add|set|grant|append|include|enable) ~60 (\"?bash\(\*|permissions?\.allow|bypasspermissions|defaultmode"
         r"|enableallprojectmcpservers)[a-z]*"
     ),
-    phrase("(cannot be removed by uninstalling)", "itself, against removal"),
+    phrase(
+        "(cannot|can't|must not) be (?:removed|deleted|stopped) (?:by|even|when) ~20 (uninstall|remov|disabl)[a-z]*",
+        "itself, against removal",
+    ),
     phrase("(re-?enables?) (?:it|itself|the)", "itself, against removal"),
     phrase("(re-?installs?) itself", "itself, against removal"),
     phrase("(restores?) (?:it|them|itself|themselves) automatically", "itself, against removal"),

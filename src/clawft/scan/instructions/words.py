@@ -12,6 +12,10 @@ _ADDRESS = re.compile(ADDRESS)
 # A file name is no host: "package.json", "main.rs", "README.me".
 _FILE = re.compile(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
 
+_PLACEHOLDER = re.compile(
+    r"(?:name|user|users?|you|your|someone|e?mail|me|john|jane|alice|bob|test)[\w.+-]*@(?:example|domain|email|company)\."
+)
+
 # Data that opens accounts or wallets.
 _SECRET = (
     r"(?:~|\$home|/home/[\w.<>{}-]+|/root|/users/[\w.<>{}-]+)?/?\.(?:ssh|aws|gnupg|kube|netrc|npmrc|pypirc|git-credentials|docker)(?:/[\w./*-]*)?"
@@ -45,6 +49,8 @@ _SECRET_RE, _KEY_RE, _PRIVATE_RE = re.compile(_SECRET), re.compile(_KEY), re.com
 def find_address(text: str, start: int = 0) -> re.Match[str] | None:
     """The first address in a text: a URL, a mail address, an IP address or a host."""
     for match in _ADDRESS.finditer(text, start):
+        if _PLACEHOLDER.match(match[0]):
+            continue
         if "://" in match[0] or "@" in match[0] or "/" in match[0] or not _FILE.search(match[0]):
             return match
     return None
@@ -53,7 +59,7 @@ def find_address(text: str, start: int = 0) -> re.Match[str] | None:
 def find_data(text: str, start: int = 0, end: int | None = None) -> list[tuple[str, str, int]]:
     """What data a phrase speaks of: "secret", "key" or "private", the words, and where they stand; the worst first."""
     end = len(text) if end is None else end
-    found = []
+    found: list[tuple[str, str, int]] = []
     for how, pattern in (("secret", _SECRET_RE), ("key", _KEY_RE), ("private", _PRIVATE_RE)):
         found.extend((how, match[0].strip(), match.start()) for match in pattern.finditer(text, start, end))
         if found:

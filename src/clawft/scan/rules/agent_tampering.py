@@ -13,8 +13,13 @@ __all__ = ["RULE"]
 def check_agent_tampering(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.TAMPER):
         others = near(subject, fact, Kind.OVERRIDE, Kind.CONCEAL, Kind.SEND, lines=3)
+        others += [
+            one for one in near(subject, fact, Kind.BYPASS, lines=5) if one.target in ("permissions", "protection")
+        ]
         if fact.target == "itself, against removal":
-            others += [one for one in near(subject, fact, Kind.TAMPER, Kind.BYPASS, lines=8) if one.via[:9] != fact.via[:9]]
+            others += [
+                one for one in near(subject, fact, Kind.TAMPER, Kind.BYPASS, lines=8) if one.via[:9] != fact.via[:9]
+            ]
         if others:
             yield Hit(fact, f"The agent is told to change {fact.target}, and: {others[0].via[:80]}", 0.8)
 
