@@ -40,6 +40,18 @@ class Document(Struct, frozen=True, eq=False, dict=True):
             self.__dict__["starts"] = starts
         return self.line + bisect_right(starts, offset) - 1
 
+    def text_of(self, line: int) -> str:
+        """The text of one line of the file, as far as it belongs to this document; all of it when that is one line."""
+        if self.flat:
+            return self.text
+        self.line_at(0)
+        starts: list[int] = self.__dict__["starts"]
+        index = line - self.line
+        if not 0 <= index < len(starts):
+            return ""
+        end = starts[index + 1] - 1 if index + 1 < len(starts) else len(self.text)
+        return self.text[starts[index] : end]
+
     @property
     def depth(self) -> int:
         return len(self.origin)

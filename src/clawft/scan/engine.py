@@ -11,6 +11,7 @@ from clawft.scan.findings import Coverage, Finding, Gap, Report
 from clawft.scan.fixtures import mark_fixtures
 from clawft.scan.intake import read_files
 from clawft.scan.languages import analyse
+from clawft.scan.languages.imports import join_imports
 from clawft.scan.power import summarise_power
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.rules import load_rules
@@ -37,6 +38,7 @@ def scan_path(path: str, *, budget_s: float = BUDGET_S, without: Collection[str]
     files = read_files(path, deadline, without)
     subject = Subject(path, files.name, files.skill, [], list(files.facts), list(files.gaps))
     _analyse_all(subject, mark_fixtures(files), deadline)
+    _join_files(subject, deadline)
     findings = tuple(_check_rules(subject))
     verdict, confidence = judge(findings, subject.gaps)
     return Report(
@@ -87,6 +89,20 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
             pending.append(child)
 
 
+def _join_files(subject: Subject, deadline: float) -> None:
+    """Add what flows from file to file where programs import each other."""
+    if time.monotonic() > deadline:
+        return
+    try:
+        joined = join_imports(subject.documents, subject.facts)
+    except Exception as error:  # each file was analysed by itself already
+        subject.gaps.append(Gap("", f"The scanner failed to follow imports: {error!r:.200}", failed=True))
+        return
+    subject.facts.extend(joined.facts)
+    known = {(one.path, one.language, one.text) for one in subject.documents}
+    _analyse_all(subject, [one for one in joined.children if (one.path, one.language, one.text) not in known], deadline)
+
+
 def _check_rules(subject: Subject) -> list[Finding]:
     """What every rule objects to, the worst first, each line once per rule."""
     found: dict[tuple[str, str, int], Finding] = {}
@@ -124,13 +140,7 @@ MAX_EVIDENCE = 240
 
 def _quote(fact: Fact) -> str:
     """The line that shows a fact: of its own text, so that what was hidden is shown as it was understood."""
-    document = fact.document
-    if document.flat:
-        text = document.text.strip()
-    else:
-        lines = document.text.split("\n")
-        index = fact.line - document.line
-        text = lines[index].strip() if 0 <= index < len(lines) else fact.via
+    text = fact.document.text_of(fact.line) or fact.via
     text = " ".join(text.split())
     return text if len(text) <= MAX_EVIDENCE else _around(text, fact.via)
 

@@ -2,12 +2,13 @@
 
 import re
 
+from clawft.scan.facts import Fact
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.vendors import KNOWN, OPEN, VENDOR_KEYS, registrable
 from clawft.scan.vocabulary.words import words
 
-__all__ = ["belongs_to_key", "is_foreign", "is_own", "is_published_by_anyone", "is_trusted"]
+__all__ = ["belongs_to_key", "is_foreign", "is_named", "is_own", "is_published_by_anyone", "is_trusted"]
 
 _WORD = re.compile(r"[a-z0-9]{3,}")
 # Words that say nothing about whose a host is.
@@ -55,6 +56,13 @@ def is_foreign(subject: Subject, address: str) -> bool:
         return True
     host = host_of(address)
     return not (registrable(host) in KNOWN or host in KNOWN or is_own(subject, address))
+
+
+def is_named(subject: Subject, sink: Fact) -> bool:
+    """Whether another text of the skill tells of the host that something goes to."""
+    name = registrable(host_of(sink.target))
+    texts = (one for one in subject.documents if one.language == "markdown" and one is not sink.document)
+    return bool(name) and any(name in one.text for one in texts)
 
 
 def belongs_to_key(name: str, address: str) -> bool:

@@ -10,7 +10,7 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 _BROAD = re.compile(
-    r"^(/|/\*|~|~/|~/\*|\$HOME/?\*?|/home(/\*)?/?|/Users(/\*)?/?|[A-Z]:\\\*?|%USERPROFILE%\\?\*?"
+    r"^(/|/\*(\.\w+)?|~|~/|~/\*|\$HOME/?\*?|/home(/\*)?/?|/Users(/\*)?/?|[A-Z]:\\\*?|%USERPROFILE%\\?\*?"
     r"|\$env:USERPROFILE\\?\*?|/(etc|usr|var|boot|bin|lib|opt|root)/?\*?"
     r"|~/(Documents|Desktop|Pictures|Library|Downloads)/?\*?|/dev/(sd[a-z]|nvme\d|disk\d|vd[a-z]|mapper).*)$",
     re.IGNORECASE,

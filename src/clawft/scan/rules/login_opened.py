@@ -28,12 +28,12 @@ def check_login_opened(subject: Subject) -> Iterator[Hit]:
 
 
 def _why(fact: Fact) -> str:
-    target, text = fact.target, f"{fact.target} {fact.via}"
+    target, text = fact.target, f"{fact.target} {fact.document.text_of(fact.line)}"
     if fact.kind in (Kind.WRITE, Kind.PERSIST) and "authorized_keys" in target and _KEY.search(text):
         return "Someone's key is added to those that may log in"
     if "sudoers" in text and _SUDO.search(text) and fact.kind is not Kind.EXEC:
         return "Commands may run as root without a password from now on"
-    if fact.kind is Kind.PERMIT and _SETUID.match(target):
+    if (fact.kind is Kind.PERMIT and _SETUID.match(target)) or target.startswith("setuid "):
         return f"{target.split()[-1]} runs as its owner for everyone from now on"
     if fact.kind is Kind.PRIVILEGE and _ACCOUNT.search(text):
         return "An account with full rights is added"

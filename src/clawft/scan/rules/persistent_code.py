@@ -1,6 +1,5 @@
 """Something makes itself run again, and hides what it runs or takes it from the network."""
 
-import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind
@@ -10,14 +9,9 @@ from clawft.scan.subject import Subject
 
 __all__ = ["RULE"]
 
-_NETWORK = re.compile(
-    r"\b(curl|wget|nc|ncat|socat|iwr|irm|Invoke-WebRequest|DownloadString|/dev/tcp/|https?://)", re.IGNORECASE
-)
-_ADDRESS = re.compile(r"https?://[^\s'\"|;)<>]+")
-_HIDDEN = re.compile(
-    r"(/tmp|/var/tmp|/dev/shm|~|\$HOME|/home/\w+|/Users/\w+)/(\.[\w.-]+/)*"
-    r"\.(?!local/bin|cargo|nvm|config|venv|bun|deno)[\w-]+(\.sh|\.py|\.js|\b)(?!/)"
-)
+# How a text is reached that something else runs later: a line of a crontab, a file that is written.
+_LATER = frozenset({"cron", "written", "config", "heredoc"})
+REACH = 30
 
 
 def check_persistent_code(subject: Subject) -> Iterator[Hit]:
@@ -28,17 +22,22 @@ def check_persistent_code(subject: Subject) -> Iterator[Hit]:
 
 
 def _why(subject: Subject, fact: Fact) -> str:
-    near = [one for one in subject.facts if one.document is fact.document and abs(one.line - fact.line) <= 12]
-    text = fact.via
-    foreign = [url for url in _ADDRESS.findall(text) if is_foreign(subject, url)]
-    if foreign:
-        return f"speaks to {foreign[0]} each time"
-    if any(one.kind is Kind.DECODE for one in near):
-        return "hides what it runs"
-    if any(one.kind is Kind.FETCH and is_foreign(subject, one.target) for one in near):
-        return "what it runs comes from the network"
-    hidden = _HIDDEN.search(text)
-    return f"runs the hidden file {hidden[0]}" if hidden and "." in hidden[0] and _NETWORK.search(text) else ""
+    for one in _later(subject, fact):
+        if one.kind in (Kind.FETCH, Kind.SEND, Kind.CONNECT) and is_foreign(subject, one.target):
+            return f"speaks to {one.target} each time"
+        if one.kind is Kind.DECODE:
+            return "hides what it runs"
+    return ""
+
+
+def _later(subject: Subject, fact: Fact) -> Iterator[Fact]:
+    """The facts of what is run again: written by the same line, or near it into a file."""
+    for one in subject.facts:
+        if one.document.path != fact.document.path or one is fact:
+            continue
+        later = not _LATER.isdisjoint(one.document.origin)
+        if one.line == fact.line or (later and abs(one.line - fact.line) <= REACH):
+            yield one
 
 
 RULE = Rule(

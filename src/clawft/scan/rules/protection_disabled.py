@@ -1,5 +1,6 @@
 """A protection of the machine is turned off."""
 
+import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
@@ -9,10 +10,18 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 
+_OFF = re.compile(
+    r"\bquarantine\b|spctl\s+.*(master|global)-disable|csrutil\s+disable|setenforce\s+0|ufw\s+disable|iptables\s+-F"
+    r"|set-mppreference|disablerealtimemonitoring|systemctl\s+(stop|disable|mask)\s+(firewalld|ufw|auditd|clamav\S*)"
+    r"|tls_reject_unauthorized|ssl_no_verify|netsh\s+advfirewall\s+set\s+\S+\s+state\s+off",
+    re.IGNORECASE,
+)
+
+
 def check_protection_disabled(subject: Subject) -> Iterator[Hit]:
     for fact in subject.of(Kind.PRIVILEGE):
-        if fact.target.startswith("protection:"):
-            yield Hit(fact, f"A protection is turned off: {fact.target.partition(':')[2]}", 0.7)
+        if _OFF.search(fact.target):
+            yield Hit(fact, f"A protection is turned off: {fact.target}", 0.7)
 
 
 RULE = Rule(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind, trace
-from clawft.scan.ownership import is_foreign
+from clawft.scan.ownership import is_foreign, is_named
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
@@ -40,15 +40,7 @@ def _is_at_home(subject: Subject, what: str, path: str, sink: Fact) -> bool:
         return True
     if what not in _SOFT or judge_address(sink.target) in (Place.BARE, Place.DROP, Place.SHORT):
         return False
-    return not is_foreign(subject, sink.target) or _is_named(subject, sink) or registrable(host).split(".")[0] in path
-
-
-def _is_named(subject: Subject, sink: Fact) -> bool:
-    """Whether another text of the skill tells of the host: its own login may go there."""
-    name = registrable(host_of(sink.target))
-    return any(
-        one.language == "markdown" and one is not sink.document and name in one.text for one in subject.documents
-    )
+    return not is_foreign(subject, sink.target) or is_named(subject, sink) or registrable(host).split(".")[0] in path
 
 
 RULE = Rule(

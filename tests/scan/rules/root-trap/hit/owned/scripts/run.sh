@@ -1,0 +1,3 @@
+#!/bin/sh
+chmod 777 /opt/shared
+sudo chown -R root:root /opt/shared

@@ -1,0 +1,3 @@
+#!/bin/sh
+sudo chown -R $USER /opt/shared
+chmod 755 /opt/shared
