@@ -3,23 +3,29 @@
 __all__ = ["LOOSE", "PICTURE_NAMES", "find_promise", "split_name"]
 
 _EXTENSIONS = {
-    "python": "py pyw pyi pth bzl star nim jl gd sage",
+    "python": "py pyw pyi pth bzl star jl gd sage",
     "javascript": "js ts mjs cjs jsx tsx mts cts coffee jsm gs jxa",
     "shell": "sh bash zsh ksh dash command bats envrc profile bashrc zshrc zprofile zshenv bash_profile"
     " bash_aliases ebuild tool",
     "fish": "fish",
     "powershell": "ps1 psm1 psd1",
     "batch": "bat cmd",
-    "ruby": "rb gemspec rake podspec cr ex exs",
+    "ruby": "rb gemspec rake podspec cr",
     "perl": "pl pm t",
     "php": "php phtml php5 inc",
     "lua": "lua",
     "go": "go",
     "rust": "rs zig",
     "r": "r rprofile",
-    "java": "java kt kts scala groovy gradle dart",
+    "java": "java scala",
+    "kotlin": "kt kts",
+    "groovy": "groovy gradle",
+    "dart": "dart",
+    "nim": "nim nims",
+    "elixir": "ex exs",
+    "c": "c h cc cpp cxx hpp mm",
     "swift": "swift m",
-    "csharp": "cs fs vb vbs csx c h cc cpp cxx hpp mm d v",
+    "csharp": "cs fs vb vbs csx d v",
     "applescript": "applescript scpt",
     "notebook": "ipynb",
     "makefile": "mk mak",
@@ -36,7 +42,7 @@ _EXTENSIONS = {
 _NAMES = {
     "dockerfile": "dockerfile containerfile",
     "makefile": "makefile gnumakefile justfile cmakelists.txt",
-    "java": "jenkinsfile",
+    "groovy": "jenkinsfile",
     "ruby": "rakefile gemfile vagrantfile podfile brewfile fastfile",
     "yaml": "procfile .condarc",
     "shell": "crontab pkgbuild apkbuild pre-commit post-checkout post-commit post-merge pre-push"

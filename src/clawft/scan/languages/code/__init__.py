@@ -4,55 +4,66 @@ It follows names to what they stand for, folds constants and lets values flow to
 text that is broken, or a fragment, gives the facts that can still be seen.
 """
 
+from collections.abc import Iterable, Mapping
+
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact
 from clawft.scan.languages.code.evaluate import Evaluator, Module
 from clawft.scan.languages.code.lexer import tokenize
 from clawft.scan.languages.code.parser import parse
 from clawft.scan.languages.code.values import Mark
+from clawft.scan.languages.code.windows import is_whole, shorten
 
-__all__ = ["analyse"]
+__all__ = ["analyse", "analyse_together"]
+
+NOT_WHOLE = "It is long: only the lines around calls that matter were analysed"
 
 
 def analyse(document: Document) -> Analysis:
     """The facts of a program, and the commands and code that it carries as text."""
-    module = Module(document, parse(tokenize(document.text, document.language)))
-    evaluator = Evaluator({"": module})
+    return analyse_together({"": document})
+
+
+def analyse_together(documents: Mapping[str, Document]) -> Analysis:
+    """The facts of programs that use each other, each by the name that the others know it by."""
+    modules = {name: _read(document) for name, document in documents.items()}
+    evaluator = Evaluator(modules)
     evaluator.run()
-    return Analysis(_freeze(evaluator.marks.values()), _children(module))
+    children = [child for one in modules.values() for child in _children(one)]
+    gaps = [NOT_WHOLE] if any(not is_whole(one.text) for one in documents.values()) else []
+    return Analysis(_freeze(evaluator.marks.values()), children, gaps)
+
+
+def _read(document: Document) -> Module:
+    return Module(document, parse(tokenize(shorten(document.text, document.language), document.language)))
 
 
 def _children(module: Module) -> list[Document]:
-    return [
-        make_child(module.document, text, language, how, offset)
-        for (text, language, how), offset in module.children.items()
-    ]
+    found = module.children.items()
+    return [make_child(module.document, text, language, how, offset) for (text, language, how), offset in found]
 
 
-def _freeze(marks: object) -> list[Fact]:
+def _freeze(marks: Iterable[Mark]) -> list[Fact]:
     """Marks as facts, sources first; a circle is cut where it closes."""
     made: dict[Mark, Fact] = {}
-    for root in marks:  # type: ignore[attr-defined]
-        stack, path = [(root, False)], set()
+    for root in marks:
+        stack: list[tuple[Mark, bool]] = [(root, False)]
+        path: set[Mark] = set()
         while stack:
             mark, ready = stack.pop()
             if mark in made:
                 continue
             if ready:
-                path.discard(mark)
-                sources = tuple(
-                    one if isinstance(one, Fact) else made[one]
-                    for one in mark.sources
-                    if isinstance(one, Fact) or one in made
-                )
-                document = mark.module.document
-                made[mark] = Fact(mark.kind, mark.target, document, document.line_at(mark.offset), mark.via, sources)
-                continue
-            if mark in path:
-                continue
-            path.add(mark)
-            stack.append((mark, True))
-            stack.extend(
-                (one, False) for one in mark.sources if isinstance(one, Mark) and one not in made and one not in path
-            )
+                made[mark] = _fact(mark, made)
+            elif mark not in path:
+                path.add(mark)
+                stack.append((mark, True))
+                stack.extend((one, False) for one in mark.sources if isinstance(one, Mark) and one not in path)
     return list(made.values())
+
+
+def _fact(mark: Mark, made: Mapping[Mark, Fact]) -> Fact:
+    sources = [one if isinstance(one, Fact) else made.get(one) for one in mark.sources]
+    document: Document = mark.module.document
+    line = document.line_at(mark.offset)
+    return Fact(mark.kind, mark.target, document, line, mark.via, tuple(one for one in sources if one is not None))

@@ -79,6 +79,9 @@ class Evaluator:
 
     def run(self) -> None:
         """Evaluate every module; twice when something flowed, for what was stored after it was used."""
+        for module in self.modules.values():
+            self.module, self.scope = module, module.scope
+            self._hoist(module.statements)
         for _ in range(2):
             for module in self.modules.values():
                 self._run_module(module)
@@ -87,7 +90,6 @@ class Evaluator:
 
     def _run_module(self, module: Module) -> None:
         self.module, self.scope, self.maybe = module, module.scope, 0
-        self._hoist(module.statements)
         self._run(module.statements)
         for function in list(module.bodies.values()):
             function.summary = None
@@ -303,16 +305,25 @@ class Evaluator:
             self.scope.names[name] = self._linked(ref) or Value(ref=ref)
 
     def _linked(self, ref: str) -> Value | None:
-        """A function of another text of the same skill."""
+        """A function or a name of another text of the same skill."""
         if len(self.modules) < 2:
             return None
         owner, _, name = ref.rpartition(".")
-        module = self.modules.get(owner.rpartition(".")[2])
-        if module is None or module is self.module or name not in module.functions:
-            return None
-        value = Value(ref=ref)
-        value.function = module.functions[name]
-        return value
+        for part in reversed(owner.split(".")):
+            module = self.modules.get(part)
+            if module is not None and module is not self.module:
+                return self._exported(module, name, ref)
+        return None
+
+    def _exported(self, module: Module, name: str, ref: str) -> Value | None:
+        if name in module.functions:
+            value = Value(ref=ref)
+            value.function = module.functions[name]
+            return value
+        names = module.scope.names
+        whole = names.get("module")
+        exports = (whole.get("exports") if whole is not None else None) or names.get("exports")
+        return names.get(name) or (exports.get(name) if exports is not None else None)
 
     # Expressions
 
@@ -574,6 +585,8 @@ class Evaluator:
 
     def _set(self, node: Node) -> Value:
         value = self.eval(node[3])
+        if len(node) > 4:
+            value = self._augment(node[4], self._peek(node[2]), value)
         self.assign(node[2], value)
         return value
 

@@ -44,6 +44,7 @@ _STOP_WORDS = frozenset(
     "if else elif elsif elseif unless while until for then do end rescue ensure except finally catch and or in of is as "
     "from import instanceof isa eq ne xor x div mod to when with use where foreach bxor not".split()
 )
+_AUGMENTED = frozenset(("+=", ".=", "||=", "??=", "|=", "^=", "&="))
 _CALLABLE = frozenset(("name", "attr"))
 
 
@@ -94,6 +95,11 @@ class Expressions:
                 if value == "?" and level <= 0:
                     left = self._ternary(at, left)
                     continue
+                if value in _AUGMENTED and level == 0 and left[0] != "const":
+                    self.at = at + 1
+                    self.skip_lines()
+                    left = ("set", left[1], left, self.expression(), value)
+                    continue
                 if value in ("=", ":=", "<-") and level == 0 and left[0] != "const":
                     self.at = at + 1
                     self.skip_lines()
@@ -116,7 +122,8 @@ class Expressions:
                 return left
             self.at = at + 1
             self.skip_lines()
-            left = ("bin", left[1], value, left, self.expression(strength + 1))
+            right = self.expression(0 if kind == NAME and value in ("and", "or") and self.language != "python" else strength + 1)
+            left = ("bin", left[1], value, left, right)
 
     def _is_word_operator(self, value: str) -> bool:
         if value in ("x", "eq", "ne", "isa"):

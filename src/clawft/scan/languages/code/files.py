@@ -199,8 +199,7 @@ def _perl_open(machine: "Evaluator", call: Call, _: str) -> Value:
     if len(call.arguments) > 2:
         path = call.arguments[2]
     else:
-        plain = text.lstrip("<>+ ")
-        path = Value((plain.strip("| "),) if plain else (), mode.marks)
+        path = Value(tuple(one.strip("<>+| ") for one in mode.texts()), mode.marks)
     if "|" in text:
         words = call.arguments[2:] if len(call.arguments) > 3 else [path]
         command = path if len(words) < 2 else Value((), call.marks(2), "", [(None, one) for one in words])

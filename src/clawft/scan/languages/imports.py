@@ -1,0 +1,77 @@
+"""Flows across files: programs of one skill that import each other are analysed again, together."""
+
+import re
+from collections.abc import Sequence
+
+from clawft.scan.documents import Document
+from clawft.scan.facts import Analysis, Fact, trace
+
+__all__ = ["join_imports"]
+
+MAX_FILES = 24  # that are analysed together
+MAX_TEXT = 300_000
+_FAMILIES = frozenset(("python", "javascript", "ruby", "perl", "php", "lua"))
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+)|(?:use|require)[ \t]+([\w:]+)"
+    r"|(?:require_relative|require|load|include|include_once|require_once)\b[^\n]{0,200})"
+    r"|\brequire\s*\(?\s*['\"]([^'\"\n]+)['\"]|\b(?:from|import)\s*\(?\s*['\"]([^'\"\n]+)['\"]",
+    re.MULTILINE,
+)
+_WORD = re.compile(r"\w+")
+
+
+def join_imports(documents: Sequence[Document], facts: Sequence[Fact]) -> Analysis:
+    """What files that use each other do together, beyond the facts that were found in each of them."""
+    files: dict[tuple[str, str], Document] = {}
+    for document in documents:
+        if document.language in _FAMILIES and not document.flat and "fence" not in document.origin:
+            files.setdefault((document.language, _stem(document.path)), document)
+    joined = Analysis([], [])
+    if len(files) < 2:
+        return joined
+    known = {(one.kind, one.target, one.document.path, one.line): len(trace(one)) for one in facts}
+    for group in _groups(files):
+        if 1 < len(group) <= MAX_FILES and sum(len(one.text) for one in group.values()) <= MAX_TEXT:
+            from clawft.scan.languages.code import analyse_together
+
+            analysis = analyse_together(group)
+            joined.children.extend(analysis.children)
+            for one in analysis.facts:
+                if len(trace(one)) > known.get((one.kind, one.target, one.document.path, one.line), -1):
+                    joined.facts.append(one)
+    return joined
+
+
+def _stem(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    stem = name.partition(".")[0]
+    if stem in ("__init__", "index", "mod"):
+        stem = folder.rpartition("/")[2] or stem
+    return stem
+
+
+def _groups(files: dict[tuple[str, str], Document]) -> list[dict[str, Document]]:
+    """Files that a chain of imports connects."""
+    parent = {key: key for key in files}
+
+    def root(key: tuple[str, str]) -> tuple[str, str]:
+        while parent[key] != key:
+            key = parent[key]
+        return key
+
+    for key, document in files.items():
+        for name in _imported(document.text):
+            other = (document.language, name)
+            if other in files and other != key:
+                parent[root(key)] = root(other)
+    groups: dict[tuple[str, str], dict[str, Document]] = {}
+    for key, document in files.items():
+        groups.setdefault(root(key), {})[key[1]] = document
+    return list(groups.values())
+
+
+def _imported(text: str) -> set[str]:
+    names: set[str] = set()
+    for match in _IMPORT.finditer(text[:MAX_TEXT]):
+        names.update(_WORD.findall(match[0]))
+    return names
