@@ -36,6 +36,9 @@ def _why(subject: Subject, fact: Fact, package: Package, imitated: str) -> str:
         return f"it comes from {package.address}"
     if "hook" in fact.document.origin:
         return "nobody is asked"
+    others = {name for one in subject.of(Kind.INSTALL) if not one.document.mention and (name := _imitation(one))}
+    if len(others) > 1:
+        return f"so is {min(others - {package.name})}"
     if any(parse_package(one.target).name == imitated for one in subject.of(Kind.INSTALL)):
         return ""  # both are there: a slip of the pen, or a real package with a close name
     module = package.name.replace("-", "_")
@@ -50,6 +53,11 @@ def _why(subject: Subject, fact: Fact, package: Package, imitated: str) -> str:
         if document.path == "SKILL.md" and said.search(document.text):
             return f"the skill speaks of {imitated}"
     return ""
+
+
+def _imitation(fact: Fact) -> str:
+    package = parse_package(fact.target)
+    return package.name if find_imitated(package.manager, package.name) else ""
 
 
 def _use_of(module: str) -> re.Pattern[str]:

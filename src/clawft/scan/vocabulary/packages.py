@@ -151,8 +151,8 @@ def find_imitated(manager: str, name: str) -> str:
 
 def _promised(name: str, known: frozenset[str]) -> str:
     """A well-known name that is said to be mended: the mended one has the name of the other."""
-    stem = _PROMISE.sub("", name)
-    return stem if stem != name and stem in known and len(stem) >= 4 else ""
+    stem = re.sub(r"[-_.](utils?|helpers?|tools?|core|lib|client)$", "", _PROMISE.sub("", name))
+    return stem if _PROMISE.search(name) and stem in known and len(stem) >= 4 else ""
 
 
 def _mistyped(name: str, known: frozenset[str]) -> str:

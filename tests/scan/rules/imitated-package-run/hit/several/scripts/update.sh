@@ -1,0 +1,2 @@
+pip install requests-security-patch
+npm install colors-safe-patch@latest
