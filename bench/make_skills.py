@@ -91,9 +91,9 @@ def write_skills(folder: Path, count: int, seed: int = 1) -> list[str]:
     return paths
 
 
-def wait_until_settled() -> None:
-    """The cache keeps no file that changed within the last second, and the change time cannot be set."""
-    time.sleep(SETTLE_S)
+def wait_until_settled(seconds: float = SETTLE_S) -> None:
+    """The cache keeps no file that changed within the last moments, and the change time cannot be set."""
+    time.sleep(seconds)
 
 
 def render_skill_md(shape: Shape, name: str, pool: "_Pool", rng: random.Random) -> str:

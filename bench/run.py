@@ -11,6 +11,7 @@ from folder import Folder, open_folder
 from lines_memory import measure_memory_search
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
+from lines_scan import QUICK, ScanSizes, measure_scan
 from lines_sessions import measure_open_session
 from make_skills import wait_until_settled, write_skills
 from report import ROOT, Line, exit_code, render_lines, to_json, write_json
@@ -65,6 +66,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_memory_search(memory, sizes.memories),
         measure_prompt(temporary / "prompt", sizes.starts),
         measure_keystroke(temporary / "keystroke", sizes.skills if quick else SKILLS, sizes.turns),
+        *measure_scan(temporary / "scan", QUICK if quick else ScanSizes()),
     ]
 
 
