@@ -36,7 +36,7 @@ _ESCAPES: tuple[tuple[str, str, re.Pattern[str], Callable[[re.Match[str]], str]]
     ("&#", "character-references", re.compile(r"&#([xX][0-9A-Fa-f]{1,6}|[0-9]{1,7});?"), _markup_code),
     ("\\1", "octal-escapes", re.compile(r"\\([0-3][0-7]{2})"), lambda match: _letter(int(match[1], 8))),
 )
-_SEP = r"[ ,:;\t\n]{1,6}"
+_SEP = r"(?::|[ ,;\t\n]{1,6})"
 _LISTS: tuple[tuple[str, re.Pattern[str], int], ...] = (
     ("hex-list", re.compile(rf"(?:\b0x[0-9A-Fa-f]{{2}}{_SEP}){{6,9999}}0x[0-9A-Fa-f]{{2}}\b"), 16),
     ("hex-list", re.compile(rf"(?:\b[0-9A-Fa-f]{{2}}{_SEP}){{9,9999}}[0-9A-Fa-f]{{2}}\b"), 16),

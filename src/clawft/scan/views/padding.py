@@ -13,7 +13,7 @@ from clawft.scan.views.smuggled import is_readable
 __all__ = ["find_padding"]
 
 _FAR_DOWN, _FAR_RIGHT = 80, 240
-_LINES = ("\n" * 20, "\n \n \n \n", "\n\t\n\t\n\t\n")
+_LINES = ("\n\n\n", "\n \n", "\n\t\n")
 _SPACES, _TABS = " " * _FAR_RIGHT, "\t" * (_FAR_RIGHT // 4)
 _RIGHT = re.compile(r"(?<![ \t])[ \t]{60,}+(?=\S)")
 _MAX_FOUND = 20

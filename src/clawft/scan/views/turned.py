@@ -19,7 +19,7 @@ _COMMON = re.compile(
 )
 _STRING = re.compile(r"""(["'`])((?:(?!\1)[^\n\\]){0,4000})\1""")
 _LETTERS = bytes(97 if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
-_SPREAD = b" a a a a a a "
+_SPREAD = b" a a a a "
 _APART = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ .*_|\n-]{1,3}){6,400}[A-Za-z](?![A-Za-z])")
 _MAX_FOUND = 40
 _REACH = 8_000
@@ -45,7 +45,7 @@ def _gather(document: Document, children: list[Document]) -> None:
             continue
         done = end
         line = _APART.sub(_join_letters, text[start:end])
-        if _COMMON.search(line):
+        if len(_COMMON.findall(line)) > len(_COMMON.findall(text[start:end])):
             children.append(make_child(document, line, guess_language(line), "spread-letters", start))
 
 
