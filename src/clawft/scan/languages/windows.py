@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 __all__ = ["find_windows"]
 
-WHOLE = 300_000  # up to here a text is read as a whole
+WHOLE = 120_000  # up to here a text is read as a whole
 EDGE = 24_000
 AROUND = 1_500
-BUDGET = 600_000
+BUDGET = 300_000
 MAX_HITS = 4_000  # of one mark
 
 

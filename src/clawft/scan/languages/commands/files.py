@@ -193,7 +193,7 @@ def run_tee(world: World, call: Call) -> Value:
 
 
 def run_remove(world: World, call: Call) -> Value:
-    options = split_options(call.args, "nsu" if call.name == "shred" else "")
+    options = split_options(call.args, "ns" if call.name == "shred" else "")
     flags = "".join(sorted({name.lstrip("-") for name, _ in options.pairs if len(name) == 2}))
     for one in options.operands:
         world.fact(

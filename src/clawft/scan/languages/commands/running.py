@@ -40,6 +40,7 @@ def run_file(world: World, path: Value, call: Call) -> Value:
 def run_shell(world: World, call: Call) -> Value:
     index = 0
     texts = call.texts
+    from_input = False
     while index < len(texts) and texts[index].startswith(("-", "+")) and len(texts[index]) > 1:
         text = texts[index]
         index += 1
@@ -50,9 +51,10 @@ def run_shell(world: World, call: Call) -> Value:
             return world.run_code(call.args[index], "shell", call) if index < len(texts) else NOTHING
         elif text in ("-o", "+o", "-O"):
             index += 1
-        elif text == "-s":
+        elif "s" in text[1:] or text == "-":
+            from_input = True
             break
-    if index < len(texts) and texts[index] not in ("-", "/dev/stdin", "-s"):
+    if not from_input and index < len(texts) and texts[index] not in ("-", "/dev/stdin"):
         return _run_script(world, call, call.args[index])
     if not call.fed:
         return NOTHING
@@ -95,7 +97,7 @@ def run_interpreter(world: World, call: Call) -> Value:
     if codes:
         joined = "\n".join(one.text for one in codes)
         code = Value(
-            joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes) or len(joined) > 40
+            joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes)
         )
         result = world.run_code(code, language, call)
         return Value(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)

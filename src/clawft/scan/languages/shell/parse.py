@@ -55,9 +55,10 @@ class Parser:
         """The commands in `$( )`, in place."""
         before, self.at = self.at, at
         outer, self.words.depth = self.words.depth, depth
+        closed = self._closed
         body = self._list(frozenset((")",)))
         end, self.at = self.at, before
-        self.words.depth = outer
+        self.words.depth, self._closed = outer, closed
         return body, end
 
     # Lists of commands.
