@@ -46,7 +46,11 @@ def _children(module: Module) -> list[Document]:
 def _freeze(marks: Iterable[Mark]) -> list[Fact]:
     """Marks as facts, sources first; a circle is cut where it closes."""
     made: dict[Mark, Fact] = {}
+    marks = list(marks)
+    told = {(one.kind, one.offset, id(one.module)) for one in marks if one.target}
     for root in marks:
+        if not root.target and (root.kind, root.offset, id(root.module)) in told:
+            continue  # the same call, with what it acts on not known
         stack: list[tuple[Mark, bool]] = [(root, False)]
         path: set[Mark] = set()
         while stack:

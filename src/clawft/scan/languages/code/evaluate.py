@@ -17,6 +17,7 @@ __all__ = ["Evaluator", "Module"]
 MAX_STEPS = 150_000  # of evaluation inside called functions; the text itself is always gone through
 MAX_CALLS = 6
 MAX_RUNS = 24
+SMALL = 4  # statements of a function that is always followed
 _ROOTS = ("globalThis", "window", "global", "builtins", "__builtins__", "Kernel", "self", "core", "kotlin.io")
 _OWN = frozenset(("self", "this", "$this", "cls"))
 _TABLES_OF_NAMES = frozenset(
@@ -85,8 +86,13 @@ class Evaluator:
         for _ in range(2):
             for module in self.modules.values():
                 self._run_module(module)
-            if len(self.marks) < 2:
+            if len(self.marks) < 2 or not self._stored():
                 return
+
+    def _stored(self) -> bool:
+        """Whether something was put where code that ran before may read it."""
+        kept = any(value.marks for module in self.modules.values() for value in module.fields.values())
+        return kept or len(self.modules) > 1 or any(one.sources for one in self.files.values())
 
     def _run_module(self, module: Module) -> None:
         self.module, self.scope, self.maybe = module, module.scope, 0
@@ -791,22 +797,28 @@ class Evaluator:
 
     def invoke(self, function: Function, call: "Call") -> Value:
         """What a function of the text gives for these arguments."""
-        known = any(
-            one.marks or one.consts or one.items or one.function or one.ref
-            for one in (*call.arguments, *call.named.values())
-        )
+        given = (*call.arguments, *call.named.values())
+        marked = any(one.marks for one in given)
         if function.active or self.calls >= MAX_CALLS:
             return Value((), call.marks())
-        if not known or function.runs > MAX_RUNS or self.steps > MAX_STEPS:
-            return self.summarise(function).with_marks(call.marks() if known else ())
+        if function.summary is None:
+            self.summarise(function)
+        known = marked or any(one.consts or one.items or one.function or one.ref for one in given)
+        worth = marked or function.effects or len(function.body) <= SMALL
+        runs = MAX_RUNS if len(function.body) > 2 else MAX_RUNS * 20
+        if not known or not worth or function.runs > runs or self.steps > MAX_STEPS:
+            return self.summarise(function).with_marks(call.marks() if marked else ())
         return self._enter(function, call)
 
     def summarise(self, function: Function) -> Value:
+        """What a function gives, and what it does, when nothing is known of its arguments."""
         if function.summary is None:
             if function.active:
                 return Value()
             function.summary = Value()
+            before = len(self.marks)
             function.summary = self._enter(function, Call(0, "", [], {}))
+            function.effects = function.effects or len(self.marks) > before or bool(function.summary.marks)
         return function.summary
 
     def _enter(self, function: Function, call: "Call") -> Value:

@@ -16,6 +16,7 @@ from clawft.scan.languages.code.lexer import (
     NAME,
     NUMBER,
     OPERATOR,
+    PADDING,
     STRING,
     WORDS,
     Tokens,
@@ -57,7 +58,7 @@ class Expressions:
         self.language = tokens.syntax.name
         self.attrs, self.commands = tokens.syntax.attrs, tokens.syntax.commands
         self.at = 0
-        self.limit = len(tokens.kinds) - 1
+        self.limit = self.last = len(tokens.kinds) - PADDING
         self.depth = 0
         self.header = False  # in the head of a control statement: an open brace begins its block
 
@@ -705,7 +706,7 @@ class Expressions:
             found.append(self.item())
             if self.at <= before:
                 self.at = before + 1
-        self.at = limit + 1 if stop >= 0 else min(self.at + 1, outer)
+        self.at = min(limit + 1, self.last) if stop >= 0 else min(self.at + 1, outer)
         self.limit, self.header = outer, header
         return found
 

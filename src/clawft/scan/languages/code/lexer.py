@@ -6,10 +6,11 @@ from typing import Any
 
 from clawft.scan.languages.code.syntax import Form, Syntax, get_syntax
 
-__all__ = ["COMMAND", "END", "LINE", "MIXED", "NAME", "NUMBER", "OPERATOR", "STRING", "WORDS", "Tokens", "tokenize"]
+__all__ = ["COMMAND", "END", "LINE", "MIXED", "NAME", "NUMBER", "OPERATOR", "PADDING", "STRING", "WORDS", "Tokens", "tokenize"]
 
 END, NAME, NUMBER, STRING, MIXED, OPERATOR, LINE, COMMAND, WORDS = range(9)
 MAX_HOLE_DEPTH = 3
+PADDING = 6
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _ESCAPE = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|x\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\d{3}|\r?\n|.)",
@@ -87,7 +88,8 @@ class _Lexer:
                 end = self._string(found, kind)
             position = end
         tokens.add(LINE, 0, base + length)
-        tokens.add(END, "", base + length)
+        for _ in range(PADDING):  # a look ahead never leaves the list
+            tokens.add(END, "", base + length)
         return tokens
 
     def _operator(self, value: str, offset: int) -> None:

@@ -293,7 +293,7 @@ class _Parser(Expressions):
                 self.at = stop + 1
                 return []
             found = self.statements(min(stop, self.limit))
-            self.at = min(stop, self.limit) + 1
+            self.at = min(stop + 1, self.limit + 1, self.last)
             return found
         finally:
             self.depth -= 1
