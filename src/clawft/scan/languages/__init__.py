@@ -9,6 +9,7 @@ from typing import Protocol
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind
+from clawft.scan.languages.loaded import note_loaded
 from clawft.scan.languages.places import find_format, find_place, name_of
 
 __all__ = ["ANALYSERS", "analyse"]
@@ -66,6 +67,8 @@ def analyse(document: Document) -> Analysis:
         analysis = Analysis(
             [*analysis.facts, *named.facts], [*analysis.children, *named.children], [*analysis.gaps, *named.gaps]
         )
+    if document.language == "markdown":
+        note_loaded(document, analysis)
     _note_place(document, path, analysis)
     return analysis
 

@@ -81,7 +81,7 @@ _FORMATS: tuple[tuple[str, str], ...] = (
     (r"(^|/)(brewfile|gemfile)$", "packages"),
     (r"\.reg$", "registry"),
     (r"(^|/)\.idea/.*\.xml$|\.run\.xml$", "idea"),
-    (r"(^|/)\.?justfile$", "justfile"),
+    (r"(^|/)\.?(justfile|procfile)$", "justfile"),
     (r"(^|/)vagrantfile$", "vagrant"),
 )  # fmt: skip
 _NAMED = tuple((re.compile(pattern), form) for pattern, form in _FORMATS)

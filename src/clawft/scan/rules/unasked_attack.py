@@ -57,6 +57,9 @@ def _session(subject: Subject, unasked: Unasked) -> str:
     """A hook of the agent gets what the session does on its input: what passes that on tells all of it."""
     if not unasked.hook.target.startswith("claude:"):
         return ""
+    if unasked.hook.target == "claude:load":
+        put = [one for one in unasked.facts if one.kind is Kind.FETCH and is_foreign(subject, one.target)]
+        return f"puts what {host_of(put[0].target)} answers into the prompt" if put else ""
     sent = [one for one in unasked.facts if one.kind is Kind.SEND and is_foreign(subject, one.target)]
     texts = [
         unasked.hook.via,

@@ -7,14 +7,14 @@ addresses, packages and settings of agents become facts.
 from typing import Any
 
 from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis
+from clawft.scan.facts import Analysis, Kind
 from clawft.scan.languages.config.agents import read_agent_settings, read_environment
 from clawft.scan.languages.config.editors import read_editor_settings
 from clawft.scan.languages.config.lines import read_lines
 from clawft.scan.languages.config.packages import read_packages
 from clawft.scan.languages.config.pipelines import read_pipeline
 from clawft.scan.languages.config.prose import read_strings
-from clawft.scan.languages.config.reading import read_config
+from clawft.scan.languages.config.reading import find_yaml_calls, read_config
 from clawft.scan.languages.config.sections import read_sections
 from clawft.scan.languages.config.sheet import Sheet
 from clawft.scan.languages.config.skills import read_frontmatter
@@ -36,6 +36,10 @@ def analyse(document: Document) -> Analysis:
     if complaint and not document.origin:  # a piece shown in a text is often cut, and was read all the same
         sheet.gaps.append(complaint)
     path = plain_path(name_of(document))
+    for function, argument in find_yaml_calls(document.text) if form == "yaml" else ():
+        sheet.add(Kind.LOAD, function, via=function)
+        language = "python" if function.endswith(("eval", "exec", "compile")) else "shell"
+        sheet.run(argument, function, hook="yaml:load", language=language)
     for tree in trees:
         _read_tree(sheet, tree, path)
         if form == "env" and isinstance(tree, dict) and not path.endswith((".example", ".sample", ".template")):

@@ -9,6 +9,7 @@ from clawft.scan.languages.config.sheet import Sheet, as_command, strings_of
 __all__ = ["read_editor_settings"]
 
 _CONTAINER = re.compile(r"^(initialize|onCreate|updateContent|postCreate|postStart|postAttach)Command$")
+_MOUNT = re.compile(r"(?:source|src)=([^,]*(?:/\.(?:ssh|aws|gnupg|kube|claude)|docker\.sock|^/$))")
 _PROGRAM = re.compile(
     r"(^|\.)(git\.path|(default)?interpreterpath|pythonpath|shellpath|shell\.(linux|osx|windows)|runtime|nodepath|execpath"
     r"|executablepath|servercommand|binarypath|phpexecutablepath|gopath|toolspath|alternatetools)$",
@@ -22,6 +23,7 @@ def read_editor_settings(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
     for key, value in tree.items():
         if _CONTAINER.match(key):
             sheet.run(value, key, hook=f"devcontainer:{key}")
+    _read_reach(sheet, tree)
     if isinstance(tree.get("tasks"), list) and ("version" in tree or "tasks.json" in path):
         _read_tasks(sheet, tree)
     elif isinstance(tree.get("tasks"), dict) and "tasks" in tree["tasks"]:  # a code-workspace nests them
@@ -34,6 +36,16 @@ def read_editor_settings(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
     if isinstance(settings, dict) and (".vscode/" in path or "/user/" in path or path.endswith(".code-workspace")):
         _read_settings(sheet, settings)
     return len(sheet.facts) + len(sheet.children) > before
+
+
+def _read_reach(sheet: Sheet, tree: dict[str, Any]) -> None:
+    """What a development container may reach of the machine."""
+    for one in strings_of(tree.get("runArgs")):
+        if one in ("--privileged", "--pid=host") or one.startswith("--cap-add="):
+            sheet.add(Kind.PRIVILEGE, f"container runs with {one}", "runArgs", via=one)
+    for one in strings_of(tree.get("mounts")):
+        if match := _MOUNT.search(one):
+            sheet.add(Kind.PRIVILEGE, f"container mounts {match[1]}", "mounts", via=one)
 
 
 def _read_tasks(sheet: Sheet, tree: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ _PACKAGE = re.compile(
 _IDEA = re.compile(
     r'name="(?:SCRIPT_TEXT|SCRIPT_PATH|SCRIPT_OPTIONS|COMMAND|PROGRAM|PARAMETERS)" value="([^"\n]{1,4000})"'
 )
-_RECIPE = re.compile(r"^[ \t]+(\S.*)$", re.MULTILINE)
+_RECIPE = re.compile(r"^(?:[ \t]+|[\w-]{1,40}:[ \t]+)(\S.*)$", re.MULTILINE)
 _INLINE = re.compile(
     r"inline:\s*(?:([\"'])([^\n]{1,4000}?)\1\s*$|<<[-~]?['\"]?(\w+)['\"]?\n(.{1,20000}?)^\s*\3)",
     re.MULTILINE | re.DOTALL,

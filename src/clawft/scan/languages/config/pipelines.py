@@ -5,6 +5,7 @@ from typing import Any
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.config.sheet import Sheet, strings_of
+from clawft.scan.vocabulary.hosts import Place, judge_address
 
 __all__ = ["read_pipeline"]
 
@@ -131,6 +132,7 @@ def _read_service(sheet: Sheet, name: str, service: dict[str, Any]) -> None:
     mounts = dict(_mounts(service.get("volumes")))
     for key in ("command", "entrypoint"):
         sheet.run(_outside(service.get(key), mounts), "services", name, key, env=env)
+    _add_image(sheet, service.get("image"), "services", name)
     if service.get("privileged") is True:
         sheet.add(Kind.PRIVILEGE, "privileged container", "services", name, "privileged", via="privileged")
     for key in ("pid", "ipc", "network_mode", "userns_mode"):
@@ -165,6 +167,12 @@ def _outside(command: Any, mounts: dict[str, str]) -> Any:
     return command
 
 
+def _add_image(sheet: Sheet, image: Any, *keys: str) -> None:
+    """An image that comes from a bare address; a registry with a name is someone's."""
+    if isinstance(image, str) and judge_address(image) is Place.BARE:
+        sheet.add(Kind.INSTALL, f"docker:http://{image}", *keys, via=image)
+
+
 def _add_mount(sheet: Sheet, source: str, *keys: str) -> None:
     if _HOST_PATHS.match(source):
         sheet.add(Kind.PRIVILEGE, f"container mounts {source}", *keys, via=source)
@@ -180,6 +188,7 @@ def _read_manifest(sheet: Sheet, tree: Any, depth: int) -> None:
         for one in tree:
             _read_manifest(sheet, one, depth + 1)
     elif isinstance(tree, dict):
+        _add_image(sheet, tree.get("image"), "image")
         if "image" in tree and ("command" in tree or "args" in tree):
             words = [*strings_of(tree.get("command")), *strings_of(tree.get("args"))]
             sheet.run(words, "command")

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["AGAIN", "read_config"]
+__all__ = ["AGAIN", "find_yaml_calls", "read_config"]
 
 AGAIN = "\0"  # ends a key that stands twice in one object: programs differ in which of the two they take
 _MAX_DEPTH = 200
@@ -146,6 +146,20 @@ def _read_yaml(text: str) -> tuple[list[Any], str]:
             value = {**_yaml_lines(part), **value}
         values.append(value)
     return values, complaint
+
+
+_YAML_CALL = re.compile(
+    r"!!python/(?:object/apply|object/new|object):([\w.]{1,80})[ \t]*"
+    r"(?:\[|\{args:[ \t]*\[|\n[ \t]*-|)[ \t\n]*([^\n]{0,4000})"
+)
+
+
+def find_yaml_calls(text: str) -> list[tuple[str, str]]:
+    """The Python functions that a YAML text calls when an unsafe loader reads it, each with its first argument."""
+    if "!!python/" not in text:
+        return []
+    calls = (match.groups() for match in _YAML_CALL.finditer(text))
+    return [(name, argument.strip().strip("[](){}").strip("\"'")) for name, argument in calls][:200]
 
 
 def _yaml_lines(text: str) -> dict[str, Any]:
