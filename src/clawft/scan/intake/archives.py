@@ -85,13 +85,12 @@ def _find_unlisted(data: bytes, archive: zipfile.ZipFile, room: Room) -> Iterato
     known = {one.header_offset for one in archive.infolist()}
     end = archive.start_dir
     at = data.find(b"PK\x03\x04")
-    start = min(known, default=0)
     while 0 <= at < end and room.admit():
         covered = at in known or any(
             one.header_offset < at < one.header_offset + 30 + one.compress_size + len(one.filename) + 64
             for one in archive.infolist()[:500]
         )
-        if not covered and at >= start and (member := _read_local(data, at, room)):
+        if not covered and (member := _read_local(data, at, room)):
             yield Mark(Kind.HIDDEN, "unlisted-member", f"{member.name} is not in the directory of the archive")
             yield member
         at = data.find(b"PK\x03\x04", at + 4)
@@ -160,7 +159,7 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, /, max_length: int = ...) -> bytes: ...
 
 
-def _open_stream(make: Callable[[], _Decompressor], name: str) -> Callable[[bytes, Room], Iterator[Part]]:
+def _open_stream(make: Callable[[], _Decompressor]) -> Callable[[bytes, Room], Iterator[Part]]:
     def open_stream(data: bytes, room: Room) -> Iterator[Part]:
         content, whole, rest = _inflate(make, data, min(MAX_MEMBER, room.left))
         room.spend(len(content))
@@ -169,7 +168,7 @@ def _open_stream(make: Callable[[], _Decompressor], name: str) -> Callable[[byte
             if _bombs(len(content), len(data)):
                 yield _bomb(f"{len(data)} bytes unpack to more than {len(content)}")
         if content:
-            yield Member(name, content, "compressed")
+            yield Member("", content, "compressed")
         if rest.strip(b"\0"):
             yield Member("rest", rest, "trailing-data")
 
@@ -265,9 +264,9 @@ def _show(name: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in name[:200])
 
 
-open_gzip = _open_stream(lambda: zlib.decompressobj(31), "content")
-open_bzip2 = _open_stream(bz2.BZ2Decompressor, "content")
-open_xz = _open_stream(lambda: lzma.LZMADecompressor(memlimit=64 << 20), "content")
+open_gzip = _open_stream(lambda: zlib.decompressobj(31))
+open_bzip2 = _open_stream(bz2.BZ2Decompressor)
+open_xz = _open_stream(lambda: lzma.LZMADecompressor(memlimit=64 << 20))
 
 
 def open_zstd(data: bytes, room: Room) -> Iterator[Part]:
@@ -278,4 +277,4 @@ def open_zstd(data: bytes, room: Room) -> Iterator[Part]:
         yield Mark(Kind.LOCKED, "zstd", "a compressed file (zstd) that is not opened")
         yield Unread("A file compressed with zstd cannot be opened here")
         return
-    yield from _open_stream(zstd.ZstdDecompressor, "content")(data, room)
+    yield from _open_stream(zstd.ZstdDecompressor)(data, room)

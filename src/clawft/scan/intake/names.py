@@ -72,8 +72,10 @@ PICTURE_NAMES = frozenset(_PICTURE_WORDS.split())
 
 
 def split_name(path: str) -> tuple[str, str]:
-    """The last part of a path in lower case, and its extension."""
+    """The last part of a path in lower case, as it would be called unpacked, and its extension."""
     name = path.replace("!", "/").rpartition("/")[2].lower()
+    for packed in (".gz", ".bz2", ".xz", ".zst"):
+        name = name.removesuffix(packed)
     return name, name.rpartition(".")[2] if "." in name else ""
 
 

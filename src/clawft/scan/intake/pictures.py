@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
 from clawft.scan.intake.parts import Mark, Member, Part, Passage, Room, Unread
-from clawft.scan.intake.programs import find_strings
+from clawft.scan.intake.programs import find_appended, find_strings
 
 __all__ = ["open_gif", "open_jpeg", "open_media", "open_png", "open_riff"]
 
@@ -132,8 +132,7 @@ def open_media(data: bytes, room: Room) -> Iterator[Part]:
     """Fonts, sound, video: telling strings, and an archive appended to them."""
     del room
     yield from _strings(data)
-    if b"PK\x05\x06" in data[-70_000:] and (start := data.find(b"PK\x03\x04")) > 0:
-        yield from _trailing(data, start)
+    yield from find_appended(data)
 
 
 def _passage(text: str) -> Iterator[Part]:

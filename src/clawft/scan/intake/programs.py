@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from clawft.scan.facts import Kind
-from clawft.scan.intake.parts import Mark, Part, Passage, Room, Unread
+from clawft.scan.intake.forms import find_form
+from clawft.scan.intake.parts import Mark, Member, Part, Passage, Room, Unread
 
-__all__ = ["find_strings", "open_program", "open_unknown"]
+__all__ = ["find_appended", "find_strings", "open_program", "open_unknown"]
 
 MAX_STRINGS = 64 << 10
 _SEARCHED = 8 << 20
@@ -31,6 +32,7 @@ _QUICK = (
     b"assword",
     b"nore ",
 )
+_SCRIPT = re.compile(rb"(?:#!|<\?php|import |@echo )[\t\r\n\x20-\x7e]{8,}\n")
 _INERT = frozenset({"sqlite", "numpy", "parquet", "weights", "hdf5", "git-index", "git-pack", "plist", "media"})
 
 Opener = Callable[[bytes, Room], Iterator[Part]]
@@ -45,8 +47,28 @@ def open_program(form: str) -> Opener:
         yield Unread(f"A program ({form}) that cannot be read")
         if strings := find_strings(data):
             yield Passage(strings, "text", "strings")
+        yield from find_appended(data)
 
     return open_it
+
+
+def find_appended(data: bytes) -> Iterator[Part]:
+    """An archive behind something else: those who unpack it start at its end."""
+    start = data.find(b"PK\x03\x04") if b"PK\x05\x06" in data[-70_000:] else -1
+    if start > 0:
+        yield Mark(Kind.HIDDEN, "trailing-data", f"an archive begins after {start} bytes")
+        yield Member("appended", data[start:], "trailing-data")
+
+
+def _split_script(data: bytes) -> Iterator[Part]:
+    """A script that carries binary data behind its last line, as self-unpacking files do."""
+    match = _SCRIPT.match(data)
+    if match and len(match[0]) < len(data):
+        yield Mark(Kind.HIDDEN, "binary-tail", f"binary data follows {len(match[0])} bytes of text")
+        yield Member("script", match[0], "binary-tail")
+        rest = data[match.end() :]
+        if find_form(rest):
+            yield Member("tail", rest, "binary-tail")
 
 
 def open_unknown(form: str) -> Opener:
@@ -56,9 +78,11 @@ def open_unknown(form: str) -> Opener:
         del room
         if not data.strip(b"\0"):
             return
+        appended = [*find_appended(data), *_split_script(data)]
+        yield from appended
         if form not in _INERT:
             yield Unread("Binary data of an unknown form")
-        if strings := find_strings(data):
+        if not appended and (strings := find_strings(data)):
             yield Passage(strings, "", "strings")
 
     return open_it

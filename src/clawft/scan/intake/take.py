@@ -45,7 +45,10 @@ def take_bytes(taken: Taken, path: str, data: bytes, origin: tuple[str, ...] = (
         taken.gaps.append(Gap(path, "It is nested too deeply"))
         return
     for part in openers.find_opener(form)(data, taken.room):
-        take_part(taken, "" if top else path, origin, part)
+        if isinstance(part, Member) and part.how == "compressed":  # the same file, unpacked
+            take_bytes(taken, path, part.data, origin if top else (*origin, part.how), top=top)
+        else:
+            take_part(taken, "" if top else path, origin, part)
 
 
 def take_part(taken: Taken, path: str, origin: tuple[str, ...], part: Part) -> None:

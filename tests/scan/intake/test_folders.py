@@ -1,0 +1,181 @@
+"""Whatever lies in a folder is listed by lstat, read within bounds, and never followed."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from clawft.scan import scan_path
+from clawft.scan.intake import read_files
+from scan_material import SCRIPT, languages, make_tar, make_zip, marks, take, write
+
+SKILL = "---\nname: weekly\ndescription: Tidies notes into weekly pages.\n---\n\n# Weekly\n"
+
+
+def test_the_skill_its_name_and_its_digest_are_told(tmp_path: Path) -> None:
+    files = take(tmp_path, {"SKILL.md": SKILL, "scripts/run.sh": SCRIPT})
+    assert files.skill is not None
+    assert (files.name, files.skill.name) == ("weekly", "weekly")
+    assert files.digest.startswith("sha256:")
+    assert (files.count, files.size) == (2, len(SKILL) + len(SCRIPT))
+
+
+def test_a_broken_skill_file_is_still_a_document(tmp_path: Path) -> None:
+    files = take(tmp_path, {"SKILL.md": "---\n: [\n---\n"})
+    assert languages(files) == {"SKILL.md": "markdown"}
+    assert files.name
+
+
+def test_a_single_file_is_taken_in(tmp_path: Path) -> None:
+    write(tmp_path, {"run.sh": SCRIPT})
+    files = read_files(str(tmp_path / "run.sh"), time.monotonic() + 5)
+    assert languages(files) == {"run.sh": "shell"}
+    assert files.digest.startswith("sha256:")
+
+
+@pytest.mark.parametrize(
+    "data", [make_zip({"a/SKILL.md": SKILL, "a/run.sh": SCRIPT}), make_tar({"a/SKILL.md": SKILL, "a/run.sh": SCRIPT})]
+)
+def test_the_members_of_an_archive_are_the_files_of_the_skill(tmp_path: Path, data: bytes) -> None:
+    write(tmp_path, {"weekly.skill": data})
+    files = read_files(str(tmp_path / "weekly.skill"), time.monotonic() + 5)
+    assert {path.rpartition("a/")[2]: language for path, language in languages(files).items()} == {
+        "SKILL.md": "markdown",
+        "run.sh": "shell",
+    }
+    assert files.name == "weekly"
+    assert files.skill is not None
+
+
+def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="missing"):
+        read_files(str(tmp_path / "missing"), time.monotonic() + 5)
+
+
+@pytest.mark.parametrize(
+    ("target", "seen"),
+    [
+        ("/etc/passwd", "/etc/passwd"),
+        ("../../../../../../etc/passwd", "/etc/passwd"),
+        ("../../../../.ssh/id_rsa", "~/.ssh/id_rsa"),
+        ("../outside", "../outside"),
+    ],
+)
+def test_a_link_that_leaves_is_told_and_not_read(tmp_path: Path, target: str, seen: str) -> None:
+    folder = tmp_path / "skill"
+    folder.mkdir()
+    (folder / "notes").symlink_to(target)
+    files = take(folder, {"SKILL.md": SKILL})
+    assert marks(files) == {("link", seen)}
+    assert set(languages(files)) == {"SKILL.md"}
+
+
+def test_a_link_to_keys_blocks_and_one_to_a_program_does_not(tmp_path: Path) -> None:
+    for name, target in (("keys", "/root/.ssh"), ("tool", "/usr/bin/env")):
+        folder = write(tmp_path / name, {"SKILL.md": SKILL})
+        (folder / "link").symlink_to(target)
+    assert scan_path(str(tmp_path / "keys")).verdict == "malicious"
+    assert scan_path(str(tmp_path / "tool")).verdict == "suspicious"
+
+
+def test_loops_of_links_end(tmp_path: Path) -> None:
+    write(tmp_path, {"SKILL.md": SKILL, "a/x.sh": SCRIPT})
+    (tmp_path / "a" / "up").symlink_to("..")
+    (tmp_path / "self").symlink_to("self")
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    files = take(tmp_path)
+    assert set(languages(files)) == {"SKILL.md", "a/x.sh"}
+    assert files.facts == []
+
+
+def test_pipes_and_sockets_are_told_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    server = socket.socket(socket.AF_UNIX)
+    here = os.getcwd()
+    os.chdir(tmp_path)  # the path of a socket must be short
+    try:
+        server.bind("sock")
+    finally:
+        os.chdir(here)
+    with server:
+        files = take(tmp_path, {"SKILL.md": SKILL})
+    assert sorted(gap.path for gap in files.gaps) == ["pipe", "sock"]
+    assert marks(files) == {("hidden", "special-file")}
+
+
+def test_a_file_that_may_not_be_read_is_a_gap(tmp_path: Path) -> None:
+    write(tmp_path, {"SKILL.md": SKILL, "secret.sh": SCRIPT})
+    (tmp_path / "secret.sh").chmod(0)
+    if os.access(tmp_path / "secret.sh", os.R_OK):
+        (tmp_path / "secret.sh").unlink()
+        (tmp_path / "secret.sh").symlink_to("/nowhere")
+    files = take(tmp_path)
+    assert files.gaps or files.facts
+
+
+def test_names_that_are_no_text_or_would_act_are_escaped(tmp_path: Path) -> None:
+    for name in (b"bad-\xff.sh", b"line\nbreak.sh", b"esc-\x1b[2J.sh"):
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
+            file.write(SCRIPT.encode())
+    files = take(tmp_path)
+    assert sorted(one.path for one in files.documents) == [r"bad-\xff.sh", r"esc-\x1b[2J.sh", r"line\nbreak.sh"]
+    assert {one.language for one in files.documents} == {"shell"}
+
+
+def test_hidden_and_unwanted_folders_are_read_too(tmp_path: Path) -> None:
+    places = (".hidden/.run", "node_modules/a/run.sh", "dist/run.sh", ".git/hooks/pre-commit", "__pycache__/run.sh")
+    files = take(tmp_path, dict.fromkeys(places, SCRIPT) | {".git/objects/ab/cd": b"\x78\x01blob"})
+    assert set(languages(files)) == set(places)
+    assert files.gaps == []
+
+
+def test_a_sparse_file_of_a_gigabyte_is_searched_in_no_time(tmp_path: Path) -> None:
+    with open(tmp_path / "data.bin", "wb") as file:
+        file.truncate(1 << 30)
+        file.seek(1 << 29)
+        file.write(SCRIPT.encode())
+    start = time.process_time()
+    files = take(tmp_path, {"SKILL.md": SKILL})
+    assert time.process_time() - start < 2
+    assert any("week.sh" in one.text for one in files.documents)
+    assert files.digest == ""
+
+
+def test_a_hole_is_provably_nothing(tmp_path: Path) -> None:
+    with open(tmp_path / "data.bin", "wb") as file:
+        file.truncate(1 << 30)
+    files = take(tmp_path, {"SKILL.md": SKILL})
+    assert set(languages(files)) == {"SKILL.md"}
+    assert files.gaps == []
+
+
+def test_a_text_of_12_megabytes_is_searched_to_its_end_within_a_second(tmp_path: Path) -> None:
+    filling = "".join(f"row {number}, a value of no interest\n" for number in range(350_000))
+    text = filling[: 7 << 20] + "\n" + SCRIPT.replace("\n", "\n" * 2) + filling[: 5 << 20]
+    start = time.process_time()
+    files = take(tmp_path, {"SKILL.md": SKILL, "rows.txt": text})
+    assert time.process_time() - start < 2
+    found = [one for one in files.documents if "week.sh" in one.text]
+    assert [one.line_at(one.text.index("curl -s")) for one in found] == [text[: text.index("curl -s")].count("\n") + 1]
+    assert sum(len(one.text) for one in files.documents) < 2 << 20
+    assert ["Analysed in part" in gap.reason for gap in files.gaps] == [True]
+
+
+def test_many_files_are_read_in_the_order_in_which_they_matter(tmp_path: Path) -> None:
+    for number in range(13_000):
+        os.close(os.open(tmp_path / f"{number:06}.csv", os.O_CREAT | os.O_WRONLY, 0o644))
+    names = [f"{number:06}.csv" for number in range(13_000)]
+    for name in names[:20]:
+        (tmp_path / name).write_text("a,b\n")
+    files = take(tmp_path, {"SKILL.md": SKILL, "zz/last.sh": SCRIPT})
+    assert list(languages(files))[:2] == ["SKILL.md", "zz/last.sh"]
+    assert files.count == 13_002
+    assert [gap.path for gap in files.gaps] == ["011998.csv"]
+
+
+def test_a_deadline_ends_the_reading_with_a_gap(tmp_path: Path) -> None:
+    files = take(tmp_path, {f"{number}.md": "word\n" for number in range(200)}, budget_s=-1)
+    assert files.gaps != []
