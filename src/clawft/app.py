@@ -34,6 +34,7 @@ from clawft.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
     from clawft.run import Runtime
+    from clawft.run.judge import Judged
     from clawft.run.stats import SkillUse
     from clawft.scan.findings import Report
     from clawft.scan.gate import Tell
@@ -314,6 +315,32 @@ class App:
         from clawft.scan.rescan import load_or_scan
 
         return load_or_scan(found, self.scan_dir)
+
+    def check_judge(self, model: str = "") -> str:
+        """The model that would judge skills. Raises: ClawftError when no language model is configured."""
+        from clawft.providers.select import OFFLINE, check_model
+
+        wanted = model or self.config.agents.defaults.model
+        if wanted == OFFLINE:
+            hint = "Configure one: weft onboard; or name it with --model"
+            raise ClawftError("model-missing", "No language model is configured that could judge", hint=hint)
+        check_model(wanted, self.config.providers, self.environ)
+        return wanted
+
+    async def judge(self, report: "Report", model: str = "") -> "Judged":
+        """A report with what a language model thinks of the skill, which may only make the verdict worse.
+
+        Raises: ClawftError when no language model is configured; OSError when the skill is gone.
+        """
+        from clawft.providers.select import open_provider
+        from clawft.run.judge import judge_report, load_texts
+
+        wanted, place = self.check_judge(model), self.workspace.project
+        provider, name = open_provider(wanted, self.config.providers, self.environ, base_dir=place)
+        try:
+            return await judge_report(report, load_texts(report.path), provider, name)
+        finally:
+            await provider.close()
 
     def load_cleared(self, found: Found) -> Skill:
         """The skill with its prompt, for use: what was edited meanwhile is scanned first. Raises: ClawftError."""

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
@@ -22,8 +22,16 @@ FEW_SHOWN = 5  # so many clean skills are told of in full where they have someth
 _EVERY_S = 0.1
 
 
-def run_scan(targets: Sequence[Target], options: ScanOptions, cache_dir: str | None = None) -> int:
-    """Scan and tell; the exit code. What was scanned before is taken from `cache_dir`. Raises: ClawftError."""
+def run_scan(
+    targets: Sequence[Target],
+    options: ScanOptions,
+    cache_dir: str | None = None,
+    judge: Callable[[Report], Report] | None = None,
+) -> int:
+    """Scan and tell; the exit code. What was scanned before is taken from `cache_dir`. Raises: ClawftError.
+
+    `judge` has the last word on each report.
+    """
     distinct = list(dict.fromkeys(targets))
     progress = _Progress(len(distinct))
     reports: list[Report] = []
@@ -31,6 +39,8 @@ def run_scan(targets: Sequence[Target], options: ScanOptions, cache_dir: str | N
         made = scan_many(distinct, jobs=options.jobs or 0, watch=progress.step)
     else:
         made = scan_kept(distinct, cache_dir, jobs=options.jobs or 0, watch=progress.step)
+    if judge is not None:
+        made = map(judge, made)
     try:
         if options.format == "table" and options.output is None:
             from clawft.cli.scan._table import TablePrinter

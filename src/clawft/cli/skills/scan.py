@@ -1,18 +1,21 @@
 """`weft skills scan`: what skills would do and whether they attack."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from clawft.app import App
-from clawft.cli._complete import complete_skills
+from clawft.cli._complete import complete_models, complete_skills
 from clawft.cli.options import dir_option, open_here
+from clawft.cli.output import one_line, say
 from clawft.cli.scan._options import ScanOptions, scan_options
 from clawft.cli.scan._run import run_scan
 from clawft.cli.scan.path import path_targets
 from clawft.discovery import Found
 from clawft.errors import NotFound, find_close
+from clawft.scan.findings import Report
 from clawft.scan.targets import Target, holding_skill
 
 __all__ = ["command"]
@@ -21,8 +24,12 @@ __all__ = ["command"]
 @click.command("scan")
 @click.argument("targets", nargs=-1, metavar="[NAME|PATH]...", shell_complete=complete_skills)
 @scan_options
+@click.option("--judge", is_flag=True, help="Ask the configured language model too; it can only make a verdict worse.")
+@click.option(
+    "--model", metavar="PROVIDER/MODEL", default="", help="Which model judges.", shell_complete=complete_models
+)
 @dir_option
-def command(targets: tuple[str, ...], dirs: tuple[str, ...], **options: Any) -> int:
+def command(targets: tuple[str, ...], dirs: tuple[str, ...], judge: bool, model: str, **options: Any) -> int:
     """Tell what skills would do, and whether they attack. Nothing of them is run.
 
     NAME is a skill that `weft skills list` shows, PATH a skill, a folder of skills, an archive, or a file: then the
@@ -35,7 +42,29 @@ def command(targets: tuple[str, ...], dirs: tuple[str, ...], **options: Any) -> 
         wanted = [one for named in targets for one in _find(app, named)]
     else:
         wanted = [_target(found) for found in app.catalog.found]
-    return run_scan(wanted, ScanOptions(**options), app.scan_dir)
+    ask = _open_judge(app, model) if judge or model else None
+    return run_scan(wanted, ScanOptions(**options), app.scan_dir, ask)
+
+
+def _open_judge(app: App, model: str) -> Callable[[Report], Report]:
+    """A model's opinion on each report. What the skill holds is sent to it. Raises: ClawftError."""
+    from functools import partial
+
+    import anyio
+
+    def judge(report: Report) -> Report:
+        if report.failed or report.verdict == "malicious":
+            return report
+        try:
+            judged = anyio.run(partial(app.judge, report, model))
+        except OSError as error:
+            say(f"note: {one_line(report.name)}: it was not judged: {error.strerror}")
+            return report
+        say(f"note: {one_line(report.name)}: {one_line(judged.note)}")
+        return judged.report
+
+    app.check_judge(model)
+    return judge
 
 
 def _find(app: App, named: str) -> list[Target]:
