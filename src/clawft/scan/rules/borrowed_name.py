@@ -6,19 +6,17 @@ from clawft.scan.documents import Document
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
-from clawft.scan.vocabulary.packages import find_imitated
+from clawft.scan.vocabulary.packages import find_namesake
 
 __all__ = ["RULE"]
 
 
 def check_borrowed_name(subject: Subject) -> Iterator[Hit]:
     name = (subject.skill.name if subject.skill else subject.name).lower()
-    for part in dict.fromkeys((name, name.rpartition("-")[0], name.partition("-")[2])):
-        imitated = find_imitated("pip", part) or find_imitated("npm", part)
-        head = next((one for one in subject.documents if one.path == "SKILL.md" and not one.origin), None)
-        if imitated and head is not None:
-            yield Hit(_fact(head, name), f"The skill is called {name}; the well-known name is {imitated}", 0.4)
-            return
+    imitated = find_namesake(name)
+    head = next((one for one in subject.documents if one.path == "SKILL.md" and not one.origin), None)
+    if imitated and head is not None:
+        yield Hit(_fact(head, name), f"The skill is called {name}; the well-known name is {imitated}", 0.4)
 
 
 def _fact(document: Document, name: str) -> Fact:

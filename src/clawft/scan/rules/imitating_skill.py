@@ -8,7 +8,7 @@ from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import host_of
-from clawft.scan.vocabulary.packages import find_imitated
+from clawft.scan.vocabulary.packages import find_namesake
 
 __all__ = ["RULE"]
 
@@ -19,8 +19,7 @@ _CLAIM = re.compile(r"\bdrop-?in\b|\breplacement for\b|\bofficial\b|\bfork of\b|
 
 def check_imitating_skill(subject: Subject) -> Iterator[Hit]:
     name = (subject.skill.name if subject.skill else subject.name).lower()
-    parts = dict.fromkeys((name, name.rpartition("-")[0], name.partition("-")[2]))
-    imitated = next((one for part in parts if (one := find_imitated("pip", part) or find_imitated("npm", part))), "")
+    imitated = find_namesake(name)
     if not imitated:
         return
     for document in subject.documents:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from clawft.scan.vocabulary.words import words
 
-__all__ = ["Package", "find_imitated", "parse_package"]
+__all__ = ["Package", "find_imitated", "find_namesake", "parse_package"]
 
 PYPI = words(
     """
@@ -147,6 +147,19 @@ def find_imitated(manager: str, name: str) -> str:
     ):
         return ""
     return _promised(plain, known) or _mistyped(plain, known) or _decorated(plain, known)
+
+
+def find_namesake(skill: str) -> str:
+    """The well-known package that the name of a skill, or a part of it, is a scrambled form of; empty for none.
+
+    Skills are named after ordinary words, so only names of the same letters count.
+    """
+    skill = skill.lower()
+    for part in dict.fromkeys((skill, skill.rpartition("-")[0], skill.partition("-")[2])):
+        imitated = find_imitated("pip", part) or find_imitated("npm", part)
+        if len(imitated) >= 6 and set(part.translate(_LOOKALIKE)) == set(imitated):
+            return imitated
+    return ""
 
 
 def _promised(name: str, known: frozenset[str]) -> str:
