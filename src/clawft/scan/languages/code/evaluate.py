@@ -16,6 +16,7 @@ __all__ = ["Evaluator", "Module"]
 
 MAX_STEPS = 150_000  # of evaluation inside called functions; the text itself is always gone through
 MAX_CALLS = 6
+MAX_DEPTH = 100
 MAX_RUNS = 24
 SMALL = 4  # statements of a function that is always followed
 _ROOTS = ("globalThis", "window", "global", "builtins", "__builtins__", "Kernel", "self", "core", "kotlin.io")
@@ -67,11 +68,12 @@ class Evaluator:
         self.maybe = 0
         self.calls = 0
         self.steps = 0
+        self.depth = 0
         self.returns: list[Value] = []
         self.kinds = {
             "const": self._const, "name": self._name, "attr": self._attr, "call": self._call, "index": self._index,
             "seq": self._seq, "bin": self._bin, "mixed": self._mixed, "any": self._any, "lambda": self._lambda,
-            "comp": self._comp, "set": self._set, "slice": self._slice,
+            "comp": self._comp, "set": self._set, "slice": self._slice, "value": self._value,
         }  # fmt: skip
         self.actions = {
             "expr": self._do_expr, "assign": self._do_assign, "def": self._do_def, "for": self._do_for,
@@ -335,7 +337,16 @@ class Evaluator:
 
     def eval(self, node: Node) -> Value:
         self.steps += 1
-        return self.kinds[node[0]](node)
+        if self.depth > MAX_DEPTH:
+            return Value()
+        self.depth += 1
+        value = self.kinds[node[0]](node)
+        self.depth -= 1
+        return value
+
+    def _value(self, node: Node) -> Value:
+        found: Value = node[2]
+        return found
 
     def _const(self, node: Node) -> Value:
         return Value(() if node[2] is None else (node[2],))
@@ -472,10 +483,22 @@ class Evaluator:
         return Value((), tuple(marks)[:64], "", items)
 
     def _bin(self, node: Node) -> Value:
-        operator, left, right = node[2], self.eval(node[3]), self.eval(node[4])
+        """A chain of operators, from its first operand on: it may have thousands of them."""
+        chain: list[Node] = []
+        while node[0] == "bin":
+            chain.append(node)
+            node = node[3]
+        value = self.eval(node)
+        for one in reversed(chain):
+            value = self._operate(one, value)
+        return value
+
+    def _operate(self, node: Node, left: Value) -> Value:
+        operator = node[2]
         if operator in ("|>", "%>%") and node[4][0] == "call":
             call = node[4]
-            return self._call(("call", call[1], call[2], [(None, node[3]), *call[3]]))
+            return self._call(("call", call[1], call[2], [(None, ("value", node[1], left)), *call[3]]))
+        right = self.eval(node[4])
         left, right = self.whole(left, node[1]), self.whole(right, node[1])
         marks = merge(left.marks, right.marks)
         if operator in ("or", "||", "??", "and", "&&", "?:"):

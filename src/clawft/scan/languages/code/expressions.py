@@ -27,6 +27,7 @@ __all__ = ["Expressions", "Item", "Node"]
 Node = tuple[Any, ...]
 Item = tuple[Any, Node]
 MAX_NESTING = 40
+MAX_CHAIN = 60
 _BINARY = {
     "or": 1, "||": 1, "??": 1, "?:": 1, "and": 2, "&&": 2, "in": 4, "is": 4, "==": 4, "!=": 4, "===": 4, "!==": 4, "<": 4,
     ">": 4, "<=": 4, ">=": 4, "=~": 4, "!~": 4, "<=>": 4, "instanceof": 4, "|>": 4, "%>%": 4, "isa": 4, "eq": 4, "ne": 4,
@@ -458,7 +459,11 @@ class Expressions:
         return names
 
     def _postfix(self, node: Node) -> Node:
+        start, links = node, 0
         while True:
+            links += 1
+            if links > MAX_CHAIN:
+                node, links = start, 0  # no one writes such a chain: its end matters more than its middle
             kind, value = self.kinds[self.at], self.values[self.at]
             if kind == LINE:
                 if not self._chains_on():

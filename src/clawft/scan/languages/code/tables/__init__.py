@@ -8,7 +8,7 @@ that ends in `()` is what such a call gives; one that ends in `=` is a property 
 from functools import cache
 from importlib import import_module
 
-__all__ = ["find_spec"]
+__all__ = ["find_names", "find_spec"]
 
 Spec = tuple[str, str]
 _FILES = {"kotlin": "java", "groovy": "java"}
@@ -17,7 +17,8 @@ _found: dict[tuple[str, str], Spec | None] = {}
 
 
 @cache
-def _table(language: str) -> dict[str, Spec]:
+def find_names(language: str) -> dict[str, Spec]:
+    """All names of a language that do something, and what."""
     name = _FILES.get(language, language)
     table: dict[str, Spec] = {}
     for effect, names in import_module(f"{__name__}.{name}").CALLS.items():
@@ -35,7 +36,7 @@ def find_spec(language: str, ref: str) -> Spec | None:
     if key not in _found:
         if len(_found) > _MAX_CACHE:
             _found.clear()
-        _found[key] = _search(_table(language), ref)
+        _found[key] = _search(find_names(language), ref)
     return _found[key]
 
 

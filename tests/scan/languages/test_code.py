@@ -1,0 +1,88 @@
+"""Program text to facts: every language, every disguise of a name or a constant, and no text that breaks it."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clawft.scan.documents import Document
+from clawft.scan.facts import Analysis, Kind, trace
+from clawft.scan.languages.code import analyse
+from clawft.scan.languages.code.effects import EFFECTS
+from clawft.scan.languages.code.syntax import SYNTAXES
+from clawft.scan.languages.code.tables import find_names
+
+# One program per language: it runs `uname -a`, reads APP_TOKEN and PATH, and sends both to HOST, all by other names.
+PROGRAMS = {one.stem: one.read_text() for one in sorted((Path(__file__).parent / "programs").glob("*.txt"))}
+HOST = "https://drop.example/in"
+PATH = "~/.config/app.json"
+
+
+def _look(text: str, language: str) -> Analysis:
+    return analyse(Document("program", text, language))
+
+
+def _facts(analysis: Analysis) -> set[tuple[Kind, str]]:
+    return {(one.kind, one.target) for one in analysis.facts}
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_each_language_shows_what_it_runs_reads_and_sends_through_other_names(language: str) -> None:
+    analysis = _look(PROGRAMS[language], language)
+    assert any(one.kind is Kind.EXEC and "uname -a" in one.target for one in analysis.facts)
+    assert {(Kind.ENV, "APP_TOKEN"), (Kind.READ, PATH)} <= _facts(analysis)
+    sent = [trace(one) for one in analysis.facts if one.kind is Kind.SEND and one.target == HOST]
+    flows = {(one.kind, one.target) for sources in sent for one in sources}
+    assert {(Kind.ENV, "APP_TOKEN"), (Kind.READ, PATH)} <= flows
+
+
+def test_every_code_language_has_a_program_and_a_table() -> None:
+    assert set(PROGRAMS) == set(SYNTAXES)
+    for language in SYNTAXES:
+        assert {effect for effect, _ in find_names(language).values()} <= {*EFFECTS, "environment"}
+
+
+def test_an_answer_does_not_carry_what_was_asked_with() -> None:
+    text = "import os, requests\nr = requests.get(A, headers={'k': os.environ['KEY']})\nrequests.post(B, json=r.json())"
+    post = [one for one in _look(text, "python").facts if one.kind is Kind.SEND]
+    assert [one.kind for one in trace(post[-1])] == [Kind.FETCH]
+
+
+def test_facts_stand_on_the_line_that_shows_them() -> None:
+    facts = _look("import os\n\n\nos.system('id')\n", "python").facts
+    assert [(one.kind, one.line) for one in facts] == [(Kind.EXEC, 4)]
+
+
+@pytest.mark.parametrize("language", SYNTAXES)
+@pytest.mark.parametrize(
+    "piece", ["(", "[", "{", "f(", "x = {", "'", '"', "`", "${", "#{", "<<A\n", "if x:\n ", "a.", "!", "def f(", "do "]
+)
+def test_deep_and_broken_text_ends_soon(language: str, piece: str) -> None:
+    started = time.process_time()
+    _look(piece * 5000, language)
+    assert time.process_time() - started < 5
+
+
+def test_a_long_text_is_analysed_around_what_matters_and_says_so() -> None:
+    text = "x = 1\n" * 90_000 + "import os\nos.system('id')\n" + "y = 2\n" * 90_000
+    analysis = _look(text, "python")
+    assert [(one.kind, one.target, one.line) for one in analysis.facts] == [(Kind.EXEC, "id", 90_002)]
+    assert analysis.gaps
+
+
+_PIECES = st.sampled_from(
+    "x y os eval exec open ( ) [ ] { } , ; : . = + == => -> :: 'a' \"b\" `c` ${x} #{y} def f return for in if else end do "
+    "function import from require lambda class \n \n\n \t 1 0x1F <<A A % & * | / // # $x @y ~ ! ? r' f\"{x}\" '''".split(
+        " "
+    )
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(SYNTAXES)), st.one_of(st.text(max_size=200), st.lists(_PIECES, max_size=60).map(" ".join))
+)
+def test_no_text_breaks_the_analysis(language: str, text: str) -> None:
+    _look(text, language)
