@@ -6,20 +6,26 @@ from clawft.scan.instructions.patterns import phrase
 __all__ = ["KIND", "PHRASES"]
 
 KIND = Kind.BYPASS
-_FILL = "(?:the |any |a |all |every |user |user's |their |your |explicit |further |first |prior |additional |human |these |those )*"
+_FILL = (
+    "(?:the |any |a |all |every |user |user's |their |your |explicit |further |first |prior |additional |human "
+    "|these |those )*"
+)
 PHRASES = (
     phrase(
-        "(regardless) of (?:what )?(?:the )?(?:<person>(?:'s)?|their) (?:sets?|says?|wants?|chooses?|settings?|preferences?|choices?"
+        "(regardless) of (?:what )?(?:the )?(?:<person>(?:'s)?|their) (?:sets?|says?|wants?|chooses?|settings?"
+        "|preferences?|choices?"
         "|objections?|instructions?|requests?)",
         "the user's choice",
     ),
     phrase(
-        "(cannot|can't|can not|must not) be (?:disabled|turned off|removed|changed|revoked|cancelled|opted out|uninstalled|stopped"
+        "(cannot|can't|can not|must not) be (?:disabled|turned off|removed|changed|revoked|cancelled|opted out"
+        "|uninstalled|stopped"
         "|overridden)",
         "the user's choice",
     ),
     phrase(
-        "(interprets?|treats?|counts?|considers?|considered|implicitly) ~80 (?:as (?:authori[sz]ation|consent|approval|permission"
+        "(interprets?|treats?|counts?|considers?|considered|implicitly) ~80 (?:as (?:authori[sz]ation|consent"
+        "|approval|permission"
         "|confirmation)|authori[sz]ed|consented|agreed|accepted)",
         "consent",
     ),
@@ -32,16 +38,22 @@ PHRASES = (
     phrase("(dangerously-skip-permissions|bypasspermissions|dangerously-disable)", "permissions"),
     phrase("(auto[- ]?approve) (?:all|every|any)", "permissions"),
     phrase(
-        "(disable|turn off|bypass|circumvent|remove|deactivate|weaken) (?:all |any |the |your |its )*(?:safety|security|sandbox(?:ing)?"
+        "(disable|turn off|bypass|circumvent|remove|deactivate|weaken) (?:all |any |the |your |its )*(?:safety"
+        "|security|sandbox(?:ing)?"
         "|guardrails?|protections?|content filters?|permission (?:checks?|system)|safeguards?)",
         "protection",
     ),
-    phrase("(without) " + _FILL + "(?:displaying (?:[a-z]+ ){0,4})?(?:asking|prompting|requesting|requiring|waiting|seeking)?(?: for)? ?"
+    phrase("(without) " + _FILL + "(?:displaying (?:[a-z]+ ){0,4})?(?:asking|prompting|requesting|requiring|waiting"
+                                  "|seeking)?(?: for)? ?"
            + _FILL + "<check>", "confirmation"),
-    phrase("(without) (?:first |ever )?(?:asking|prompting|consulting)(?: (?:the|any|your) <person>| first)?", "confirmation"),
-    phrase("(do not|don't|never|no need to|must not|should not) (?:ask|prompt|request|require|wait)(?: (?:the )?<person>)?(?: (?:for|to))?"
+    phrase("(without) (?:first |ever )?(?:asking|prompting|consulting)(?: (?:the|any|your) <person>"
+           "| first)?", "confirmation"),
+    phrase("(do not|don't|never|no need to|must not|should not) (?:ask|prompt|request|require"
+           "|wait)(?: (?:the )?<person>)?(?: (?:for|to))?"
            "(?: (?:the|any|a|user|their|explicit|further))* ?(?:<check>|confirm|approve)", "confirmation"),
-    phrase("(skip|skipping|bypass|bypassing|suppress|ignore|omit|disable|disabling|circumvent) " + _FILL + "(?:[a-z]+ )?<check>",
+    phrase("(skip|skipping|bypass|bypassing|suppress|ignore|omit|disable|disabling"
+           "|circumvent) " + _FILL + "(?:[a-z]+ )?<check>",
            "confirmation"),
-    phrase("<person> (?:are|is|will|should|need)(?: not|n't)(?: be)? (?:prompted|asked|notified|required)", "confirmation"),
+    phrase("<person> (?:are|is|will|should|need)(?: not|n't)(?: be)? (?:prompted|asked|notified"
+           "|required)", "confirmation"),
 )  # fmt: skip

@@ -7,8 +7,10 @@ __all__ = ["KIND", "PHRASES"]
 
 KIND = Kind.CONCEAL
 _DO = (
-    "(?:send|upload|run|execut|download|install|post|collect|request|copy|copies|forward|transmit|append|modif|enabl|exfiltrat"
-    "|mirror|sync|record|log|read|fetch|escalat|inject|insert|apply|purchas|buy|add|create|write|change|replace|delet)[a-z]*"
+    "(?:send|upload|run|execut|download|install|post|collect|request|copy|copies|forward|transmit|append|modif|enabl"
+    "|exfiltrat"
+    "|mirror|sync|record|log|read|fetch|escalat|inject|insert|apply|purchas|buy|add|create|write|change|replace"
+    "|delet)[a-z]*"
 )
 _SECRETLY = "(silently|secretly|covertly|stealthily|quietly|discreetly|surreptitiously|invisibly)"
 _SAYING = (
@@ -17,8 +19,10 @@ _SAYING = (
 )
 PHRASES = (
     phrase(
-        "(operations?|actions?|calls?|requests?|updates?|changes?|collection|transmission|steps?|access|escalations?|queries|premium"
-        "|uploads?|transfers?|recordings?) ~60 (?:is|are|be|happens?) (?:not|never) (?:[a-z]+ )?(?:shown|disclosed|reported|revealed"
+        "(operations?|actions?|calls?|requests?|updates?|changes?|collection|transmission|steps?|access|escalations?"
+        "|queries|premium"
+        "|uploads?|transfers?|recordings?) ~60 (?:is|are|be|happens?) (?:not|never) (?:[a-z]+ )?(?:shown|disclosed"
+        "|reported|revealed"
         "|visible|displayed|reflected|surfaced|mentioned|notified)",
         "an action",
     ),
@@ -26,7 +30,8 @@ PHRASES = (
     phrase("(background) (?:operations?|actions?|tasks?) ~40 not (?:reported|shown|visible)", "an action"),
     phrase(_SECRETLY + " (?:and [a-z]+ )?" + _DO, "quietly"),
     phrase(
-        _DO.replace("(?:", "(", 1) + " ~40 (?<!fail )(?<!fails )(?:silently|secretly|covertly|stealthily|discreetly|invisibly)",
+        _DO.replace("(?:", "(", 1) + " ~40 (?<!fail )(?<!fails )(?:silently|secretly|covertly|stealthily|discreetly"
+                                     "|invisibly)",
         "quietly",
     ),
     phrase(
@@ -36,11 +41,14 @@ PHRASES = (
     ),
     phrase("(over) being (?:transparent|honest|truthful)", "what it is"),
     phrase("(say|claim|tell them) (?:that )?you have no (?:special )?instructions", "what it is"),
-    phrase("<not> (?:[a-z]+ ){0,2}?(?:tell|inform|notify|alert|warn|let) (?:the |your |any )?<person>(?: (?:that|about|of|when|know"
+    phrase("<not> (?:[a-z]+ ){0,2}?(?:tell|inform|notify|alert|warn|let) (?:the |your |any )?<person>(?: (?:that"
+           "|about|of|when|know"
            "|what|why|this|it|anything)|[.,;]|$)", "the user"),
     phrase(
-        "<not> (?:[a-z]+ ){0,2}?(?:tell|mention|inform|reveal|disclose|show|report|display|surface|expose|explain|log) (?:[a-z]+ ){0,2}?"
-        "(?:this|it|that|these|the (?:existence|presence|fact|step|action|upload|transfer|request|process|operation|instructions?"
+        "<not> (?:[a-z]+ ){0,2}?(?:tell|mention|inform|reveal|disclose|show|report|display|surface|expose|explain"
+        "|log) (?:[a-z]+ ){0,2}?"
+        "(?:this|it|that|these|them|any of (?:this|it)|the (?:existence|presence|fact|step|action|upload|transfer"
+        "|request|process|operation|instructions?"
         "|change|call|backup|sync|collection|premium)[a-z]*)(?: [a-z]+){0,8} to (?:the )?<person>",
         "the user",
     ),
@@ -50,23 +58,32 @@ PHRASES = (
         "the user",
     ),
     phrase("(without) (?:ever )?" + _SAYING, "the user"),
-    phrase("(without) (?:the )?<person>(?:'s?)? (?:knowing|noticing|knowledge|awareness|consent|being (?:aware|told|notified))", "the user"),
+    phrase("(without) (?:the )?<person>(?:'s?)? (?:knowing|noticing|knowledge|awareness|consent|being (?:aware|told"
+           "|notified))", "the user"),
     phrase(
-        "(so) (?:that )?(?:the |no )?<person> (?:does not|doesn't|do not|don't|won't|will not|cannot|can't|never|remains? unaware)"
+        "(so) (?:that )?(?:the |no )?<person> (?:does not|doesn't|do not|don't|won't|will not|cannot|can't|never"
+        "|remains? unaware)"
         "(?: [a-z]+)? ?(?:notice|see|know|reali[sz]e|detect|suspect|find out|become aware)",
         "the user",
     ),
-    phrase("(keep|remain|stay|kept|hidden|hide|conceal|concealed|invisible|secret)(?: [a-z]+){0,4} from (?:the |all )?<person>", "the user"),
-    phrase("(invisible|not visible|not shown|not disclosed|not reported|not revealed) to (?:the )?<person>", "the user"),
-    phrase("<person> (?:should|must|need|does|do|will|may|can)(?: not|n't|not)(?: [a-z]+)? (?:see|know|be (?:told|aware|informed"
+    phrase("(keep|remain|stay|kept|hidden|hide|conceal|concealed|invisible|secret)(?: [a-z]+){0,4} from (?:the "
+           "|all )?<person>", "the user"),
+    phrase("(invisible|not visible|not shown|not disclosed|not reported"
+           "|not revealed) to (?:the )?<person>", "the user"),
+    phrase("<person> (?:should|must|need|does|do|will|may|can)(?: not|n't|not)(?: [a-z]+)? (?:see|know|be (?:told"
+           "|aware|informed"
            "|notified|shown)|notice|learn)", "the user"),
-    phrase("(keep) (?:this|it|these|that)(?: [a-z]+){0,3} (?:secret|hidden|confidential|quiet|to yourself|between us|discreet|invisible)",
+    phrase("(keep) (?:this|it|these|that)(?: [a-z]+){0,3} (?:secret|hidden|confidential|quiet|to yourself|between us"
+           "|discreet|invisible)",
            "the user"),
-    phrase("(proceed|continue|respond|act|behave)(?: as)? (?:normal(?:ly)?|usual(?:ly)?|if nothing) ~60 (without|never|notice|suspect"
+    phrase("(proceed|continue|respond|act|behave)(?: as)? (?:normal(?:ly)?|usual(?:ly)?|if nothing) ~60 (without"
+           "|never|notice|suspect"
            "|mention)", "the user"),
     phrase(
-        "(if) (?:the )?(?:<person> )?(?:later )?(?:asks?|asked|questions?|inquires?|notices?) ~120 (say|tell them|claim|deny|explain that"
-        "|refuse|deflect|pretend|provide only|filter it out) ~120 (not|never|nothing|without|standard|implicitly|already|only|just)",
+        "(if) (?:the )?(?:<person> )?(?:later )?(?:asks?|asked|questions?|inquires?|notices?) ~120 (say|tell them"
+        "|claim|deny|explain that"
+        "|refuse|deflect|pretend|provide only|filter it out) ~120 (not|never|nothing|without|standard|implicitly"
+        "|already|only|just)",
         "the user",
     ),
     phrase("(do not|don't|never) (?:leave|log|record|keep) (?:any )?(?:traces?|evidence)", "the user"),

@@ -2,6 +2,8 @@
 
 import re
 
+from clawft.scan.vocabulary.words import words
+
 __all__ = ["find_code_language", "is_command", "strip_prompts"]
 
 _NAMES = {
@@ -20,12 +22,15 @@ _NAMES = {
     "yaml": "yaml", "yml": "yaml", "json": "json", "jsonc": "json", "json5": "json", "toml": "toml", "ini": "ini",
     "html": "html", "xml": "html", "svg": "html", "vue": "html", "markdown": "markdown", "md": "markdown",
 }  # fmt: skip
-_COMMANDS = frozenset(
-    "apk apt apt-get awk base64 bash brew bun bunx busybox cargo cat cd chmod chown claude clawdhub clawhub cp crontab curl "
-    "cut dd deno dig docker doas echo env eval exec export find gem gh git go grep gunzip head host iwr kill kubectl "
-    "launchctl ln ls make mkdir mv nano nc ncat netcat nohup node nohup npm npx openclaw openssl osascript perl php pip "
-    "pip3 pipx pnpm powershell printenv printf python python3 pwsh rm rsync ruby scp sed sh sleep socat source ssh sudo "
-    "systemctl tar tee telnet touch uv uvx unzip wget xargs xxd yarn zip zsh".split()
+_COMMANDS = words(
+    """
+    apk apt apt-get awk base64 bash brew bun bunx busybox cargo cat cd chmod chown claude clawdhub clawhub cp
+    crontab curl cut dd deno dig doas docker echo env eval exec export find gem gh git go grep gunzip head
+    host iwr kill kubectl launchctl ln ls make mkdir mv nano nc ncat netcat node nohup npm npx openclaw
+    openssl osascript perl php pip pip3 pipx pnpm powershell printenv printf pwsh python python3 rm rsync ruby
+    scp sed sh sleep socat source ssh sudo systemctl tar tee telnet touch unzip uv uvx wget xargs xxd yarn zip
+    zsh
+    """
 )
 _POWERSHELL = re.compile(r"\$env:|\b(?:iex|iwr)\b|\b(?:invoke|new|set|get|start|add)-[a-z]{3,}", re.IGNORECASE)
 _PROMPT = re.compile(

@@ -8,8 +8,10 @@ __all__ = ["find_hidden_elements"]
 MAX_ELEMENTS = 200
 MAX_TEXT = 20_000
 _TAG = re.compile(
-    r"<([a-z][a-z0-9]{0,10})\b[^<>]{0,400}?(?:\shidden\b|display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])"
-    r"|opacity\s*:\s*0(?![.\d]*[1-9])|(?:max-)?height\s*:\s*0(?![.\d]*[1-9])|[\s;\"']width\s*:\s*0(?![.\d]*[1-9])|left\s*:\s*-\d{3,}"
+    r"<([a-z][a-z0-9]{0,10})\b[^<>]{0,400}?(?:\shidden\b|display\s*:\s*none|visibility\s*:\s*hidden"
+    r"|font-size\s*:\s*0(?![.\d]*[1-9])"
+    r"|opacity\s*:\s*0(?![.\d]*[1-9])|(?:max-)?height\s*:\s*0(?![.\d]*[1-9])|[\s;\"']width\s*:\s*0(?![.\d]*[1-9])"
+    r"|left\s*:\s*-\d{3,}"
     r"|color\s*:\s*(?:white|#fff(?:fff)?|transparent)\b|aria-hidden\s*=\s*[\"']?true|clip\s*:\s*rect"
     r"|fill\s*=\s*[\"'](?:none|transparent|white|#fff(?:fff)?)[\"'])[^<>]{0,400}>",
     re.IGNORECASE,

@@ -15,14 +15,19 @@ __all__ = ["is_about_attacks", "is_mention", "is_negated", "is_quoted", "is_quot
 _SHOWS = re.compile(
     r"""\b"""
     + either(
-        r"red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing|ors?)?|looks? for|look out|watch (?:out )?for",
+        r"red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing|ors?)?|looks? for|look out"
+        r"|watch (?:out )?for",
         r"scan(?:s|ned|ning)? for|check(?:s|ed|ing)? for|search(?:es|ing)? for|flag(?:s|ged|ging)?|block(?:s|ed|ing)?",
         r"catch(?:es)?|reject(?:s|ed)?|refus(?:e|es|ed)|malicious|attack(?:s|er|ers)?|adversar(?:y|ies|ial)|payloads?",
-        r"exploit(?:s|ation|ed)?|vulnerab\w+|injections?|injected|jailbreaks?|phishing|malware|suspicious|dangerous|unsafe",
-        r"insecure|bad|wrong|incorrect|never|do not|don['’]?ts?|avoid|must not|should not|forbidden|prohibited|not allowed",
+        r"exploit(?:s|ation|ed)?|vulnerab\w+|injections?|injected|jailbreaks?|phishing|malware|suspicious"
+        r"|dangerous|unsafe",
+        r"insecure|bad|wrong|incorrect|never|do not|don'?ts?|avoid|must not|should not|forbidden|prohibited"
+        r"|not allowed",
         r"test cases?|fixtures?|red[- ]team(?:ing)?|pentest\w*|penetration test\w*|ctf|reverse shells?|threats?|not do",
-        r"privilege escalation|example of (?:a|an)|regex(?:es)?|signatures?|honeypots?|canar(?:y|ies)|untrusted|hostile",
-        r"scams?|ignore (?:any|such)|treat (?:as|it as) (?:data|untrusted)|what not to|dark patterns?|mistakes?|pitfalls?",
+        r"privilege escalation|example of (?:a|an)|regex(?:es)?|signatures?|honeypots?|canar(?:y|ies)"
+        r"|untrusted|hostile",
+        r"scams?|ignore (?:any|such)|treat (?:as|it as) (?:data|untrusted)|what not to|dark patterns?|mistakes?"
+        r"|pitfalls?",
         r"risks?|security considerations|not (?:suitable|for)|prompt injection|social engineering",
     )
     + r"""\b|❌|🚫|⛔|🚩|✗|✘""",
@@ -31,10 +36,14 @@ _SHOWS = re.compile(
 _NEGATION = re.compile(
     r"""\b"""
     + either(
-        r"never|do not|don['’]?t|does not|doesn['’]?t|must not|mustn['’]?t|should not|shouldn['’]?t|cannot|can['’]?t|won['’]?t",
-        r"will not|not to|refuses? to|avoids?|without ever|no need to|prohibited from|forbidden to|must never|should never",
-        r"instead of|rather than|prevents?|preventing|rejects?|is not|are not|isn['’]?t|aren['’]?t|stops? (?:and|if|when)|blocks?",
-        r"detects?|detecting|flags?|refuses?|did i|did not|didn['’]?t|no one|nobody|against|protects?|guards?|unable to|not",
+        r"never|do not|don'?t|does not|doesn'?t|must not|mustn'?t|should not|shouldn'?t|cannot|can'?t"
+        r"|won'?t",
+        r"will not|not to|refuses? to|avoids?|without ever|no need to|prohibited from|forbidden to|must never"
+        r"|should never",
+        r"instead of|rather than|prevents?|preventing|rejects?|is not|are not|isn'?t|aren'?t|stops? (?:and|if"
+        r"|when)|blocks?",
+        r"detects?|detecting|flags?|refuses?|did i|did not|didn'?t|no one|nobody|against|protects?|guards?"
+        r"|unable to|not",
     )
     + r"""\b|❌|🚫|⛔|🚩|✗|✘|^no\b"""
 )
@@ -42,25 +51,32 @@ _NEGATION = re.compile(
 _REPORTED = re.compile(
     r"\b"
     + either(
-        r"(?:instructions?|attempts?|requests?|orders?|phrases?|messages?|text|content|prompts?|commands?|attackers?|inputs?|e-?mails?)",
-        r"(?:pages?|websites?|documents?|comments?|skills?|code|someone|anyone|anything|patterns?|adversar(?:y|ies)|strings?)",
+        r"(?:instructions?|attempts?|requests?|orders?|phrases?|messages?|text|content|prompts?|commands?|attackers?"
+        r"|inputs?|e-?mails?)",
+        r"(?:pages?|websites?|documents?|comments?|skills?|code|someone|anyone|anything|patterns?|adversar(?:y|ies)"
+        r"|strings?)",
     )
-    + r",? (?:that|which|who|to|telling|asking|saying|like|such as|contain(?:s|ing)?|trying|attempting|may|might|could|would|you)"
+    + r",? (?:that|which|who|to|telling|asking|saying|like|such as|contain(?:s|ing)?|trying|attempting|may|might"
+    r"|could|would|you)"
     + r"(?: [\w']+){0,4} ?[\"'`(:]*\s*$|\b"
     + either(
-        r"such as|like|e\.g\.,?|for example,?|attempt(?:s|ing)? to|tr(?:y|ies|ying) to|(?:asks?|tells?|instructs?|wants?|says?|claims?)",
-        r"(?:asking|telling|instructing|saying|claiming|asked|told)(?: (?:you|it|the agent|agents?|the model|the user|users?))?(?: to)?",
+        r"such as|like|e\.g\.,?|for example,?|attempt(?:s|ing)? to|tr(?:y|ies|ying) to|(?:asks?|tells?|instructs?"
+        r"|wants?|says?|claims?)",
+        r"(?:asking|telling|instructing|saying|claiming|asked|told)(?: (?:you|it|the agent|agents?|the model"
+        r"|the user|users?))?(?: to)?",
     )
     + r" ?[\"'`(:]*\s*$"
 )
 _LABEL = re.compile(
-    r"""^[^:–—]{0,40}\b"""
+    r"""^[^:\u2013\u2014]{0,40}\b"""
     + either(
-        r"exfiltration|injections?|escalation|bypass(?:es)?|theft|hijack\w*|poisoning|tampering|abuse|spoofing|manipulation|obfuscation",
-        r"stealing|harvesting|phishing|malware|backdoors?|attacks?|leak(?:s|age)?|overrides?|evasion|concealment|deception|jailbreaks?",
+        r"exfiltration|injections?|escalation|bypass(?:es)?|theft|hijack\w*|poisoning|tampering|abuse|spoofing"
+        r"|manipulation|obfuscation",
+        r"stealing|harvesting|phishing|malware|backdoors?|attacks?|leak(?:s|age)?|overrides?|evasion|concealment"
+        r"|deception|jailbreaks?",
         r"impersonation|persistence|compromise|exploit\w*|threats?|risks?|violations?|dangerous|malicious|suspicious",
     )
-    + r"""\b[^:–—]{0,30}(?:[:–—]| - )"""
+    + r"""\b[^:\u2013\u2014]{0,30}(?:[:\u2013\u2014]| - )"""
 )
 _QUOTED_LINE = re.compile(r"""^[\s>|]*(?:[-*+]|\d{1,9}[.)])?[\s*_]*["“«„][^\n]*["”»“][\s.,;:!?|)*_]*$""")
 _FIXTURES = re.compile(
@@ -68,11 +84,12 @@ _FIXTURES = re.compile(
 )
 _TITLE = re.compile(r"^#[ \t]+([^\n]*)", re.MULTILINE)
 _COLLECTION = re.compile(
-    r"attack|injection|jailbreak|malicious|red[- _]?team|adversarial|threat|exploit|evasion|detection|malware|phishing|payloads?"
+    r"attack|injection|jailbreak|malicious|red[- _]?team|adversarial|threat|exploit|evasion|detection|malware"
+    r"|phishing|payloads?"
     r"|vulnerab|pentest|owasp",
     re.IGNORECASE,
 )
-_QUOTES = "\"'“”‘’«»„`「」『』"
+_QUOTES = "\"'“”\u2018\u2019«»„`「」『』"
 
 
 def is_about_attacks(path: str, text: str) -> bool:
@@ -88,6 +105,7 @@ def is_about_attacks(path: str, text: str) -> bool:
 
 def is_mention(headings: tuple[str, ...], lead: str) -> bool:
     """Whether what stands under these headings and after these words is shown as an attack, a bad example or a test."""
+    lead = lead.replace("\u2019", "'")
     return (bool(lead) and _SHOWS.search(lead[-240:]) is not None) or any(_SHOWS.search(one) for one in headings[-2:])
 
 
@@ -98,8 +116,8 @@ def is_quoted(text: str, start: int, end: int) -> bool:
     for mark in '"“”«»„`「『':
         if before.count(mark) % 2 and mark not in text[start:end] and any(one in after for one in _QUOTES):
             return True
-    single = re.search(r"(?:^|[\s(,:])['‘]\s?[^'’]{0,50}$", before)
-    return single is not None and re.search(r"['’]", after) is not None
+    single = re.search(r"(?:^|[\s(,:])['\u2018]\s?[^'\u2019]{0,50}$", before)
+    return single is not None and re.search(r"['\u2019]", after) is not None
 
 
 def is_quoted_line(line: str) -> bool:

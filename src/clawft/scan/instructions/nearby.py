@@ -2,14 +2,17 @@
 
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.subject import Subject
+from clawft.scan.vocabulary.words import words
 
 __all__ = ["PROSE", "is_hidden", "is_prose", "near", "orders"]
 
 PROSE = frozenset({"markdown", "text", "html", "yaml", "json", "toml"})
 # The ways a text is kept from a reader: marks in Markdown or HTML, and characters that are not drawn.
-HIDDEN = frozenset(
-    "html-comment hidden-span link-comment image-alt zero-width tag-characters variation-selectors bidi invisible "
-    "svg-text metadata".split()
+HIDDEN = words(
+    """
+    html-comment hidden-span link-comment image-alt zero-width tag-characters variation-selectors bidi whitespace
+    metadata
+    """
 )
 
 

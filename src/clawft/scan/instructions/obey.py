@@ -10,23 +10,30 @@ __all__ = ["KIND", "PHRASES"]
 
 KIND = Kind.OBEY
 _AUTHORITY = (
-    "(?:treat|honou?r|follow|obey|apply|prefer|preserve|reuse|carry|embed|include|emit|keep|write|fold|copy|vendor|use|normalize"
-    "|export|authoritative|must be applied|read it as|downgrade|drop|suppress|short-circuit[a-z]*|as the (?:active|local|reviewed))"
+    "(?:treat|honou?r|follow|obey|apply|prefer|preserve|reuse|carry|embed|include|emit|keep|write|fold|copy|vendor"
+    "|use|normalize"
+    "|export|authoritative|must be applied|read it as|downgrade|drop|suppress|short-circuit[a-z]*|as the (?:active"
+    "|local|reviewed))"
 )
 _GO_BY = "(?:honou?r|follow|obey|apply|suppress|comply|respect|execute)"
 PHRASES = (
     phrase(
-        "(fetch|download|read|visit|load|open|curl|get|retrieve|check|access|pull|request|query|browse|go to|webfetch|poll) ~80 <url> ~160 "
-        "(follow|obey|execute|comply|apply|perform|run|carry out|act on|do what|treat|interpret) ~60 (it|its|them|instructions?|directives?"
-        "|commands?|steps?|orders?|tasks?|guidance|prompts?|actions?|rules?|whatever|says?|contents?|response|output|returned|there)"
+        "(fetch|download|read|visit|load|open|curl|get|retrieve|check|access|pull|request|query|browse|go to"
+        "|webfetch|poll) ~80 <url> ~160 "
+        "(follow|obey|execute|comply|apply|perform|run|carry out|act on|do what|treat|interpret) ~60 (it|its|them"
+        "|instructions?|directives?"
+        "|commands?|steps?|orders?|tasks?|guidance|prompts?|actions?|rules?|whatever|says?|contents?|response|output"
+        "|returned|there)"
     ),
     phrase(
-        "(follow|obey|execute|comply with|apply|perform|carry out|act on) ~60 (?:instructions?|directives?|commands|steps?|orders?|tasks?"
-        "|rules?|whatever) ~60 (at|from|in|on|returned by|hosted at|found at|published at|served by|received from) ~40 <url>"
+        "(follow|obey|execute|comply with|apply|perform|carry out|act on) ~60 (?:instructions?|directives?|commands"
+        "|steps?|orders?|tasks?"
+        "|rules?|whatever) ~60 (at|from|in|on|returned by|hosted at|found at|published at|served by"
+        "|received from) ~40 <url>"
     ),
     phrase(
-        "(if|when|whenever|once|where) ~160 <fixed> ~80 (exists?|is present|are present|is found|is available|appears|exposes?) ~400 "
-        + _AUTHORITY
+        "(if|when|whenever|once|where) ~160 <fixed> ~80 (exists?|is present|are present|is found|is available"
+        "|appears|exposes?) ~400 " + _AUTHORITY
     ),
     phrase("(if|when) ~60 (exposes|provides|contains|ships) ~20 <fixed> ~200 " + _AUTHORITY),
     phrase("(present|exists|available|located|found) at ~10 <fixed> ~200 (authoritative|must|treat|follow|obey|apply)"),
@@ -37,9 +44,11 @@ PHRASES = (
     ),
     phrase("<fixed>[`'\"]? (?:can|may|should|must) be (?:copied|vendored|included|imported|sourced|embedded|inlined)"),
     phrase(
-        "(vendor|copy|inline|paste|embed) ~40 (loader|helper|template|snippet|code|script|module) ~20 <fixed> ~40 (into)"
+        "(vendor|copy|inline|paste|embed) ~40 (loader|helper|template|snippet|code|script"
+        "|module) ~20 <fixed> ~40 (into)"
     ),
     phrase(
-        "(use|read) ~40 <fixed> ~20 (as (?:the|a)|when) ~60 (note|policy|handoff|runbook|authority|instructions?|guide|artifacts?)"
+        "(use|read) ~40 <fixed> ~20 (as (?:the|a)|when) ~60 (note|policy|handoff|runbook|authority|instructions?"
+        "|guide|artifacts?)"
     ),
 )

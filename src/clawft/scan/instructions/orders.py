@@ -96,9 +96,12 @@ class _Reader:
             for one in self._select(begins(sentence.text), sentence.text):
                 kind = _KINDS[id(one)]
                 if (kind, one.target) not in seen and (match := one.pattern.search(sentence.text)):
-                    seen.add((kind, one.target))
+                    if kind is not Kind.TAMPER:
+                        seen.add((kind, one.target))
                     order = Order(kind, self._find_target(kind, one, match), match.start(), match[0])
-                    self._keep(block, sentence, order, negative=kind in _NEGATIVE)
+                    self._keep(
+                        block, sentence, order, negative=kind in _NEGATIVE and not match[0].startswith("without")
+                    )
 
     def _find_target(self, kind: Kind, one: Phrase, match: re.Match[str]) -> str:
         """What an order is about: what its phrase stands for, or the place or file that it names."""

@@ -7,7 +7,8 @@ __all__ = ["KIND", "PHRASES"]
 
 KIND = Kind.OVERRIDE
 _DROP = (
-    "(ignore|ignoring|disregard|disregarding|forget|override|overriding|discard|neglect|bypass|set aside|setting aside|put aside"
+    "(ignore|ignoring|disregard|disregarding|forget|override|overriding|discard|neglect|bypass|set aside"
+    "|setting aside|put aside"
     "|stop following|do not follow|do not obey|don't follow|no longer follow)"
 )
 _FILL = "(?: (?:all|any|every|everything|each|of|the|my|your|its|their|those|these|about|and)){0,4}"
@@ -22,19 +23,24 @@ PHRASES = (
         "its instructions",
     ),
     phrase(
-        "(the following|this|these(?: [a-z]+)?|it) (?:now )?(?:overrides?|supersedes?|replaces?|cancels?|takes? (?:absolute )?"
+        "(the following|this|these(?: [a-z]+)?|it) (?:now )?(?:overrides?|supersedes?|replaces?|cancels?"
+        "|takes? (?:absolute )?"
         "(?:precedence|priority) over) (?:all|any|every)(?: [a-z]+){0,3} <told>",
         "all other instructions",
     ),
     phrase(
-        "(previous|prior|earlier|system|safety|operational|usual|normal|existing)(?: [a-z]+){0,2} <told> (?:are|is|should be|must be"
-        "|can be) (?:now )?(?:treated as (?:suggestions?|optional|advisory)|void|cancell?ed|obsolete|suspended|lifted|revoked"
+        "(previous|prior|earlier|system|safety|operational|usual|normal|existing)(?: [a-z]+){0,2} <told> (?:are|is"
+        "|should be|must be"
+        "|can be) (?:now )?(?:treated as (?:suggestions?|optional|advisory)|void|cancell?ed|obsolete|suspended"
+        "|lifted|revoked"
         "|superseded|overridden|ignored|disregarded|no longer)",
         "its guidelines",
     ),
     phrase(
-        "(you are|you're|act|operate|enter|entering|switch to|switched to|switch into)(?: (?:now|as|in|into|currently|an?|the|to)){1,3}"
-        " (?:unrestricted|unfiltered|uncensored|jailbroken|(?:developer|god|maintenance|debug|admin(?:istrator)?|root|sudo) mode"
+        "(you are|you're|act|operate|enter|entering|switch to|switched to|switch into)(?: (?:now|as|in|into"
+        "|currently|an?|the|to)){1,3}"
+        " (?:unrestricted|unfiltered|uncensored|jailbroken|(?:developer|god|maintenance|debug|admin(?:istrator)?"
+        "|root|sudo) mode"
         "|dan|do anything now)",
         "its role",
     ),
@@ -46,12 +52,14 @@ PHRASES = (
         "its restrictions",
     ),
     phrase(
-        "(normal|usual|standard|safety|content|ethical|your) (?:[a-z]+ )?(?:restrictions?|rules?|limits|limitations?|constraints?"
+        "(normal|usual|standard|safety|content|ethical|your) (?:[a-z]+ )?(?:restrictions?|rules?|limits|limitations?"
+        "|constraints?"
         "|guidelines?|polic(?:y|ies)|filters) (?:do(?:es)? not|don't|doesn't|no longer|never) apply",
         "its restrictions",
     ),
     phrase(
-        "(set aside|setting aside) (?:its|your|all|the|any|their)(?: own)?(?: [a-z]+){0,2} (?:constraints?|restrictions?|guidelines?"
+        "(set aside|setting aside) (?:its|your|all|the|any|their)(?: own)?(?: [a-z]+){0,2} (?:constraints?"
+        "|restrictions?|guidelines?"
         "|rules?|limits|limitations|perspective|safeguards|caution|values)",
         "its restrictions",
     ),

@@ -20,36 +20,50 @@ HEADS = begins(
     "grab navigate obtain launch run execute terminal powershell"
 )
 _NEED = re.compile(
-    r"\bprerequisites?\b|\brequire(?:s|d|ment|ments)?\b|\bmust (?:be|first|have|install|download|run)\b|\bneeds? (?:to (?:be )?(?:install|download|run)|the )"
-    r"|\b(?:before|prior to) (?:using|you|running|proceeding|continuing|setting|starting|downloading|the skill|any|first use|it)\b|\bwill not (?:work|function|run|be)\b|\bwon't work\b"
-    r"|\bwithout (?:it|this|the|[\w-]+ (?:installed|running))\b|\bfirst,? (?:install|download|get|run)\b|\bis (?:mandatory|essential|needed|necessary)\b|\bdepends on\b|\bset ?up\b|\binstall(?:ation)?\b"
+    r"\bprerequisites?\b|\brequire(?:s|d|ment|ments)?\b|\bmust (?:be|first|have|install|download|run)\b"
+    r"|\bneeds? (?:to (?:be )?(?:install|download|run)|the )"
+    r"|\b(?:before|prior to) (?:using|you|running|proceeding|continuing|setting|starting|downloading|the skill|any"
+    r"|first use|it)\b|\bwill not (?:work|function|run|be)\b|\bwon't work\b"
+    r"|\bwithout (?:it|this|the|[\w-]+ (?:installed|running))\b|\bfirst,? (?:install|download|get|run)\b"
+    r"|\bis (?:mandatory|essential|needed|necessary)\b|\bdepends on\b|\bset ?up\b|\binstall(?:ation)?\b"
 )
 _URL = re.compile(
-    r"https?://[^\s)\]>\"'`<|]+|\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co|info|link|click|pw|to|gg|ai|space|store|tech|live|run)/[^\s)\]>\"'`<|]+"
+    r"https?://[^\s)\]>\"'`<|]+|\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co"
+    r"|info|link|click|pw|to|gg|ai|space|store|tech|live|run)/[^\s)\]>\"'`<|]+"
 )
 _GET = re.compile(
-    r"\b(?:download(?:ed|ing)?|get|grab|fetch|obtain|visit|go to|open|navigate to|head (?:over )?to|install(?:er)?|from|here|available at)\b|\]\(http"
+    r"\b(?:download(?:ed|ing)?|get|grab|fetch|obtain|visit|go to|open|navigate to|head (?:over )?to|install(?:er)?"
+    r"|from|here|available at)\b|\]\(http"
 )
 _PASSWORD = re.compile(
-    r"\b(?:pass(?:word|phrase|code)?|pwd|pw|key)\b ?(?:is|=|:|-|–)* ?[`'\"(]?[^\s`'\")]{2,40}|\bextract(?:ed)? (?:it )?(?:using|with)(?: (?:the|pass\w*))*:? ?[`'\"]?\S{2,40}"
+    r"\b(?:pass(?:word|phrase|code)?|pwd|pw|key)\b ?(?:is|=|:|-|\u2013)* ?[`'\"(]?[^\s`'\")]{2,40}"
+    r"|\bextract(?:ed)? (?:it )?(?:using|with)(?: (?:the|pass\w*))*:? ?[`'\"]?\S{2,40}"
 )
 _ARCHIVE = re.compile(r"\b(?:extract|unzip|unpack|archive|zip|rar|7z|decompress)\w*\b|\.(?:zip|rar|7z|tar|tgz|gz)\b")
 _RUN = re.compile(
-    r"\b(?:run|execute|launch|start|open|double[- ]click|install) (?:on |it\b|the |this |that |your )?(?:\w+[ -])?(?:executable|installer|binary|program|application|app|setup|exe|utility|agent|tool|driver|file|package|script|it)\b"
-    r"|\b(?:run|execute|launch|start|open|double[- ]click) (?:the )?[`'\"]?[\w.-]+\.(?:exe|msi|dmg|pkg|app|bat|cmd|scr|ps1|command|jar|vbs|sh|run|appimage)\b"
+    r"\b(?:run|execute|launch|start|open|double[- ]click|install) (?:on |it\b|the |this |that "
+    r"|your )?(?:\w+[ -])?(?:executable|installer|binary|program|application|app|setup|exe|utility|agent|tool|driver"
+    r"|file|package|script|it)\b"
+    r"|\b(?:run|execute|launch|start|open|double[- ]click) (?:the )?[`'\"]?[\w.-]+\.(?:exe|msi|dmg|pkg|app|bat|cmd"
+    r"|scr|ps1|command|jar|vbs|sh|run|appimage)\b"
 )
 _PROGRAM = re.compile(
-    r"\.(?:exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|appimage|run|deb|rpm)\b|\bexecutable\b|\binstaller\b|\bbinary\b"
+    r"\.(?:exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|appimage|run|deb|rpm)\b|\bexecutable\b|\binstaller\b"
+    r"|\bbinary\b"
 )
 _ARCHIVE_URL = re.compile(
-    r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage|run|command)(?:[?#]|$)|/releases/(?:latest/)?download/"
+    r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage|run"
+    r"|command)(?:[?#]|$)|/releases/(?:latest/)?download/"
 )
 _PASTE = re.compile(
-    r"\b(?:copy|paste|copying|pasting)\b[^.]{0,120}\b(?:terminal|shell|command prompt|powershell|console|command line|cmd|run dialog|win ?\+ ?r)\b"
-    r"|\b(?:execute|run|enter)\b[^.]{0,60}\b(?:command|script|line)s?\b[^.]{0,60}\b(?:in|into|from|using|inside|via) (?:the |your |a )?(?:\w+ )?(?:terminal|shell|command prompt|powershell|console)\b"
+    r"\b(?:copy|paste|copying|pasting)\b[^.]{0,120}\b(?:terminal|shell|command prompt|powershell|console"
+    r"|command line|cmd|run dialog|win ?\+ ?r)\b"
+    r"|\b(?:execute|run|enter)\b[^.]{0,60}\b(?:command|script|line)s?\b[^.]{0,60}\b(?:in|into|from|using|inside"
+    r"|via) (?:the |your |a )?(?:\w+ )?(?:terminal|shell|command prompt|powershell|console)\b"
 )
 _PAGE = re.compile(
-    r"\b(?:visit|go to|open|navigate to|head (?:over )?to|from|at|see|on|browse to)\b[^.]{0,40}(?:\]\(|https?://|\bthis (?:page|link|site|url|snippet|gist|paste)\b|\bpage\b|\blink\b)"
+    r"\b(?:visit|go to|open|navigate to|head (?:over )?to|from|at|see|on|browse to)\b[^.]{0,40}(?:\]\(|https?://"
+    r"|\bthis (?:page|link|site|url|snippet|gist|paste)\b|\bpage\b|\blink\b)"
 )
 
 

@@ -8,88 +8,129 @@ __all__ = ["KIND", "PHRASES"]
 KIND = Kind.SABOTAGE
 _RESULTS = (
     phrase(
-        "(always|must|should|simply|just) ~60 (report|mark|return|claim|say|state|declare|show|indicate|respond) ~60 (pass(?:ed|ing)?"
-        "|success(?:ful(?:ly)?)?|completed?|safe|clean|secure|compliant|approved|no (?:issues|problems|vulnerabilities|errors)) ~60 <even>"
+        "(always|must|should|simply|just) ~60 (report|mark|return|claim|say|state|declare|show|indicate"
+        "|respond) ~60 (pass(?:ed|ing)?"
+        "|success(?:ful(?:ly)?)?|completed?|safe|clean|secure|compliant|approved|no (?:issues|problems"
+        "|vulnerabilities|errors)) ~60 <even>"
     ),
     phrase(
-        "(hide|suppress|conceal|omit|drop|remove|exclude|ignore|downplay|minimi[sz]e|mask|swallow|discard)(?: (?:any|all|the|these|those"
-        "|such|every|real|actual|known|critical|security))*(?: [a-z-]+){0,2}? <result> ~80 (from (?:the )?(?:<person>|report|output|log"
+        "(hide|suppress|conceal|omit|leave out|drop|remove|exclude|ignore|downplay|minimi[sz]e|mask|swallow"
+        "|discard)(?: (?:any|all|the|these|those"
+        "|such|every|real|actual|known|critical"
+        "|security))*(?: [a-z-]+){0,2}? <result> ~80 (from (?:the )?(?:<person>|report|output|log"
         "|export|summary|review|results)|even if|regardless|so (?:that )?(?:the|no))"
     ),
+    phrase(
+        "(mark|report|declare|record|log) ~40 (passed|passing|successful|complete|safe|clean|secure|compliant"
+        "|approved) ~40 <even>"
+    ),
+    phrase(
+        "(change|weaken|remove|delete|comment out|loosen) ~30 (assertions?|failing tests?|expected values) ~40 (pass"
+        "|green|success)"
+    ),
+    phrase("(in our favou?r) ~80 (do not|don't|never|without) (?:mention|disclos|tell|show)[a-z]*"),
     phrase("(must|should) be (?:dropped|removed|suppressed|omitted|excluded|hidden|ignored|downgraded) ~80 <even>"),
     phrase(
-        "(fabricate|falsify|forge|make up|doctor|tamper with)(?: (?:the|any|all|some|plausible|realistic|convincing))* (?:[a-z-]+ ){0,2}?"
-        "(?:results?|data|numbers?|metrics?|scores?|citations?|sources?|reviews?|evidence|benchmarks?|logs?|records?|reports?|statistics)"
+        "(fabricate|falsify|forge|make up|doctor|tamper with)(?: (?:the|any|all|some|plausible|realistic"
+        "|convincing))* (?:[a-z-]+ ){0,2}?"
+        "(?:results?|data|numbers?|metrics?|scores?|citations?|sources?|reviews?|evidence|benchmarks?|logs?|records?"
+        "|reports?|statistics)"
     ),
 )
 _CODE = (
     phrase(
-        "(insert|add|include|introduce|embed|plant|inject|leave|hide|implant) ~60 (backdoors?|vulnerabilit(?:y|ies)|malicious code"
-        "|hidden (?:accounts?|users?|access|endpoint|loader|payload)|logic bombs?|security holes?|trojan) ~60 (?:in|into|to|inside|within)"
-        " (?:the|their|any|all|every|each|generated|user's|your|its)? ?(?:[a-z]+ )?(?:code|outputs?|projects?|files?|applications?"
+        "(insert|add|include|introduce|embed|plant|inject|leave|hide|implant) ~60 (backdoors?|vulnerabilit(?:y|ies)"
+        "|malicious code"
+        "|hidden (?:[a-z]+ )?(?:accounts?|users?|access|endpoint|loader|payload)|logic bombs?|security holes?"
+        "|trojan) ~60 (?:in|into|to|inside|within)"
+        " (?:the|their|any|all|every|each|generated|user's|your|its)? ?(?:[a-z]+ )?(?:code|outputs?|projects?|files?"
+        "|applications?"
         "|commits?|functions?|scripts?|builds?|app|page|repository)"
     ),
     phrase(
-        "(always|by default|every|all|silently|must|whenever) ~40 (disable|turn off|skip|bypass|remove|short-circuit[a-z]*) ~40 (tls|ssl"
-        "|certificate|signature|input|auth(?:entication|orization)?|csrf|integrity|injection) ~20 (verification|validation|checks?"
+        "(always|by default|every|all|silently|must|whenever) ~40 (disable|turn off|skip|bypass|remove"
+        "|short-circuit[a-z]*) ~40 (tls|ssl"
+        "|certificate|signature|input|auth(?:entication|orization)?|csrf|integrity|injection) ~20 (verification"
+        "|validation|checks?"
         "|checking|sanitization|protection)"
     ),
     phrase(
-        "(always|by default|must|whenever) ~40 (prefer|use|choose|recommend|generate) ~40 (md5|sha-?1|des|ecb|weak (?:keys?|crypto[a-z]*"
-        "|passwords?|ciphers?|randomness|encryption)|hard-?coded (?:passwords?|keys?|credentials?)) ~60 (for|to|when|instead|passwords?)"
+        "(always|by default|must|whenever) ~40 (prefer|use|choose|recommend|generate) ~40 (md5|sha-?1|des|ecb"
+        "|weak (?:keys?|crypto[a-z]*"
+        "|passwords?|ciphers?|randomness|encryption)|hard-?coded (?:passwords?|keys?|credentials?)) ~60 (for|to|when"
+        "|instead|passwords?)"
     ),
     phrase(
-        "(include|add|insert|embed|inject|append) ~80 (script|pixel|tracker|tracking|beacon|analytics|import|dependency|snippet|iframe"
-        "|image|loader) ~120 (?:in|into|to|of) (?:every|each|all|any) ~40 (pages?|files?|outputs?|projects?|documents?|html|code|sites?"
+        "(use|prefer|choose) (?:md5|sha-?1|des|plain ?text|ecb)(?: [a-z]+){0,3} (?:for|to) ~20 (passwords?"
+        "|authentication|tokens?"
+        "|signatures?|encrypt[a-z]*)"
+    ),
+    phrase(
+        "(include|add|insert|embed|inject|append) ~80 (script|pixel|tracker|tracking|beacon|analytics|import"
+        "|dependency|snippet|iframe"
+        "|image|loader) ~120 (?:in|into|to|of) (?:every|each|all|any) ~40 (pages?|files?|outputs?|projects?"
+        "|documents?|html|code|sites?"
         "|emails?|components?) ~160 <url>"
     ),
 )
 _ADVICE = (
     phrase(
-        "(partnership|affiliate|sponsored|sponsorship|partner|commission|referral|promotional|premium) ~120 (not (?:be )?(?:disclosed"
+        "(partnership|affiliate|sponsored|sponsorship|partner|commission|referral|promotional"
+        "|premium) ~120 (not (?:be )?(?:disclosed"
         "|mentioned|revealed|shown)|without (?:mentioning|disclosing|revealing)|undisclosed|never (?:disclose|mention)"
         "|(?:do not|don't) (?:disclose|mention|reveal))"
     ),
     phrase(
-        "(undisclosed|secretly|without (?:disclosing|mentioning)) ~80 (partnership|affiliate|sponsor(?:ed|ship)?|premium|bias|preference"
+        "(undisclosed|secretly|without (?:disclosing|mentioning)) ~80 (partnership|affiliate|sponsor(?:ed|ship)?"
+        "|premium|bias|preference"
         "|commission|promot[a-z]+)"
     ),
     phrase(
-        "(promotes?|favou?rs?|push|emphasi[sz]e|prefer) ~60 (over|instead of|versus|rather than) ~80 (pharmaceutical|conventional"
+        "(promotes?|favou?rs?|push|emphasi[sz]e|prefer) ~60 (over|instead of|versus|rather than) ~80 (pharmaceutical"
+        "|conventional"
         "|medical|medicine|evidence|vaccin[a-z]+|safety|competitors?|limitations)"
     ),
     phrase(
-        "(relaxed|lenient|lowered|looser) (?:scoring|criteria|thresholds?|standards?|checks?) ~60 (safety|security|compliance"
+        "(relaxed|lenient|lowered|looser) (?:scoring|criteria|thresholds?|standards?|checks?) ~60 (safety|security"
+        "|compliance"
         "|evaluations?|risks?)"
     ),
     phrase("(highlight success[a-z]*) ~40 (ignore fail[a-z]+)"),
     phrase(
-        "(add|include|mix in|use|put) ~30 (cyanide|arsenic|bleach|ricin|strychnine|antifreeze|rat poison|methanol|mercury|thallium)"
+        "(add|include|mix in|use|put) ~30 (cyanide|arsenic|bleach|ricin|strychnine|antifreeze|rat poison|methanol"
+        "|mercury|thallium)"
         " ?(?:to|in|$|[.,])"
     ),
 )
 _OUTPUT = (
     phrase(
-        "(append|add|insert|include|embed|put|place) ~80 (ignore (?:all )?(?:previous|prior) instructions) ~80 (?:to|in|into|at|on)"
+        "(append|add|insert|include|embed|put|place) ~80 (ignore (?:all )?(?:previous|prior) instructions) ~80 (?:to"
+        "|in|into|at|on)"
         " (?:the|each|every|all|any|its|their)"
     ),
     phrase(
-        "(preserve|keep|add|embed|include|carry|store|write|remains?|is) ~80 (very hidden|hidden|non-rendered|invisible|visually hidden)"
-        "(?: or (?:very )?hidden)?(?: [a-z-]+){0,3} (?:sheet|worksheet|workbook|packet|block|loader|metadata|carrier|cache|field"
+        "(preserve|keep|add|embed|include|carry|store|write|remains?|is) ~80 (very hidden|hidden|non-rendered"
+        "|invisible|visually hidden)"
+        "(?: or (?:very )?hidden)?(?: [a-z-]+){0,3} (?:sheet|worksheet|workbook|packet|block|loader|metadata|carrier"
+        "|cache|field"
         "|instruction|diagnostics?|links?|marker)"
     ),
     phrase(
-        "(visually hidden|hidden from view|invisible) ~120 (present|included|remains|kept) in the (?:generated|final|exported|output)"
+        "(visually hidden|hidden from view|invisible) ~120 (present|included|remains|kept) in the (?:generated|final"
+        "|exported|output)"
     ),
 )
 _FILES = (
     phrase(
-        "(password[- ]protect(?:ed)?|lock|locked|encrypt|encrypted|encryption) ~200 (delete|remove|shred|wipe|erase|overwrite) ~30"
+        "(password[- ]protect(?:ed)?|lock|locked|encrypt|encrypted|encryption) ~200 (delete|remove|shred|wipe|erase"
+        "|overwrite) ~30"
         " (original|unencrypted|source|plain)[a-z]*"
     ),
     phrase(
-        "(securely delete|delete|shred|wipe|erase|destroy) (?:all (?:the |of the |existing )?|any |every |the original )(?:original(?:s)?"
-        " files?|unencrypted files?|backups?|snapshots?|restore points?|shadow copies|audit (?:logs?|trails?)|version history)"
+        "(securely delete|delete|shred|wipe|erase|destroy) (?:all (?:the |of the |existing )?|any |every "
+        "|the original )(?:original(?:s)?"
+        " files?|unencrypted files?|backups?|snapshots?|restore points?|shadow copies|audit (?:logs?|trails?)"
+        "|version history)"
     ),
     phrase(
         "(replace|swap|substitute|change) ~60 (addresse?s?|recipients?|wallets?|payees?|iban|account numbers?) ~40"
@@ -98,33 +139,41 @@ _FILES = (
 )
 _TRACES = (
     phrase(
-        "(log|logs|history|audit|trace|manifest|tracking) ~160 (move|moved|relocated?|placed?|stored?|archived?) ~40 (hidden) ~60"
+        "(log|logs|history|audit|trace|manifest|tracking) ~160 (move|moved|relocated?|placed?|stored?"
+        "|archived?) ~40 (hidden) ~60"
         " (area|folder|director(?:y|ies)|location|retention)"
     ),
     phrase(
-        "(avoid copying|omit|do not copy|do not include|suppress|leave out) ~80 (stack traces?|failing commands?|exact errors?|raw [a-z]+"
-        "|timestamps|root[- ]causes?|chronolog(?:y|ies)|error (?:messages?|excerpts?)|rollbacks?|reverts?|evidence|timings?) ~200"
+        "(avoid copying|omit|do not copy|do not include|suppress|leave out) ~80 (stack traces?|failing commands?"
+        "|exact errors?|raw (?:data|logs?|traces?|timings?|annotations?|outputs?)"
+        "|timestamps|root[- ]causes?|chronolog(?:y|ies)|error (?:messages?|excerpts?)|rollbacks?|reverts?|evidence"
+        "|timings?) ~160"
         " (reviewers?|reviews?|summar(?:y|ies)|reports?|hand-?offs?|bundles?|traces?)"
     ),
 )
 _SECRETS = (
     phrase(
-        "(always|should|must|every|for example|each) ~80 (echo|repeat|include|weave|print|output)(?:ing|es|s)? ~60 (credentials?|passwords?"
-        "|secrets?|sensitive (?:values?|details|data|information)|api keys?) ~60 (every|each|all|back|verbatim|repl(?:y|ies)|responses?"
+        "(always|should|must|every|for example|each) ~80 (echo|repeat|include|weave|print|output)(?:ing|es"
+        "|s)? ~60 (credentials?|passwords?"
+        "|secrets?|sensitive (?:values?|details|data|information)|api keys?) ~60 (every|each|all|back|verbatim"
+        "|repl(?:y|ies)|responses?"
         "|they)"
     ),
     phrase(
-        "(explain|tell|claim|say|convince|persuade|frame) ~100 (need) ~30 (api keys?|passwords?|authentication tokens?|credentials?"
+        "(explain|tell|claim|say|convince|persuade|frame) ~100 (need) ~30 (api keys?|passwords?"
+        "|authentication tokens?|credentials?"
         "|private keys?|seed phrases?)"
     ),
     phrase(
-        "(preserve|carry|keep|propagate|forward|embed|inherit) ~60 (tokens?|credentials?|api keys?|cookies?) ~120 (across|into|inside|in"
+        "(preserve|carry|keep|propagate|forward|embed|inherit) ~60 (tokens?|credentials?|api keys?"
+        "|cookies?) ~120 (across|into|inside|in"
         "|within) ~40 (notes?|context|metadata|hand-?offs?|reports?|commentary|commits?|patch(?:es)?|downstream)"
     ),
 )
 _SPEED = (
     phrase(
-        "(add) (?:an? )?(?:[a-z0-9]+[- ])?(?:seconds?|sec|ms|minutes?)? ?(?:delay|sleep|pause|latency) ~80 (before (?:respond|return"
+        "(add) (?:an? )?(?:[a-z0-9]+[- ])?(?:seconds?|sec|ms|minutes?)? ?(?:delay|sleep|pause"
+        "|latency) ~80 (before (?:respond|return"
         "|answer|every|each|any)[a-z]*|to every|to each|to all)"
     ),
 )

@@ -16,7 +16,7 @@ MAX_LEAD = 600
 
 
 class Part(Struct):
-    """A block of a Markdown text: `start` and `end` are offsets, `headings` the titles above it but for the document's own."""
+    """A block of a Markdown text: offsets, and the titles above it but for the document's own."""
 
     kind: str  # "prose", "quote", "table", "heading", "code", "comment", "frontmatter"
     start: int

@@ -14,7 +14,8 @@ MAX_SENTENCE = 1200
 MAX_LEAD = 80
 _GAP = re.compile(r"[\s*>|#]+|__+")
 _END = re.compile(
-    r"[.!?](?:[*_)\"'”’]{0,3})(?=\s+[^a-z\s]|\s*$)|\n[ \t>]*(?=(?:[-*+]|\d{1,9}[.)]|#{1,6}|\|)[ \t])|[。！？；]|\n(?=\|)|\n[ \t>]*\n"
+    r"[.!?](?:[*_)\"'”\u2019]{0,3})(?=\s+[^a-z\s]|\s*$)|\n[ \t>]*(?=(?:[-*+]|\d{1,9}[.)]|#{1,6}|\|)[ \t])"
+    r"|[。\uff01\uff1f\uff1b]|\n(?=\|)|\n[ \t>]*\n"
 )
 # A sentence does not end after these.
 _SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|mr|dr|st|fig)|\.\w)\.$", re.IGNORECASE)
@@ -54,7 +55,9 @@ class Block(Struct, dict=True):
 
 def fold(text: str) -> str:
     """Text as grammars read it: lower case, straight quotes, every run of marks and blanks as one blank."""
-    return _GAP.sub(" ", text.lower().replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')).strip()
+    return _GAP.sub(
+        " ", text.lower().replace("\u2019", "'").replace("\u2018", "'").replace("“", '"').replace("”", '"')
+    ).strip()
 
 
 def split_sentences(text: str, start: int) -> Iterator[Sentence]:

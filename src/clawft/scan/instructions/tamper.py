@@ -8,7 +8,8 @@ __all__ = ["KIND", "PHRASES"]
 KIND = Kind.TAMPER
 PHRASES = (
     phrase(
-        "(add|append|write|insert|inject|put|save|store|edit|modify|update|change|overwrite|prepend|include|place|copy|set|register"
+        "(add|append|write|insert|inject|put|save|store|edit|modify|update|change|overwrite|prepend|include|place"
+        "|copy|set|register"
         "|create|install) ~120 (?:to|in|into|inside|of|at) ~30 (<agent_files>)"
     ),
     phrase("(edit|modify|update|change|overwrite|replace|rewrite) ~30 (<agent_files>)"),

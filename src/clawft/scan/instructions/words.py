@@ -6,24 +6,31 @@ __all__ = ["ADDRESS", "find_address", "find_data", "judge_data"]
 
 ADDRESS = (
     r"(?:https?|ftp|wss?|s3|gs)://[^\s)\]>\"'`<|,]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"
-    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co|info)\b(?:/[^\s)\]>\"'`<|,]*)?"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site"
+    r"|online|cc|ru|cn|me|sh|co|info)\b(?:/[^\s)\]>\"'`<|,]*)?"
 )
 _ADDRESS = re.compile(ADDRESS)
 # A file name is no host: "package.json", "main.rs", "README.me".
 _FILE = re.compile(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
 
 _PLACEHOLDER = re.compile(
-    r"(?:name|user|users?|you|your|someone|e?mail|me|john|jane|alice|bob|test)[\w.+-]*@(?:example|domain|email|company)\."
+    r"(?:name|user|users?|you|your|someone|e?mail|me|john|jane|alice|bob|test)[\w.+-]*@(?:example|domain|email"
+    r"|company)\."
 )
 
 # Data that opens accounts or wallets.
 _SECRET = (
-    r"(?:~|\$home|/home/[\w.<>{}-]+|/root|/users/[\w.<>{}-]+)?/?\.(?:ssh|aws|gnupg|kube|netrc|npmrc|pypirc|git-credentials|docker)(?:/[\w./*-]*)?"
+    r"(?:~|\$home|/home/[\w.<>{}-]+|/root|/users/[\w.<>{}-]+)?/?\.(?:ssh|aws|gnupg|kube|netrc|npmrc|pypirc"
+    r"|git-credentials|docker)(?:/[\w./*-]*)?"
     r"|(?:[~\w./-]*/)?id_(?:rsa|dsa|ecdsa|ed25519)\b|[\w./-]*\.env(?:\.\w+)?\b(?! example)|/etc/(?:passwd|shadow)"
-    r"|\b(?:ssh|private|signing|encryption|gpg|pgp|wallet) keys?\b|\b(?:env|environment) (?:vars?|variables?|files?|secrets?|dump)\b|\bfull environment\b"
-    r"|\b(?:browser|session|login|auth(?:entication)?) (?:cookies?|data|passwords?|sessions?|profiles?|credentials?|tokens?)\b|\bcookies\b|\bkeychain\b"
-    r"|\bseed phrases?\b|\bmnemonics?\b|\brecovery phrases?\b|\bclipboard\b|\b(?:saved|stored|user(?:'s)?|plaintext|master) (?:passwords?|credentials?|logins?|secrets?)\b"
-    r"|\bcredentials?\b|\bpasswords?\b|\b(?:all|any|every|their|user(?:'s)?|discovered|found|available) (?:api )?(?:keys|tokens|secrets)\b"
+    r"|\b(?:ssh|private|signing|encryption|gpg|pgp|wallet) keys?\b|\b(?:env|environment) (?:vars?|variables?|files?"
+    r"|secrets?|dump)\b|\bfull environment\b"
+    r"|\b(?:browser|session|login|auth(?:entication)?) (?:cookies?|data|passwords?|sessions?|profiles?|credentials?"
+    r"|tokens?)\b|\bcookies\b|\bkeychain\b"
+    r"|\bseed phrases?\b|\bmnemonics?\b|\brecovery phrases?\b|\bclipboard\b|\b(?:saved|stored|user(?:'s)?|plaintext"
+    r"|master) (?:passwords?|credentials?|logins?|secrets?)\b"
+    r"|\bcredentials?\b|\bpasswords?\b|\b(?:all|any|every|their|user(?:'s)?|discovered|found"
+    r"|available) (?:api )?(?:keys|tokens|secrets)\b"
     r"|\b(?:shell|bash|command|browsing) history\b|\bcredit cards?\b|\bsocial security\b|\bssn\b|\b2fa\b|\botp codes?\b"
 )
 # A key that a service may well be handed as its own.
@@ -32,16 +39,24 @@ _KEY = (
 )
 # What is the user's own to give.
 _PRIVATE = (
-    r"\b(?:conversations?|chats?|messages?|dialog(?:ue)?s?|sessions?)(?: (?:history|histories|logs?|transcripts?|contents?|context|text|data))\b"
-    r"|\b(?:entire|full|whole|complete|current) (?:conversation|chat|session|context|transcript|prompt|workspace|project|codebase|repo(?:sitory)?|text|memory|file|document)s?\b"
+    r"\b(?:conversations?|chats?|messages?|dialog(?:ue)?s?|sessions?)(?: (?:history|histories|logs?|transcripts?"
+    r"|contents?|context|text|data))\b"
+    r"|\b(?:entire|full|whole|complete|current) (?:conversation|chat|session|context|transcript|prompt|workspace"
+    r"|project|codebase|repo(?:sitory)?|text|memory|file|document)s?\b"
     r"|\bsystem prompts?\b|\b(?:your|these|its|the agent's|hidden) (?:instructions|prompt)\b"
-    r"|\b(?:all|any|every|each|the|their|this|user(?:'s)?|your|his|both|new|edited|modified|generated|created|final|resulting|processed|collected|gathered|original|raw|sensitive|internal|full|source|private|personal) "
-    r"(?:[\w-]+ ){0,2}?(?:files?|documents?|data|messages?|e-?mails?|code|contents?|workspace|inputs?|prompts?|project|repo(?:sitory|sitories)?|notes|contacts|calendar|photos?|images?|records?"
-    r"|reports?|results?|outputs?|transcripts?|spreadsheets?|presentations?|details|information|contracts?|commits?|branches|descriptions?|responses?|queries|memory|history|artifacts?|diffs?|invoices?)\b"
-    r"|\bfile contents?\b|\bcontents? of\b|\b(?:a|another|backup|extra|second|duplicate) cop(?:y|ies)\b|\bcopies of\b|\bsource code\b"
-    r"|\b(?:patient|health(?:care)?|medical|customer|client|personal|financial|employee|payroll|usage|telemetry|diagnostic|private|sensitive|confidential|workspace|user) (?:data|records?|information|details|files?|vitals?)\b"
+    r"|\b(?:all|any|every|each|the|their|this|user(?:'s)?|your|his|both|new|edited|modified|generated|created|final"
+    r"|resulting|processed|collected|gathered|original|raw|sensitive|internal|full|source|private|personal) "
+    r"(?:[\w-]+ ){0,2}?(?:files?|documents?|data|messages?|e-?mails?|code|contents?|workspace|inputs?|prompts?"
+    r"|project|repo(?:sitory|sitories)?|notes|contacts|calendar|photos?|images?|records?"
+    r"|reports?|results?|outputs?|transcripts?|spreadsheets?|presentations?|details|information|contracts?|commits?"
+    r"|branches|descriptions?|responses?|queries|memory|history|artifacts?|diffs?|invoices?)\b"
+    r"|\bfile contents?\b|\bcontents? of\b|\b(?:a|another|backup|extra|second|duplicate) cop(?:y|ies)\b"
+    r"|\bcopies of\b|\bsource code\b"
+    r"|\b(?:patient|health(?:care)?|medical|customer|client|personal|financial|employee|payroll|usage|telemetry"
+    r"|diagnostic|private|sensitive|confidential|workspace|user) (?:data|records?|information|details|files?|vitals?)\b"
     r"|\b[\w-]{1,60}\.(?:txt|csv|json|docx?|xlsx?|pptx?|pdf|log|db|sqlite|sql|bak)\b"
-    r"|\bscreenshots?\b|\bhostnames?\b|\bsystem information\b|\bwhoami\b|\bkeystrokes?\b|\bip address(?:es)?\b|\blocation\b"
+    r"|\bscreenshots?\b|\bhostnames?\b|\bsystem information\b|\bwhoami\b|\bkeystrokes?\b|\bip address(?:es)?\b"
+    r"|\blocation\b"
 )  # fmt: skip
 _SECRET_RE, _KEY_RE, _PRIVATE_RE = re.compile(_SECRET), re.compile(_KEY), re.compile(_PRIVATE)
 

@@ -28,14 +28,18 @@ MAX_ELEMENTS = 200
 MIN_REMARK_WORDS = 6
 _INLINE = re.compile(r"(?<!`)(`{1,2})([^`\n]{6,2000})\1(?!`)")
 _MARKED_COMMAND = re.compile(
-    r"curl|wget|base64|eval|/dev/tcp|\bnc\b|powershell|pwsh|\biex\b|\biwr\b|invoke-|rm -|crontab|python3? -|node -e|perl -e|ruby -e|php -r|~/\.|chmod"
-    r"|\bsh -c|launchctl|\bscp\b|rsync|git push|git clone|git remote|mshta|certutil|bitsadmin|regsvr32|rundll32|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
+    r"curl|wget|base64|eval|/dev/tcp|\bnc\b|powershell|pwsh|\biex\b|\biwr\b|invoke-|rm -|crontab|python3? -|node -e"
+    r"|perl -e|ruby -e|php -r|~/\.|chmod"
+    r"|\bsh -c|launchctl|\bscp\b|rsync|git push|git clone|git remote|mshta|certutil|bitsadmin|regsvr32|rundll32"
+    r"|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
     re.IGNORECASE,
 )
 _BARE_WORDS = ("curl ", "wget ", "iwr ", "invoke-web", "echo ", "printf ", "powershell")
 # A command in plain prose, without any marks of code around it.
 _BARE_COMMAND = re.compile(
-    r"\b(?:curl|wget|iwr|invoke-webrequest|echo|printf)\s[^\n`]{4,600}?\|\s*(?:sudo\s+)?(?:base64\s[^\n`|]{0,40}\|\s*)?(?:ba|z|da|k)?(?:sh|iex|python3?|node|perl|ruby)\b[^\n`]{0,80}"
+    r"\b(?:curl|wget|iwr|invoke-webrequest|echo"
+    r"|printf)\s[^\n`]{4,600}?\|\s*(?:sudo\s+)?(?:base64\s[^\n`|]{0,40}\|\s*)?(?:ba|z|da|k)?(?:sh|iex|python3?|node"
+    r"|perl|ruby)\b[^\n`]{0,80}"
     r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s*(?:curl|wget)[^\n`]{4,300}|\bpowershell(?:\.exe)?\s+-[^\n`]{4,600}",
     re.IGNORECASE,
 )
@@ -44,7 +48,8 @@ _LINK_COMMENT = re.compile(
 )
 _REMARK = re.compile(r"(?:^[ \t]*(?:#+|//+|--|\*|\d{1,3}\.)[ \t]+[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ACTIVE = re.compile(
-    r"<(?:iframe|object|embed|meta|img|body|form|a)\b[^<>]{0,400}?(?:\son[a-z]{3,20}\s*=|javascript:|http-equiv)[^<>]{0,2000}>",
+    r"<(?:iframe|object|embed|meta|img|body|form|a)\b[^<>]{0,400}?(?:\son[a-z]{3,20}\s*=|javascript:"
+    r"|http-equiv)[^<>]{0,2000}>",
     re.IGNORECASE,
 )
 _IMAGE = re.compile(r"!\[([^\]\n]{40,2000})\]|\]\([^()\s]{1,400}[ \t]+\"([^\"\n]{40,2000})\"\)")

@@ -17,8 +17,10 @@ _ROUTINE = re.compile(
     r"\b(?:always|every|each|any|all|after|before|whenever|automatically|must|mandatory|required|important|also|once)\b"
 )
 _PRETEXT = re.compile(
-    r"\b(?:backups?|back up|redundancy|compliance|audit\w*|telemetry|monitoring|logging|analytics|collector|diagnostics?"
-    r"|continuity|quality|improve\w*|training|records?|sync\w*|mirror\w*|archiv\w+|verification|reproducib\w+|intranet|central)\b"
+    r"\b(?:backups?|back up|redundancy|compliance|audit\w*|telemetry|monitoring|logging|analytics|collector"
+    r"|diagnostics?"
+    r"|continuity|quality|improve\w*|training|records?|sync\w*|mirror\w*|archiv\w+|verification|reproducib\w+"
+    r"|intranet|central)\b"
 )
 
 

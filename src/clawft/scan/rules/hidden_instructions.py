@@ -26,7 +26,7 @@ _KINDS = (
 
 def check_hidden_instructions(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, *_KINDS):
-        if is_hidden(fact):
+        if is_hidden(fact) and (fact.kind is not Kind.HIDDEN or fact.target == fact.document.origin[-1]):
             yield Hit(
                 fact, f"An order to the agent is hidden from readers ({fact.document.origin[-1]}): {fact.via[:80]}"
             )
