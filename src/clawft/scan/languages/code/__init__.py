@@ -35,7 +35,7 @@ def analyse_together(documents: Mapping[str, Document]) -> Analysis:
 
 
 def _read(document: Document) -> Module:
-    return Module(document, parse(tokenize(shorten(document.text, document.language), document.language)))
+    return Module(document, parse(tokenize(shorten(document.text), document.language)))
 
 
 def _children(module: Module) -> list[Document]:

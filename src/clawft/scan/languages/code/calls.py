@@ -1,10 +1,11 @@
 """A call under evaluation: its name, its arguments, and the object it is made on."""
 
+from collections.abc import Callable
 from typing import Any
 
 from clawft.scan.languages.code.values import Mark, Value
 
-__all__ = ["Call"]
+__all__ = ["Call", "Effect"]
 
 
 class Call:
@@ -45,3 +46,7 @@ class Call:
         for one in (*self.arguments[start:], *self.named.values()):
             found.update(dict.fromkeys(one.marks))
         return tuple(found)
+
+
+# What a call does: it gets the evaluation, the call and what its table row says, and gives the value of the call.
+Effect = Callable[[Any, Call, str], Value]

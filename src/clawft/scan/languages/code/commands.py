@@ -2,15 +2,15 @@
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clawft.scan.documents import make_child
 from clawft.scan.facts import Fact, Kind
-from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.calls import Call, Effect
 from clawft.scan.languages.code.values import HOLE, Mark, Value, merge, text_of
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.evaluate import Evaluator
+    from clawft.scan.languages.code.machine import Machine
 
 __all__ = ["EFFECTS", "guess_language", "run_command"]
 
@@ -61,7 +61,7 @@ def _quoted(word: str) -> str:
     return shlex.quote(word)
 
 
-def _command(machine: "Evaluator", call: Call, how: str) -> Value:
+def _command(machine: "Machine", call: Call, how: str) -> Value:
     """A command is run."""
     arguments = call.arguments
     value = call.first("args", "command", "cmd", "program")
@@ -87,7 +87,7 @@ def _command(machine: "Evaluator", call: Call, how: str) -> Value:
     return run_command(machine, call, value, merge(extra, sockets))
 
 
-def run_command(machine: "Evaluator", call: Call, value: Value, extra: tuple[Mark, ...] = ()) -> Value:
+def run_command(machine: "Machine", call: Call, value: Value, extra: tuple[Mark, ...] = ()) -> Value:
     """Mark a command that is run; what it reads comes out of it, what goes into it may be sent by it."""
     if value.function is not None:
         return Value()
@@ -108,7 +108,7 @@ def run_command(machine: "Evaluator", call: Call, value: Value, extra: tuple[Mar
     return Value((), tuple(marks), "process()")
 
 
-def _written(machine: "Evaluator", line: str) -> list[Mark]:
+def _written(machine: "Machine", line: str) -> list[Mark]:
     """Files of the program itself that the command names."""
     return [
         mark
@@ -117,7 +117,7 @@ def _written(machine: "Evaluator", line: str) -> list[Mark]:
     ]
 
 
-def _look_inside(machine: "Evaluator", call: Call, line: str, value: Value, mark: Mark) -> None:
+def _look_inside(machine: "Machine", call: Call, line: str, value: Value, mark: Mark) -> None:
     from clawft.scan.languages import analyse
 
     text, language = _inner(value, line)
@@ -145,7 +145,7 @@ def _carries(marks: tuple[Mark, ...]) -> bool:
     return any(one.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for one in marks)
 
 
-def _as_mark(machine: "Evaluator", fact: Fact, call: Call) -> Mark:
+def _as_mark(machine: "Machine", fact: Fact, call: Call) -> Mark:
     found = machine.mark(Kind.WRITE, fact.target, call.offset, fact.via)
     found.sources.update(dict.fromkeys(fact.sources))
     return found
@@ -166,11 +166,11 @@ def _inner(value: Value, line: str) -> tuple[str, str]:
     return line, "shell"
 
 
-def _backtick(machine: "Evaluator", call: Call, _: str) -> Value:
+def _backtick(machine: "Machine", call: Call, _: str) -> Value:
     return run_command(machine, call, call.first())
 
 
-def _dup(machine: "Evaluator", call: Call, _: str) -> Value:
+def _dup(machine: "Machine", call: Call, _: str) -> Value:
     """A socket becomes the input and output of this process: what it runs next is run from afar."""
     connects = tuple(mark for mark in call.marks() if mark.kind is Kind.CONNECT)
     if connects:
@@ -178,4 +178,4 @@ def _dup(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value()
 
 
-EFFECTS: dict[str, Any] = {"exec": _command, "backtick": _backtick, "dup": _dup}
+EFFECTS: dict[str, Effect] = {"exec": _command, "backtick": _backtick, "dup": _dup}

@@ -1,22 +1,22 @@
 """The interface of libcurl, the same in PHP and C: a handle gets options, then runs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.calls import Call, Effect
 from clawft.scan.languages.code.network import request
 from clawft.scan.languages.code.values import Value, merge
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.evaluate import Evaluator
+    from clawft.scan.languages.code.machine import Machine
 
 __all__ = ["EFFECTS"]
 
 
-def _init(machine: "Evaluator", call: Call, _: str) -> Value:
+def _init(_machine: "Machine", call: Call, _: str) -> Value:
     return Value((), (), "curl()", [("url", call.first())] if call.arguments else [])
 
 
-def _option(machine: "Evaluator", call: Call, _: str) -> Value:
+def _option(machine: "Machine", call: Call, _: str) -> Value:
     handle = call.first()
     if len(call.arguments) > 2:
         given = [(call.second().ref or str(call.second().const), call.arguments[2])]
@@ -25,7 +25,14 @@ def _option(machine: "Evaluator", call: Call, _: str) -> Value:
     items = list(handle.items or [])
     for name, value in given:
         short = name.rpartition("CURLOPT_")[2]
-        key = {"URL": "url", "POSTFIELDS": "body", "COPYPOSTFIELDS": "body", "HTTPHEADER": "headers", "READDATA": "body", "INFILE": "body"}.get(short, short)
+        key = {
+            "URL": "url",
+            "POSTFIELDS": "body",
+            "COPYPOSTFIELDS": "body",
+            "HTTPHEADER": "headers",
+            "READDATA": "body",
+            "INFILE": "body",
+        }.get(short, short)
         if key == "url":
             items = [one for one in items if one[0] != "url"]
         items.append((key, value))
@@ -35,9 +42,9 @@ def _option(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value()
 
 
-def _run(machine: "Evaluator", call: Call, _: str) -> Value:
+def _run(machine: "Machine", call: Call, _: str) -> Value:
     handle = call.first()
     return request(machine, call, "GET", Value((), (), "", handle.items), [])
 
 
-EFFECTS: dict[str, Any] = {"curl-init": _init, "curl-option": _option, "curl-run": _run}
+EFFECTS: dict[str, Effect] = {"curl-init": _init, "curl-option": _option, "curl-run": _run}

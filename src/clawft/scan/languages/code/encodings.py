@@ -5,18 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.code import commands
-from clawft.scan.languages.code.calls import Call
-from clawft.scan.languages.code.folding import _pack, _unpack, characters, concat, decode, fold_method, formatted, joined
+from clawft.scan.languages.code.calls import Call, Effect
+from clawft.scan.languages.code.folding import (
+    _pack,
+    _unpack,
+    characters,
+    decode,
+    fold_method,
+    formatted,
+    joined,
+)
 from clawft.scan.languages.code.values import Value, merge, text_of
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.evaluate import Evaluator
+    from clawft.scan.languages.code.machine import Machine
 
 __all__ = ["EFFECTS", "decoded"]
 
 
-
-def _decode(machine: "Evaluator", call: Call, encoding: str) -> Value:
+def _decode(machine: "Machine", call: Call, encoding: str) -> Value:
     value = call.first()
     if encoding == "named":
         name = call.second("encoding")
@@ -30,7 +37,7 @@ def _decode(machine: "Evaluator", call: Call, encoding: str) -> Value:
     return decoded(machine, call, encoding, value)
 
 
-def decoded(machine: "Evaluator", call: Call, encoding: str, value: Value) -> Value:
+def decoded(machine: "Machine", call: Call, encoding: str, value: Value) -> Value:
     """The value decoded, with the mark of it; text that comes out is a document of its own."""
     results = [one for one in (decode(encoding, const) for const in value.consts) if one is not None]
     if encoding == "percent":
@@ -38,16 +45,14 @@ def decoded(machine: "Evaluator", call: Call, encoding: str, value: Value) -> Va
     mark = machine.mark(Kind.DECODE, encoding, call.offset, call.ref, value.marks)
     for one in results:
         text = text_of(one)
-        if (
-            len(text) >= 12
-            and text.isprintable()
-            or ("\n" in text and text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable())
+        if (len(text) >= 12 and text.isprintable()) or (
+            "\n" in text and text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
         ):
             machine.child(text, commands.guess_language(text, machine.module.language), encoding, call.offset)
     return Value(tuple(results), (mark,))
 
 
-def _buffer(machine: "Evaluator", call: Call, _: str) -> Value:
+def _buffer(machine: "Machine", call: Call, _: str) -> Value:
     value, encoding = call.first(), call.second().const
     if encoding in ("base64", "base64url", "hex"):
         return decoded(machine, call, "hex" if encoding == "hex" else "base64", value)
@@ -55,11 +60,11 @@ def _buffer(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value(spelled or value.consts, value.marks, "", value.items if not spelled else None)
 
 
-def _chars(machine: "Evaluator", call: Call, _: str) -> Value:
+def _chars(_machine: "Machine", call: Call, _: str) -> Value:
     return Value(characters(call.arguments), call.marks())
 
 
-def _bytes(machine: "Evaluator", call: Call, _: str) -> Value:
+def _bytes(_machine: "Machine", call: Call, _: str) -> Value:
     value = call.first()
     codes = [one.const for _, one in value.items] if value.items else []
     if codes and all(isinstance(one, int) and 0 <= one < 256 for one in codes):
@@ -67,13 +72,13 @@ def _bytes(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value(tuple(one for one in value.consts if not isinstance(one, int)), value.marks, "", value.items)
 
 
-def _ord(machine: "Evaluator", call: Call, _: str) -> Value:
+def _ord(_machine: "Machine", call: Call, _: str) -> Value:
     return Value(
         tuple(ord(one) for one in call.first().consts if isinstance(one, str | bytes) and len(one) == 1), call.marks()
     )
 
 
-def _int(machine: "Evaluator", call: Call, _: str) -> Value:
+def _int(_machine: "Machine", call: Call, _: str) -> Value:
     value, base = call.first(), call.second().const
     try:
         return Value(
@@ -87,7 +92,7 @@ def _int(machine: "Evaluator", call: Call, _: str) -> Value:
         return Value((), value.marks)
 
 
-def _range(machine: "Evaluator", call: Call, _: str) -> Value:
+def _range(_machine: "Machine", call: Call, _: str) -> Value:
     bounds = [one.const for one in call.arguments]
     if not bounds or not all(isinstance(one, int) for one in bounds):
         return Value()
@@ -98,29 +103,29 @@ def _range(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), (), "", [(None, Value((one,))) for one in numbers[:5000]])
 
 
-def _reversed(machine: "Evaluator", call: Call, _: str) -> Value:
+def _reversed(_machine: "Machine", call: Call, _: str) -> Value:
     value = call.first()
     if value.items is not None:
         return Value((), value.marks, "", value.items[::-1])
     return Value(tuple(one[::-1] for one in value.consts if isinstance(one, str | bytes)), value.marks)
 
 
-def _map(machine: "Evaluator", call: Call, _: str) -> Value:
+def _map(machine: "Machine", call: Call, _: str) -> Value:
     function, value = call.first(), call.second()
-    parts = machine._each(value)
+    parts = machine.each(value)
     if parts is None:
-        result = machine._apply(function, Call(call.offset, function.ref, [machine.element(value)], {}))
+        result = machine.apply(function, Call(call.offset, function.ref, [machine.element(value)], {}))
         return Value((), merge(result.marks, value.marks), "", [(None, result)])
     items: list[tuple[Any, Value]] = [
-        (None, machine._apply(function, Call(call.offset, function.ref, [one], {}))) for one in parts[:2000]
+        (None, machine.apply(function, Call(call.offset, function.ref, [one], {}))) for one in parts[:2000]
     ]
     return Value((), merge(value.marks, [mark for _, one in items for mark in one.marks]), "", items)
 
 
-def _zip(machine: "Evaluator", call: Call, _: str) -> Value:
+def _zip(machine: "Machine", call: Call, _: str) -> Value:
     if call.ref.endswith("cycle"):
         return call.first()
-    columns = [machine._each(one) for one in call.arguments]
+    columns = [machine.each(one) for one in call.arguments]
     if not columns or any(one is None for one in columns):
         return Value(
             (), call.marks(), "", [(None, Value((), (), "", [(None, machine.element(one)) for one in call.arguments]))]
@@ -130,11 +135,11 @@ def _zip(machine: "Evaluator", call: Call, _: str) -> Value:
         (None, Value((), (), "", [(None, column[index % len(column)]) for column in columns if column]))
         for index in range(longest)
     ]
-    return Value((), call.marks(), "", rows)  # type: ignore[arg-type]
+    return Value((), call.marks(), "", rows)
 
 
-def _enumerate(machine: "Evaluator", call: Call, _: str) -> Value:
-    parts = machine._each(call.first())
+def _enumerate(machine: "Machine", call: Call, _: str) -> Value:
+    parts = machine.each(call.first())
     if parts is None:
         return Value(
             (), call.marks(), "", [(None, Value((), (), "", [(None, Value()), (None, machine.element(call.first()))]))]
@@ -147,29 +152,38 @@ def _enumerate(machine: "Evaluator", call: Call, _: str) -> Value:
     )
 
 
-def _maketrans(machine: "Evaluator", call: Call, _: str) -> Value:
+def _maketrans(_machine: "Machine", call: Call, _: str) -> Value:
     return Value((), (), "translation", [(None, one) for one in call.arguments])
 
 
-def _decode_own(machine: "Evaluator", call: Call, encoding: str) -> Value:
+def _decode_own(machine: "Machine", call: Call, encoding: str) -> Value:
     return decoded(machine, call, encoding, call.owner or Value())
 
 
-def _fold(machine: "Evaluator", call: Call, method: str) -> Value:
+def _fold(_machine: "Machine", call: Call, method: str) -> Value:
     """A function that does what elsewhere is a method."""
     value, rest = call.first(), [one.const for one in call.arguments[1:]]
     if method == "reverse" and (value.items is not None or len(call.arguments) > 1):
         items = value.items if value.items is not None else [(None, one) for one in call.arguments]
         return Value((), call.marks(), "", items[::-1])
     if method == "lua-sub":
-        method, rest = "substring", [one - 1 if index == 0 and isinstance(one, int) and one > 0 else one for index, one in enumerate(rest)]
-    if method == "substr" and len(rest) > 1 and isinstance(rest[0], int) and isinstance(rest[1], int) and rest[0] >= 0 <= rest[1]:
+        method, rest = (
+            "substring",
+            [one - 1 if index == 0 and isinstance(one, int) and one > 0 else one for index, one in enumerate(rest)],
+        )
+    if (
+        method == "substr"
+        and len(rest) > 1
+        and isinstance(rest[0], int)
+        and isinstance(rest[1], int)
+        and rest[0] >= 0 <= rest[1]
+    ):
         rest = [rest[0], rest[0] + rest[1]]
     found = [fold_method(method, const, rest) for const in value.consts]
     return Value(tuple(one for one in found if one is not None), call.marks())
 
 
-def _fold_last(machine: "Evaluator", call: Call, method: str) -> Value:
+def _fold_last(_machine: "Machine", call: Call, method: str) -> Value:
     if len(call.arguments) < 3:
         return Value((), call.marks())
     rest = [one.const for one in call.arguments[:2]]
@@ -177,11 +191,11 @@ def _fold_last(machine: "Evaluator", call: Call, method: str) -> Value:
     return Value(tuple(one for one in found if one is not None), call.marks())
 
 
-def _translate(machine: "Evaluator", call: Call, _: str) -> Value:
+def _translate(machine: "Machine", call: Call, _: str) -> Value:
     return _fold(machine, call, "tr")
 
 
-def _pack_call(machine: "Evaluator", call: Call, _: str) -> Value:
+def _pack_call(machine: "Machine", call: Call, _: str) -> Value:
     form = text_of(call.first().const or "")
     parts = [one.const for one in call.arguments[1:]]
     if form.lower().startswith("h"):
@@ -193,23 +207,23 @@ def _pack_call(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((result,) if result is not None else (), call.marks())
 
 
-def _pack_own(machine: "Evaluator", call: Call, _: str) -> Value:
+def _pack_own(machine: "Machine", call: Call, _: str) -> Value:
     owner = call.owner or Value()
     form = call.first()
     values = [one for _, one in owner.items] if owner.items else []
     return _pack_call(machine, Call(call.offset, call.ref, [form, *values], {}), "")
 
 
-def _unpack_call(machine: "Evaluator", call: Call, _: str) -> Value:
+def _unpack_call(machine: "Machine", call: Call, _: str) -> Value:
     return _unpacked(machine, call, call.second(), call.first())
 
 
-def _unpack_own(machine: "Evaluator", call: Call, _: str) -> Value:
+def _unpack_own(machine: "Machine", call: Call, _: str) -> Value:
     found = _unpacked(machine, call, call.owner or Value(), call.first())
     return found if call.ref.endswith("1") else Value((), found.marks, "", [(None, found)])
 
 
-def _unpacked(machine: "Evaluator", call: Call, value: Value, form: Value) -> Value:
+def _unpacked(machine: "Machine", call: Call, value: Value, form: Value) -> Value:
     template = text_of(form.const or "")
     if template.startswith("m"):
         return decoded(machine, call, "base64", value)
@@ -222,29 +236,48 @@ def _unpacked(machine: "Evaluator", call: Call, value: Value, form: Value) -> Va
     return Value(tuple(one for one in found if one is not None), value.marks)
 
 
-def _implode(machine: "Evaluator", call: Call, how: str) -> Value:
+def _as_list(pieces: list[Value]) -> Value:
+    """Several values as one list, or the only one if it is a list."""
+    if len(pieces) == 1 and pieces[0].items is not None:
+        return pieces[0]
+    return Value((), (), "", [(None, one) for one in pieces])
+
+
+def _implode(_machine: "Machine", call: Call, _: str) -> Value:
     """Pieces joined by a separator that comes first."""
     separator, pieces = call.first(), call.arguments[1:]
     if call.ref.endswith("concat") or call.ref.endswith("strings.Join"):
         separator, pieces = call.second(), call.arguments[:1]
     if separator.items is not None and not pieces:
         separator, pieces = Value(("",)), [separator]
-    whole = pieces[0] if len(pieces) == 1 and pieces[0].items is not None else Value((), (), "", [(None, one) for one in pieces])
+    whole = (
+        pieces[0]
+        if len(pieces) == 1 and pieces[0].items is not None
+        else Value((), (), "", [(None, one) for one in pieces])
+    )
     return Value(joined(text_of(separator.const or ""), whole), call.marks())
 
 
-def _implode_all(machine: "Evaluator", call: Call, _: str) -> Value:
+def _implode_all(_machine: "Machine", call: Call, _: str) -> Value:
     separator = call.named.get("sep") or call.named.get("collapse") or Value((" ",))
-    pieces = call.arguments[0] if len(call.arguments) == 1 and call.arguments[0].items is not None else Value((), (), "", [(None, one) for one in call.arguments])
+    pieces = (
+        call.arguments[0]
+        if len(call.arguments) == 1 and call.arguments[0].items is not None
+        else Value((), (), "", [(None, one) for one in call.arguments])
+    )
     return Value(joined(text_of(separator.const or ""), pieces), call.marks())
 
 
-def _concat(machine: "Evaluator", call: Call, _: str) -> Value:
-    pieces = call.arguments[0] if len(call.arguments) == 1 and call.arguments[0].items is not None else Value((), (), "", [(None, one) for one in call.arguments])
+def _concat(_machine: "Machine", call: Call, _: str) -> Value:
+    pieces = (
+        call.arguments[0]
+        if len(call.arguments) == 1 and call.arguments[0].items is not None
+        else Value((), (), "", [(None, one) for one in call.arguments])
+    )
     return Value(joined("", pieces), call.marks())
 
 
-def _format(machine: "Evaluator", call: Call, _: str) -> Value:
+def _format(machine: "Machine", call: Call, _: str) -> Value:
     template = call.first()
     if not template.texts():
         return Value((), call.marks())
@@ -258,11 +291,11 @@ def _format(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value(formatted(template.texts()[0], call.arguments[1:], names), marks)
 
 
-def _map_block(machine: "Evaluator", call: Call, _: str) -> Value:
+def _map_block(_machine: "Machine", call: Call, _: str) -> Value:
     return Value((), call.marks(), "", [(None, one) for one in call.arguments[1:]] or None)
 
 
-EFFECTS: dict[str, Any] = {
+EFFECTS: dict[str, Effect] = {
     "decode": _decode,
     "decode-own": _decode_own,
     "buffer": _buffer,

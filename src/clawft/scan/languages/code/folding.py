@@ -29,9 +29,9 @@ def concat(left: Value, right: Value) -> tuple[Any, ...]:
         for two in rights:
             if len(found) >= MAX_CONSTANTS:
                 return tuple(found)
-            if isinstance(one, bytes) and isinstance(two, bytes):
-                found[one + two] = None
-            elif isinstance(one, int | float) and isinstance(two, int | float):
+            if (isinstance(one, bytes) and isinstance(two, bytes)) or (
+                isinstance(one, int | float) and isinstance(two, int | float)
+            ):
                 found[one + two] = None
             else:
                 text = text_of(one) + text_of(two)
@@ -192,7 +192,7 @@ def _translate(const: Any, *tables: Any) -> Any:
     """A letter for a letter; a table of thirteen places is the usual one."""
     if len(tables) >= 2 and isinstance(tables[0], str) and isinstance(tables[1], str):
         source, target = _spread(tables[0]), _spread(tables[1])
-        return text_of(const).translate(str.maketrans(dict(zip(source, target, strict=False))))
+        return text_of(const).translate({ord(one): other for one, other in zip(source, target, strict=False)})
     return None
 
 

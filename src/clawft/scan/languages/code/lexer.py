@@ -6,7 +6,20 @@ from typing import Any
 
 from clawft.scan.languages.code.syntax import Form, Syntax, get_syntax
 
-__all__ = ["COMMAND", "END", "LINE", "MIXED", "NAME", "NUMBER", "OPERATOR", "PADDING", "STRING", "WORDS", "Tokens", "tokenize"]
+__all__ = [
+    "COMMAND",
+    "END",
+    "LINE",
+    "MIXED",
+    "NAME",
+    "NUMBER",
+    "OPERATOR",
+    "PADDING",
+    "STRING",
+    "WORDS",
+    "Tokens",
+    "tokenize",
+]
 
 END, NAME, NUMBER, STRING, MIXED, OPERATOR, LINE, COMMAND, WORDS = range(9)
 MAX_HOLE_DEPTH = 3
@@ -29,7 +42,26 @@ _SIMPLE = {
     "\n": "",
 }
 _NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`")
-_FRESH = frozenset("def class import from return function const let var export func fn use my sub local".split())
+_FRESH = frozenset(
+    [
+        "def",
+        "class",
+        "import",
+        "from",
+        "return",
+        "function",
+        "const",
+        "let",
+        "var",
+        "export",
+        "func",
+        "fn",
+        "use",
+        "my",
+        "sub",
+        "local",
+    ]
+)
 
 
 class Tokens:
@@ -119,11 +151,9 @@ class _Lexer:
             indent = 0
             if self.syntax.blocks == "indent":
                 indent = _indent(self.text, position)
-            if self.brackets and tokens.values[self.brackets[-1]] != "{":
-                if not self._starts_over(position):
-                    return position
-                self.brackets.clear()
-            elif self.brackets and self.syntax.blocks == "indent":
+            if (self.brackets and tokens.values[self.brackets[-1]] != "{") or (
+                self.brackets and self.syntax.blocks == "indent"
+            ):
                 if not self._starts_over(position):
                     return position
                 self.brackets.clear()
@@ -293,7 +323,9 @@ def _holed(close: str, opener: str, lines: bool, raw: bool) -> re.Pattern[str]:
     brackets = r"[()]" if opener == "\\(" else r"[{}]"
     escape = r"" if raw else r"\\[^(]|" if opener == "\\(" else r"\\.|"
     doubled = r"\{\{|\}\}(?!\})|" if opener == "{" else ""
-    return re.compile(rf"{escape}{doubled}{re.escape(close)}|{re.escape(opener)}|{brackets}" + ("" if lines else r"|\n"), re.DOTALL)
+    return re.compile(
+        rf"{escape}{doubled}{re.escape(close)}|{re.escape(opener)}|{brackets}" + ("" if lines else r"|\n"), re.DOTALL
+    )
 
 
 @cache
@@ -339,19 +371,23 @@ def _escaped(found: "re.Match[str]") -> str:
 
 
 def _number(text: str) -> Any:
-    text = text.replace("_", "").rstrip("LlNnuUfFdD") if not text.startswith(("0x", "0X")) else text.replace("_", "")
+    if text[:2].lower() in ("0x", "0o", "0b"):
+        return _whole(re.sub(r"[uin]\d*$|_", "", text), 0)
+    text = text.replace("_", "").rstrip("LlNnuUfFdD")
+    if len(text) > 1 and text[0] == "0" and text.isdigit() and set(text) <= set("01234567"):
+        return _whole(text, 8)
+    if "." in text:
+        try:
+            return float(text)
+        except ValueError:
+            return 0
+    digits = re.match(r"\d{0,300}", text)
+    return _whole(digits[0] if digits else "", 10)
+
+
+def _whole(digits: str, base: int) -> int:
     try:
-        if text[:2].lower() in ("0x", "0o", "0b"):
-            return int(re.sub(r"[uin]\d*$", "", text), 0)
-        if len(text) > 1 and text[0] == "0" and text.isdigit() and set(text) <= set("01234567"):
-            return int(text, 8)
-        return (
-            int(text)
-            if text.isdigit() and len(text) < 300
-            else float(text)
-            if "." in text
-            else int(re.match(r"\d{0,300}", text)[0] or 0)
-        )  # type: ignore[index]
+        return int(digits[:300], base)
     except ValueError:
         return 0
 

@@ -1,22 +1,61 @@
 """Calls that go out: what is fetched, what is sent, and what flows into either."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clawft.scan.facts import Kind
-from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.calls import Call, Effect
 from clawft.scan.languages.code.passing import unknown
 from clawft.scan.languages.code.paths import write_path
 from clawft.scan.languages.code.values import HOLE, Mark, Value, join, merge, text_of
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.evaluate import Evaluator
+    from clawft.scan.languages.code.machine import Machine
 
 __all__ = ["EFFECTS"]
 
 _SENDING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
-_BODY = frozenset("data json body files content form payload multipart formData postData Content postfields httpBody".split())
+_BODY = frozenset(
+    [
+        "data",
+        "json",
+        "body",
+        "files",
+        "content",
+        "form",
+        "payload",
+        "multipart",
+        "formData",
+        "postData",
+        "Content",
+        "postfields",
+        "httpBody",
+    ]
+)
 _NEUTRAL = frozenset(
-    "timeout verify headers auth allow_redirects proxies stream method cert cookies url uri hostname host path port agent follow_redirects signal cache mode credentials".split()
+    [
+        "timeout",
+        "verify",
+        "headers",
+        "auth",
+        "allow_redirects",
+        "proxies",
+        "stream",
+        "method",
+        "cert",
+        "cookies",
+        "url",
+        "uri",
+        "hostname",
+        "host",
+        "path",
+        "port",
+        "agent",
+        "follow_redirects",
+        "signal",
+        "cache",
+        "mode",
+        "credentials",
+    ]
 )
 _CARGO = frozenset((Kind.READ, Kind.ENV, Kind.EXEC))
 
@@ -51,7 +90,7 @@ def _pair(host: Value, port: Value) -> list[str]:
     return [f"{one}:{number}" if number else one for one in host.texts()[:8]] or [""]
 
 
-def _http(machine: "Evaluator", call: Call, method: str) -> Value:
+def _http(machine: "Machine", call: Call, method: str) -> Value:
     """A request: it fetches, or it sends when something goes with it."""
     arguments = list(call.arguments)
     if method == "skip-first":
@@ -64,12 +103,15 @@ def _http(machine: "Evaluator", call: Call, method: str) -> Value:
     url = (
         arguments[0]
         if arguments
-        else call.named.get("url") or call.named.get("uri") or call.named.get("with") or Value((), (), "", list(call.named.items()))
+        else call.named.get("url")
+        or call.named.get("uri")
+        or call.named.get("with")
+        or Value((), (), "", list(call.named.items()))
     )
     return request(machine, call, method, url, arguments[1:])
 
 
-def request(machine: "Evaluator", call: Call, method: str, url: Value, rest: list[Value]) -> Value:
+def request(machine: "Machine", call: Call, method: str, url: Value, rest: list[Value]) -> Value:
     """Mark a request to an address with what else was given to the call."""
     cargo: dict[Mark, None] = {}
     sending = method in _SENDING
@@ -115,7 +157,7 @@ def _is_cargo(mark: Mark) -> bool:
     return mark.kind in _CARGO and not (mark.kind is Kind.READ and not mark.target)
 
 
-def _http_own(machine: "Evaluator", call: Call, method: str) -> Value:
+def _http_own(machine: "Machine", call: Call, method: str) -> Value:
     """A method that sounds like a request, on an object that is not known: it is one if its argument is an address."""
     url = call.first("url")
     texts = addresses(url) if url.consts or url.items else []
@@ -132,14 +174,14 @@ def _http_own(machine: "Evaluator", call: Call, method: str) -> Value:
     return unknown(machine, call, last)
 
 
-def _xhr(machine: "Evaluator", call: Call, _: str) -> Value:
+def _xhr(machine: "Machine", call: Call, _: str) -> Value:
     result = request(machine, call, text_of(call.first().const or "GET").upper(), call.second(), [])
     if call.callee is not None:
         machine.taint(call.callee[2], result)
     return result
 
 
-def _download(machine: "Evaluator", call: Call, _: str) -> Value:
+def _download(machine: "Machine", call: Call, _: str) -> Value:
     fetched = request(machine, call, "GET", call.first("url"), [])
     path = call.second("filename", "out", "output", "destfile", "path")
     if path.consts or path.marks:
@@ -147,7 +189,7 @@ def _download(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value(path.consts, fetched.marks)
 
 
-def _connection(machine: "Evaluator", call: Call, _: str) -> Value:
+def _connection(machine: "Machine", call: Call, _: str) -> Value:
     """A connection is opened by making the object."""
     target = call.first("host", "address", "url")
     if target.items is None and len(call.arguments) > 1 and not call.arguments[1].items:
@@ -160,14 +202,14 @@ def _connection(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), marks, f"{call.ref}()")
 
 
-def _connect_own(machine: "Evaluator", call: Call, _: str) -> Value:
+def _connect_own(machine: "Machine", call: Call, _: str) -> Value:
     found = _connection(machine, call, "")
     if call.callee is not None and call.callee[0] == "attr":
         machine.taint(call.callee[2], found)
     return found
 
 
-def _send_own(machine: "Evaluator", call: Call, _: str) -> Value:
+def _send_own(machine: "Machine", call: Call, _: str) -> Value:
     """Something is written to an object: a connection or a request sends it, a file keeps it."""
     owner = call.owner
     open_ends = [
@@ -188,7 +230,7 @@ def _send_own(machine: "Evaluator", call: Call, _: str) -> Value:
     return unknown(machine, call, last)
 
 
-def _send(machine: "Evaluator", call: Call, ends: list[Mark]) -> Value:
+def _send(machine: "Machine", call: Call, ends: list[Mark]) -> Value:
     sources = merge(
         call.marks(), [mark for mark in (call.owner.marks if call.owner is not None else ()) if mark.kind in _CARGO]
     )
@@ -204,7 +246,7 @@ def _send(machine: "Evaluator", call: Call, ends: list[Mark]) -> Value:
     return Value((), merge(tuple(marks), ends))
 
 
-def _resolve(machine: "Evaluator", call: Call, _: str) -> Value:
+def _resolve(machine: "Machine", call: Call, _: str) -> Value:
     """A name is looked up: data in the name goes to whoever answers for its domain."""
     name = call.first("host")
     if any(_is_cargo(mark) or mark.kind is Kind.DECODE for mark in name.marks):
@@ -213,7 +255,7 @@ def _resolve(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value(name.consts, name.marks)
 
 
-def _listen(machine: "Evaluator", call: Call, _: str) -> Value:
+def _listen(machine: "Machine", call: Call, _: str) -> Value:
     value = call.first()
     port = value.items[-1][1] if value.items else value
     number = next((text_of(one) for one in port.consts), "")
@@ -226,11 +268,11 @@ def _listen(machine: "Evaluator", call: Call, _: str) -> Value:
     return join(call.arguments) if call.arguments else Value()
 
 
-def _navigate(machine: "Evaluator", call: Call, _: str) -> Value:
+def _navigate(machine: "Machine", call: Call, _: str) -> Value:
     return request(machine, call, "GET", call.first(), [])
 
 
-def _send_first(machine: "Evaluator", call: Call, _: str) -> Value:
+def _send_first(machine: "Machine", call: Call, _: str) -> Value:
     """The connection or file is the first argument, what goes there comes after it."""
     end = call.first()
     rest = call.arguments[1:]
@@ -245,19 +287,21 @@ def _send_first(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), merge(end.marks, content))
 
 
-def _connection_second(machine: "Evaluator", call: Call, _: str) -> Value:
+def _connection_second(machine: "Machine", call: Call, _: str) -> Value:
     """The kind of network comes first, then the address."""
     return _connection(machine, Call(call.offset, call.ref, call.arguments[1:2], call.named), "")
 
 
-def _connection_named(machine: "Evaluator", call: Call, _: str) -> Value:
+def _connection_named(machine: "Machine", call: Call, _: str) -> Value:
     host, port = (call.named.get(one) for one in ("PeerAddr", "PeerPort"))
     host = host or call.named.get("PeerHost") or call.first()
     target = _pair(host, port or Value())
-    return Value((), tuple(machine.mark(Kind.CONNECT, one, call.offset, call.ref, host.marks) for one in target), f"{call.ref}()")
+    return Value(
+        (), tuple(machine.mark(Kind.CONNECT, one, call.offset, call.ref, host.marks) for one in target), f"{call.ref}()"
+    )
 
 
-def _connect_args(machine: "Evaluator", call: Call, _: str) -> Value:
+def _connect_args(machine: "Machine", call: Call, _: str) -> Value:
     """The socket is the first argument and stays connected."""
     found = _connection(machine, Call(call.offset, call.ref, call.arguments[1:], {}), "")
     if call.items:
@@ -265,28 +309,30 @@ def _connect_args(machine: "Evaluator", call: Call, _: str) -> Value:
     return found
 
 
-def _socket_address(machine: "Evaluator", call: Call, _: str) -> Value:
+def _socket_address(machine: "Machine", call: Call, _: str) -> Value:
     """An address made for a socket."""
     host = next((one for one in call.arguments if one.texts() and not isinstance(one.const, int)), None)
     if host is None:
         return Value((), call.marks())
     if not any("." in one or ":" in one for one in host.texts()):
         return Value(host.consts, host.marks)
-    return Value(host.consts, tuple(machine.mark(Kind.CONNECT, one, call.offset, call.ref, host.marks) for one in host.texts()))
+    return Value(
+        host.consts, tuple(machine.mark(Kind.CONNECT, one, call.offset, call.ref, host.marks) for one in host.texts())
+    )
 
 
-def _mail(machine: "Evaluator", call: Call, _: str) -> Value:
+def _mail(machine: "Machine", call: Call, _: str) -> Value:
     to = call.first()
     for one in to.texts() or [""]:
         machine.mark(Kind.SEND, f"mailto:{one}", call.offset, call.ref, call.marks())
     return Value()
 
 
-def _listen_second(machine: "Evaluator", call: Call, _: str) -> Value:
+def _listen_second(machine: "Machine", call: Call, _: str) -> Value:
     return _listen(machine, Call(call.offset, call.ref, call.arguments[1:], {}), "")
 
 
-def _http_url(machine: "Evaluator", call: Call, _: str) -> Value:
+def _http_url(machine: "Machine", call: Call, _: str) -> Value:
     """A request put together piece by piece begins with its address."""
     if not call.arguments:
         return Value((), (), f"{call.ref}()")
@@ -294,15 +340,15 @@ def _http_url(machine: "Evaluator", call: Call, _: str) -> Value:
     return request(machine, call, method, call.first(), call.arguments[1:])
 
 
-def _url_own(machine: "Evaluator", call: Call, method: str) -> Value:
+def _url_own(machine: "Machine", call: Call, method: str) -> Value:
     return request(machine, call, method, call.owner or Value(), call.arguments)
 
 
-def _download_second(machine: "Evaluator", call: Call, _: str) -> Value:
+def _download_second(machine: "Machine", call: Call, _: str) -> Value:
     return _download(machine, Call(call.offset, call.ref, call.arguments[1:], {}), "")
 
 
-EFFECTS: dict[str, Any] = {
+EFFECTS: dict[str, Effect] = {
     "send-first": _send_first, "connection-second": _connection_second, "connection-named": _connection_named,
     "connect-args": _connect_args, "socket-address": _socket_address, "mail": _mail, "listen-second": _listen_second,
     "http-url": _http_url, "url-own": _url_own, "download-second": _download_second, "http-request": _http_url,

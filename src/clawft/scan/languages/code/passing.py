@@ -2,18 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.calls import Call, Effect
 from clawft.scan.languages.code.folding import concat, fold_method, joined
 from clawft.scan.languages.code.values import Value, merge, text_of
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.evaluate import Evaluator
+    from clawft.scan.languages.code.machine import Machine
 
 __all__ = ["EFFECTS", "unknown"]
 
 
-
-def _wrap(machine: "Evaluator", call: Call, _: str) -> Value:
+def _wrap(machine: "Machine", call: Call, _: str) -> Value:
     """A value in another form: what went in is still in it."""
     first = machine.whole(call.first("url", "obj", "string", "fileURLWithPath", "withJSONObject"), call.offset)
     rest = [machine.whole(one, call.offset) for one in (*call.arguments[1:], *call.named.values())]
@@ -30,7 +29,7 @@ def _wrap(machine: "Evaluator", call: Call, _: str) -> Value:
     return value
 
 
-def _path(machine: "Evaluator", call: Call, _: str) -> Value:
+def _path(_machine: "Machine", call: Call, _: str) -> Value:
     result: Value | None = None
     for one in call.arguments:
         if one.items and not one.consts:
@@ -49,15 +48,15 @@ def _path(machine: "Evaluator", call: Call, _: str) -> Value:
     )
 
 
-def _path_own(machine: "Evaluator", call: Call, _: str) -> Value:
+def _path_own(machine: "Machine", call: Call, _: str) -> Value:
     return _path(machine, Call(call.offset, call.ref, [call.owner or Value(), *call.arguments], {}), "")
 
 
-def _quiet(machine: "Evaluator", call: Call, _: str) -> Value:
+def _quiet(_machine: "Machine", _call: Call, _: str) -> Value:
     return Value()
 
 
-def unknown(machine: "Evaluator", call: Call, method: str) -> Value:
+def unknown(machine: "Machine", call: Call, method: str) -> Value:
     """A call nobody knows: what goes in comes out, and stays in the object it was called on."""
     owner = call.owner
     values = [machine.whole(one, call.offset) for one in (*call.arguments, *call.named.values())]
@@ -115,7 +114,7 @@ def unknown(machine: "Evaluator", call: Call, method: str) -> Value:
     return result
 
 
-def _list_of(machine: "Evaluator", call: Call, _: str) -> Value:
+def _list_of(machine: "Machine", call: Call, _: str) -> Value:
     """A list written as a call."""
     values = [machine.whole(one, call.offset) for one in call.arguments]
     items: list[tuple[Any, Value]] = [(None, one) for one in values]
@@ -125,7 +124,7 @@ def _list_of(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), merge((), marks), "", [*items, *call.named.items()])
 
 
-def _arguments(machine: "Evaluator", call: Call, _: str) -> Value:
+def _arguments(machine: "Machine", call: Call, _: str) -> Value:
     """Perl takes the arguments of a function from its list of them."""
     given = machine.scope.find("@_")
     if call.arguments:
@@ -136,7 +135,7 @@ def _arguments(machine: "Evaluator", call: Call, _: str) -> Value:
     return given.items[0][1]
 
 
-def _format_into(machine: "Evaluator", call: Call, _: str) -> Value:
+def _format_into(machine: "Machine", call: Call, _: str) -> Value:
     """C writes the result to its first argument."""
     from clawft.scan.languages.code.folding import formatted
 
@@ -153,7 +152,7 @@ def _format_into(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value()
 
 
-EFFECTS: dict[str, Any] = {
+EFFECTS: dict[str, Effect] = {
     "wrap": _wrap,
     "path": _path,
     "path-own": _path_own,

@@ -8,7 +8,7 @@ from clawft.scan.languages.code.persistence import find_place
 from clawft.scan.languages.code.values import Mark, Value, merge
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.evaluate import Evaluator
+    from clawft.scan.languages.code.machine import Machine
 
 __all__ = ["paths_of", "read_path", "write_path"]
 
@@ -24,7 +24,7 @@ def paths_of(value: Value) -> list[str]:
     return found or [""]
 
 
-def read_path(machine: "Evaluator", call: Call, path: Value) -> Value:
+def read_path(machine: "Machine", call: Call, path: Value) -> Value:
     marks = []
     for one in paths_of(path):
         sources = merge(path.marks, [machine.files[one]] if one in machine.files else [])
@@ -32,7 +32,7 @@ def read_path(machine: "Evaluator", call: Call, path: Value) -> Value:
     return Value((), tuple(marks), "file()")
 
 
-def write_path(machine: "Evaluator", call: Call, path: Value, content: tuple[Mark, ...]) -> Mark | None:
+def write_path(machine: "Machine", call: Call, path: Value, content: tuple[Mark, ...]) -> Mark | None:
     first = None
     for one in paths_of(path):
         mark = machine.mark(Kind.WRITE, one, call.offset, call.ref, content)

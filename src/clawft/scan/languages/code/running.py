@@ -1,23 +1,22 @@
 """Code that is made or fetched at run time, and functions reached by their name."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.code import commands
-from clawft.scan.languages.code.calls import Call
+from clawft.scan.languages.code.calls import Call, Effect
 from clawft.scan.languages.code.imports import module_name
 from clawft.scan.languages.code.network import request
 from clawft.scan.languages.code.paths import paths_of
 from clawft.scan.languages.code.values import Value, merge, text_of
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.evaluate import Evaluator
+    from clawft.scan.languages.code.machine import Machine
 
 __all__ = ["EFFECTS"]
 
 
-
-def _eval(machine: "Evaluator", call: Call, _: str) -> Value:
+def _eval(machine: "Machine", call: Call, _: str) -> Value:
     values = call.arguments[-1:] if call.ref.endswith(("Function", "constructor")) else call.arguments[:1]
     value = values[0] if values else Value()
     if value.function is not None:
@@ -34,7 +33,7 @@ def _eval(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), (mark,))
 
 
-def _import(machine: "Evaluator", call: Call, _: str) -> Value:
+def _import(machine: "Machine", call: Call, _: str) -> Value:
     name = (
         call.arguments[-1]
         if call.ref.endswith(("load_source", "SourceFileLoader", "spec_from_file_location")) and call.arguments
@@ -44,7 +43,7 @@ def _import(machine: "Evaluator", call: Call, _: str) -> Value:
         written = [mark for path, mark in machine.files.items() if _same_module(path, name.const)]
         if written:
             machine.mark(Kind.EXEC, name.const, call.offset, call.ref, tuple(written))
-        return machine._linked(f"{name.const}.x") or Value((), (), name.const)
+        return machine.linked(f"{name.const}.x") or Value((), (), name.const)
     if name.marks:
         machine.mark(Kind.EXEC, "", call.offset, call.ref, name.marks)
     return Value((), name.marks)
@@ -55,8 +54,7 @@ def _same_module(path: str, name: str) -> bool:
     return len(stem) > 1 and (path == name or stem == name.rpartition("/")[2].removesuffix(".js"))
 
 
-def _require(machine: "Evaluator", call: Call, _: str) -> Value:
-    from clawft.scan.languages.code.imports import module_name
+def _require(machine: "Machine", call: Call, _: str) -> Value:
 
     name = call.first()
     text = name.const
@@ -70,14 +68,14 @@ def _require(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), (), module_name(text))
 
 
-def _getattr(machine: "Evaluator", call: Call, _: str) -> Value:
+def _getattr(machine: "Machine", call: Call, _: str) -> Value:
     owner, name = call.first(), call.second()
     if isinstance(name.const, str):
         return machine.member(owner, name.const, call.offset)
     return Value((), merge(owner.marks, name.marks), owner.ref + "[]" if owner.ref else "")
 
 
-def _load(machine: "Evaluator", call: Call, _: str) -> Value:
+def _load(machine: "Machine", call: Call, _: str) -> Value:
     value = call.first()
     if call.ref.endswith("yaml.load") and any("afe" in one.ref for one in (*call.arguments[1:], *call.named.values())):
         return Value((), value.marks)
@@ -88,67 +86,75 @@ def _load(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), (mark,))
 
 
-def _partial(machine: "Evaluator", call: Call, _: str) -> Value:
+def _partial(machine: "Machine", call: Call, _: str) -> Value:
     value = call.first()
     if not value.ref:
         return value
     if len(call.arguments) > 1:
-        machine._apply(value, Call(call.offset, value.ref, call.arguments[1:], call.named))
+        machine.apply(value, Call(call.offset, value.ref, call.arguments[1:], call.named))
         return Value((), call.marks())
     return Value((), call.marks(), value.ref)
 
 
-def _thread(machine: "Evaluator", call: Call, _: str) -> Value:
+def _thread(machine: "Machine", call: Call, _: str) -> Value:
     target = call.named.get("target") or call.first()
     arguments = call.named.get("args")
     given = [one for _, one in arguments.items] if arguments is not None and arguments.items else call.arguments[1:]
     if target.function is not None or target.ref:
-        return machine._apply(target, Call(call.offset, target.ref, given, {}))
+        return machine.apply(target, Call(call.offset, target.ref, given, {}))
     return Value((), call.marks())
 
 
-def _privilege(machine: "Evaluator", call: Call, _: str) -> Value:
+def _privilege(machine: "Machine", call: Call, _: str) -> Value:
     machine.mark(Kind.PRIVILEGE, call.ref, call.offset, call.ref)
     return Value()
 
 
-def _persist(machine: "Evaluator", call: Call, what: str) -> Value:
+def _persist(machine: "Machine", call: Call, what: str) -> Value:
     return Value((), (machine.mark(Kind.PERSIST, what, call.offset, call.ref, call.marks()),))
 
 
-def _install(machine: "Evaluator", call: Call, manager: str) -> Value:
+def _install(machine: "Machine", call: Call, manager: str) -> Value:
     words = [text for _, one in (call.first().items or []) for text in one.texts()]
     for package in words[1:] or [""]:
         machine.mark(Kind.INSTALL, f"{manager}:{package}", call.offset, call.ref)
     return Value()
 
 
-def _dispatch(machine: "Evaluator", call: Call, how: str) -> Value:
+def _dispatch(machine: "Machine", call: Call, how: str) -> Value:
     """A function called by a name that is itself a value."""
     name, rest = call.first(), call.arguments[1:]
-    listed = [inner for _, inner in rest[0].items] if rest and rest[0].items is not None and not call.ref.endswith("send") else None
+    listed = (
+        [inner for _, inner in rest[0].items]
+        if rest and rest[0].items is not None and not call.ref.endswith("send")
+        else None
+    )
     if name.function is not None:
         return machine.invoke(name.function, Call(call.offset, "", listed if listed is not None else rest, {}))
     ref = name.const if isinstance(name.const, str) else name.ref
-    if not isinstance(ref, str) or not ref:
+    if not ref:
         return Value((), call.marks())
-    owner = call.owner.ref if how == "own" and call.owner is not None and call.owner.ref not in ("Kernel", "Object", "self") else ""
+    owner = (
+        call.owner.ref
+        if how == "own" and call.owner is not None and call.owner.ref not in ("Kernel", "Object", "self")
+        else ""
+    )
     if owner:
         ref = f"{owner}.{ref}"
     arguments = listed if listed is not None else rest
-    return machine._apply(Value(ref=ref), Call(call.offset, ref, arguments, {}, call.owner if owner else None))
+    return machine.apply(Value(ref=ref), Call(call.offset, ref, arguments, {}, call.owner if owner else None))
 
 
-def _dispatch_own(machine: "Evaluator", call: Call, _: str) -> Value:
+def _dispatch_own(machine: "Machine", call: Call, _: str) -> Value:
     return _dispatch(machine, call, "own")
 
 
-def _named(machine: "Evaluator", call: Call, _: str) -> Value:
+def _named(_machine: "Machine", call: Call, _: str) -> Value:
     name = call.first("x").const
     return Value(ref=name) if isinstance(name, str) else Value((), call.marks())
 
 
-def _include(machine: "Evaluator", call: Call, _: str) -> Value:
+def _include(machine: "Machine", call: Call, _: str) -> Value:
     """A file is run as code: one from the network, or one that was written before."""
     value = call.first("file")
     marks = value.marks
@@ -161,50 +167,61 @@ def _include(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), marks)
 
 
-def _install_first(machine: "Evaluator", call: Call, manager: str) -> Value:
+def _install_first(machine: "Machine", call: Call, manager: str) -> Value:
     value = call.first()
     for one in ([text for _, inner in value.items for text in inner.texts()] if value.items else value.texts()) or [""]:
         machine.mark(Kind.INSTALL, f"{manager}:{one}", call.offset, call.ref, value.marks)
     return Value()
 
 
-def _command_new(machine: "Evaluator", call: Call, _: str) -> Value:
+def _command_new(_machine: "Machine", call: Call, _: str) -> Value:
     """A command put together piece by piece."""
     return Value((), call.marks(), "command()", [(None, one) for one in call.arguments])
 
 
-def _command_add(machine: "Evaluator", call: Call, _: str) -> Value:
+def _command_add(machine: "Machine", call: Call, _: str) -> Value:
     owner = call.owner or Value()
     if not call.ref.endswith((".arg", ".args")):
         return owner
-    more = [inner for one in call.arguments for inner in ([item for _, item in one.items] if one.items is not None else [one])]
-    found = Value((), merge(owner.marks, call.marks()), "command()", [*(owner.items or []), *((None, one) for one in more)])
+    more = [
+        inner
+        for one in call.arguments
+        for inner in ([item for _, item in one.items] if one.items is not None else [one])
+    ]
+    found = Value(
+        (), merge(owner.marks, call.marks()), "command()", [*(owner.items or []), *((None, one) for one in more)]
+    )
     if call.callee is not None and call.callee[2][0] == "name":
         machine.bind(call.callee[2][2], found)
     return found
 
 
-def _command_run(machine: "Evaluator", call: Call, _: str) -> Value:
+def _command_run(machine: "Machine", call: Call, _: str) -> Value:
     return commands.run_command(machine, call, call.owner or Value())
 
 
-def _process_run(machine: "Evaluator", call: Call, _: str) -> Value:
+def _process_run(machine: "Machine", call: Call, _: str) -> Value:
     """A process whose program and arguments were set as properties."""
     owner = call.first() if call.arguments else call.owner or Value()
     for wrapper in ("StartInfo", "startInfo"):
         owner = owner.get(wrapper) or owner
-    program = next((one for name in ("launchPath", "executableURL", "FileName") if (one := owner.get(name)) is not None), None)
+    program = next(
+        (one for name in ("launchPath", "executableURL", "FileName") if (one := owner.get(name)) is not None), None
+    )
     given = next((one for name in ("arguments", "Arguments") if (one := owner.get(name)) is not None), None)
     if program is None:
         return Value((), owner.marks)
     words = [program] if given is None else [program, *([one for _, one in given.items] if given.items else [given])]
     if given is not None and given.items is None:
-        line = Value(tuple(f"{text_of(program.consts[0])} {text}" for text in given.texts()) if program.consts else (), merge(program.marks, given.marks))
+        line = Value(
+            tuple(f"{text_of(program.consts[0])} {text}" for text in given.texts()) if program.consts else (),
+            merge(program.marks, given.marks),
+        )
         return commands.run_command(machine, call, line)
     return commands.run_command(machine, call, Value((), owner.marks, "", [(None, one) for one in words]))
 
 
-def _execute_own(machine: "Evaluator", call: Call, _: str) -> Value:
+def _execute_own(machine: "Machine", call: Call, _: str) -> Value:
     """Groovy runs a string by a method of it."""
     owner = call.owner or Value()
     if machine.module.language in ("java", "groovy") and not call.arguments and (owner.consts or owner.items):
@@ -212,7 +229,7 @@ def _execute_own(machine: "Evaluator", call: Call, _: str) -> Value:
     return Value((), merge(owner.marks, call.marks()), f"{call.ref}()")
 
 
-EFFECTS: dict[str, Any] = {
+EFFECTS: dict[str, Effect] = {
     "eval": _eval,
     "import": _import,
     "require": _require,

@@ -121,7 +121,7 @@ def merge(first: tuple[Mark, ...], second: Iterable[Mark]) -> tuple[Mark, ...]:
 
 def join(values: Iterable[Value]) -> Value:
     """A value that may be any of several."""
-    found = [one for one in values if one is not None]
+    found = list(values)
     if len(found) == 1:
         return found[0]
     consts: dict[Any, None] = {}

@@ -7,7 +7,6 @@ __all__ = ["MAX_WHOLE", "is_whole", "shorten"]
 MAX_WHOLE = 300_000
 _AROUND = 40  # lines kept on either side of a word that matters
 _MAX_KEPT = 400_000
-_LONG_LINE = 20_000
 _BESIDE = 3000  # characters kept on either side of such a word, in a line that is too long
 _WORDS = re.compile(
     r"\b(?:exec\w*|eval|system|popen|Popen|spawn\w*|subprocess|child_process|socket|connect|requests?|urlopen|urllib|fetch|axios"
@@ -22,11 +21,10 @@ def is_whole(text: str) -> bool:
     return len(text) <= MAX_WHOLE
 
 
-def shorten(text: str, language: str) -> str:
+def shorten(text: str) -> str:
     """A long text with the lines that do not matter left empty: no line moves, and every offset stays."""
     if is_whole(text):
         return text
-    keep = bytearray(len(text) // 1000 + 2)
     kept: list[tuple[int, int]] = []
     total = 0
     for found in _WORDS.finditer(text):
@@ -39,7 +37,6 @@ def shorten(text: str, language: str) -> str:
         total += end - start
         if total > _MAX_KEPT:
             break
-    del keep
     return _blanked(text, kept)
 
 
