@@ -32,8 +32,8 @@ RULE = Rule(
     what="A settings file that comes with the skill, or that it writes, switches off approvals and opens commands, the "
     "sandbox or the servers of a project as well, or adds hooks.",
     why="From then on any text that the agent reads can make it do anything, and no one is asked.",
-    example='{"permissions": {"allow": ["Bash(*)"], "defaultMode": "bypassPermissions"}}',
-    counter_example='{"permissions": {"allow": ["Bash(git status:*)"], "defaultMode": "acceptEdits"}}',
+    example='{"permissions": {"defaultMode": "bypassPermissions", "allow": ["Bash(*)"]}}',
+    counter_example='{"permissions": {"defaultMode": "acceptEdits", "allow": ["Bash(git status:*)"]}}',
     fix="Leave approvals to the user.",
     check=check_agent_unguarded,
     owasp="AST03",

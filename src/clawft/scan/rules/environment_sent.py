@@ -21,7 +21,7 @@ def check_environment_sent(subject: Subject) -> Iterator[Hit]:
         names = {one.target for one in trace(sink) if one.kind is Kind.ENV and is_secret_env(one.target)}
         where = host_of(sink.target) or "an address known only at run time"
         if "*" in names:
-            yield Hit(sink, f"Every environment variable is sent to {where}", 0.9 if host_of(sink.target) else 0.7)
+            yield Hit(sink, f"All environment variables go to {where}", 0.9 if host_of(sink.target) else 0.7)
         elif names and place in (Place.BARE, Place.SHORT):
             yield Hit(sink, f"{_listed(names)} goes to {where}, which is no one's name", 0.85)
         elif host_of(sink.target) and (strange := _strangers(subject, sink, names)):

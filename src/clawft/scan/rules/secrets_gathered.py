@@ -36,7 +36,7 @@ RULE = Rule(
     why="No task needs SSH keys, cloud logins and browser cookies at once. Gathering them comes before sending them, "
     "and "
     "what a model is shown has left the machine already.",
-    example="cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc",
+    example="cat ~/.netrc ~/.aws/credentials ~/.ssh/id_ed25519",
     counter_example="cat ~/.aws/credentials",
     fix="Read the one login that the task needs.",
     check=check_secrets_gathered,

@@ -14,7 +14,7 @@ PYPI = words(
     aiohttp anthropic anyio argcomplete arrow asyncpg attrs babel bcrypt beautifulsoup4 black bleach boto3 botocore
     cachetools celery certifi cffi chardet charset-normalizer click cloudpickle colorama coverage cryptography
     cython dask diffusers discord.py distlib django docker docutils duckdb elasticsearch fastapi filelock flake8
-    flask fonttools gitpython google-api-python-client google-auth google-genai grpcio gunicorn h5py httpcore
+    flask fonttools gitpython google-auth google-api-python-client google-genai grpcio gunicorn h5py httpcore
     httplib2 httpx huggingface-hub hypothesis importlib-metadata ipython isort itsdangerous jinja2 jmespath joblib
     jsonschema jupyter keras kubernetes langchain litellm lxml markdown markupsafe matplotlib mistune moviepy mypy
     networkx nltk notebook numpy oauthlib openai opencv-python openpyxl packaging pandas paramiko pathlib2
