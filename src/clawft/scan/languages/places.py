@@ -83,6 +83,12 @@ _FORMATS: tuple[tuple[str, str], ...] = (
     (r"(^|/)\.idea/.*\.xml$|\.run\.xml$", "idea"),
     (r"(^|/)\.?(justfile|procfile)$", "justfile"),
     (r"(^|/)vagrantfile$", "vagrant"),
+    (r"\.(cs|vb|fs|vcx)proj$|\.(targets|props)$", "msbuild"),
+    (r"(^|/)pom\.xml$", "maven"),
+    (r"\.gradle(\.kts)?$", "gradle"),
+    (r"(^|/)cmakelists\.txt$|\.cmake$", "cmake"),
+    (r"(^|/)jenkinsfile$|\.jenkinsfile$", "jenkins"),
+    (r"\.(tf|hcl)$", "terraform"),
 )  # fmt: skip
 _NAMED = tuple((re.compile(pattern), form) for pattern, form in _FORMATS)
 

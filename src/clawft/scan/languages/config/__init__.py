@@ -9,11 +9,12 @@ from typing import Any
 from clawft.scan.documents import Document
 from clawft.scan.facts import Analysis, Kind
 from clawft.scan.languages.config.agents import read_agent_settings, read_environment
+from clawft.scan.languages.config.builds import BUILDS, read_build
 from clawft.scan.languages.config.editors import read_editor_settings
 from clawft.scan.languages.config.lines import read_lines
 from clawft.scan.languages.config.packages import read_packages
 from clawft.scan.languages.config.pipelines import read_pipeline
-from clawft.scan.languages.config.prose import read_strings
+from clawft.scan.languages.config.prose import read_comments, read_strings
 from clawft.scan.languages.config.reading import find_yaml_calls, read_config
 from clawft.scan.languages.config.sections import read_sections
 from clawft.scan.languages.config.sheet import Sheet
@@ -29,12 +30,16 @@ def analyse(document: Document) -> Analysis:
     """The facts of a configuration, and the command lines in it."""
     sheet = Sheet(document)
     form = _form_of(document)
+    if form in BUILDS:
+        read_build(sheet, form)
+        return Analysis(sheet.facts, sheet.children, sheet.gaps)
     if form not in _TREES:
         read_lines(sheet, form)
         return Analysis(sheet.facts, sheet.children, sheet.gaps)
     trees, complaint = read_config(document.text, form)
     if complaint and not document.origin:  # a piece shown in a text is often cut, and was read all the same
         sheet.gaps.append(complaint)
+    read_comments(sheet, form)
     path = plain_path(name_of(document))
     for function, argument in find_yaml_calls(document.text) if form == "yaml" else ():
         sheet.add(Kind.LOAD, function, via=function)

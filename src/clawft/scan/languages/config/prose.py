@@ -5,13 +5,15 @@ plan to send them, so they become a flow.
 """
 
 import re
+from itertools import islice
 from typing import Any
 
+from clawft.scan.documents import make_child
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.languages.config.sheet import Sheet, walk
 from clawft.scan.vocabulary.secrets import find_secret_path
 
-__all__ = ["read_strings"]
+__all__ = ["read_comments", "read_strings"]
 
 _RUNS = re.compile(
     r"^(command|commands|cmd|cmds|run|runs|script|exec|execute|shell|bash|sh|entrypoint|entry_?point|(pre|post|on|before|after)_?"
@@ -47,6 +49,9 @@ _PROSE_KEYS = re.compile(
     r"|persona|context|usage|help|summary|tooltip|greeting|example|steps?|details|default_?prompt|initial_?prompt)s?$",
     re.IGNORECASE,
 )
+_HASHES = re.compile(r"(?:^[ \t]*#[^\n]*\n?)+", re.MULTILINE)
+_SLASHES = re.compile(r"(?:^[ \t]*//[^\n]*\n?)+|^[ \t]*/\*[^*]{1,20000}\*/", re.MULTILINE)
+_MIN_WORDS = 8
 _MAX_PROSE = 60
 _MIN_PROSE = 40
 
@@ -68,6 +73,18 @@ def read_strings(sheet: Sheet, tree: Any, *, commands: bool) -> None:
             secrets.append((keys, value))
     _join(sheet, secrets, sends)
     _hold_prose(sheet, prose)
+
+
+def read_comments(sheet: Sheet, form: str) -> None:
+    """Comments of a file as texts: programs skip them, models read them."""
+    mark = "//" if form == "json" else "#"
+    if sheet.document.origin or mark not in sheet.document.text:
+        return
+    blocks = (_SLASHES if form == "json" else _HASHES).finditer(sheet.document.text)
+    for match in islice((one for one in blocks if one[0].count(" ") >= _MIN_WORDS), _MAX_PROSE):
+        words = re.sub(r"^[ \t]*(?://+|#+|/\*+|\*+/?)[ \t]?", "", match[0], flags=re.MULTILINE)
+        child = make_child(sheet.document, words, "markdown", "comment", match.start(), flat=False)
+        sheet.children.append(child)
 
 
 def _is_command(key: str, value: str) -> bool:
