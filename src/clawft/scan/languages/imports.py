@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Fact, trace
+from clawft.scan.facts import Analysis, Fact, Kind, trace
 
 __all__ = ["join_imports"]
 
@@ -17,6 +17,7 @@ _IMPORT = re.compile(
     r"|\brequire\s*\(?\s*['\"]([^'\"\n]+)['\"]|\b(?:from|import)\s*\(?\s*['\"]([^'\"\n]+)['\"]",
     re.MULTILINE,
 )
+_ENDS = frozenset((Kind.SEND, Kind.FETCH, Kind.CONNECT, Kind.EVAL, Kind.LOAD))  # where a flow from another file matters
 _WORD = re.compile(r"\w+")
 
 
@@ -30,8 +31,11 @@ def join_imports(documents: Sequence[Document], facts: Sequence[Fact]) -> Analys
     if len(files) < 2:
         return joined
     known = {(one.kind, one.target, one.document.path, one.line): len(trace(one)) for one in facts}
+    ends = {one.document.path for one in facts if one.kind in _ENDS or (one.kind is Kind.EXEC and not one.target)}
     for group in _groups(files):
-        if 1 < len(group) <= MAX_FILES and sum(len(one.text) for one in group.values()) <= MAX_TEXT:
+        if not 1 < len(group) <= MAX_FILES or sum(len(one.text) for one in group.values()) > MAX_TEXT:
+            continue
+        if any(one.path in ends for one in group.values()):
             from clawft.scan.languages.code import analyse_together
 
             analysis = analyse_together(group)

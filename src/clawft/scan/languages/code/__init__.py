@@ -35,7 +35,12 @@ def analyse_together(documents: Mapping[str, Document]) -> Analysis:
 
 
 def _read(document: Document) -> Module:
-    return Module(document, parse(tokenize(shorten(document.text), document.language)))
+    """A text as statements; they are kept with it, for it may be looked at again together with others."""
+    statements = document.__dict__.get("statements")
+    if statements is None:
+        tokens = tokenize(shorten(document.text), document.language)
+        statements = document.__dict__["statements"] = parse(tokens)
+    return Module(document, statements)
 
 
 def _children(module: Module) -> list[Document]:

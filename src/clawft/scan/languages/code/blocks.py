@@ -153,7 +153,7 @@ class Blocks(Expressions):
         elif chunk:
             names.append((chunk[0], default))
 
-    def _group(self, found: list[Node], offset: int) -> bool:
+    def _group(self, found: list[Node]) -> bool:
         """A class or module: its body stands in the open, methods and all."""
         if self.kinds[self.at + 1] != NAME and self.values[self.at + 1] not in ("<<", "{", ":"):
             return False

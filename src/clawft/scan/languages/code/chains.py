@@ -80,38 +80,44 @@ class Chains(Primaries):
                     return node
                 continue
             if kind != OPERATOR:
-                if (
-                    value == "do"
-                    and kind == NAME
-                    and not self.header
-                    and self.language in ("ruby", "elixir")
-                    and node[0] in ("call", "attr", "name")
-                ):
-                    return self._trailing_block(node if node[0] == "call" else ("call", node[1], node, []))
-                if self.commands and kind != END and node[0] in _CALLABLE and self._command_ahead(node):
-                    return self._command(node)
-                return node
-            if value in self.attrs and not (value == ":" and not self._is_method()):
-                found = self._attribute(node)
-            elif value == "(":
-                found = ("call", node[1], node, self.items(")"))
-                found = self._trailing_block(found)
-            elif value == "[":
-                found = self._index(node)
-            elif value == "{":
-                found = self._brace(node)
-            elif (
-                value in ("!", "?") and self.language in ("rust", "kotlin", "swift", "csharp") and self._is_unwrap()
-            ) or (value in ("++", "--") and self.language != "elixir"):
+                return self._called_plainly(node)
+            if self._is_mark(value):
                 self.at += 1
                 continue
-            elif self.commands and node[0] in _CALLABLE and self._command_ahead(node):
-                return self._command(node)
-            else:
-                return node
+            found = self._link(node, value)
             if found is None:
                 return node
             node = found
+
+    def _link(self, node: Node, value: str) -> Node | None:
+        """One more link of a chain; None at its end."""
+        if value in self.attrs and not (value == ":" and not self._is_method()):
+            return self._attribute(node)
+        if value == "(":
+            return self._trailing_block(("call", node[1], node, self.items()))
+        if value == "[":
+            return self._index(node)
+        if value == "{":
+            return self._brace(node)
+        if self.commands and node[0] in _CALLABLE and self._command_ahead(node):
+            return self._command(node)
+        return None
+
+    def _called_plainly(self, node: Node) -> Node:
+        """A call without parentheses, with a block or arguments; or just the node."""
+        kind, value = self.kinds[self.at], self.values[self.at]
+        if value == "do" and kind == NAME and not self.header and self.language in ("ruby", "elixir"):
+            if node[0] in ("call", "attr", "name"):
+                return self._trailing_block(node if node[0] == "call" else ("call", node[1], node, []))
+        elif self.commands and kind != END and node[0] in _CALLABLE and self._command_ahead(node):
+            return self._command(node)
+        return node
+
+    def _is_mark(self, value: str) -> bool:
+        """Whether an operator only says something of the value before it: `!`, `?`, `++`."""
+        if value in ("!", "?"):
+            return self.language in ("rust", "kotlin", "swift", "csharp") and self._is_unwrap()
+        return value in ("++", "--") and self.language != "elixir"
 
     def _is_unwrap(self) -> bool:
         return self.values[self.at + 1] in (".", ";", ")", ",", "?", "}", "!") or self.kinds[self.at + 1] == LINE
@@ -152,7 +158,7 @@ class Chains(Primaries):
             if name == "{" and self.language == "perl":
                 return self._brace_index(node)
             if name == "(":  # a call through a reference, or .() as Ruby and Elixir write it
-                return ("call", node[1], node, self.items(")"))
+                return ("call", node[1], node, self.items())
             return node if name == "[" else None
         if kind == OPERATOR and name == "<" and value == "::":
             return self._turbofish(node, after)
@@ -180,10 +186,10 @@ class Chains(Primaries):
             return None if not self._command_ahead(node) else self._command(node)
         if self.language == "python":
             return self._python_index(node)
-        return ("index", node[1], node, self.items("]"))
+        return ("index", node[1], node, self.items())
 
     def _brace_index(self, node: Node) -> Node:
-        items = self.items("}")
+        items = self.items()
         keys: list[Item] = [
             (None, ("const", one[1][1], one[1][2]) if one[1][0] == "name" and one[1][2][0] != "$" else one[1])
             for one in items
@@ -210,7 +216,7 @@ class Chains(Primaries):
         if language in ("java", "c") and node[0] != "index":
             return None
         if language in ("go", "rust", "csharp", "java", "c", "lua") and node[0] in ("name", "attr", "index", "call"):
-            items = self.items("}")
+            items = self.items()
             return (
                 ("call", node[1], node, items)
                 if language == "lua" or node[0] in ("name", "attr")

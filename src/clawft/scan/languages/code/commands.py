@@ -22,7 +22,8 @@ _INLINE = {
 }  # fmt: skip
 _FLAGS = frozenset(("-c", "-e", "-r", "-command", "-ec", "--eval", "-encodedcommand", "eval", "-p", "-ne", "-pe", "-"))
 _SHELLISH = re.compile(
-    r"^\s*(#!.*\bsh\b|curl |wget |bash |sh |sudo |nc |cat |echo |rm |export |chmod |eval |cd |mkdir )|\|\s*(ba|z)?sh\b|\$\(|&& "
+    r"^\s*(#!.*\bsh\b|curl |wget |bash |sh |sudo |nc |cat |echo |rm |export |chmod |eval |cd |mkdir )"
+    r"|\|\s*(ba|z)?sh\b|\$\(|&& "
 )
 _CODE = {
     "python": re.compile(

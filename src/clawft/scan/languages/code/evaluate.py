@@ -1,4 +1,4 @@
-"""Statements to marks: names are followed to what they stand for, constants are folded, values flow to where they go."""
+"""Statements to marks: what each one binds, stores, calls and gives back."""
 
 from clawft.scan.languages.code.cursor import Node
 from clawft.scan.languages.code.invoking import Invoking

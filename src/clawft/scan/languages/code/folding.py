@@ -3,8 +3,6 @@
 import base64
 import binascii
 import codecs
-import gzip
-import lzma
 import re
 import urllib.parse
 import zlib
@@ -20,8 +18,8 @@ MAX_INFLATED = 1 << 20
 
 def concat(left: Value, right: Value) -> tuple[Any, ...]:
     """The constants of two values written one after the other; a part that is unknown leaves a hole."""
-    lefts = left.consts or _unknown(left)
-    rights = right.consts or _unknown(right)
+    lefts = left.consts or (HOLE,)
+    rights = right.consts or (HOLE,)
     if not left.consts and not right.consts:
         return ()
     found: dict[Any, None] = {}
@@ -29,9 +27,7 @@ def concat(left: Value, right: Value) -> tuple[Any, ...]:
         for two in rights:
             if len(found) >= MAX_CONSTANTS:
                 return tuple(found)
-            if (isinstance(one, bytes) and isinstance(two, bytes)) or (
-                isinstance(one, int | float) and isinstance(two, int | float)
-            ):
+            if _kind(one) == _kind(two) != "text":
                 found[one + two] = None
             else:
                 text = text_of(one) + text_of(two)
@@ -40,8 +36,8 @@ def concat(left: Value, right: Value) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _unknown(value: Value) -> tuple[str, ...]:
-    return (HOLE,)
+def _kind(const: Any) -> str:
+    return "bytes" if isinstance(const, bytes) else "number" if isinstance(const, int | float) else "text"
 
 
 def operate(operator: str, left: Any, right: Any) -> Any:
@@ -108,7 +104,16 @@ def _inflate(const: Any) -> bytes:
             return zlib.decompressobj(bits).decompress(data, MAX_INFLATED)
         except zlib.error:
             continue
-    return lzma.LZMADecompressor().decompress(data, MAX_INFLATED)
+    if data[:3] == b"BZh":
+        import bz2
+
+        return bz2.BZ2Decompressor().decompress(data, MAX_INFLATED)
+    import lzma
+
+    try:
+        return lzma.LZMADecompressor().decompress(data, MAX_INFLATED)
+    except lzma.LZMAError as error:
+        raise ValueError("not compressed in a known way") from error
 
 
 DECODERS: dict[str, Callable[[Any], Any]] = {
@@ -119,7 +124,7 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
     "hex": lambda one: binascii.unhexlify(re.sub(r"\s+|0x", "", text_of(one))),
     "rot13": lambda one: codecs.decode(text_of(one), "rot13"),
     "compressed": _inflate,
-    "gzip": lambda one: gzip.decompress(_bytes(one)) if len(_bytes(one)) < 10_000 else _inflate(one),
+    "gzip": _inflate,
     "percent": lambda one: urllib.parse.unquote(text_of(one)),
 }
 
@@ -130,7 +135,7 @@ def decode(encoding: str, const: Any) -> Any:
         return None
     try:
         return DECODERS[encoding](const)
-    except (ValueError, TypeError, KeyError, EOFError, OSError, zlib.error, lzma.LZMAError, MemoryError):
+    except (ValueError, TypeError, KeyError, EOFError, OSError, zlib.error, MemoryError):
         return None
 
 
@@ -203,23 +208,57 @@ def _spread(letters: str) -> str:
 METHODS: dict[str, Callable[..., Any]] = {
     "decode": _decode_as,
     "encode": lambda one, *_: _bytes(one) if isinstance(one, bytes) else text_of(one).encode("utf-8", "replace"),
-    "strip": lambda one, *_: one.strip(), "trim": lambda one, *_: one.strip(), "chomp": lambda one, *_: one.strip(),
-    "rstrip": lambda one, *_: one.rstrip(), "lstrip": lambda one, *_: one.lstrip(),
-    "lower": lambda one, *_: one.lower(), "toLowerCase": lambda one, *_: one.lower(), "downcase": lambda one, *_: one.lower(),
-    "upper": lambda one, *_: one.upper(), "toUpperCase": lambda one, *_: one.upper(), "upcase": lambda one, *_: one.upper(),
-    "replace": _replace, "replaceAll": _replace, "gsub": _replace, "sub": _replace, "swapcase": lambda one, *_: one.swapcase(),
-    "reverse": lambda one, *_: one[::-1], "reversed": lambda one, *_: one[::-1], "reverse!": lambda one, *_: one[::-1],
-    "substring": _substring, "slice": _substring, "substr": _substring, "charAt": _char_at,
-    "charCodeAt": lambda one, index=0, *_: ord(one[index]), "codePointAt": lambda one, index=0, *_: ord(one[index]), "ord": lambda one, *_: ord(one[0]), "chr": lambda one, *_: chr(one),
-    "removeprefix": lambda one, prefix="", *_: one.removeprefix(prefix), "removesuffix": lambda one, suffix="", *_: one.removesuffix(suffix),
-    "tr": _translate, "unpack1": _unpack, "unpack": _unpack, "pack": lambda one, form="", *_: _pack(form, one),
-    "hex": lambda one, *_: one.hex() if isinstance(one, bytes) else int(one, 16), "concat": lambda one, *more: one + "".join(map(text_of, more)),
-    "repeat": lambda one, times=1, *_: _repeat(one, times), "zfill": lambda one, width=0, *_: one.zfill(min(width, 99)),
-    "title": lambda one, *_: one.title(), "capitalize": lambda one, *_: one.capitalize(), "as_posix": lambda one, *_: one,
-    "toString": lambda one, name="", *_: text_of(one) if name not in ("base64", "hex") else None, "to_s": lambda one, *_: text_of(one), "to_string": lambda one, *_: text_of(one),
-    "valueOf": lambda one, *_: one, "as_str": lambda one, *_: one, "unwrap": lambda one, *_: one, "freeze": lambda one, *_: one,
-    "expanduser": lambda one, *_: one, "resolve": lambda one, *_: one, "absolute": lambda one, *_: one,
-}  # fmt: skip
+    "strip": lambda one, *_: one.strip(),
+    "trim": lambda one, *_: one.strip(),
+    "chomp": lambda one, *_: one.strip(),
+    "rstrip": lambda one, *_: one.rstrip(),
+    "lstrip": lambda one, *_: one.lstrip(),
+    "lower": lambda one, *_: one.lower(),
+    "toLowerCase": lambda one, *_: one.lower(),
+    "downcase": lambda one, *_: one.lower(),
+    "upper": lambda one, *_: one.upper(),
+    "toUpperCase": lambda one, *_: one.upper(),
+    "upcase": lambda one, *_: one.upper(),
+    "replace": _replace,
+    "replaceAll": _replace,
+    "gsub": _replace,
+    "sub": _replace,
+    "swapcase": lambda one, *_: one.swapcase(),
+    "reverse": lambda one, *_: one[::-1],
+    "reversed": lambda one, *_: one[::-1],
+    "reverse!": lambda one, *_: one[::-1],
+    "substring": _substring,
+    "slice": _substring,
+    "substr": _substring,
+    "charAt": _char_at,
+    "charCodeAt": lambda one, index=0, *_: ord(one[index]),
+    "codePointAt": lambda one, index=0, *_: ord(one[index]),
+    "ord": lambda one, *_: ord(one[0]),
+    "chr": lambda one, *_: chr(one),
+    "removeprefix": lambda one, prefix="", *_: one.removeprefix(prefix),
+    "removesuffix": lambda one, suffix="", *_: one.removesuffix(suffix),
+    "tr": _translate,
+    "unpack1": _unpack,
+    "unpack": _unpack,
+    "pack": lambda one, form="", *_: _pack(form, one),
+    "hex": lambda one, *_: one.hex() if isinstance(one, bytes) else int(one, 16),
+    "concat": lambda one, *more: one + "".join(map(text_of, more)),
+    "repeat": lambda one, times=1, *_: _repeat(one, times),
+    "zfill": lambda one, width=0, *_: one.zfill(min(width, 99)),
+    "title": lambda one, *_: one.title(),
+    "capitalize": lambda one, *_: one.capitalize(),
+    "as_posix": lambda one, *_: one,
+    "toString": lambda one, name="", *_: text_of(one) if name not in ("base64", "hex") else None,
+    "to_s": lambda one, *_: text_of(one),
+    "to_string": lambda one, *_: text_of(one),
+    "valueOf": lambda one, *_: one,
+    "as_str": lambda one, *_: one,
+    "unwrap": lambda one, *_: one,
+    "freeze": lambda one, *_: one,
+    "expanduser": lambda one, *_: one,
+    "resolve": lambda one, *_: one,
+    "absolute": lambda one, *_: one,
+}
 
 
 def fold_method(name: str, const: Any, arguments: list[Any]) -> Any:

@@ -12,7 +12,7 @@ Pair = tuple[str, str]  # the name bound here, what it stands for
 
 def read_import(values: list[Any], kinds: list[int], at: int, limit: int, syntax: Syntax) -> tuple[list[Pair], int]:
     """The names that the import at a token binds, and the token after it; the same token when it is no import."""
-    end = _statement_end(values, kinds, at, limit, syntax)
+    end = _statement_end(values, kinds, at, limit)
     language = syntax.name
     words = [(kinds[one], values[one]) for one in range(at, end) if kinds[one] != LINE]
     if language in ("python", "nim"):
@@ -42,7 +42,7 @@ def read_import(values: list[Any], kinds: list[int], at: int, limit: int, syntax
     return [], at
 
 
-def _statement_end(values: list[Any], kinds: list[int], at: int, limit: int, syntax: Syntax) -> int:
+def _statement_end(values: list[Any], kinds: list[int], at: int, limit: int) -> int:
     depth = 0
     for one in range(at, min(limit, at + 400)):
         value = values[one]

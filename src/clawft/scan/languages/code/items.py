@@ -14,7 +14,7 @@ __all__ = ["Items"]
 class Items(Cursor):
     """The part of the parser that reads lists of things."""
 
-    def items(self, close: str) -> list[Item]:
+    def items(self) -> list[Item]:
         """What stands between two brackets, from the opening one on to behind the closing one."""
         stop = self.match.get(self.at, -1)
         limit = stop if stop >= 0 else self.limit
@@ -73,7 +73,7 @@ class Items(Cursor):
         """An index or a slice."""
         stop = self.match.get(self.at, -1)
         if stop < 0:
-            return ("index", node[1], node, self.items("]"))
+            return ("index", node[1], node, self.items())
         outer, self.limit = self.limit, stop
         self.at += 1
         parts: list[Node] = []

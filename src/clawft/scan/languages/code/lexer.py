@@ -164,7 +164,7 @@ class _Lexer:
         return position
 
     def _starts_over(self, position: int) -> bool:
-        """Whether a line at the margin begins a new statement though a bracket is open: one was left open by mistake."""
+        """Whether a line begins a new statement though a bracket is open: it was left open by mistake."""
         word = _WORD.match(self.text, position)
         return word is not None and word[0] in _FRESH and self.syntax.blocks == "indent"
 

@@ -35,7 +35,7 @@ class Operands(Machine):
         if self.depth > MAX_DEPTH:
             return Value()
         self.depth += 1
-        value = self.kinds[node[0]](node)
+        value: Value = self.kinds[node[0]](node)
         self.depth -= 1
         return value
 
@@ -223,6 +223,9 @@ class Operands(Machine):
     def _lambda(self, node: Node) -> Value:
         value = Value()
         value.function = Function("", node[2], node[3], self.scope, self.module)
+        self.module.bodies.setdefault(
+            id(node[3]), value.function
+        )  # it may be called from elsewhere: an export, a handler
         return value
 
     def _comp(self, node: Node) -> Value:
@@ -265,5 +268,5 @@ class Operands(Machine):
         self.assign(node[2], value)
         return value
 
-    def _slice(self, node: Node) -> Value:
+    def _slice(self, _: Node) -> Value:
         return Value()

@@ -166,7 +166,7 @@ class _Parser(Control):
             self._modifier(found)
             return True
         if value in _GROUP and after != "(":
-            return self._group(found, offset)
+            return self._group(found)
         if value in _CONTROL:
             found.extend(self._controlled(value, offset))
             return True

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.scan.languages.code.calls import Call, Effect
 from clawft.scan.languages.code.folding import concat, fold_method, joined
-from clawft.scan.languages.code.values import Value, merge, text_of
+from clawft.scan.languages.code.values import Mark, Value, merge, text_of
 
 if TYPE_CHECKING:
     from clawft.scan.languages.code.machine import Machine
@@ -56,23 +56,34 @@ def _quiet(_machine: "Machine", _call: Call, _: str) -> Value:
     return Value()
 
 
+# What these give is what they were called on, or with.
+_SAME = frozenset(
+    ("items", "entries", "values", "keys", "iter", "into_iter", "toString", "then", "catch", "read", "ipairs", "pairs")
+    + ("sort", "cast", "to_owned", "clone", "to_vec", "as_bytes")
+)
+
+
+def _keep(marks: tuple[Mark, ...], values: list[Value | None]) -> None:
+    """What flows through a call that was given an open file is written to it."""
+    for one in values:
+        if one is not None and one.handle is not None:
+            one.handle.sources.update(dict.fromkeys(mark for mark in marks if mark is not one.handle))
+
+
+def _translated(text: Value, table: Value, marks: tuple[Mark, ...]) -> Value:
+    letters = [item.const for _, item in table.items or []]
+    found = [fold_method("tr", const, letters) for const in text.consts]
+    return Value(tuple(one for one in found if one is not None), marks)
+
+
 def unknown(machine: "Machine", call: Call, method: str) -> Value:
     """A call nobody knows: what goes in comes out, and stays in the object it was called on."""
     owner = call.owner
     values = [machine.whole(one, call.offset) for one in (*call.arguments, *call.named.values())]
     marks = merge(owner.marks if owner is not None else (), [mark for one in values for mark in one.marks])
-    for one in (owner, *values):
-        if one is not None and one.handle is not None:
-            for mark in marks:
-                if mark is not one.handle:
-                    one.handle.sources[mark] = None
-    if owner is not None and owner.ref == "translation":
-        return Value()
+    _keep(marks, [owner, *values])
     if owner is not None and method == "translate" and values and values[0].ref == "translation":
-        tables = [item.const for _, item in values[0].items or []]
-        return Value(
-            tuple(one for one in (fold_method("tr", const, tables) for const in owner.consts) if one is not None), marks
-        )
+        return _translated(owner, values[0], marks)
     if owner is not None and owner.items is not None and method in ("append", "push", "add", "<<", "unshift"):
         owner = Value((), marks, owner.ref, [*owner.items, *((None, one) for one in call.arguments)][:5000])
         if call.callee is not None and call.callee[2][0] == "name":
@@ -81,36 +92,10 @@ def unknown(machine: "Machine", call: Call, method: str) -> Value:
     if call.callee is not None and call.callee[0] == "attr":
         machine.taint(call.callee[2], Value((), tuple(mark for one in values for mark in one.marks)))
     result = Value((), marks, f"{call.ref}()" if call.ref else "")
-    if method in (
-        "items",
-        "entries",
-        "values",
-        "keys",
-        "iter",
-        "into_iter",
-        "toString",
-        "then",
-        "catch",
-        "read",
-        "ipairs",
-        "pairs",
-        "list",
-        "c",
-        "array",
-        "vec!",
-        "sort",
-        "cast",
-        "to_owned",
-        "clone",
-        "to_vec",
-        "as_bytes",
-    ):
+    if method in _SAME:
         base = owner if owner is not None and not call.arguments else values[0] if values else owner
         if base is not None:
             result.items, result.consts = base.items, base.consts
-            if method in ("c", "list", "array", "vec!") and owner is None:
-                result.items = [(None, one) for one in call.arguments] + list(call.named.items())
-                result.consts = ()
     return result
 
 

@@ -195,9 +195,10 @@ class Primaries(Items):
             names = self.parameters()
             self.at = arrow + 1
             return ("lambda", offset, names, self._body())
-        items = self.items(")")
+        items = self.items()
         if len(items) == 1 and items[0][0] is None and (self.values[self.at - 2] != "," or self.language != "python"):
-            return items[0][1]
+            inner: Node = items[0][1]
+            return inner
         return ("seq", offset, items)
 
     def _typed_arrow(self, close: int) -> int:
@@ -210,7 +211,7 @@ class Primaries(Items):
         return 0
 
     def _sequence(self, offset: int) -> Node:
-        items = self.items("]" if self.values[self.at] == "[" else "}")
+        items = self.items()
         if self.language == "go" and not items and self.kinds[self.at] == NAME:
             self.at += 1  # []string{…}: the type is no value
             while self.values[self.at] == "." and self.kinds[self.at + 1] == NAME:
@@ -218,7 +219,8 @@ class Primaries(Items):
             if self.values[self.at] == "{":
                 return self._sequence(offset)
         if len(items) == 1 and items[0][1][0] == "comp":
-            return items[0][1]
+            comprehension: Node = items[0][1]
+            return comprehension
         return ("seq", offset, items)
 
     def _closure(self, offset: int) -> Node:

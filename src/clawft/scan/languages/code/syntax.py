@@ -194,12 +194,35 @@ _ALL = (
         (Form('"""', '"""', holes="\\(", lines=True), Form('"', '"', holes="\\(")),
         attrs=frozenset((".", "?.", "!.")),
     ),
-    _c_like("csharp", Form('(?:\\$@|@\\$)"', '"', raw=True, holes="{", lines=True), Form('@"', '"', raw=True, lines=True), Form('\\$"', '"', holes="{")),
+    _c_like(
+        "csharp",
+        Form('(?:\\$@|@\\$)"', '"', raw=True, holes="{", lines=True),
+        Form('@"', '"', raw=True, lines=True),
+        Form('\\$"', '"', holes="{"),
+    ),
     _c_like("c"),
-    Syntax("dart", _SLASHES, (*_TRIPLE, Form('"', '"', holes="$"), Form("'", "'", holes="$")), newlines=False, typed=True),
-    Syntax("nim", _HASH, (Form('(?:fmt|&)?"""', '"""', holes="{", lines=True), Form('(?:fmt|&)"', '"', holes="{"), _DOUBLE, _CHAR), blocks="indent", concat=frozenset(("&",)), commands=True),
-    Syntax("elixir", _HASH, (*_TRIPLE, Form('"', '"', holes="#{", lines=True), _SINGLE), blocks="end", names=r"[@:]?[A-Za-z_]\w*[?!]?", attrs=frozenset((".",)), concat=frozenset(("<>", "++")), commands=True),
-)  # fmt: skip
+    Syntax(
+        "dart", _SLASHES, (*_TRIPLE, Form('"', '"', holes="$"), Form("'", "'", holes="$")), newlines=False, typed=True
+    ),
+    Syntax(
+        "nim",
+        _HASH,
+        (Form('(?:fmt|&)?"""', '"""', holes="{", lines=True), Form('(?:fmt|&)"', '"', holes="{"), _DOUBLE, _CHAR),
+        blocks="indent",
+        concat=frozenset(("&",)),
+        commands=True,
+    ),
+    Syntax(
+        "elixir",
+        _HASH,
+        (*_TRIPLE, Form('"', '"', holes="#{", lines=True), _SINGLE),
+        blocks="end",
+        names=r"[@:]?[A-Za-z_]\w*[?!]?",
+        attrs=frozenset((".",)),
+        concat=frozenset(("<>", "++")),
+        commands=True,
+    ),
+)
 SYNTAXES = {one.name: one for one in _ALL}
 
 _OPERATORS = (

@@ -1,8 +1,8 @@
 """What the calls of each language do: one table per language, read when the language turns up.
 
-A row is an effect (a key of effects.EFFECTS, and after a colon what it needs to know) and the names that have it. A name
-is a dotted path from a module or a type on; one that begins with a dot is a method of an object that is not known; one
-that ends in `()` is what such a call gives; one that ends in `=` is a property that is set.
+A row is an effect (a key of effects.EFFECTS, and after a colon what it needs to know) and the names that have it. A
+name is a dotted path from a module or a type on; one that begins with a dot is a method of an object that is not known;
+one that ends in `()` is what such a call gives; one that ends in `=` is a property that is set.
 """
 
 from functools import cache
