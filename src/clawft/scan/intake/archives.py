@@ -47,7 +47,7 @@ def open_zip(data: bytes, room: Room) -> Iterator[Part]:
             yield Unread(f"{len(locked)} members need a password")
         listed: set[str] = set()
         for one in members:
-            if one.is_dir() or one.flag_bits & _ENCRYPTED:
+            if one.filename.endswith("/") or one.flag_bits & _ENCRYPTED:
                 continue
             if not room.admit():
                 yield Unread("It holds too much to unpack")

@@ -69,7 +69,7 @@ _COMMANDS = (
 _SIGNS: dict[str, tuple[tuple[int, str], ...]] = {
     "python": (
         (3, r"^[ \t]*(?:import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*[ \t]*(?:#|;|$)|from [\w.]+ import )"),
-        (3, r"^[ \t]*(?:async )?def \w+\([^\n]*\)[^\n]*:[ \t]*(?:#|$)|^if __name__"),
+        (3, r"^[ \t]*(?:async )?def \w+\([^\n]*:[ \t]*(?:#|$)|^if __name__"),
         (3, r"^[ \t]*(?:elif |except\b)[^\n]*:[ \t]*$"),
         (3, r"\b(?:os\.system|subprocess\.\w+|exec|eval|__import__|os\.popen|open|print|urllib\.request\.\w+)\("),
     ),
@@ -114,7 +114,7 @@ def _compile_signs() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
 
 
 _PROSE = re.compile(
-    r"(?:[A-Za-z']+[,;:]? ){4}|[\u0400-\u04ff\u0600-\u06ff]{2,} |[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{4}"
+    r"(?<![A-Za-z'])(?:[A-Za-z']{1,24}+[,;:]? ){4}|[\u0400-\u04ff\u0600-\u06ff]{2,} |[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{4}"
 )
 
 

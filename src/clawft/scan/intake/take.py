@@ -44,11 +44,14 @@ def take_bytes(taken: Taken, path: str, data: bytes, origin: tuple[str, ...] = (
     if len(origin) >= MAX_DEPTH:
         taken.gaps.append(Gap(path, "It is nested too deeply"))
         return
-    for part in openers.find_opener(form)(data, taken.room):
-        if isinstance(part, Member) and part.how == "compressed":  # the same file, unpacked
-            take_bytes(taken, path, part.data, origin if top else (*origin, part.how), top=top)
-        else:
-            take_part(taken, "" if top else path, origin, part)
+    try:
+        for part in openers.find_opener(form)(data, taken.room):
+            if isinstance(part, Member) and part.how == "compressed":  # the same file, unpacked
+                take_bytes(taken, path, part.data, origin if top else (*origin, part.how), top=top)
+            else:
+                take_part(taken, "" if top else path, origin, part)
+    except Exception as error:  # whatever a stranger's file does to an opener, the rest is still looked at
+        taken.gaps.append(Gap(path, f"The scanner failed on it: {error!r:.200}", failed=True))
 
 
 def take_part(taken: Taken, path: str, origin: tuple[str, ...], part: Part) -> None:

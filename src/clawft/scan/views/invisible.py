@@ -43,7 +43,12 @@ def clear_text(document: Document, facts: list[Fact], children: list[Document]) 
     notes: list[Note] = []
     if "\x1b" in text or "\b" in text or "\r" in text:
         text = _clear_controls(text, notes)
-    odd = set(text.encode("utf-8", "replace").translate(None, _ASCII).decode())
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:  # halves of characters, which cannot be written out
+        raw = text.encode("utf-8", "replace")
+        text = raw.decode()
+    odd = set(raw.translate(None, _ASCII).decode())
     if (
         any("\ufe00" <= one <= "\ufe0d" or one >= "\U000e0000" for one in odd)
         or "\ufe0f\ufe0f" in text
