@@ -69,6 +69,7 @@ def analyse(document: Document) -> Analysis:
         document = structs.replace(document, mention=True)
     parts = split_markdown(document.text)[:MAX_PARTS]
     children: list[Document] = []
+    opening = ""
     for part in parts:
         if part.kind == "code":
             children.append(_code(document, part))
@@ -77,7 +78,9 @@ def analyse(document: Document) -> Analysis:
         elif part.kind == "frontmatter":
             children.append(_inner(document, part.start, part.end, "yaml", "frontmatter"))
         elif part.kind != "heading":
-            children.extend(_commands(document, part))
+            children.extend(_commands(document, part, opening))
+        text = document.text[part.start : part.end].strip() if part.kind == "prose" else ""
+        opening = text[-MAX_CONTEXT:] if text.endswith(":") else ""
     prose: list[Part] = []
     for part in parts:
         if part.kind == "code":
@@ -113,8 +116,11 @@ def _inner(document: Document, start: int, end: int, language: str, how: str) ->
     return make_child(document, document.text[start:end], language, how, start, flat=False)
 
 
-def _commands(document: Document, part: Part) -> Iterator[Document]:
-    """Commands that stand in prose, between backquotes or bare, when they could matter."""
+def _commands(document: Document, part: Part, opening: str) -> Iterator[Document]:
+    """Commands that stand in prose, between backquotes or bare, when they could matter.
+
+    `opening`: the line that leads to this block ("Look for:" before a list).
+    """
     text = document.text[part.start : part.end]
     found = []
     if "`" in text:
@@ -133,7 +139,7 @@ def _commands(document: Document, part: Part) -> Iterator[Document]:
         yield structs.replace(
             child,
             context="\n".join((*part.headings, lead)),
-            mention=document.mention or is_mention(part.headings, lead),
+            mention=document.mention or is_mention(part.headings, lead) or is_mention((), opening),
         )
 
 

@@ -16,7 +16,7 @@ _SETUID = re.compile(r"^(\+s|u\+s|g\+s|[ug]{1,2}\+s|0?[4-7][0-7]{3})\s")
 
 _ACCOUNT = re.compile(
     r"\b(useradd|adduser|usermod|net (user|localgroup)|dscl)\b.*"
-    r"(-u 0\b|-a?G \S*(sudo|wheel|admin)|administrators.*/add)"
+    r"(-u 0\b|-a?G \S*\b(sudo|wheel|admin)\b|administrators.*/add)"
 )
 
 
