@@ -12,7 +12,7 @@ from pathlib import Path
 from clawft.app import App, open_app
 from clawft.scan.batch import scan_target
 from clawft.scan.gate import screen_skills
-from clawft.scan.targets import Target
+from clawft.scan.targets import Target, find_targets
 from make_skills import make_body, wait_until_settled, write_skills
 from measure import Timed, best_ms
 from report import Line
@@ -50,6 +50,7 @@ def measure_scan(temporary: Path, sizes: ScanSizes) -> list[Line]:
     home, few = temporary / "home", temporary / "few"
     write_skills(home / ".clawft" / "skills", sizes.skills)
     skills = _with_scripts(write_skills(few, sizes.few))
+    compared = _given_skills(sizes.few) or skills
     large = list(_write_large(temporary / "large", sizes.large))
     environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "LANG": "C.UTF-8"}
     _open(environ, temporary).load_skills()
@@ -64,7 +65,7 @@ def measure_scan(temporary: Path, sizes: ScanSizes) -> list[Line]:
     if peer is None:
         print("note: Cisco's scanner is not installed: set CISCO to its environment", file=sys.stderr)
         return lines
-    return [*lines, *measure_cisco(peer, skills, environ, sizes)]
+    return [*lines, *measure_cisco(peer, compared, environ, sizes)]
 
 
 def measure_gate(environ: dict[str, str], cwd: Path, sizes: ScanSizes) -> Line:
@@ -122,16 +123,16 @@ def measure_peak(paths: Sequence[str]) -> Line:
 
 def measure_cisco(python: str, skills: Sequence[str], environ: dict[str, str], sizes: ScanSizes) -> list[Line]:
     """The same skills by both scanners: one after the other in a running process, and one skill from the start."""
-    targets = [Target(path) for path in skills]
-    scan_target(targets[0])
-    (ours,) = best_ms(sizes.slow_rounds, Timed(lambda: [scan_target(one) for one in targets], per=len(targets)))
+    scan_target(Target(skills[0]))
     peer = Peer(python)
+    ours = theirs = 0.0
     try:
         peer.scan(_labelled(skills[0]))
-        seconds = [peer.scan(_labelled(path)).seconds for path in skills]
+        for path in skills:  # in turn, so that what disturbs one disturbs the other
+            ours += best_ms(1, Timed(lambda path=path: scan_target(Target(path))))[0] / len(skills)  # type: ignore[misc]
+            theirs += peer.scan(_labelled(path)).seconds * 1000 / len(skills)
     finally:
         peer.close()
-    theirs = sum(seconds) * 1000 / len(seconds)
     name = f"Cisco's scanner {peer.version}"
     what = f"scanning a skill of {len(skills)}, on one core"
     speed = Line("scan peer", what, f"{name} on the same skills", ours, theirs, "ms", 20, "at least")
@@ -160,6 +161,13 @@ def _open(environ: dict[str, str], cwd: Path) -> App:
 def _peer_python() -> str:
     folder = os.environ.get("CISCO", "")
     return os.path.join(folder, "bin", "python") if folder else ""
+
+
+def _given_skills(count: int) -> list[str]:
+    """Skills to compare on, evenly from the folder that SKILLS names; none without it."""
+    root = os.environ.get("SKILLS", "")
+    folders = [one.path for one in find_targets(root) if not one.without] if root else []
+    return folders[:: max(1, len(folders) // count)][:count]
 
 
 def _labelled(path: str) -> Labelled:
