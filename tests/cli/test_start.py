@@ -44,3 +44,17 @@ def test_command_that_only_looks_loads_no_heavy_library(line: str, project: Path
     )
     assert not HEAVY & set(done.stderr.split())
     assert "clawft.cli.root" in done.stderr.split()
+
+
+def test_skills_that_were_scanned_before_need_no_scanner(project: Path, child_env: dict[str, str]) -> None:
+    skill = project / "skills" / "one"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: one\ndescription: Greets\n---\n\nSay hello.\n")
+    words = [sys.executable, "-c", CODE, "skills", "list"]
+    runs = [
+        subprocess.run(words, cwd=project, env=child_env, capture_output=True, text=True, timeout=60, check=True)
+        for _ in range(2)
+    ]
+    scanner = {"clawft.scan.engine", "clawft.scan.rules", "clawft.scan.workers", "multiprocessing"}
+    assert [bool(scanner & set(one.stderr.split())) for one in runs] == [True, False]
+    assert runs[0].stdout == runs[1].stdout

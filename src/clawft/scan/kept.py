@@ -1,17 +1,15 @@
 """Many scans, without those that were made before: a report is kept by content, and taken while that is the same."""
 
-import os
 from collections.abc import Iterator, Sequence
-
-from msgspec import structs
 
 from clawft.scan.batch import Watch, scan_many
 from clawft.scan.cache import load_report, prune_reports, store_report
 from clawft.scan.findings import Report
 from clawft.scan.fingerprint import take_fingerprint
+from clawft.scan.merge import move_report
 from clawft.scan.targets import Target
 
-__all__ = ["move_report", "scan_kept"]
+__all__ = ["scan_kept"]
 
 
 def scan_kept(
@@ -34,12 +32,6 @@ def scan_kept(
         yield report
     if unknown:
         prune_reports(cache_dir)
-
-
-def move_report(report: Report, path: str) -> Report:
-    """A report on the same content at another place; what has no name of its own is called by its file's."""
-    before, now = os.path.basename(report.path), os.path.basename(path)
-    return structs.replace(report, path=path, name=now if report.name == before else report.name)
 
 
 def _content(target: Target) -> str:

@@ -1,12 +1,13 @@
-"""Several reports on one skill as one: the worst verdict, and all that any of them found."""
+"""Several reports on one skill as one: the worst verdict, and all that any of them found; and a report moved."""
 
+import os
 from collections.abc import Sequence
 
 from msgspec import structs
 
 from clawft.scan.findings import SEVERITIES, VERDICTS, Coverage, Power, Report
 
-__all__ = ["merge_reports"]
+__all__ = ["merge_reports", "move_report"]
 
 
 def merge_reports(reports: Sequence[Report]) -> Report:
@@ -30,6 +31,12 @@ def merge_reports(reports: Sequence[Report]) -> Report:
             tuple(gap for one in reports for gap in one.coverage.gaps),
         ),
     )
+
+
+def move_report(report: Report, path: str) -> Report:
+    """A report on the same content at another place; what has no name of its own is called by its file's."""
+    before, now = os.path.basename(report.path), os.path.basename(path)
+    return structs.replace(report, path=path, name=now if report.name == before else report.name)
 
 
 def _join(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -22,8 +22,7 @@ from clawft.scan.cache import Known, load_report, prune_reports, store_index, st
 from clawft.scan.findings import Report
 from clawft.scan.fingerprint import Fingerprint, pack_stamps, take_fingerprint
 from clawft.scan.gate import Tell
-from clawft.scan.kept import move_report
-from clawft.scan.merge import merge_reports
+from clawft.scan.merge import merge_reports, move_report
 from clawft.scan.screening import Screening, screen_report
 from clawft.scan.targets import Target
 
