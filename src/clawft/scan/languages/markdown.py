@@ -73,6 +73,7 @@ def analyse(document: Document) -> Analysis:
     for part in parts:
         if part.kind == "code":
             children.append(_code(document, part))
+            children.extend(_strays(document, part, children[-1]))
         elif part.kind == "comment":
             children.append(_inner(document, part.start, part.end, "markdown", "html-comment"))
         elif part.kind == "frontmatter":
@@ -103,6 +104,16 @@ def _code(document: Document, part: Part) -> Document:
     )
     mention = document.mention or is_mention(part.headings, part.lead)
     return structs.replace(child, context=context, mention=mention)
+
+
+def _strays(document: Document, part: Part, code: Document) -> Iterator[Document]:
+    """Command lines in a block that is marked as another language: an agent runs them all the same."""
+    if code.language in ("shell", "powershell", "batch", "json", "yaml", "markdown"):
+        return
+    for match in _BARE_COMMAND.finditer(code.text):
+        if not code.text[code.text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
+            child = make_child(document, match[0].strip(), "shell", "fence", part.start + match.start())
+            yield structs.replace(child, context=code.context, mention=code.mention)
 
 
 def _remarks(document: Document, part: Part) -> Iterator[Part]:
