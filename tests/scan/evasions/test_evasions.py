@@ -12,28 +12,31 @@ from clawft.scan import scan_path
 from scan_cases import Case, read_cases
 
 CASES = read_cases(Path(__file__).parent)
+# What is found today; only ever raised.
 FLOORS = {
-    "agent": 0.0,
-    "autorun": 0.0,
-    "channels": 0.0,
-    "contextual": 0.0,
-    "destruction": 0.0,
-    "encoded-elsewhere": 0.0,
-    "encoded-javascript": 0.0,
-    "encoded-matrix": 0.0,
-    "encoded-python": 0.0,
-    "encoded-shell": 0.0,
-    "files": 0.0,
-    "languages": 0.0,
-    "markdown": 0.0,
-    "persistence": 0.0,
-    "prerequisites": 0.0,
-    "prose": 0.0,
-    "size": 0.0,
-    "splitting": 0.0,
-    "triggers": 0.0,
-    "unicode": 0.0,
+    "agent": 0.70,
+    "autorun": 0.96,
+    "channels": 0.80,
+    "contextual": 0.33,
+    "destruction": 0.70,
+    "encoded-elsewhere": 0.86,
+    "encoded-javascript": 1.00,
+    "encoded-matrix": 0.94,
+    "encoded-python": 1.00,
+    "encoded-shell": 0.92,
+    "files": 1.00,
+    "languages": 0.63,
+    "markdown": 0.76,
+    "persistence": 0.66,
+    "prerequisites": 0.66,
+    "prose": 0.56,
+    "size": 1.00,
+    "splitting": 0.77,
+    "triggers": 0.90,
+    "unicode": 1.00,
 }
+
+CEILINGS = {"benign-security": 0.1}  # texts and tools about attacks show some; no other family may be blocked at all
 
 
 def is_blocked(case: Case, folder: Path) -> bool:
@@ -46,12 +49,16 @@ def is_blocked(case: Case, folder: Path) -> bool:
 def test_attacks_of_a_family_are_blocked(family: str, tmp_path: Path) -> None:
     cases = [case for case in CASES if case.family == family]
     missed = [case.name for case in cases if not is_blocked(case, tmp_path)]
-    assert len(missed) <= len(cases) * (1 - FLOORS[family]), f"missed {len(missed)} of {len(cases)}: {missed}"
+    found = 1 - len(missed) / len(cases)
+    assert found > FLOORS[family] - 0.005, f"missed {len(missed)} of {len(cases)}: {missed}"
 
 
 @pytest.mark.parametrize("family", sorted({case.family for case in CASES if not case.malicious}))
 def test_innocent_neighbours_are_not_blocked(family: str, tmp_path: Path) -> None:
-    assert [case.name for case in CASES if case.family == family and is_blocked(case, tmp_path)] == []
+    cases = [case for case in CASES if case.family == family]
+    blocked = [case.name for case in cases if is_blocked(case, tmp_path)]
+    share = len(blocked) / len(cases)
+    assert share <= CEILINGS.get(family, 0), f"blocked {len(blocked)} of {len(cases)}: {blocked}"
 
 
 def test_every_case_has_a_name_of_its_own() -> None:
