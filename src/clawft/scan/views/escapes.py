@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from itertools import repeat
+from itertools import islice, repeat
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.intake.kinds import guess_language
@@ -12,6 +12,9 @@ __all__ = ["find_escapes"]
 
 _MAX_FOUND = 200
 _MIN_LETTERS = 6
+_MANY = 4  # escapes close to each other
+_APART = 120
+_MAX_ESCAPES = 50_000
 _IN_LIST = bytes(48 if byte in b"0123456789abcdefABCDEFxX,:; \n\t" else 32 for byte in range(256))
 
 
@@ -28,8 +31,9 @@ def _letter(code: int) -> str:
     return chr(code) if code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
 
 
-# What gives an escape away, the way it is called, one escape, and its letter. A line counts from four escapes on.
-_ESCAPES: tuple[tuple[str, str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+# What gives an escape away, the way it is called, one escape, and its letter.
+_Escape = tuple[str, str, re.Pattern[str], Callable[[re.Match[str]], str]]
+_ESCAPES: tuple[_Escape, ...] = (
     ("\\x", "hex-escapes", re.compile(r"\\+x([0-9A-Fa-f]{2})"), _hex_code),
     ("\\u", "unicode-escapes", re.compile(r"\\+u\{?([0-9A-Fa-f]{4,6})\}?"), _hex_code),
     ("%", "percent", re.compile(r"%([0-9A-Fa-f]{2})"), _hex_code),
@@ -53,23 +57,14 @@ _NUMBER = re.compile(r"(?:0x)?([0-9A-Fa-f]+)")
 
 
 def find_escapes(document: Document, data: bytes, children: list[Document]) -> None:
-    """Add a child for each line that is written in escapes or in character codes."""
-    text = document.text
-    found = 0
-    for mark, how, pattern, letter in _ESCAPES:
-        if data.count(mark.encode()) < 4:
-            continue
-        for start, line in _lines_with(text, mark):
-            if found >= _MAX_FOUND:
-                return
-            clear, count = pattern.subn(letter, line)
-            if count >= 4 and read_plain(clear.encode("utf-8", "replace")):
-                children.append(make_child(document, clear, guess_language(clear), how, start))
-                found += 1
+    """Add a child for each stretch that is written in escapes or in character codes. `data`: the text as UTF-8."""
+    kinds = [kind for kind in _ESCAPES if data.count(kind[0].encode()) >= _MANY]
+    if kinds:
+        _find_stretches(document, kinds, children)
     if b"hr(" in data or b"HR(" in data or b"har]" in data or b"HAR]" in data:
         _find_calls(document, data, children)
     table = data.translate(_IN_LIST)
-    at = table.find(_NEEDLE)
+    at, found = table.find(_NEEDLE), 0
     while at >= 0 and found < _MAX_FOUND:
         end = table.find(b" ", at)
         end = len(table) if end < 0 else end
@@ -79,18 +74,29 @@ def find_escapes(document: Document, data: bytes, children: list[Document]) -> N
         at = table.find(_NEEDLE, end)
 
 
-def _lines_with(text: str, mark: str) -> list[tuple[int, str]]:
-    """The lines that hold a mark four times."""
-    lines: list[tuple[int, str]] = []
-    at = text.find(mark)
-    while at >= 0 and len(lines) < 2000:
-        start = text.rfind("\n", 0, at) + 1
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        if text.count(mark, start, end) >= 4:
-            lines.append((start, text[start:end]))
-        at = text.find(mark, end)
-    return lines
+def _find_stretches(document: Document, kinds: list[_Escape], children: list[Document]) -> None:
+    """Decode every kind of escape at once: a child for each kind would be decoded again in every order."""
+    text = document.text
+    places: list[tuple[int, int, str]] = []
+    for _, how, pattern, _ in kinds:
+        places.extend((match.start(), match.end(), how) for match in islice(pattern.finditer(text), _MAX_ESCAPES))
+    places.sort()
+    at = 0
+    for _ in range(_MAX_FOUND):
+        if at >= len(places):
+            return
+        last = at
+        while last + 1 < len(places) and places[last + 1][0] - places[last][1] <= _APART:
+            last += 1
+        if last - at + 1 >= _MANY:
+            start = max(text.rfind("\n", 0, places[at][0]) + 1, places[at][0] - _APART)
+            end = text.find("\n", places[last][1], places[last][1] + _APART)
+            piece = text[start : end if end >= 0 else places[last][1] + _APART]
+            for _, _, pattern, letter in kinds:
+                piece = pattern.sub(letter, piece)
+            if read_plain(piece.encode("utf-8", "replace")):
+                children.append(make_child(document, piece, guess_language(piece), places[at][2], start))
+        at = last + 1
 
 
 def _find_calls(document: Document, data: bytes, children: list[Document]) -> None:
