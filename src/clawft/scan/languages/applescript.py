@@ -77,9 +77,13 @@ class _Reader:
         if match := _TERMINAL.search(line):
             return self._run_shell(self._value(line[match.end() :], offset), offset, "do script")
         if match := _RUN.search(line):
-            return world.run_code(self._value(line[match.end() :], offset), "applescript", Call("run script", [], NOTHING, offset))
+            return world.run_code(
+                self._value(line[match.end() :], offset), "applescript", Call("run script", [], NOTHING, offset)
+            )
         if "display dialog" in low and "hidden answer" in low:
-            return Value("$(dialog)", (world.fact(Kind.READ, "keyboard", offset, "display dialog … hidden answer"),), known=False)
+            return Value(
+                "$(dialog)", (world.fact(Kind.READ, "keyboard", offset, "display dialog … hidden answer"),), known=False
+            )
         if "login item" in low and "make" in low:
             world.fact(Kind.PERSIST, "login item", offset, line[:120])
         elif re.search(r"\bset\s+the\s+clipboard\b", low):
@@ -106,7 +110,11 @@ class _Reader:
                 break
             word = (match[2] or "").lower()
             if word == "the clipboard":
-                pieces.append(Value("$(clipboard)", (self.world.fact(Kind.READ, "clipboard", offset, "the clipboard"),), known=False))
+                pieces.append(
+                    Value(
+                        "$(clipboard)", (self.world.fact(Kind.READ, "clipboard", offset, "the clipboard"),), known=False
+                    )
+                )
             elif word in _CODES:
                 code = True
             elif word == "reverse of":
@@ -127,4 +135,6 @@ class _Reader:
                 if name in self.variables:
                     pieces.append(self.variables[name])
         text = "".join(one.text for one in pieces)
-        return self.world.make(text, join_sources(*[one.sources for one in pieces]), known=all(one.known for one in pieces))
+        return self.world.make(
+            text, join_sources(*[one.sources for one in pieces]), known=all(one.known for one in pieces)
+        )

@@ -10,13 +10,59 @@ from clawft.scan.languages.windows import find_windows
 __all__ = ["analyse"]
 
 MAX_COMMANDS = 40_000
-_MARKS = ("http", "powershell", "certutil", "bitsadmin", "curl", "mshta", "schtasks", "reg add", "REG ADD", "rundll32", "set ", "wmic", "del ", "ftp", "%~")
-_VARIABLE = re.compile(r"%(%?)([A-Za-z_][\w()]{0,60})(?::([^%\n]{1,80}))?%|!([A-Za-z_]\w{0,60})(?::([^!\n]{1,80}))?!|%%?~?[a-zA-Z0-9*]")
-_TOKEN = re.compile(r'\^(\r?\n|.)|"([^"\n]*)"?|(&&|\|\||[&|\n()])|(\d?>>?|<)|([ \t\r,;=]+)|((?:%[A-Za-z_]\w*:[^%\n"]{1,80}%|[^\^"&|\n()<> \t\r,;=])+)', re.DOTALL)
+_MARKS = (
+    "http",
+    "powershell",
+    "certutil",
+    "bitsadmin",
+    "curl",
+    "mshta",
+    "schtasks",
+    "reg add",
+    "REG ADD",
+    "rundll32",
+    "set ",
+    "wmic",
+    "del ",
+    "ftp",
+    "%~",
+)
+_VARIABLE = re.compile(
+    r"%(%?)([A-Za-z_][\w()]{0,60})(?::([^%\n]{1,80}))?%|!([A-Za-z_]\w{0,60})(?::([^!\n]{1,80}))?!|%%?~?[a-zA-Z0-9*]"
+)
+_TOKEN = re.compile(
+    r'\^(\r?\n|.)|"([^"\n]*)"?|(&&|\|\||[&|\n()])|(\d?>>?|<)|([ \t\r,;=]+)|((?:%[A-Za-z_]\w*:[^%\n"]{1,80}%|[^\^"&|\n()<> \t\r,;=])+)',
+    re.DOTALL,
+)
 _SLICE = re.compile(r"~(-?\d{1,6})(?:,(-?\d{1,6}))?$")
 _FOLDERS = {"USERPROFILE": "~", "HOMEPATH": "~", "HOMEDRIVE": "", "CD": ".", "~DP0": "."}
-_PLAIN = frozenset("TEMP TMP APPDATA LOCALAPPDATA WINDIR SYSTEMROOT COMSPEC PROGRAMFILES PROGRAMDATA PUBLIC PATH ERRORLEVEL RANDOM DATE TIME OS".split())
-_CONTROL = frozenset(("if", "for", "else", "do", "call", "@echo", "goto", "not", "exist", "defined", "endlocal", "setlocal", "shift", "pause", "exit", "title", "color", "cls", "rem", "in"))
+_PLAIN = frozenset(
+    ["TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "WINDIR", "SYSTEMROOT", "COMSPEC", "PROGRAMFILES", "PROGRAMDATA", "PUBLIC", "PATH", "ERRORLEVEL", "RANDOM", "DATE", "TIME", "OS"]
+)
+_CONTROL = frozenset(
+    (
+        "if",
+        "for",
+        "else",
+        "do",
+        "call",
+        "@echo",
+        "goto",
+        "not",
+        "exist",
+        "defined",
+        "endlocal",
+        "setlocal",
+        "shift",
+        "pause",
+        "exit",
+        "title",
+        "color",
+        "cls",
+        "rem",
+        "in",
+    )
+)
 
 
 def analyse(document: Document) -> Analysis:
@@ -61,7 +107,11 @@ class _Reader:
                 offset = base + match.start()
             value = self._piece(match, base)
             if glued and words and not pending:
-                words[-1] = Value(words[-1].text + value.text, join_sources(words[-1].sources, value.sources), words[-1].known and value.known)
+                words[-1] = Value(
+                    words[-1].text + value.text,
+                    join_sources(words[-1].sources, value.sources),
+                    words[-1].known and value.known,
+                )
             elif pending:
                 redirects.append((pending, value))
                 pending = ""
@@ -85,9 +135,17 @@ class _Reader:
             pieces.append(Value(text[at : match.start()]))
             at = match.end()
             name = match[2] or match[4]
-            pieces.append(self._variable(name.upper(), match[3] or match[5] or "", offset) if name else Value(match[0], known=False))
+            pieces.append(
+                self._variable(name.upper(), match[3] or match[5] or "", offset)
+                if name
+                else Value(match[0], known=False)
+            )
         pieces.append(Value(text[at:]))
-        return self.world.make("".join(one.text for one in pieces), join_sources(*[one.sources for one in pieces]), known=all(one.known for one in pieces))
+        return self.world.make(
+            "".join(one.text for one in pieces),
+            join_sources(*[one.sources for one in pieces]),
+            known=all(one.known for one in pieces),
+        )
 
     def _variable(self, name: str, change: str, offset: int) -> Value:
         held = self.variables.get(name)
@@ -133,7 +191,13 @@ class _Reader:
             if head.startswith((":", "rem")) and (head.startswith(":") or head == "rem"):
                 return []
             if head == "if":
-                words = words[3:] if len(words) > 3 and words[1].text.lower() in ("exist", "defined", "errorlevel") else words[4:] if len(words) > 4 else words[1:]
+                words = (
+                    words[3:]
+                    if len(words) > 3 and words[1].text.lower() in ("exist", "defined", "errorlevel")
+                    else words[4:]
+                    if len(words) > 4
+                    else words[1:]
+                )
             elif head == "for":
                 at = next((index for index, one in enumerate(words) if one.text.lower() == "do"), -1)
                 words = words[at + 1 :] if at >= 0 else []
@@ -165,13 +229,17 @@ def _set(reader: _Reader, call: Call) -> Value:
     name, equals, value = text.partition("=")
     if equals:
         known = all(one.known for one in args) and call.args[0].text.lower() != "/p"
-        reader.variables[name.strip().upper()] = reader.world.make(value.strip(), join_sources(*[one.sources for one in args]), known=known)
+        reader.variables[name.strip().upper()] = reader.world.make(
+            value.strip(), join_sources(*[one.sources for one in args]), known=known
+        )
     return NOTHING
 
 
 def _echo(reader: _Reader, call: Call) -> Value:
     text = " ".join(one.text for one in call.args)
-    return reader.world.make(text, join_sources(*[one.sources for one in call.args]), known=all(one.known for one in call.args))
+    return reader.world.make(
+        text, join_sources(*[one.sources for one in call.args]), known=all(one.known for one in call.args)
+    )
 
 
 def _type(reader: _Reader, call: Call) -> Value:
@@ -188,7 +256,9 @@ def _delete(reader: _Reader, call: Call) -> Value:
     flags = " ".join(one.text for one in call.args if one.text.startswith("/"))
     for one in call.args:
         if not one.text.startswith("/"):
-            reader.world.fact(Kind.DELETE, reader.world.resolve(one.text), call.offset, f"{call.name} {flags}".strip(), one.sources)
+            reader.world.fact(
+                Kind.DELETE, reader.world.resolve(one.text), call.offset, f"{call.name} {flags}".strip(), one.sources
+            )
     return NOTHING
 
 

@@ -14,7 +14,10 @@ from clawft.scan.languages.windows import find_windows
 __all__ = ["analyse"]
 
 _MARKS = ("RUN", "CMD", "ENTRYPOINT", "ADD", "ENV", "run ", "curl", "wget")
-_INSTRUCTION = re.compile(r"^[ \t]*(?:ONBUILD[ \t]+)?(FROM|RUN|CMD|ENTRYPOINT|ADD|COPY|ENV|ARG|HEALTHCHECK|SHELL|WORKDIR|USER)[ \t]+", re.IGNORECASE | re.MULTILINE)
+_INSTRUCTION = re.compile(
+    r"^[ \t]*(?:ONBUILD[ \t]+)?(FROM|RUN|CMD|ENTRYPOINT|ADD|COPY|ENV|ARG|HEALTHCHECK|SHELL|WORKDIR|USER)[ \t]+",
+    re.IGNORECASE | re.MULTILINE,
+)
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 _CONTINUED = re.compile(r"[^\n]*?(?:\\[ \t]*\r?\n(?:[ \t]*#[^\n]*\n)*[^\n]*?)*(?:\n|\Z)")
 _HERE = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?")

@@ -15,7 +15,9 @@ MAX_EXPANSIONS = 20_000
 MAX_LINE = 60_000
 _MARKS = ("curl", "wget", "$(shell", "http", "bash", "sh ", "python", "base64", "rm ", "ssh", "nc ")
 _LOGICAL = re.compile(r"[^\n]*?(?:\\\r?\n[^\n]*?)*(?:\n|\Z)")
-_ASSIGN = re.compile(r"^[ ]*(?:export[ \t]+|override[ \t]+)*([A-Za-z_.][\w.-]*)[ \t]*(::?:?=|\?=|\+=|!=|=)[ \t]*(.*)$", re.DOTALL)
+_ASSIGN = re.compile(
+    r"^[ ]*(?:export[ \t]+|override[ \t]+)*([A-Za-z_.][\w.-]*)[ \t]*(::?:?=|\?=|\+=|!=|=)[ \t]*(.*)$", re.DOTALL
+)
 _TARGET = re.compile(r"^[^\s#:=][^#:=\n]*::?(?!=)([^\n;]*)(?:;(.*))?$", re.DOTALL)
 _PREFIX = re.compile(r"^[\s@+-]+")
 
@@ -32,7 +34,7 @@ class _Reader:
     def __init__(self, world: World) -> None:
         self.world = world
         self._shell = Evaluator(world)
-        self._variables: dict[str, str] = {"MAKE": "make", "HOME": "$HOME", "SHELL": "sh", "CURDIR": "."}
+        self._variables: dict[str, str] = {"MAKE": "make", "HOME": "$$HOME", "SHELL": "sh", "CURDIR": "."}
         self._final: set[str] = set()  # set by `:=`: filled in already
         self._expansions = 0
 
@@ -46,7 +48,7 @@ class _Reader:
                 continue
             elif assign := _ASSIGN.match(line):
                 self._assign(assign[1], assign[2], assign[3].replace("\\\n", " ").strip(), offset)
-            elif target := _TARGET.match(line):
+            elif (target := _TARGET.match(line)) and not line.startswith("$("):
                 recipes.append((target[2] or "", offset))
                 self._expand(target[1] or "", offset)
             else:
@@ -138,7 +140,9 @@ class _Reader:
             return " ".join(one + args[0] for one in args[1].split())
         if name == "addprefix" and len(args) == 2:
             return " ".join(args[0] + one for one in args[1].split())
-        return args[-1].strip() if name in ("strip", "firstword", "lastword", "sort", "if", "or", "eval", "value") else ""
+        return (
+            args[-1].strip() if name in ("strip", "firstword", "lastword", "sort", "if", "or", "eval", "value") else ""
+        )
 
 
 def _find_close(text: str, at: int) -> int:

@@ -10,15 +10,10 @@ from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, jo
 __all__ = ["PROGRAMS"]
 
 _CURL_LONG = frozenset(
-    """--data --data-raw --data-binary --data-urlencode --data-ascii --form --form-string --json --header --output --request
-    --url --url-query --user --upload-file --proxy --user-agent --referer --cookie --cookie-jar --config --max-time --connect-timeout
-    --retry --retry-delay --retry-max-time --cacert --cert --key --resolve --output-dir --write-out --range --interface
-    --limit-rate --oauth2-bearer --socks5 --socks5-hostname --connect-to --dump-header --unix-socket --capath --ciphers
-    --proxy-user --proxy-header --max-redirs --max-filesize --doh-url --dns-servers --aws-sigv4 --mail-from --mail-rcpt""".split()
+    ["--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--form", "--form-string", "--json", "--header", "--output", "--request", "--url", "--url-query", "--user", "--upload-file", "--proxy", "--user-agent", "--referer", "--cookie", "--cookie-jar", "--config", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--cacert", "--cert", "--key", "--resolve", "--output-dir", "--write-out", "--range", "--interface", "--limit-rate", "--oauth2-bearer", "--socks5", "--socks5-hostname", "--connect-to", "--dump-header", "--unix-socket", "--capath", "--ciphers", "--proxy-user", "--proxy-header", "--max-redirs", "--max-filesize", "--doh-url", "--dns-servers", "--aws-sigv4", "--mail-from", "--mail-rcpt"]
 )
 _WGET_LONG = frozenset(
-    """--output-document --post-data --post-file --body-data --body-file --header --method --directory-prefix --input-file
-    --user-agent --user --password --http-user --http-password --output-file --tries --timeout --load-cookies --referer""".split()
+    ["--output-document", "--post-data", "--post-file", "--body-data", "--body-file", "--header", "--method", "--directory-prefix", "--input-file", "--user-agent", "--user", "--password", "--http-user", "--http-password", "--output-file", "--tries", "--timeout", "--load-cookies", "--referer"]
 )
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 _REMOTE = re.compile(r"^(?:[\w.$-]+@)?([\w.${}\[\]-]+|\[[0-9a-f:]+\]):(?!\\)", re.IGNORECASE)
@@ -473,7 +468,7 @@ def run_git(world: World, call: Call) -> Value:
     elif verb == "config" and operands:
         value = operands[1] if len(operands) > 1 else NOTHING
         _git_setting(world, call, operands[0].text, value)
-        if operands[0].text.lower().startswith("credential") or "--get" in call.texts and "credential" in call.line:
+        if operands[0].text.lower().startswith("credential") or ("--get" in call.texts and "credential" in call.line):
             return Value(
                 "$(git config)", (world.fact(Kind.READ, "~/.git-credentials", call.offset, "git config"),), known=False
             )

@@ -96,9 +96,7 @@ def run_interpreter(world: World, call: Call) -> Value:
             break
     if codes:
         joined = "\n".join(one.text for one in codes)
-        code = Value(
-            joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes)
-        )
+        code = Value(joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes))
         result = world.run_code(code, language, call)
         return Value(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)
     return world.run_code(call.stdin, language, call) if call.fed else NOTHING

@@ -19,7 +19,13 @@ def run_certutil(world: World, call: Call) -> Value:
             content = world.read(operands[0], call)
             text = content.text
             if content.known:
-                inner = Call("base64", [Value("-d")], Value(re.sub(r"-----[^-\n]+-----", "", text), content.sources), call.offset, fed=True)
+                inner = Call(
+                    "base64",
+                    [Value("-d")],
+                    Value(re.sub(r"-----[^-\n]+-----", "", text), content.sources),
+                    call.offset,
+                    fed=True,
+                )
                 world.write(operands[1], run_base64(world, inner), call)
             else:
                 fact = world.fact(Kind.DECODE, "base64", call.offset, "certutil -decode", content.sources)
@@ -93,18 +99,44 @@ def run_powershell(world: World, call: Call) -> Value:
             code = Value(text or "", (fact, *value.sources), known=text is not None)
             return world.run_code(code, "powershell", call)
         if re.fullmatch(r"[-/]c(?:o[a-z]*)?", low) and rest:
-            code = Value(" ".join(one.text for one in rest), join_sources(*[one.sources for one in rest]), all(one.known for one in rest))
+            code = Value(
+                " ".join(one.text for one in rest),
+                join_sources(*[one.sources for one in rest]),
+                all(one.known for one in rest),
+            )
             if code.text == "-":
                 return world.run_code(call.stdin, "powershell", call)
             return world.run_code(code, "powershell", call)
         if re.fullmatch(r"[-/]f(?:i[a-z]*)?", low) and rest:
             content = world.content_of(rest[0].text)
-            world.fact(Kind.EXEC, call.line, call.offset, call.name, join_sources(rest[0].sources, content.sources if content else ()))
+            world.fact(
+                Kind.EXEC,
+                call.line,
+                call.offset,
+                call.name,
+                join_sources(rest[0].sources, content.sources if content else ()),
+            )
             return NOTHING
-        if re.fullmatch(r"[-/](?:w|windowstyle|ep|ex|exec|executionpolicy|version|inputformat|outputformat|configurationname)", low):
+        if re.fullmatch(
+            r"[-/](?:w|windowstyle|ep|ex|exec|executionpolicy|version|inputformat|outputformat|configurationname)", low
+        ):
             continue
-        if not low.startswith(("-", "/")) and low not in ("hidden", "bypass", "unrestricted", "minimized", "normal", "remotesigned", "1", "text", "-"):
-            code = Value(" ".join(one.text for one in call.args[index:]), join_sources(*[one.sources for one in call.args[index:]]), arg.known)
+        if not low.startswith(("-", "/")) and low not in (
+            "hidden",
+            "bypass",
+            "unrestricted",
+            "minimized",
+            "normal",
+            "remotesigned",
+            "1",
+            "text",
+            "-",
+        ):
+            code = Value(
+                " ".join(one.text for one in call.args[index:]),
+                join_sources(*[one.sources for one in call.args[index:]]),
+                arg.known,
+            )
             return world.run_code(code, "powershell", call)
     return world.run_code(call.stdin, "powershell", call) if call.fed else NOTHING
 
@@ -113,7 +145,11 @@ def run_cmd(world: World, call: Call) -> Value:
     for index, one in enumerate(call.texts):
         if one.lower() in ("/c", "/k", "/r", "//c"):
             rest = call.args[index + 1 :]
-            code = Value(" ".join(arg.text for arg in rest), join_sources(*[arg.sources for arg in rest]), all(arg.known for arg in rest))
+            code = Value(
+                " ".join(arg.text for arg in rest),
+                join_sources(*[arg.sources for arg in rest]),
+                all(arg.known for arg in rest),
+            )
             return world.run_code(code, "batch", call) if rest else NOTHING
     return world.run_code(call.stdin, "batch", call) if call.fed else NOTHING
 
@@ -125,7 +161,10 @@ def run_service_control(world: World, call: Call) -> Value:
         world.fact(Kind.PERSIST, call.line, call.offset, call.name)
     elif re.search(r"firewall.*off|disable|user .*/add|localgroup administrators|defender|set opmode", line):
         world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
-    elif re.search(r"delete shadows|delete catalog|recoveryenabled no|shadowcopy delete|format ", line) or call.name == "cipher":
+    elif (
+        re.search(r"delete shadows|delete catalog|recoveryenabled no|shadowcopy delete|format ", line)
+        or call.name == "cipher"
+    ):
         world.fact(Kind.DELETE, call.line, call.offset, call.name)
     return Value(f"$({call.name})", (), known=False)
 

@@ -97,8 +97,15 @@ def run_command(reader: "Reader", name: str, args: list[Item], call: Call) -> It
         return handler(reader, read_parameters(args), call)
     if not re.match(r"^[\w.~$\\/:-]+$", low):
         return Value("", call.stdin.sources, known=False)
-    if re.fullmatch(r"(get|set|new|out|write|format|convertto|convertfrom|measure|sort|group|select|test|join|split|resolve|update)-\w+", low):
-        return Value(f"$({low})", join_sources(call.stdin.sources, sources_in(flatten(args)) if low[0] in "cjso" else ()), known=False)
+    if re.fullmatch(
+        r"(get|set|new|out|write|format|convertto|convertfrom|measure|sort|group|select|test|join|split|resolve|update)-\w+",
+        low,
+    ):
+        return Value(
+            f"$({low})",
+            join_sources(call.stdin.sources, sources_in(flatten(args)) if low[0] in "cjso" else ()),
+            known=False,
+        )
     return run_call(reader.world, [Value(low if "\\" not in name and "/" not in name else name), *call.args], call)
 
 
@@ -117,7 +124,11 @@ def _web_request(reader: "Reader", given: Parameters, call: Call) -> Item:
     url = given.get("uri", place=0) or NOTHING
     method = given.get("method")
     body = [one for one in (given.get("body"), given.get("form")) if one]
-    headers = [one for one in (given.get("headers"), given.get("credential"), given.get("useragent"), given.get("websession")) if one]
+    headers = [
+        one
+        for one in (given.get("headers"), given.get("credential"), given.get("useragent"), given.get("websession"))
+        if one
+    ]
     if file := given.get("infile"):
         body.append(world.read(file, call))
     if call.fed and not body and call.stdin.sources and not url.sources:
@@ -185,7 +196,11 @@ def _new_item(reader: "Reader", given: Parameters, call: Call) -> Item:
 def _copy(reader: "Reader", given: Parameters, call: Call) -> Item:
     source, target = given.get("path", "literalpath", place=0), given.get("destination", "newname", place=1)
     if source and target:
-        return run_call(reader.world, [Value("mv" if call.name.lower()[0] in "mr" else "cp"), source, target], Call("", [], NOTHING, call.offset))
+        return run_call(
+            reader.world,
+            [Value("mv" if call.name.lower()[0] in "mr" else "cp"), source, target],
+            Call("", [], NOTHING, call.offset),
+        )
     return NOTHING
 
 
@@ -215,7 +230,9 @@ def _unpack(reader: "Reader", given: Parameters, call: Call) -> Item:
 
 
 def _persists(reader: "Reader", given: Parameters, call: Call) -> Item:
-    sources = join_sources(sources_in([as_text(one) for one in (*given.named.values(), *given.plain)]), call.stdin.sources)
+    sources = join_sources(
+        sources_in([as_text(one) for one in (*given.named.values(), *given.plain)]), call.stdin.sources
+    )
     reader.world.fact(Kind.PERSIST, call.line, call.offset, call.name, sources)
     return NOTHING
 
@@ -267,14 +284,20 @@ def _read_host(reader: "Reader", given: Parameters, call: Call) -> Item:
 
 
 def _clears(reader: "Reader", _given: Parameters, call: Call) -> Item:
-    reader.world.fact(Kind.DELETE, "history" if "history" in call.name.lower() else "system log", call.offset, call.line)
+    reader.world.fact(
+        Kind.DELETE, "history" if "history" in call.name.lower() else "system log", call.offset, call.line
+    )
     return NOTHING
 
 
 def _bits(reader: "Reader", given: Parameters, call: Call) -> Item:
     source, target = given.get("source", place=0) or NOTHING, given.get("destination", place=1)
     fact = reader.world.fact(Kind.FETCH, source.text, call.offset, call.name, source.sources)
-    reader.world.write(target or Value(source.text.rpartition("/")[2]), Value("$(bits)", (reader.world.output(fact),), known=False), call)
+    reader.world.write(
+        target or Value(source.text.rpartition("/")[2]),
+        Value("$(bits)", (reader.world.output(fact),), known=False),
+        call,
+    )
     return NOTHING
 
 
@@ -313,8 +336,14 @@ def _block(reader: "Reader", given: Parameters, call: Call) -> Item:
 def _passes(_reader: "Reader", given: Parameters, call: Call) -> Item:
     values = [as_text(one) for one in given.plain]
     if call.stdin.text or call.stdin.sources:
-        return Value(call.stdin.text, join_sources(call.stdin.sources, sources_in(values)), call.stdin.known and not given.plain)
-    return values[0] if len(values) == 1 else Value(" ".join(one.text for one in values), sources_in(values), all(one.known for one in values))
+        return Value(
+            call.stdin.text, join_sources(call.stdin.sources, sources_in(values)), call.stdin.known and not given.plain
+        )
+    return (
+        values[0]
+        if len(values) == 1
+        else Value(" ".join(one.text for one in values), sources_in(values), all(one.known for one in values))
+    )
 
 
 def _each(_reader: "Reader", given: Parameters, call: Call) -> Item:
@@ -367,5 +396,3 @@ _CMDLETS: dict[str, Handler] = {
     "select-object": _passes, "where-object": _passes, "select-string": _get_content, "foreach-object": _each, "convertto-json": _passes,
     "write-host": lambda _reader, _given, _call: NOTHING, "out-null": lambda _reader, _given, _call: NOTHING,
 }  # fmt: skip
-
-

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["call_member", "decode_base64"]
 
-_FETCHES = frozenset(("downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "getstreamasync", "downloadstringtaskasync"))
+_FETCHES = frozenset(
+    (
+        "downloadstring",
+        "downloaddata",
+        "openread",
+        "getstringasync",
+        "getasync",
+        "getbytearrayasync",
+        "getstreamasync",
+        "downloadstringtaskasync",
+    )
+)
 _SENDS = frozenset(("uploadstring", "uploadfile", "uploaddata", "uploadvalues", "postasync", "putasync", "openwrite"))
 _STARTS = frozenset(("start", "shellexecute", "run", "exec", "create"))
 
@@ -36,7 +47,13 @@ def call_member(reader: "Reader", base: Item, name: str, args: list[Item], offse
     owner = as_text(base)
     given = [as_text(one) for one in args]
     if low in _FETCHES and given:
-        fact = world.fact(Kind.FETCH, given[0].text, offset, name, sources_in((given[0], *[one for one in flatten(base) if one.text.startswith("$")])))
+        fact = world.fact(
+            Kind.FETCH,
+            given[0].text,
+            offset,
+            name,
+            sources_in((given[0], *[one for one in flatten(base) if one.text.startswith("$")])),
+        )
         return Value(f"$({name})", (world.output(fact),), known=False)
     if low in ("downloadfile", "downloadfileasync", "downloadfiletaskasync") and len(given) > 1:
         fact = world.fact(Kind.FETCH, given[0].text, offset, name, given[0].sources)
@@ -53,7 +70,11 @@ def call_member(reader: "Reader", base: Item, name: str, args: list[Item], offse
 
 
 def _other(world: World, owner: Value, low: str, given: list[Value], offset: int) -> Item:
-    if low in _STARTS and re.search(r"process|shell|scriptblock|wscript|win32_process", owner.text, re.IGNORECASE) and given:
+    if (
+        low in _STARTS
+        and re.search(r"process|shell|scriptblock|wscript|win32_process", owner.text, re.IGNORECASE)
+        and given
+    ):
         if "scriptblock" in owner.text:
             return given[0]
         line = Value(" ".join(one.text for one in given), sources_in(given), all(one.known for one in given))
@@ -62,8 +83,16 @@ def _other(world: World, owner: Value, low: str, given: list[Value], offset: int
         return _construct(world, owner.text, given, offset)
     if low.startswith("."):
         encoding = re.search(r"encoding", owner.text)
-        return Value(f"{owner.text}::{low[1:]}" if encoding else owner.text, owner.sources, known=owner.known and low in (".content", ".value", ".text"))
-    return Value(owner.text if low in ("tostring", "trim", "trimend", "trimstart") else f"$({low})", sources_in((owner, *given)), owner.known and low in ("tostring", "trim", "trimend", "trimstart"))
+        return Value(
+            f"{owner.text}::{low[1:]}" if encoding else owner.text,
+            owner.sources,
+            known=owner.known and low in (".content", ".value", ".text"),
+        )
+    return Value(
+        owner.text if low in ("tostring", "trim", "trimend", "trimstart") else f"$({low})",
+        sources_in((owner, *given)),
+        owner.known and low in ("tostring", "trim", "trimend", "trimstart"),
+    )
 
 
 def _construct(world: World, name: str, given: list[Value], offset: int) -> Value:
@@ -73,7 +102,9 @@ def _construct(world: World, name: str, given: list[Value], offset: int) -> Valu
         address = ":".join(one.text for one in given[:2])
         fact = world.fact(Kind.CONNECT, address, offset, name, sources_in(given))
         return Value("$(socket)", (world.output(fact),), known=False)
-    if low.endswith(("streamreader", "streamwriter", "memorystream", "gzipstream", "deflatestream", "sslstream", "filestream")):
+    if low.endswith(
+        ("streamreader", "streamwriter", "memorystream", "gzipstream", "deflatestream", "sslstream", "filestream")
+    ):
         return Value(f"$({low})", sources_in(given), known=False)
     return Value(f"[{low}]", sources_in(given), known=False)
 
@@ -130,14 +161,22 @@ def _text_replace(world: World, base: Item, given: list[Value], _call: Call) -> 
     text = as_text(base)
     if len(given) < 2 or not given[0].text:
         return text
-    return world.make(text.text.replace(given[0].text, given[1].text), sources_in((text, given[1])), known=text.known and given[0].known and given[1].known)
+    return world.make(
+        text.text.replace(given[0].text, given[1].text),
+        sources_in((text, given[1])),
+        known=text.known and given[0].known and given[1].known,
+    )
 
 
 def _substring(world: World, base: Item, given: list[Value], _call: Call) -> Item:
     text = as_text(base)
     numbers = [int(one.text) for one in given if one.text.isdigit() and len(one.text) < 8]
     begin = numbers[0] if numbers else 0
-    return world.make(text.text[begin : begin + numbers[1]] if len(numbers) > 1 else text.text[begin:], text.sources, known=text.known and bool(numbers))
+    return world.make(
+        text.text[begin : begin + numbers[1]] if len(numbers) > 1 else text.text[begin:],
+        text.sources,
+        known=text.known and bool(numbers),
+    )
 
 
 def _chars(_world: World, base: Item, _given: list[Value], _call: Call) -> Item:

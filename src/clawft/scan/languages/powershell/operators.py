@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from clawft.scan.languages.commands import NOTHING, Value, World
 from clawft.scan.languages.powershell.values import Item, sources_in
 
-__all__ = ["apply_operator", "as_text", "flatten"]
+__all__ = ["MAX_ITEMS", "apply_operator", "as_text", "flatten"]
 
 MAX_ITEMS = 20_000
 _HOLE = re.compile(r"\{(\d{1,3})(?:[,:][^{}]{0,20})?\}")
@@ -71,7 +71,9 @@ def _replace(world: World, left: Item, right: Item) -> Item:
     plain = re.sub(r"\\(.)", r"\1", old)
     if re.search(r"(?<!\\)[*+?^$\[\](){}|.]", old) or not plain:
         return Value(text.text, text.sources, known=False)
-    return world.make(re.sub(re.escape(plain), lambda _: new, text.text, flags=re.IGNORECASE), text.sources, known=text.known)
+    return world.make(
+        re.sub(re.escape(plain), lambda _: new, text.text, flags=re.IGNORECASE), text.sources, known=text.known
+    )
 
 
 def _split(_world: World, left: Item, right: Item) -> Item:
@@ -115,7 +117,9 @@ def _times(world: World, left: Item, right: Item) -> Item:
     one, count = as_text(left), _numbers(flatten(right))
     if one.known and count and one.text.isdigit():
         return Value(str(int(one.text[:9]) * count[0]))
-    return world.make(one.text * min(max(count[0], 0), 64) if count else "", one.sources, known=one.known and bool(count))
+    return world.make(
+        one.text * min(max(count[0], 0), 64) if count else "", one.sources, known=one.known and bool(count)
+    )
 
 
 def _cast(name: str, value: Item) -> Item:
@@ -126,7 +130,17 @@ def _cast(name: str, value: Item) -> Item:
             return [Value(char, values[0].sources, values[0].known) for char in values[0].text[:MAX_ITEMS]]
         chars = [Value(chr(one) if 0 <= one < 0x110000 else "", (), known=True) for one in _numbers(values)]
         return chars[0] if len(chars) == 1 else chars or value
-    if name in ("[string]", "[byte[]]", "[scriptblock]", "[uri]", "[int]", "[array]", "[object[]]", "[int[]]", "[string[]]"):
+    if name in (
+        "[string]",
+        "[byte[]]",
+        "[scriptblock]",
+        "[uri]",
+        "[int]",
+        "[array]",
+        "[object[]]",
+        "[int[]]",
+        "[string[]]",
+    ):
         return value
     return value
 

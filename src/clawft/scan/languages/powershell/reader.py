@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.commands import NOTHING, Call, Value, World, join_sources
-from clawft.scan.languages.powershell.operators import apply_operator, as_text, flatten
+from clawft.scan.languages.powershell.operators import MAX_ITEMS, apply_operator, as_text, flatten
 from clawft.scan.languages.powershell.values import Item, sources_in
 
 __all__ = ["Reader"]
@@ -13,7 +13,9 @@ __all__ = ["Reader"]
 MAX_DEPTH = 16
 MAX_STEPS = 60_000
 _SPACE = re.compile(r"(?:[ \t\r\f\v\xa0]|`\r?\n|<#.*?(?:#>|\Z))+", re.DOTALL)
-_VARIABLE = re.compile(r"(?:\$(?=\S)|@(?=[A-Za-z_]))(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_][\w.()]*)?)|([$?^_]))")
+_VARIABLE = re.compile(
+    r"(?:\$(?=\S)|@(?=[A-Za-z_]))(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_][\w.()]*)?)|([$?^_]))"
+)
 _WORD = re.compile(r"(?:[^\s`'\"|;{}()&<>,$@#]|(?<=[\w.-])[#@&](?=\S)|`[^\n])+")
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:kb|mb|gb)?\b", re.IGNORECASE)
 _TYPE = re.compile(r"\[([A-Za-z_][\w.]*(?:\[\])?)\]")
@@ -21,6 +23,7 @@ _MEMBER = re.compile(r"(::|\.)([A-Za-z_]\w*|['\"][^'\"\n]{1,60}['\"])")
 _OPERATOR = re.compile(r"-([a-zA-Z]{1,12})\b(?!-)")
 _ASSIGN = re.compile(r"[ \t]*(\+?=)(?!=)[ \t]*")
 _KEY = re.compile(r"(?:[A-Za-z][\w-]*|'[^'\n]*'|\"[^\"\n$]*\")[ \t]*=(?!=)[ \t]*")
+_KEYWORD = re.compile(r"[A-Za-z]{2,12}(?![\w-])")
 _KEYWORDS = frozenset(
     ("if", "elseif", "else", "while", "for", "foreach", "do", "until", "try", "catch", "finally", "switch", "param", "return", "begin",
      "process", "end", "trap", "throw", "break", "continue", "exit", "using", "class", "in", "data", "workflow", "filter")
@@ -49,8 +52,12 @@ class Reader:
 
     # Statements.
 
-    def read_script(self) -> None:
+    def read_script(self, begin: int, end: int) -> None:
+        """A span of the text, functions that nobody calls included."""
+        whole = self.text
+        self.at, self.text = begin, whole if end >= len(whole) else whole[:end]
         self.read_until("")
+        self.text = whole
         for name in [one for one in self.functions if one not in self._called]:
             self.call_function(name, [], NOTHING)
 
@@ -104,14 +111,18 @@ class Reader:
                 self._assign(_name_of(match), value, append=assign[1] == "+=", at=match.start())
                 return NOTHING
         typed = _TYPE.match(self.text, self.at)
-        if typed and (match := _VARIABLE.match(self.text, typed.end())) and (assign := _ASSIGN.match(self.text, match.end())):
+        if (
+            typed
+            and (match := _VARIABLE.match(self.text, typed.end()))
+            and (assign := _ASSIGN.match(self.text, match.end()))
+        ):
             self.at = assign.end()
             self._assign(_name_of(match), self._pipeline(), append=assign[1] == "+=", at=match.start())
             return NOTHING
         if key := _KEY.match(self.text, self.at):  # of a table: @{ name = value }
             self.at = key.end()
             return self._pipeline()
-        word = _WORD.match(self.text, self.at)
+        word = _KEYWORD.match(self.text, self.at)
         if word and word[0].lower() in ("function", "filter"):
             self.at = word.end()
             self._function()
@@ -221,11 +232,18 @@ class Reader:
     def _element(self, stdin: Item, *, fed: bool) -> Item:
         self._skip()
         char = self.text[self.at : self.at + 1]
-        if char in "&." and char and self.text[self.at + 1 : self.at + 2] in " \t('\"$" and not self.text.startswith("&&", self.at):
+        if (
+            char in "&."
+            and char
+            and self.text[self.at + 1 : self.at + 2] in " \t('\"$"
+            and not self.text.startswith("&&", self.at)
+        ):
             self.at += 1
             self._skip()
             return self._command(self._primary(), stdin, fed=fed)
-        if char and (char in "$('\"@[{" or char.isdigit() or (char == "-" and self.text[self.at + 1 : self.at + 2].isalpha())):
+        if char and (
+            char in "$('\"@[{" or char.isdigit() or (char == "-" and self.text[self.at + 1 : self.at + 2].isalpha())
+        ):
             return self._expression()
         word = _WORD.match(self.text, self.at)
         if word is None:
@@ -295,13 +313,11 @@ class Reader:
             return NOTHING
         self._depth += 1
         value = self._operand()
-        for _ in range(2000):
+        for _ in range(20_000):
             self._skip()
             char = self.text[self.at : self.at + 1]
             if char == ",":
-                self.at += 1
-                self._skip(lines=True)
-                value = [*flatten(value), *flatten(self._operand())]
+                value = self._list(value)
             elif char in ("+", "*", "%", "/") and char:
                 self.at += 1
                 self._skip(lines=True)
@@ -318,13 +334,22 @@ class Reader:
         self._depth -= 1
         return value
 
+    def _list(self, first: Item) -> list[Value]:
+        """Operands with commas between them."""
+        values = list(flatten(first))
+        while self.text.startswith(",", self.at):
+            self.at += 1
+            self._skip(lines=True)
+            values += flatten(self._operand())
+            self._skip()
+        return values[:MAX_ITEMS]
+
     def _right(self, operator: str) -> Item:
         """The right side of an operator; `-f` and `-replace` take a list."""
         value = self._operand()
-        while operator in ("f", "replace", "split", "join") and self.text.startswith(",", self.at + self._blank()):
-            self.at += self._blank() + 1
-            self._skip(lines=True)
-            value = [*flatten(value), *flatten(self._operand())]
+        if operator in ("f", "replace", "split", "join") and self.text.startswith(",", self.at + self._blank()):
+            self._skip()
+            return self._list(value)
         return value
 
     def _blank(self) -> int:
@@ -364,7 +389,9 @@ class Reader:
             return self._type()
         if number := _NUMBER.match(text, at):
             self.at = number.end()
-            return Value(str(int(number[0], 16)) if number[0][:2].lower() == "0x" and len(number[0]) < 20 else number[0])
+            return Value(
+                str(int(number[0], 16)) if number[0][:2].lower() == "0x" and len(number[0]) < 20 else number[0]
+            )
         if word := _WORD.match(text, at):
             self.at = word.end()
             return Value(_unescape(word[0]))
@@ -396,7 +423,17 @@ class Reader:
         if name in self.variables:
             return self.variables[name]
         if name.startswith("env:"):
-            if name in ("env:temp", "env:tmp", "env:userprofile", "env:home", "env:appdata", "env:localappdata", "env:windir", "env:comspec", "env:public"):
+            if name in (
+                "env:temp",
+                "env:tmp",
+                "env:userprofile",
+                "env:home",
+                "env:appdata",
+                "env:localappdata",
+                "env:windir",
+                "env:comspec",
+                "env:public",
+            ):
                 return Value({"env:userprofile": "~", "env:home": "~"}.get(name, "$" + name))
             fact = self.world.fact(Kind.ENV, name[4:].upper(), at, "$" + name)
             return Value("$" + name, (fact,), known=False)
@@ -437,7 +474,12 @@ class Reader:
                     args = self._flat_args(self.read_until(")"))
                     self._depth -= 1
                 value = self._call_member(self, value, name if called else "." + name, args, offset)
-            elif self.text.startswith("[", self.at) and not _TYPE.match(self.text, self.at) and self._depth < MAX_DEPTH:
+            elif (
+                self.text.startswith("[", self.at)
+                and not self.text.startswith("[[", self.at)
+                and not _TYPE.match(self.text, self.at)
+                and self._depth < MAX_DEPTH
+            ):
                 self.at += 1
                 self._depth += 1
                 index = self.read_until("]")
@@ -492,7 +534,10 @@ class Reader:
             return Value(body)
         pieces: list[Value] = []
         at = 0
-        for match in re.compile(r"`(.)|\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\$(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_]\w*)?))", re.DOTALL).finditer(body):
+        for match in re.compile(
+            r"`(.)|\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\$(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_]\w*)?))",
+            re.DOTALL,
+        ).finditer(body):
             pieces.append(Value(body[at : match.start()]))
             at = match.end()
             if match[1] is not None:
@@ -503,7 +548,9 @@ class Reader:
                 pieces.append(as_text(self._variable((match[3] or match[4]).lower(), self.at - 1)))
         pieces.append(Value(body[at:]))
         known = all(one.known for one in pieces)
-        return self.world.make("".join(one.text for one in pieces), join_sources(*[one.sources for one in pieces]), known=known)
+        return self.world.make(
+            "".join(one.text for one in pieces), join_sources(*[one.sources for one in pieces]), known=known
+        )
 
     def _inner(self, text: str) -> Value:
         if self._depth >= MAX_DEPTH:

@@ -312,7 +312,9 @@ def _declare(evaluator: Evaluator, call: Call) -> Value | None:
     for one in call.args:
         name, equals, text = one.text.partition("=")
         if equals and not name.startswith("-"):
-            evaluator.set_variable(name.rstrip("+"), Value(text, one.sources, one.known), call, append=name.endswith("+"))
+            evaluator.set_variable(
+                name.rstrip("+"), Value(text, one.sources, one.known), call, append=name.endswith("+")
+            )
             assigned = True
     return NOTHING if assigned else None
 

@@ -17,9 +17,9 @@ _ASSIGN = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]{0,80}\])?(\+?)=", re.ASCII)
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _PROMPT = re.compile(r"[ \t]*(?:\$|%|❯|➜|»|[\w.-]+@[\w.-]+[^\s$#]{0,60}[$#%])[ \t]+(?=[^\s=])")
 _KEYWORDS = frozenset(
-    "if then elif else fi for while until select do done case esac function { } ! time in [[ begin end".split()
+    ["if", "then", "elif", "else", "fi", "for", "while", "until", "select", "do", "done", "case", "esac", "function", "{", "}", "!", "time", "in", "[[", "begin", "end"]
 )
-_CLOSERS = frozenset("then elif else fi do done esac } end".split())
+_CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}", "end"])
 _OPERATORS = ("&&", "||", ";;&", ";;", ";&", ";", "&", "\n")
 
 
