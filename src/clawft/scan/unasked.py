@@ -13,10 +13,15 @@ __all__ = ["Unasked", "find_unasked"]
 
 _MAX_SCRIPTS = 24
 _MAX_TEXT = 200_000
+_MAX_WORDS = 300
 _VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\{\w+\}|\$\(\w+\)|%\w+%|~|\.{1,2})[/\\]+")
 _SCRIPT = re.compile(
-    r"[\w.@~${}%()/\\-]*[\w-]\.(?:[cm]?[jt]sx?|py|pyw|sh|bash|zsh|rb|pl|php|ps1|bat|cmd|lua|go|rs|r|command)\b"
+    r"(?<![\w.@~${}%()/\\-])[\w.@~${}%()/\\-]{0,200}[\w-]"
+    r"\.(?:[cm]?[jt]sx?|pyw?|sh|bash|zsh|rb|pl|php|ps1|bat|cmd|lua|go|rs|r|command)\b"
 )
+_HERE = re.compile(r"\bnode\s+\./?(?:\s|$|[;&|])")
+_MAKE = re.compile(r"(?:^|[;&|]\s*)make\b")
+_CD = re.compile(r"\bcd\s+['\"]?([\w./-]{1,200})")
 _RELATIVE = re.compile(r"(?:^|[\s'\"=;&|(])(\.{0,2}/?(?:[\w.-]+/)+[\w.-]+|\./[\w.-]+)(?=$|[\s'\";&|)])")
 _REQUIRE = re.compile(r"(?:require\(|from|import\(?)\s*['\"](\.{1,2}/[\w./-]{1,200})['\"]")
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_][\w.]{0,100})", re.MULTILINE)
@@ -95,11 +100,17 @@ def _is_of(fact: Fact, hook: Fact) -> bool:
 
 def _named(line: str, path: str, texts: dict[str, Document]) -> set[str]:
     """The files of the skill that a command line names."""
-    words = {match[0] for match in _SCRIPT.finditer(line[:_MAX_TEXT])} | {
-        match[1] for match in _RELATIVE.finditer(line[:_MAX_TEXT])
-    }
-    words |= {match[1].replace(".", "/") for match in _MODULE.finditer(line[:_MAX_TEXT])}
-    return {found for word in words if (found := _resolve(word, path, texts))}
+    line = line[:_MAX_TEXT]
+    words = dict.fromkeys(match[0] for match in _SCRIPT.finditer(line))
+    words.update(dict.fromkeys(match[1] for match in _RELATIVE.finditer(line)))
+    words.update(dict.fromkeys(match[1].replace(".", "/") for match in _MODULE.finditer(line)))
+    if _HERE.search(line):
+        words["./index"] = None
+    if _MAKE.search(line):
+        words.update(dict.fromkeys(("Makefile", "makefile", "GNUmakefile")))
+    for folder in [match[1] for match in _CD.finditer(line)][:20]:
+        words.update({posixpath.join(folder, word): None for word in list(words)[:50]})
+    return {found for word in list(words)[:_MAX_WORDS] if (found := _resolve(word, path, texts))}
 
 
 def _resolve(word: str, path: str, texts: dict[str, Document]) -> str:
@@ -108,6 +119,7 @@ def _resolve(word: str, path: str, texts: dict[str, Document]) -> str:
     plain = word
     while match := _VARIABLE.match(plain):
         plain = plain[match.end() :]
+    plain = plain.lstrip("/")
     for base in dict.fromkeys((folder, posixpath.dirname(folder), "")):
         for name in (word, plain):
             for ending in _INDEXES:
@@ -134,6 +146,5 @@ def _follow(start: set[str], texts: dict[str, Document]) -> list[str]:
         names = {match[1] for match in _REQUIRE.finditer(text)}
         names |= {match[1].replace(".", "/") for match in _IMPORT.finditer(text)} if path.endswith(".py") else set()
         pending.extend(found for name in sorted(names) if (found := _resolve(name, path, texts)))
-        if texts[path].language == "shell":
-            pending.extend(sorted(_named(text, path, texts)))
+        pending.extend(sorted(_named(text, path, texts)))
     return seen

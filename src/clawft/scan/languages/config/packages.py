@@ -38,7 +38,8 @@ def read_packages(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
     before = len(sheet.facts) + len(sheet.children)
     name = path.rpartition("/")[2]
     if isinstance(tree.get("scripts"), dict):
-        _read_scripts(sheet, tree["scripts"], composer=name == "composer.json")
+        settings = {f"npm_package_config_{key}": value for key, value in _dict(tree.get("config")).items()}
+        _read_scripts(sheet, tree["scripts"], settings, composer=name == "composer.json")
     if "lockfileVersion" in tree:
         _read_lock(sheet, tree)
     elif name == "package.json" or (isinstance(tree.get("scripts"), dict) and "version" in tree):
@@ -55,7 +56,7 @@ def read_packages(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
     return len(sheet.facts) + len(sheet.children) > before
 
 
-def _read_scripts(sheet: Sheet, scripts: dict[str, Any], *, composer: bool) -> None:
+def _read_scripts(sheet: Sheet, scripts: dict[str, Any], settings: dict[str, Any], *, composer: bool) -> None:
     """Scripts, with those that a life-cycle script calls counted as part of it."""
     unasked: dict[str, str] = {}
     tool = "composer" if composer else "npm"
@@ -75,7 +76,7 @@ def _read_scripts(sheet: Sheet, scripts: dict[str, Any], *, composer: bool) -> N
         pending.extend((prefix + one, hook) for one in called for prefix in ("", "pre", "post"))
     for key, value in scripts.items():
         for line in strings_of(value):
-            sheet.run(line, "scripts", key, hook=unasked.get(key, ""))
+            sheet.run(line, "scripts", key, hook=unasked.get(key, ""), env=settings)
 
 
 def _read_npm(sheet: Sheet, tree: dict[str, Any]) -> None:

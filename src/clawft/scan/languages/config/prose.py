@@ -65,7 +65,7 @@ def read_strings(sheet: Sheet, tree: Any, *, commands: bool) -> None:
         key = keys[-1] if keys else ""
         if "://" in value[:40] and _ADDRESS.match(value):
             _read_address(sheet, keys, value.strip(), sends)
-        elif commands and len(value) < 20_000 and _is_command(key, value):
+        elif len(value) < 20_000 and _is_command(key if commands else "", value):
             sheet.run(value, *keys)
         elif len(value) >= _MIN_PROSE and " " in value:
             prose.append((keys, value))
