@@ -305,4 +305,6 @@ class Chains(Primaries):
         return self._trailing_block(("call", node[1], node, items))
 
     def _is_argument(self, at: int) -> bool:
+        if self.values[at] == "<" and self.kinds[at] == OPERATOR:
+            return self.kinds[at + 1] == NAME and bool(self.values[at + 2] == ">")
         return self.kinds[at] in (STRING, MIXED) or (self.kinds[at] == NAME and self.values[at] not in STOP_WORDS)

@@ -21,6 +21,11 @@ _INLINE = {
     "rscript": "r",
 }  # fmt: skip
 _FLAGS = frozenset(("-c", "-e", "-r", "-command", "-ec", "--eval", "-encodedcommand", "eval", "-p", "-ne", "-pe", "-"))
+_INTERPRETER = re.compile(
+    r"(ba|z|da|k|a|c|tc|fi)?sh$|python[\d.]*$|node(js)?$|deno$|bun$|perl$|ruby$|php$|lua$|osascript$|powershell|pwsh|cmd(\.exe)?$"
+    r"|eval$|source$|\.$|msiexec|rundll32|regsvr32|mshta|wscript|cscript|java$|dpkg$|rpm$|installer$"
+    r"|insmod$|crontab$|at$|ssh$|xargs$|launchctl$|systemctl$|npx$|uvx?$|pip3?$|npm$|Rscript$|go$|su$|docker$"
+)
 _SHELLISH = re.compile(
     r"^\s*(#!.*\bsh\b|curl |wget |bash |sh |sudo |nc |cat |echo |rm |export |chmod |eval |cd |mkdir )"
     r"|\|\s*(ba|z)?sh\b|\$\(|&& "
@@ -101,24 +106,54 @@ def run_command(machine: "Machine", call: Call, value: Value, extra: tuple[Mark,
     for line in lines[:16] or [""]:
         line = line[:MAX_COMMAND]
         known = line.replace(HOLE, "").strip()
-        sources = merge(merge(value.marks, extra), _written(machine, line))
-        mark = machine.mark(Kind.EXEC, line if known else "", call.offset, call.ref, sources)
-        marks.append(mark)
+        sources = merge(_code_of(value, line), extra)
+        sources = merge(sources, _written(machine, line))
+        marks.append(machine.mark(Kind.EXEC, line if known else "", call.offset, call.ref, sources))
         if known:
-            _look_inside(machine, call, line, value, mark)
-    return Value((), tuple(marks), "process()")
+            marks += _look_inside(machine, call, line, value)
+    return Value((), merge((), marks), "process()")
+
+
+def _code_of(value: Value, line: str) -> tuple[Mark, ...]:
+    """What flows into a command as something to run: what only is data for a known program does not."""
+    if _runs_what_it_gets(line) or HOLE not in line:
+        return value.marks
+    return tuple(one for one in value.marks if one.kind in (Kind.READ, Kind.ENV, Kind.EXEC))
+
+
+def _runs_what_it_gets(line: str) -> bool:
+    """Whether the program of a command is not known, or runs what it is given."""
+    words = line.split(None, 8)
+    while words and (words[0] in ("sudo", "env", "nohup", "exec", "command", "time") or "=" in words[0]):
+        words.pop(0)
+    if not words or HOLE in words[0]:
+        return True
+    if _INTERPRETER.match(words[0].strip("'\"").rpartition("/")[2]) is None:
+        return False
+    for word in words[1:]:
+        if word.strip("'\"").lower() in ("/c", "/k"):
+            return True
+        if not word.startswith("-"):
+            return HOLE in word  # a script that is known gets the rest as data
+        if word.lower() in _FLAGS:
+            return True
+    return True
 
 
 def _written(machine: "Machine", line: str) -> list[Mark]:
-    """Files of the program itself that the command names."""
-    return [
-        mark
-        for path, mark in list(machine.files.items())[:200]
-        if len(path) > 3 and (path in line or f"./{path}" in line)
-    ]
+    """Files that the program wrote before and that the command runs."""
+    program = line.split(None, 1)[0].strip("'\"") if line.split() else ""
+    name = program.rpartition("/")[2]
+    wide = _INTERPRETER.match(name) is not None or name in ("open", "start", "xdg-open", "sudo", "nohup", "env", HOLE)
+    found = []
+    for path, mark in list(machine.files.items())[:200]:
+        if len(path) > 3 and (path in program or (wide and path in line)):
+            found.append(mark)
+    return found
 
 
-def _look_inside(machine: "Machine", call: Call, line: str, value: Value, mark: Mark) -> None:
+def _look_inside(machine: "Machine", call: Call, line: str, value: Value) -> list[Mark]:
+    """Analyse the command itself: what it reads comes out of the call, what goes into it may be sent by it."""
     from clawft.scan.languages import analyse
 
     text, language = _inner(value, line)
@@ -126,20 +161,22 @@ def _look_inside(machine: "Machine", call: Call, line: str, value: Value, mark: 
     machine.child(text, language, "exec", call.offset)
     document = machine.module.document
     if len(text) > 2000 or document.depth > 5:
-        return
+        return []
     try:
         analysis = analyse(make_child(document, text, language, "exec", call.offset))
     except Exception:  # the document itself goes through the engine, which reports the failure
-        return
+        return []
+    out = []
     for fact in analysis.facts:
         if fact.kind in (Kind.READ, Kind.ENV, Kind.FETCH):
-            mark.sources[fact] = None
-        if fact.kind in (Kind.SEND, Kind.FETCH, Kind.CONNECT) and value.marks:
-            kind = Kind.SEND if fact.kind is Kind.FETCH and _carries(value.marks) else fact.kind
+            out.append(machine.mark(fact.kind, fact.target, call.offset, fact.via))
+        if fact.kind in (Kind.SEND, Kind.FETCH, Kind.CONNECT) and _carries(value.marks):
+            kind = Kind.SEND if fact.kind is Kind.FETCH else fact.kind
             sent = machine.mark(kind, fact.target, call.offset, fact.via or call.ref, value.marks)
             sent.sources.update(dict.fromkeys(fact.sources))
         if fact.kind is Kind.WRITE and fact.target:
             machine.files.setdefault(fact.target, _as_mark(machine, fact, call))
+    return out
 
 
 def _carries(marks: tuple[Mark, ...]) -> bool:

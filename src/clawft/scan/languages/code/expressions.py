@@ -19,8 +19,8 @@ _BINARY = {
     "or": 1, "||": 1, "??": 1, "?:": 1, "and": 2, "&&": 2, "in": 4, "is": 4, "==": 4, "!=": 4, "===": 4, "!==": 4,
     "<": 4, ">": 4, "<=": 4, ">=": 4, "=~": 4, "!~": 4, "<=>": 4, "instanceof": 4, "|>": 4, "%>%": 4, "isa": 4, "eq": 4,
     "ne": 4, "|": 5, "^": 6, "xor": 6, "bxor": 6, "^^^": 6, "&": 7, "<<": 8, ">>": 8, "..": 9, "...": 9, "..<": 9,
-    "..=": 9, "<>": 9, "++": 9, "to": 9, "+": 10, "-": 10, ".": 10, "*": 11, "/": 11, "%": 11, "//": 11, "@": 11, "x": 11,
-    "div": 11, "mod": 11, "as": 12, "**": 13,
+    "..=": 9, "<>": 9, "++": 9, "to": 9, "+": 10, "-": 10, ".": 10, "*": 11, "/": 11, "%": 11, "//": 11, "@": 11,
+    "x": 11, "div": 11, "mod": 11, "as": 12, "**": 13,
 }  # fmt: skip
 _PREFIX_OPERATORS = frozenset(
     ("-", "+", "!", "~", "&", "*", "**", "...", "@", "\\", "&&", "++", "--", "%", "$", "#", "<-", "^", "..")
@@ -109,6 +109,8 @@ class Expressions(Chains):
                     continue
             else:
                 return left
+            if value == "<" and self.language == "perl" and self.kinds[at + 1] == NAME and self.values[at + 2] == ">":
+                return left  # what a handle gives, not a comparison
             strength = _BINARY.get(value)
             if strength is None or strength < level or (value in (".", "..") and value not in self.syntax.concat):
                 return left
@@ -192,7 +194,7 @@ class Expressions(Chains):
                 return ("const", inner[1], -inner[2])
             return ("attr", inner[1], inner, "~") if value == "~" and inner[0] == "const" else inner
         if kind == NAME and value in _PREFIX_WORDS and self._prefixes(at):
-            self.at += 1
+            self.at += 2 if self.values[at + 1] in ("!", "?") and self.kinds[at + 1] == OPERATOR else 1
             return self.expression(
                 3 if value in ("not", "defined") else 0 if value in ("yield", "return", "throw", "raise") else 12
             )
@@ -206,6 +208,8 @@ class Expressions(Chains):
             return False
         if word == "async" and value == "(":
             return bool(self.values[min(self.match.get(at + 1, at) + 1, self.limit)] in ("=>", ":"))
+        if word == "try" and kind == OPERATOR and value in ("!", "?"):
+            return True
         if kind == OPERATOR:
             return (
                 value in "({["

@@ -144,7 +144,8 @@ def request(machine: "Machine", call: Call, method: str, url: Value, rest: list[
     kind = Kind.SEND if sending else Kind.FETCH
     sources = merge(tuple(cargo), header)
     targets = addresses(url)
-    marks = tuple(machine.mark(kind, one, call.offset, call.ref, sources) for one in targets)
+    via = call.ref if not sources or cargo else f"{call.ref} (headers)"
+    marks = tuple(machine.mark(kind, one, call.offset, via, sources) for one in targets)
     if not sources and kind is Kind.FETCH:
         return Value((), marks, "request()")
     # The answer is not what was sent: it comes from the network and carries none of it.

@@ -56,6 +56,8 @@ class Operands(Machine):
         value.function = function
         if function:
             return value
+        if self.module.language == "perl" and name in ("shift", "pop"):
+            return EFFECTS["arguments"](self, Call(node[1], name, [], {}), "")
         for star in self.module.stars:
             if find_spec(self.module.language, f"{star}.{name}"):
                 value.ref = f"{star}.{name}"

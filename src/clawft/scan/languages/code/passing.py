@@ -14,7 +14,7 @@ __all__ = ["EFFECTS", "unknown"]
 
 def _wrap(machine: "Machine", call: Call, _: str) -> Value:
     """A value in another form: what went in is still in it."""
-    first = machine.whole(call.first("url", "obj", "string", "fileURLWithPath", "withJSONObject"), call.offset)
+    first = machine.whole(call.first("url", "obj", "string", "fileURLWithPath", "withJSONObject", "text"), call.offset)
     rest = [machine.whole(one, call.offset) for one in (*call.arguments[1:], *call.named.values())]
     value = Value(
         first.consts, merge(first.marks, [mark for one in rest for mark in one.marks]), f"{call.ref}()", first.items
@@ -57,10 +57,10 @@ def _quiet(_machine: "Machine", _call: Call, _: str) -> Value:
 
 
 # What these give is what they were called on, or with.
-_SAME = frozenset(
-    ("items", "entries", "values", "keys", "iter", "into_iter", "toString", "then", "catch", "read", "ipairs", "pairs")
-    + ("sort", "cast", "to_owned", "clone", "to_vec", "as_bytes")
-)
+_SAME = frozenset((
+    "items", "entries", "values", "keys", "iter", "into_iter", "toString", "then", "catch", "read", "ipairs", "pairs",
+    "sort", "cast", "to_owned", "clone", "to_vec", "as_bytes",
+))  # fmt: skip
 
 
 def _keep(marks: tuple[Mark, ...], values: list[Value | None]) -> None:

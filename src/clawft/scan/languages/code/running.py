@@ -18,7 +18,7 @@ __all__ = ["EFFECTS"]
 
 def _eval(machine: "Machine", call: Call, _: str) -> Value:
     values = call.arguments[-1:] if call.ref.endswith(("Function", "constructor")) else call.arguments[:1]
-    value = values[0] if values else Value()
+    value = values[0] if values else call.first("text", "expr", "code", "source")
     if value.function is not None:
         return Value((), value.marks)  # setTimeout and the like with a function
     if call.ref in ("setTimeout", "setInterval") and not value.consts:

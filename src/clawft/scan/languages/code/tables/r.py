@@ -2,7 +2,7 @@
 
 CALLS = {
     "exec:list": "system system2 shell pipe processx.run sys.exec_wait shell.exec base.system base.system2",
-    "eval": "eval evalq parse eval_bare rlang.eval_tidy str2lang str2expression base.eval",
+    "eval": "eval evalq eval_bare rlang.eval_tidy base.eval",
     "source-code": "source sys.source devtools.source_url source_url devtools.source_gist",
     "dispatch-first": "do.call",
     "named": "get match.fun getFunction base.get getFromNamespace dynGet mget",
@@ -38,9 +38,10 @@ CALLS = {
     "list-of": "c list vector",
     "fold:reverse": "rev",
     "wrap": """
-        path.expand normalizePath toString as.character jsonlite.toJSON toJSON base64enc.base64encode
-        base64_encode rawToChar unlist httr.content content URLencode charToRaw serialize expression
-        list2env httr.upload_file upload_file strtoi as.list suppressWarnings try invisible shQuote
+        path.expand parse str2lang str2expression normalizePath toString as.character jsonlite.toJSON toJSON
+        base64enc.base64encode base64_encode rawToChar unlist httr.content content URLencode charToRaw
+        serialize expression list2env httr.upload_file upload_file strtoi as.list suppressWarnings try
+        invisible shQuote
     """,
     "load": "load readRDS dyn.load unserialize attach",
     "install-first:r": """
