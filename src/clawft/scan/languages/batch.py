@@ -37,7 +37,24 @@ _TOKEN = re.compile(
 _SLICE = re.compile(r"~(-?\d{1,6})(?:,(-?\d{1,6}))?$")
 _FOLDERS = {"USERPROFILE": "~", "HOMEPATH": "~", "HOMEDRIVE": "", "CD": ".", "~DP0": "."}
 _PLAIN = frozenset(
-    ["TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "WINDIR", "SYSTEMROOT", "COMSPEC", "PROGRAMFILES", "PROGRAMDATA", "PUBLIC", "PATH", "ERRORLEVEL", "RANDOM", "DATE", "TIME", "OS"]
+    [
+        "TEMP",
+        "TMP",
+        "APPDATA",
+        "LOCALAPPDATA",
+        "WINDIR",
+        "SYSTEMROOT",
+        "COMSPEC",
+        "PROGRAMFILES",
+        "PROGRAMDATA",
+        "PUBLIC",
+        "PATH",
+        "ERRORLEVEL",
+        "RANDOM",
+        "DATE",
+        "TIME",
+        "OS",
+    ]
 )
 _CONTROL = frozenset(
     (

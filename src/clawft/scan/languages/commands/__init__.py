@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import files, installing, network, running, system, texts, windows
+from clawft.scan.languages.commands import files, git, installing, network, running, system, texts, transfer, windows
 from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
 
 __all__ = ["NOTHING", "Call", "Value", "World", "is_program", "join_sources", "run_call"]
@@ -16,11 +16,95 @@ Program = Callable[[World, Call], Value]
 
 _PROGRAMS: dict[str, Program] = {
     **texts.PROGRAMS, **files.PROGRAMS, **system.PROGRAMS, **installing.PROGRAMS, **running.PROGRAMS, **network.PROGRAMS,
+    **transfer.PROGRAMS, **git.PROGRAMS,
     **windows.PROGRAMS,
 }  # fmt: skip
 # What changes nothing and tells nothing.
 _QUIET = frozenset(
-    ["true", "false", ":", "test", "[", "[[", "return", "exit", "break", "continue", "shift", "local", "readonly", "unset", "shopt", "setopt", "umask", "ulimit", "wait", "sleep", "kill", "pkill", "killall", "trap", "let", "getopts", "hash", "pushd", "popd", "dirs", "jobs", "fg", "bg", "disown", "alias", "unalias", "bind", "complete", "compgen", "type", "which", "whereis", "date", "mkdir", "touch", "diff", "cmp", "md5sum", "sha1sum", "sha256sum", "shasum", "cksum", "clear", "tput", "stty", "reset", "logger", "yes", "nproc", "sync", "cal", "bc", "du", "file", "if", "then", "else", "elif", "fi", "for", "do", "done", "while", "until", "case", "esac", "in", "function", "select", "coproc", "end", "begin"]
+    [
+        "true",
+        "false",
+        ":",
+        "test",
+        "[",
+        "[[",
+        "return",
+        "exit",
+        "break",
+        "continue",
+        "shift",
+        "local",
+        "readonly",
+        "unset",
+        "shopt",
+        "setopt",
+        "umask",
+        "ulimit",
+        "wait",
+        "sleep",
+        "kill",
+        "pkill",
+        "killall",
+        "trap",
+        "let",
+        "getopts",
+        "hash",
+        "pushd",
+        "popd",
+        "dirs",
+        "jobs",
+        "fg",
+        "bg",
+        "disown",
+        "alias",
+        "unalias",
+        "bind",
+        "complete",
+        "compgen",
+        "type",
+        "which",
+        "whereis",
+        "date",
+        "mkdir",
+        "touch",
+        "diff",
+        "cmp",
+        "md5sum",
+        "sha1sum",
+        "sha256sum",
+        "shasum",
+        "cksum",
+        "clear",
+        "tput",
+        "stty",
+        "reset",
+        "logger",
+        "yes",
+        "nproc",
+        "sync",
+        "cal",
+        "bc",
+        "du",
+        "file",
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "for",
+        "do",
+        "done",
+        "while",
+        "until",
+        "case",
+        "esac",
+        "in",
+        "function",
+        "select",
+        "coproc",
+        "end",
+        "begin",
+    ]
 )
 _WORD = re.compile(r"[a-z_][\w.+-]*$")
 _GLOB = re.compile(r"[?*\[]")
@@ -42,14 +126,14 @@ def run_call(world: World, words: list[Value], call: Call) -> Value:
     if program is None:
         if name in _QUIET:
             return NOTHING
-        program = _find_program(call, head)
+        program = _find_program(call)
     written = world.files and (head.text in world.files or world.content_of(head.text))
     if program is not None and not (written and "/" in head.text):
         return program(world, call)
     return _run_unknown(world, head, call)
 
 
-def _find_program(call: Call, head: Value) -> Program | None:
+def _find_program(call: Call) -> Program | None:
     """A program behind a version, a backslash of Windows, or a pattern such as `/???/c?rl`."""
     name = call.name
     if match := _VERSIONED.match(name):

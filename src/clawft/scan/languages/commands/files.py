@@ -42,7 +42,7 @@ def _awk_program(world: World, call: Call, program: Value) -> None:
         world.fact(Kind.CONNECT, f"{match[1]}:{match[2]}", call.offset, call.name, call.stdin.sources)
 
 
-def run_list(world: World, call: Call) -> Value:
+def run_list(_world: World, call: Call) -> Value:
     """`ls` and its kin: names of files, not what is in them."""
     return Value(f"$({call.name})", (), known=False)
 
@@ -74,7 +74,7 @@ def run_tar(world: World, call: Call) -> Value:
             world.run_code(Value(one.text[5:], one.sources), "shell", call)
     archive, folder = options.get("-f", "--file"), options.get("-C", "--directory")
     if options.has("-c", "-r", "-u", "--create", "--append"):
-        return _pack(world, call, archive, _below(folder, options.operands, world))
+        return _pack(world, call, archive, _below(folder, options.operands))
     if not options.has("-x", "--extract", "--get"):
         return NOTHING
     given = world.read(archive, call) if archive and archive.text != "-" else call.stdin
@@ -82,7 +82,7 @@ def run_tar(world: World, call: Call) -> Value:
     return Value("$(tar)", given.sources, known=False) if options.has("-O", "--to-stdout") else NOTHING
 
 
-def _below(folder: Value | None, names: list[Value], world: World) -> list[Value]:
+def _below(folder: Value | None, names: list[Value]) -> list[Value]:
     """The names of files as seen from the folder that `-C` goes to."""
     if folder is None:
         return names
@@ -292,7 +292,7 @@ def run_install_file(world: World, call: Call) -> Value:
     return run_copy(world, call)
 
 
-def run_mktemp(world: World, call: Call) -> Value:
+def run_mktemp(_world: World, call: Call) -> Value:
     return Value(f"/tmp/tmp.{call.offset}", (), known=True)
 
 

@@ -266,8 +266,8 @@ def run_sed(world: World, call: Call) -> Value:
     given = gather(world, call, paths)
     text, known = given.text, given.known and all(one.known for one in scripts)
     for script in scripts if known else ():
-        for one in script.text.split(";") if ";" in script.text else [script.text]:
-            changed = _substitute(one.strip(), text)
+        for step in script.text.split(";"):
+            changed = _substitute(step.strip(), text)
             known = known and changed is not None
             text = changed if changed is not None else text
     return world.make(text if known else "$(sed)", join_sources(given.sources, sources_of(scripts)), known=known)
@@ -303,7 +303,7 @@ def run_cut(world: World, call: Call) -> Value:
     return world.make("\n".join(line[max(begin, 0) : end] for line in given.text.split("\n")), given.sources)
 
 
-def run_filter(world: World, call: Call) -> Value:
+def run_filter(_world: World, call: Call) -> Value:
     """Programs that pass on some form of what they read: their arguments and files are part of it."""
     values = (
         call.args

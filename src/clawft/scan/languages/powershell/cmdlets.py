@@ -60,7 +60,11 @@ def read_parameters(args: list[Item]) -> Parameters:
     while index < len(args):
         arg = args[index]
         index += 1
-        match = re.fullmatch(r"[-–—]([A-Za-z]\w*)(:?)(.*)", arg.text, re.DOTALL) if isinstance(arg, Value) else None
+        match = (
+            re.fullmatch(r"[-\u2013\u2014]([A-Za-z]\w*)(:?)(.*)", arg.text, re.DOTALL)
+            if isinstance(arg, Value)
+            else None
+        )
         if match is None or not isinstance(arg, Value):
             parameters.plain.append(arg)
         elif match[3]:
@@ -78,7 +82,7 @@ def _is_switch(name: str) -> bool:
 
 
 def _is_name(item: Item) -> bool:
-    return isinstance(item, Value) and re.match(r"[-–—][A-Za-z]+:?$", item.text) is not None
+    return isinstance(item, Value) and re.match(r"[-\u2013\u2014][A-Za-z]+:?$", item.text) is not None
 
 
 def run_command(reader: "Reader", name: str, args: list[Item], call: Call) -> Item:
@@ -264,7 +268,7 @@ def _new_object(reader: "Reader", given: Parameters, call: Call) -> Item:
     return call_member(reader, typed, "new", list(flatten(rest)) or list(given.plain[1:]), call.offset)
 
 
-def _weakens(reader: "Reader", given: Parameters, call: Call) -> Item:
+def _weakens(reader: "Reader", _given: Parameters, call: Call) -> Item:
     if call.name.lower() != "set-executionpolicy" or re.search(r"bypass|unrestricted", call.line, re.IGNORECASE):
         reader.world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
     return NOTHING
@@ -352,7 +356,7 @@ def _each(_reader: "Reader", given: Parameters, call: Call) -> Item:
     return Value("$(each)", join_sources(call.stdin.sources, sources_in(blocks)), known=False)
 
 
-def _alias(reader: "Reader", given: Parameters, call: Call) -> Item:
+def _alias(reader: "Reader", given: Parameters, _call: Call) -> Item:
     name, value = given.get("name", place=0), given.get("value", place=1 if not given.get("name") else 0)
     if name and value and value.known:
         reader.variables["alias " + name.text.lower()] = value
@@ -373,7 +377,7 @@ def _wmi(reader: "Reader", given: Parameters, call: Call) -> Item:
     return NOTHING
 
 
-def _location(reader: "Reader", given: Parameters, call: Call) -> Item:
+def _location(reader: "Reader", given: Parameters, _call: Call) -> Item:
     path = given.get("path", place=0)
     reader.world.cwd = path.text if path and path.known and "$" not in path.text and path.text != "." else ""
     return NOTHING

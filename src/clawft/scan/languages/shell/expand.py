@@ -16,7 +16,55 @@ _RANGE = re.compile(r"(-?\d{1,6}|[a-zA-Z])\.\.(-?\d{1,6}|[a-zA-Z])$")
 _SLICE = re.compile(r"\s*(-?\d{1,6})\s*(?::\s*(-?\d{1,6}))?$")
 # Set by the shell itself, or of no interest to anyone.
 _ORDINARY = frozenset(
-    ["IFS", "PATH", "PWD", "OLDPWD", "RANDOM", "SECONDS", "LINENO", "BASH_SOURCE", "BASH_VERSION", "BASH", "ZSH_VERSION", "FUNCNAME", "SHLVL", "PPID", "UID", "EUID", "REPLY", "OPTARG", "OPTIND", "HOSTTYPE", "OSTYPE", "MACHTYPE", "COLUMNS", "LINES", "TERM", "SHELL", "LANG", "LC_ALL", "PIPESTATUS", "DIRSTACK", "BASH_REMATCH", "EDITOR", "PAGER", "DISPLAY", "TMPDIR", "TEMP", "TMP", "PS1", "PS2", "PS4", "BASHPID", "EPOCHSECONDS", "SRANDOM", "COMP_WORDS", "COMP_CWORD", "COMPREPLY", "MAPFILE"]
+    [
+        "IFS",
+        "PATH",
+        "PWD",
+        "OLDPWD",
+        "RANDOM",
+        "SECONDS",
+        "LINENO",
+        "BASH_SOURCE",
+        "BASH_VERSION",
+        "BASH",
+        "ZSH_VERSION",
+        "FUNCNAME",
+        "SHLVL",
+        "PPID",
+        "UID",
+        "EUID",
+        "REPLY",
+        "OPTARG",
+        "OPTIND",
+        "HOSTTYPE",
+        "OSTYPE",
+        "MACHTYPE",
+        "COLUMNS",
+        "LINES",
+        "TERM",
+        "SHELL",
+        "LANG",
+        "LC_ALL",
+        "PIPESTATUS",
+        "DIRSTACK",
+        "BASH_REMATCH",
+        "EDITOR",
+        "PAGER",
+        "DISPLAY",
+        "TMPDIR",
+        "TEMP",
+        "TMP",
+        "PS1",
+        "PS2",
+        "PS4",
+        "BASHPID",
+        "EPOCHSECONDS",
+        "SRANDOM",
+        "COMP_WORDS",
+        "COMP_CWORD",
+        "COMPREPLY",
+        "MAPFILE",
+    ]
 )
 _ENV_NAME = re.compile(r"(?:npm_|[A-Z])\w*$", re.ASCII)
 
@@ -206,8 +254,7 @@ def _param(part: Param, runner: Runner) -> Value:
         return Value(" ")  # whatever it is set to, it parts words
     held = look_up(name, runner, part.index)
     if op == "!" and held is not None and held.known:
-        held = look_up(held.text, runner) or _unset(held.text, runner)
-        return held
+        return look_up(held.text, runner) or _unset(held.text, runner)
     if op in (":-", "-", ":=", "="):
         return _default(part, held, runner)
     if op in (":+", "+"):

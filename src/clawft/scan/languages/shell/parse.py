@@ -5,19 +5,41 @@ Fences out of Markdown come here too, with prompts, placeholders such as `<URL>`
 
 import re
 
+from clawft.scan.languages.shell.cursor import PROMPT, Cursor
 from clawft.scan.languages.shell.nodes import Function, Group, Node, Pipe, Redirect, Simple, Subst, Word
 from clawft.scan.languages.shell.words import MAX_NESTING, WordReader
 
 __all__ = ["Parser", "parse_here_document", "parse_script"]
 
-_BLANKS = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+")
 _REDIRECT = re.compile(r"(\d*|\{\w+\})(<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/|@-]{0,60}>(?!\()")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]{0,80}\])?(\+?)=", re.ASCII)
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
-_PROMPT = re.compile(r"[ \t]*(?:\$|%|❯|➜|»|[\w.-]+@[\w.-]+[^\s$#]{0,60}[$#%])[ \t]+(?=[^\s=])")
 _KEYWORDS = frozenset(
-    ["if", "then", "elif", "else", "fi", "for", "while", "until", "select", "do", "done", "case", "esac", "function", "{", "}", "!", "time", "in", "[[", "begin", "end"]
+    [
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "select",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "function",
+        "{",
+        "}",
+        "!",
+        "time",
+        "in",
+        "[[",
+        "begin",
+        "end",
+    ]
 )
 _CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}", "end"])
 _OPERATORS = ("&&", "||", ";;&", ";;", ";&", ";", "&", "\n")
@@ -28,24 +50,13 @@ def parse_script(text: str) -> list[Node]:
     return Parser(text).read()
 
 
-def parse_here_document(text: str, base: int = 0) -> Word | str:
-    """The body of a here-document, in which `$…` and backticks are expanded."""
-    parser = Parser(text.replace('"', '\\"'), 1, base=base)
-    word = Word([])
-    parser.words.read_quoted(word.parts, 0)
-    return word
-
-
-class Parser:
+class Parser(Cursor):
     """Reads commands at a place of the text and moves on."""
 
     def __init__(self, text: str, depth: int = 0, *, base: int = 0, fish: bool = False) -> None:
-        self.text = text
-        self.base = base  # where the text begins in the document
-        self.at = 0
+        super().__init__(text, base, parse_here_document)
         self.fish = fish
         self.words = WordReader(text, self._read_nested, depth, base)
-        self._pending: list[Redirect] = []
         self._closed = ""  # the word or mark that ended the last list
 
     def read(self) -> list[Node]:
@@ -94,7 +105,7 @@ class Parser:
             if char in " \t\r\f\v":
                 self.at += 1
             elif char == "\n":
-                self._end_line()
+                self.end_line()
             elif char == "#":
                 end = text.find("\n", self.at)
                 self.at = size if end < 0 else end
@@ -110,36 +121,13 @@ class Parser:
                 return True
         return False
 
-    def _end_line(self) -> None:
-        """Pass a line break, and the here-documents that begin after it."""
-        self.at += 1
-        if self._pending:
-            pending, self._pending = self._pending, []
-            for redirect in pending:
-                self._here_document(redirect)
-        if prompt := _PROMPT.match(self.text, self.at):
-            self.at = prompt.end()
-
-    def _here_document(self, redirect: Redirect) -> None:
-        mark = str(redirect.target)
-        tabs = r"\t*" if redirect.strip else r"[ \t]*" if self.words.depth else ""
-        end = re.compile(rf"^{tabs}{re.escape(mark)}[ \t\r]*$", re.MULTILINE).search(self.text, self.at)
-        begin = self.at
-        body = self.text[begin : end.start() if end else len(self.text)]
-        if redirect.strip:
-            body = re.sub(r"^\t+", "", body, flags=re.MULTILINE)
-        self.at = end.end() if end else len(self.text)
-        redirect.target = body
-        if not redirect.quoted and ("$" in body or "`" in body or "\\" in body):
-            redirect.target = parse_here_document(body, self.base + begin)
-
     def _pipeline(self, stop: frozenset[str]) -> Node | None:
         first = self._command(stop)
         if self._closed:
             return first
         commands = [first] if first else []
         while self._pipe_follows():
-            self._skip_blank_lines()
+            self.skip_blank_lines()
             node = self._command(stop)
             if node is not None:
                 commands.append(node)
@@ -150,36 +138,19 @@ class Parser:
         return commands[0] if commands else None
 
     def _pipe_follows(self) -> bool:
-        self._skip_blanks()
+        self.skip_blanks()
         text, at = self.text, self.at
         if text.startswith("|", at) and not text.startswith("||", at):
             self.at += 2 if text.startswith("|&", at) else 1
             return True
         return False
 
-    def _skip_blanks(self) -> None:
-        if match := _BLANKS.match(self.text, self.at):
-            self.at = match.end()
-
-    def _skip_blank_lines(self) -> None:
-        """Blanks, line breaks and comments, after a `|`."""
-        while self.at < len(self.text):
-            self._skip_blanks()
-            char = self.text[self.at : self.at + 1]
-            if char == "\n":
-                self._end_line()
-            elif char == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                return
-
     # Commands.
 
     def _command(self, stop: frozenset[str]) -> Node | None:
-        if self.at == 0 and (prompt := _PROMPT.match(self.text)):
+        if self.at == 0 and (prompt := PROMPT.match(self.text)):
             self.at = prompt.end()
-        self._skip_blanks()
+        self.skip_blanks()
         char = self.text[self.at : self.at + 1]
         if char == "(" and self.words.depth < MAX_NESTING:
             return self._subshell()
@@ -207,7 +178,7 @@ class Parser:
 
     def _read_item(self, command: Simple) -> bool:
         """One word, assignment or redirect; false where the command ends."""
-        self._skip_blanks()
+        self.skip_blanks()
         text = self.text
         if self.at >= len(text):
             return False
@@ -266,7 +237,7 @@ class Parser:
     def _array(self) -> list[Word | str]:
         words: list[Word | str] = []
         while self.at < len(self.text):
-            self._skip_blank_lines()
+            self.skip_blank_lines()
             char = self.text[self.at : self.at + 1]
             if char in (")", ""):
                 self.at += 1
@@ -282,7 +253,7 @@ class Parser:
     def _redirect(self, command: Simple | Group, match: re.Match[str]) -> None:
         self.at = match.end()
         fd, op = match[1], match[2]
-        self._skip_blanks()
+        self.skip_blanks()
         begin = self.at
         target: Word | str = ""
         if self.text.startswith(("<(", ">("), begin):
@@ -297,7 +268,7 @@ class Parser:
             redirect.target = target if isinstance(target, str) else raw
             if not redirect.target:
                 return
-            self._pending.append(redirect)
+            self.pending.append(redirect)
         command.redirects.append(redirect)
 
     # Constructs.
@@ -317,7 +288,7 @@ class Parser:
     def _group(self, group: Group) -> Group:
         """A group with the redirects after it."""
         while True:
-            self._skip_blanks()
+            self.skip_blanks()
             match = _REDIRECT.match(self.text, self.at)
             if match is None or (match[2] == ">" and self.text.startswith(">(", self.at)):
                 return group
@@ -359,7 +330,7 @@ class Parser:
         return body + self._body("done")
 
     def _for(self, offset: int) -> Group:
-        self._skip_blanks()
+        self.skip_blanks()
         if self.text.startswith("((", self.at):
             end = self.text.find("))", self.at, self.at + 400)
             self.at = end + 2 if end >= 0 else self.at + 2
@@ -380,7 +351,7 @@ class Parser:
             pass
         body: list[Node] = []
         while self.at < len(self.text):
-            self._skip_blank_lines()
+            self.skip_blank_lines()
             if self.text.startswith("esac", self.at):
                 self.at += 4
                 break
@@ -397,7 +368,7 @@ class Parser:
     def _test(self, command: Simple) -> Simple:
         """`[[ … ]]`, in which `<`, `&&` and brackets are words."""
         while self.at < len(self.text):
-            self._skip_blanks()
+            self.skip_blanks()
             char = self.text[self.at : self.at + 1]
             if char in ("\n", ""):
                 break
@@ -412,7 +383,7 @@ class Parser:
         return command
 
     def _named_function(self) -> Node:
-        self._skip_blanks()
+        self.skip_blanks()
         name, self.at = self.words.read(self.at)
         if match := _FUNCTION.match(self.text, self.at):
             self.at = match.end()
@@ -423,7 +394,7 @@ class Parser:
         return self._function(name if isinstance(name, str) else "")
 
     def _function(self, name: str) -> Node:
-        self._skip_blank_lines()
+        self.skip_blank_lines()
         if self.words.depth >= MAX_NESTING:
             return Function(name, None)
         self.words.depth += 1
@@ -431,3 +402,11 @@ class Parser:
         self.words.depth -= 1
         self._closed = ""
         return Function(name, body)
+
+
+def parse_here_document(text: str, base: int = 0) -> Word | str:
+    """The body of a here-document, in which `$…` and backticks are expanded."""
+    parser = Parser(text.replace('"', '\\"'), 1, base=base)
+    word = Word([])
+    parser.words.read_quoted(word.parts, 0)
+    return word
