@@ -84,5 +84,5 @@ def _note_place(document: Document, path: str, analysis: Analysis) -> None:
 
 @cache
 def _load(module: str) -> _Analyser:
-    analyser: _Analyser = import_module(f"{__name__}.{module}")  # type: ignore[assignment]
+    analyser: _Analyser = import_module(f"{__name__}.{module}")
     return analyser

@@ -24,6 +24,7 @@ class Sheet:
         self.children: list[Document] = []
         self.gaps: list[str] = []
         self._cursor = 0
+        self._held: set[tuple[str, str]] = set()
 
     def locate(self, value: str, *keys: str) -> int:
         """Where a value stands, searched behind the keys that lead to it."""
@@ -72,6 +73,9 @@ class Sheet:
             if not self.gaps:
                 self.gaps.append(f"It holds more than {MAX_CHILDREN} commands and texts")
             return
+        if how == "config" and (language, text) in self._held:
+            return
+        self._held.add((language, text))
         self.children.append(make_child(self.document, text, language, how, at, flat=not self._stands(text, at)))
 
     def _stands(self, text: str, at: int) -> bool:
