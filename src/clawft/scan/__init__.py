@@ -5,20 +5,18 @@ documents, `views` undo disguises, `languages` find facts, `rules` object to con
 `gate` keeps what was found, so that skills that did not change are not read again.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from clawft.scan.findings import Coverage, Finding, Gap, Power, Report, Severity, Verdict
 
 if TYPE_CHECKING:
     from clawft.scan.engine import scan_path
+    from clawft.scan.findings import Coverage, Finding, Gap, Power, Report, Severity, Verdict
 
 __all__ = ["Coverage", "Finding", "Gap", "Power", "Report", "Severity", "Verdict", "scan_path"]
 
 
 def __getattr__(name: str) -> object:
-    """The engine is loaded when it is first asked for: what was scanned before needs none of it."""
-    if name == "scan_path":
-        from clawft.scan.engine import scan_path
-
-        return scan_path
+    """All of it is loaded when it is first asked for: what was scanned before needs none of it."""
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{'engine' if name == 'scan_path' else 'findings'}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,15 +8,17 @@ import os
 import stat
 from binascii import crc32
 from contextlib import suppress
-from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from clawft.errors import Unreadable
 from clawft.files import read_regular
-from clawft.scan.findings import Report
 from clawft.scan.version import scanner_version
+
+if TYPE_CHECKING:
+    from clawft.scan.findings import Report
 
 __all__ = ["Known", "index_path", "load_index", "load_report", "prune_reports", "store_index", "store_report"]
 
@@ -72,7 +74,7 @@ def store_index(folder: str, root: str, known: dict[str, Known]) -> None:
     _prune(folder, ".index", MAX_INDEXES)
 
 
-def load_report(folder: str, content: str) -> Report | None:
+def load_report(folder: str, content: str) -> "Report | None":
     """The report that this scanner made of this content, if it is still there."""
     found = _read(_report_path(folder, content), MAX_REPORT_BYTES) if content else None
     if found is None:
@@ -82,7 +84,7 @@ def load_report(folder: str, content: str) -> Report | None:
     return decode_report(found)
 
 
-def store_report(folder: str, content: str, report: Report) -> None:
+def store_report(folder: str, content: str, report: "Report") -> None:
     """Remember a report. One of a scanner that gave up is not worth remembering."""
     if content and not any(gap.failed for gap in report.coverage.gaps):
         from clawft.scan.encoding import encode_report
@@ -99,12 +101,12 @@ def prune_reports(folder: str) -> None:
 
 def index_path(folder: str, root: str) -> str:
     """Where the index of a location is kept."""
-    return os.path.join(folder, f"{blake2b(os.fsencode(root), digest_size=12).hexdigest()}.index")
+    data = os.fsencode(root)  # two that share a file take turns: each holds the path it is for
+    return os.path.join(folder, f"{crc32(data):08x}{crc32(data[::-1]):08x}.index")
 
 
 def _report_path(folder: str, content: str) -> str:
-    name = blake2b(f"{scanner_version()} {content}".encode(), digest_size=20).hexdigest()
-    return os.path.join(folder, "reports", f"{name}.report")
+    return os.path.join(folder, "reports", f"{content}-{scanner_version()}.report")
 
 
 def _read(path: str, max_bytes: int) -> memoryview | None:

@@ -6,22 +6,20 @@ The digest of a skill (D57) leaves out what is no part of it. A scanner looks th
 import os
 import stat
 import time
-from array import array
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
 
-__all__ = ["Fingerprint", "Stamp", "is_unchanged", "pack_stamps", "take_fingerprint"]
+from clawft.scan.stamps import Stamp
+
+__all__ = ["Fingerprint", "take_fingerprint"]
 
 MAX_ENTRIES = 150_000
 MAX_HASHED = 512 << 20
 SETTLE_NS = 2_000_000_000
 _CHUNK = 1 << 20
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-
-# path, mtime_ns, ctime_ns, size, inode, mode
-Stamp = tuple[bytes, int, int, int, int, int]
 
 
 class Fingerprint(Struct, frozen=True):
@@ -30,25 +28,6 @@ class Fingerprint(Struct, frozen=True):
     stamps: tuple[Stamp, ...]
     content: str  # "" when there is too much to hash
     settled: bool  # nothing changed so recently that another change might leave the same status
-
-
-def pack_stamps(stamps: Sequence[Stamp]) -> tuple[bytes, bytes]:
-    """The paths and the numbers of many stamps, each as one value: thousands of small ones take long to decode."""
-    paths = b"\0".join([one[0] for one in stamps])
-    return paths, array("q", [number for one in stamps for number in one[1:]]).tobytes()
-
-
-def is_unchanged(paths: bytes, numbers: bytes) -> bool:
-    """Whether every entry still has the status it had. A new entry changes the status of its folder."""
-    lstat = os.lstat
-    now: list[int] = []
-    try:
-        for path in paths.split(b"\0") if paths else ():
-            one = lstat(path)
-            now += (one.st_mtime_ns, one.st_ctime_ns, one.st_size, one.st_ino, one.st_mode)
-        return array("q", now).tobytes() == numbers
-    except (OSError, OverflowError):
-        return False
 
 
 def take_fingerprint(path: str, linked: Sequence[bytes] = ()) -> Fingerprint:

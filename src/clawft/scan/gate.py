@@ -7,25 +7,26 @@ program is as trusted as the program: it is not scanned here.
 import os
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import MsgspecError
 
 from clawft.discovery.catalog import Found
 from clawft.discovery.locations import Location
 from clawft.scan.cache import Known, index_path, load_index
-from clawft.scan.fingerprint import is_unchanged
-from clawft.scan.screening import Screening
+from clawft.scan.stamps import is_unchanged
+
+if TYPE_CHECKING:
+    from clawft.scan.screening import Screening
 
 __all__ = ["Tell", "is_first_scan", "screen_skills"]
 
 Tell = Callable[[int, int], None]  # how many of how many are scanned
 
-_decoder = msgspec.msgpack.Decoder(Screening)
-
 
 def screen_skills(
     found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None
-) -> tuple[Screening | None, ...]:
+) -> "tuple[Screening | None, ...]":
     """The screening of each skill, in their order; None for one that is clean. Without `cache_dir` all are scanned."""
     results: list[Screening | None] = [None] * len(found)
     indexes: dict[str, dict[str, Known]] = {}
@@ -44,7 +45,13 @@ def screen_skills(
         if entry is None or not _holds(entry, one, now):
             changed.append(number)
         elif entry.screening:
-            results[number] = _decoder.decode(entry.screening)
+            from clawft.scan.screening import decode_screening  # most skills are clean
+
+            try:
+                results[number] = decode_screening(entry.screening)
+            except MsgspecError:
+                del known[one.file]
+                changed.append(number)
     if changed:
         from clawft.scan.rescan import rescan  # nothing of it is needed while nothing has changed
 

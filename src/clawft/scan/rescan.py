@@ -20,16 +20,16 @@ from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.scan.cache import Known, load_report, prune_reports, store_index, store_report
 from clawft.scan.findings import Report
-from clawft.scan.fingerprint import Fingerprint, pack_stamps, take_fingerprint
+from clawft.scan.fingerprint import Fingerprint, take_fingerprint
 from clawft.scan.gate import Tell
 from clawft.scan.merge import merge_reports, move_report
-from clawft.scan.screening import Screening, screen_report
+from clawft.scan.screening import Screening, decode_screening, screen_report
+from clawft.scan.stamps import pack_stamps
 from clawft.scan.targets import Target
 
 __all__ = ["load_or_scan", "rescan"]
 
 AGAIN_S = 600  # a scan that failed is not tried at every command
-_decoder = msgspec.msgpack.Decoder(Screening)
 
 
 class _Job(Struct):
@@ -57,9 +57,8 @@ def rescan(
         except (OSError, ValueError, ClawftError) as error:
             results.append((number, _failure(f"It cannot be read: {error}")))
             continue
-        known = indexes[job.found.location.path].get(job.found.file)
-        if known is not None and known.content and known.content == job.fingerprint.content and not known.again_at:
-            screening = _decoder.decode(known.screening) if known.screening else None
+        if (known := _find_known(indexes, job)) is not None:
+            screening = decode_screening(known.screening)
         elif cache_dir and (report := load_report(cache_dir, job.fingerprint.content)) is not None:
             screening = screen_report(report)
         else:
@@ -83,6 +82,14 @@ def rescan(
         if unknown:
             prune_reports(cache_dir)
     return results
+
+
+def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> Known | None:
+    """What is known of the same content at the same place, if the scan came to an end."""
+    known = indexes[job.found.location.path].get(job.found.file)
+    if known is None or not known.content or known.content != job.fingerprint.content or known.again_at:
+        return None
+    return known
 
 
 def load_or_scan(found: Found, cache_dir: str | None) -> Report:

@@ -7,9 +7,8 @@ from msgspec import Struct
 
 from clawft.scan.findings import Finding, Report, Severity, Verdict
 
-__all__ = ["FAILED", "Objection", "Screening", "screen_report"]
+__all__ = ["Objection", "Screening", "decode_screening", "screen_report"]
 
-FAILED = "scan-failed"  # the rule that stands for a scanner that gave up; nobody can allow it
 _SHOWN: tuple[Severity, ...] = ("critical", "high")
 
 
@@ -36,6 +35,14 @@ class Screening(Struct, frozen=True, array_like=True):
     @property
     def critical(self) -> tuple[Objection, ...]:
         return tuple(one for one in self.objections if one.severity == "critical")
+
+
+_decoder: "msgspec.msgpack.Decoder[Screening]" = msgspec.msgpack.Decoder(Screening)
+
+
+def decode_screening(content: bytes) -> Screening | None:
+    """What the index keeps of a screening; nothing stands for a skill that is clean. Raises: MsgspecError."""
+    return _decoder.decode(content) if content else None
 
 
 def screen_report(report: Report) -> Screening | None:

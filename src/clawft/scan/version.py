@@ -2,8 +2,8 @@
 
 import os
 import sys
+from binascii import crc32
 from functools import cache
-from hashlib import blake2b
 
 from clawft import __version__
 
@@ -12,8 +12,8 @@ __all__ = ["scanner_version"]
 
 @cache
 def scanner_version() -> str:
-    """A hash over the status of every source file of this package: an edited rule makes another scanner."""
-    whole = blake2b(f"{__version__} {sys.version_info[:3]}".encode(), digest_size=16)
+    """A checksum over the status of every source file of this package: an edited rule makes another scanner."""
+    parts = [f"{__version__} {sys.version_info[:3]}"]
     pending = [os.path.dirname(__file__)]
     while pending:
         with os.scandir(pending.pop()) as scanned:
@@ -21,7 +21,8 @@ def scanner_version() -> str:
         for entry in entries:
             if entry.name.endswith(".py"):
                 status = entry.stat()
-                whole.update(f"{entry.path} {status.st_mtime_ns} {status.st_size}\n".encode("utf-8", "surrogateescape"))
+                parts.append(f"{entry.path} {status.st_mtime_ns} {status.st_size}")
             elif entry.name != "__pycache__" and entry.is_dir():
                 pending.append(entry.path)
-    return whole.hexdigest()
+    whole = os.fsencode("\n".join(parts))
+    return f"{crc32(whole):08x}{crc32(whole[::-1]):08x}"  # the modules with real hashes take long to import
