@@ -11,7 +11,7 @@ code := $(wildcard src tests tools bench)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo tour bench eval-scan soak corpus lock clean help
+.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo tour bench eval-scan soak fuzz corpus lock clean help
 
 test: lint types pytest ## Lint, types, tests with coverage (the default)
 
@@ -70,6 +70,9 @@ eval-scan: .venv/dev.stamp ## Measure the scanner on labelled skills: make eval-
 soak: .venv/dev.stamp ## Kill what writes a session again and again; nothing may be lost
 	@$(bin)/python bench/soak_sessions.py
 	@$(bin)/python bench/soak_turns.py
+
+fuzz: .venv/dev.stamp ## Break files and texts at random for a minute; the scanner must bear it: make fuzz [SECONDS=60]
+	@$(bin)/python bench/fuzz_scan.py --seconds $(or $(SECONDS),60)
 
 corpus: .venv/dev.stamp ## Read every skill below a folder: make corpus DIR=path
 	@test -n "$(DIR)" || { echo "usage: make corpus DIR=path" >&2; exit 2; }

@@ -233,9 +233,12 @@ def take_many(count: int) -> bool:
         folder = Path(name)
         (folder / "SKILL.md").write_text("---\nname: many\ndescription: Holds many files.\n---\n")
         (folder / "zz.sh").write_text(SCRIPT)
-        (folder / "first.txt").write_text(ORDER)
         for number in range(count):
-            os.link(folder / "first.txt", folder / f"{number:06}.txt")
+            if number % 30_000 == 0:  # a file has only so many names
+                source = folder / f"{number:06}.txt"
+                source.write_text(ORDER)
+            else:
+                os.link(source, folder / f"{number:06}.txt")
         start = time.process_time()
         files = read_files(name, time.monotonic() + 20)
         taken = time.process_time() - start

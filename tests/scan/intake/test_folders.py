@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tempfile
 import time
 from pathlib import Path
 
@@ -164,16 +165,22 @@ def test_a_text_of_12_megabytes_is_searched_to_its_end_within_a_second(tmp_path:
     assert ["Analysed in part" in gap.reason for gap in files.gaps] == [True]
 
 
-def test_many_files_are_read_in_the_order_in_which_they_matter(tmp_path: Path) -> None:
-    for number in range(13_000):
-        os.close(os.open(tmp_path / f"{number:06}.csv", os.O_CREAT | os.O_WRONLY, 0o644))
-    names = [f"{number:06}.csv" for number in range(13_000)]
-    for name in names[:20]:
-        (tmp_path / name).write_text("a,b\n")
-    files = take(tmp_path, {"SKILL.md": SKILL, "zz/last.sh": SCRIPT})
+def test_of_100_000_files_those_that_matter_are_read_and_the_rest_is_told() -> None:
+    with tempfile.TemporaryDirectory() as name:  # not kept, unlike what pytest makes
+        folder = write(Path(name), {"SKILL.md": SKILL, "zz/last.sh": SCRIPT})
+        for number in range(100_000):
+            if number % 30_000 == 0:  # a file has only so many names
+                source = folder / f"{number:06}.csv"
+                source.write_text("a,b\n")
+            else:
+                os.link(source, f"{name}/{number:06}.csv")
+        start = time.process_time()
+        files = take(folder)
+        taken_s = time.process_time() - start
     assert list(languages(files))[:2] == ["SKILL.md", "zz/last.sh"]
-    assert files.count == 13_002
+    assert files.count == 100_002
     assert [gap.path for gap in files.gaps] == ["011998.csv"]
+    assert taken_s < 8
 
 
 def test_a_deadline_ends_the_reading_with_a_gap(tmp_path: Path) -> None:

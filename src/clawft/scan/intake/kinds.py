@@ -114,7 +114,8 @@ def _compile_signs() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
 
 
 _PROSE = re.compile(
-    r"(?<![A-Za-z'])(?:[A-Za-z']{1,24}+[,;:]? ){4}|[\u0400-\u04ff\u0600-\u06ff]{2,30} |[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{4}"
+    r"(?<![A-Za-z'])(?:[A-Za-z']{1,24}+[,;:]? ){4}"
+    r"|[\u0400-\u04ff\u0600-\u06ff]{2,30} |[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{4}"
 )
 
 

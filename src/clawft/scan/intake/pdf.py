@@ -12,6 +12,7 @@ __all__ = ["open_pdf"]
 MAX_STREAMS = 400
 MAX_STREAM = 512 << 10
 MAX_TEXT = 200 << 10
+MAX_SEARCHED = 4 << 20
 _STREAM = re.compile(rb"stream\r?\n")
 _ACTION = re.compile(rb"/(JavaScript|JS|OpenAction|AA|Launch|SubmitForm|GoToR|EmbeddedFile|RichMedia|XFA)\b")
 _SHOWN = re.compile(rb"\(((?:[^()\\]|\\.){1,2000})\)|<([0-9A-Fa-f\s]{4,4000})>")
@@ -21,33 +22,44 @@ _URI = re.compile(rb"/(?:URI|F|UF)\s*\(((?:[^()\\]|\\.){4,500})\)")
 
 def open_pdf(data: bytes, room: Room) -> Iterator[Part]:
     """The texts of a PDF as prose, its scripts as scripts, and what follows its end."""
-    bodies = [data]
-    left_out = 0
-    for count, match in enumerate(_STREAM.finditer(data)):
-        if count >= MAX_STREAMS or room.left <= 0:
-            left_out += 1
-            continue
-        body = _unpack(data, match.end(), room)
-        if body:
-            bodies.append(body)
     actions: set[str] = set()
     texts: list[str] = []
-    for index, body in enumerate(bodies):
-        actions.update(one.decode() for one in _ACTION.findall(body[: 4 << 20]))
-        yield from (Passage(_unescape(one), "javascript", "pdf-script") for one in _JS.findall(body[: 4 << 20]))
-        texts += [_unescape(one) for one in _URI.findall(body[: 4 << 20])]
-        if index and (b"BT" in body or b"Tj" in body or b"TJ" in body):
-            texts.append(_read_shown(body))
-        elif index and body[:300].isascii() and sum(byte > 31 for byte in body[:300]) > 250:
-            texts.append(body[:MAX_STREAM].decode("latin-1"))
+    size = left_out = 0
+    for index, body in enumerate(_list_bodies(data, room)):
+        if index > MAX_STREAMS or room.left <= 0:
+            left_out += 1
+            continue
+        head = body[:MAX_SEARCHED]
+        actions.update(one.decode() for one in _ACTION.findall(head))
+        yield from (Passage(_unescape(one), "javascript", "pdf-script") for one in _JS.findall(head))
+        if size < MAX_TEXT:
+            texts += [_unescape(one) for one in _URI.findall(head)]
+            texts.append(_read_body(body) if index else "")
+            size += len(texts[-1])
     if actions & {"JavaScript", "JS", "Launch", "SubmitForm"}:
         yield Mark(Kind.HIDDEN, "pdf-action", f"the PDF acts when opened: {', '.join(sorted(actions))}")
     text = "\n".join(one for one in texts if one.strip())[:MAX_TEXT]
     if text:
         yield Passage(text, "markdown", "pdf-text")
-    if left_out:
-        yield Unread(f"{left_out} streams of the PDF were not read")
+    if left_out or size >= MAX_TEXT:
+        yield Unread("Not all of the PDF was read")
     yield from _read_end(data)
+
+
+def _list_bodies(data: bytes, room: Room) -> Iterator[bytes]:
+    """The file itself, then its streams unpacked, one at a time."""
+    yield data
+    for match in _STREAM.finditer(data):
+        if body := _unpack(data, match.end(), room):
+            yield body
+
+
+def _read_body(body: bytes) -> str:
+    """The text of a stream: what a page shows, or the stream as it stands."""
+    if b"BT" in body or b"Tj" in body or b"TJ" in body:
+        return _read_shown(body)
+    readable = body[:300].isascii() and sum(byte > 31 for byte in body[:300]) > 0.8 * len(body[:300])
+    return body[:MAX_TEXT].decode("latin-1") if readable else ""
 
 
 def _unpack(data: bytes, start: int, room: Room) -> bytes:
@@ -58,7 +70,9 @@ def _unpack(data: bytes, start: int, room: Room) -> bytes:
     if b"/Image" in head or b"/FontFile" in head or b"DCTDecode" in head:
         return b""
     if b"FlateDecode" not in head and b"/Fl" not in head:
-        return raw[:MAX_STREAM] if b"/Filter" not in head else b""
+        raw = raw[:MAX_STREAM] if b"/Filter" not in head else b""
+        room.spend(len(raw))
+        return raw
     try:
         body = zlib.decompressobj().decompress(raw, max(1, min(MAX_STREAM, room.left)))
     except zlib.error:
@@ -74,11 +88,8 @@ def _read_shown(body: bytes) -> str:
         if text:
             pieces.append(_unescape(text))
         else:
-            packed = (
-                bytes.fromhex(re.sub(r"\s", "", digits.decode())[: len(digits) & ~1 & ~1] or "00")
-                if len(re.sub(rb"\s", b"", digits)) % 2 == 0
-                else b""
-            )
+            even = re.sub(rb"\s", b"", digits)
+            packed = bytes.fromhex(even[: len(even) & ~1].decode())
             pieces.append(packed.decode("utf-16-be" if packed[:1] == b"\0" else "latin-1", "ignore"))
     return "".join(pieces)
 
