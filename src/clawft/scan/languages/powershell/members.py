@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawft.scan.facts import Kind
@@ -12,7 +13,7 @@ from clawft.scan.languages.powershell.operators import apply_operator, as_text, 
 from clawft.scan.languages.powershell.values import Item, sources_in
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.powershell.reader import Reader
+    from clawft.scan.languages.powershell.expressions import ExpressionReader
 
 __all__ = ["call_member", "decode_base64"]
 
@@ -40,7 +41,7 @@ def decode_base64(text: str) -> bytes | None:
         return None
 
 
-def call_member(reader: "Reader", base: Item, name: str, args: list[Item], offset: int) -> Item:
+def call_member(reader: "ExpressionReader", base: Item, name: str, args: list[Item], offset: int) -> Item:
     """What `base.name(args)` or `[type]::name(args)` gives; a name that begins with a dot is a property."""
     low = name.lower()
     world = reader.world
@@ -235,7 +236,7 @@ def _write(world: World, base: Item, given: list[Value], call: Call) -> Item:
     return NOTHING
 
 
-_MEMBERS = {
+_MEMBERS: dict[str, Callable[[World, Item, list[Value], Call], Item]] = {
     "frombase64string": _from_base64, "getstring": _get_string, "getbytes": _get_bytes, "tobase64string": _to_base64,
     "getenvironmentvariable": _environment, "getenvironmentvariables": _environment, "readalltext": _read_all, "readallbytes": _read_all,
     "readalllines": _read_all, "opentext": _read_all, "writealltext": _write_all, "writeallbytes": _write_all, "writealllines": _write_all,

@@ -1,7 +1,7 @@
 """Operators of PowerShell over constants: joined, formatted, replaced, cast; what is not known flows on."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from clawft.scan.languages.commands import NOTHING, Value, World
 from clawft.scan.languages.powershell.values import Item, sources_in
@@ -130,22 +130,10 @@ def _cast(name: str, value: Item) -> Item:
             return [Value(char, values[0].sources, values[0].known) for char in values[0].text[:MAX_ITEMS]]
         chars = [Value(chr(one) if 0 <= one < 0x110000 else "", (), known=True) for one in _numbers(values)]
         return chars[0] if len(chars) == 1 else chars or value
-    if name in (
-        "[string]",
-        "[byte[]]",
-        "[scriptblock]",
-        "[uri]",
-        "[int]",
-        "[array]",
-        "[object[]]",
-        "[int[]]",
-        "[string[]]",
-    ):
-        return value
     return value
 
 
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[[World, Item, Item], Item]] = {
     "+": _plus, "join": _join, "f": _format, "replace": _replace, "creplace": _replace, "ireplace": _replace, "split": _split,
     "csplit": _split, "isplit": _split, "bxor": _xor, "..": _range, "index": _index, "*": _times, "as": lambda _w, left, _r: left,
 }  # fmt: skip

@@ -4,23 +4,16 @@ import re
 from collections.abc import Callable
 
 from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import NOTHING, Call, Value, World, join_sources
-from clawft.scan.languages.powershell.operators import MAX_ITEMS, apply_operator, as_text, flatten
+from clawft.scan.languages.commands import NOTHING, Call, Value, World
+from clawft.scan.languages.commands.system import check_assignment
+from clawft.scan.languages.powershell.expressions import CallMember, ExpressionReader, joined
+from clawft.scan.languages.powershell.operators import apply_operator, as_text, flatten
+from clawft.scan.languages.powershell.tokens import TYPE, VARIABLE, WORD, name_of, unescape
 from clawft.scan.languages.powershell.values import Item, sources_in
 
 __all__ = ["Reader"]
 
-MAX_DEPTH = 16
 MAX_STEPS = 60_000
-_SPACE = re.compile(r"(?:[ \t\r\f\v\xa0]|`\r?\n|<#.*?(?:#>|\Z))+", re.DOTALL)
-_VARIABLE = re.compile(
-    r"(?:\$(?=\S)|@(?=[A-Za-z_]))(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_][\w.()]*)?)|([$?^_]))"
-)
-_WORD = re.compile(r"(?:[^\s`'\"|;{}()&<>,$@#]|(?<=[\w.-])[#@&](?=\S)|`[^\n])+")
-_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:kb|mb|gb)?\b", re.IGNORECASE)
-_TYPE = re.compile(r"\[([A-Za-z_][\w.]*(?:\[\])?)\]")
-_MEMBER = re.compile(r"(::|\.)([A-Za-z_]\w*|['\"][^'\"\n]{1,60}['\"])")
-_OPERATOR = re.compile(r"-([a-zA-Z]{1,12})\b(?!-)")
 _ASSIGN = re.compile(r"[ \t]*(\+?=)(?!=)[ \t]*")
 _KEY = re.compile(r"(?:[A-Za-z][\w-]*|'[^'\n]*'|\"[^\"\n$]*\")[ \t]*=(?!=)[ \t]*")
 _KEYWORD = re.compile(r"[A-Za-z]{2,12}(?![\w-])")
@@ -28,25 +21,17 @@ _KEYWORDS = frozenset(
     ("if", "elseif", "else", "while", "for", "foreach", "do", "until", "try", "catch", "finally", "switch", "param", "return", "begin",
      "process", "end", "trap", "throw", "break", "continue", "exit", "using", "class", "in", "data", "workflow", "filter")
 )  # fmt: skip
-_PROMPT = re.compile(r"PS [^>\n]{0,80}>[ \t]*")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "", "a": "", "b": ""}
 
 RunCommand = Callable[["Reader", str, list[Item], Call], Item]
-CallMember = Callable[["Reader", Item, str, list[Item], int], Item]
 
 
-class Reader:
+class Reader(ExpressionReader):
     """Reads a script and notes what it does in a world."""
 
     def __init__(self, text: str, world: World, run: RunCommand, member: CallMember) -> None:
-        self.text = text
-        self.at = 0
-        self.world = world
-        self.variables: dict[str, Item] = {}
+        super().__init__(text, world, member)
         self.functions: dict[str, tuple[int, int]] = {}
         self._run_command = run
-        self._call_member = member
-        self._depth = 0
         self._steps = 0
         self._called: set[str] = set()
 
@@ -66,7 +51,7 @@ class Reader:
         outputs: list[Item] = []
         while self.at < len(self.text) and self._steps < MAX_STEPS:
             self._steps += 1
-            self._skip(lines=True)
+            self.skip(lines=True)
             char = self.text[self.at : self.at + 1]
             if not char:
                 break
@@ -84,40 +69,23 @@ class Reader:
                 self.at += 1
         return outputs
 
-    def _skip(self, *, lines: bool = False) -> None:
-        """Blanks and comments; line breaks and `;` too where a statement may begin."""
-        text = self.text
-        while self.at < len(text):
-            if match := _SPACE.match(text, self.at):
-                self.at = match.end()
-            char = text[self.at : self.at + 1]
-            if char == "#":
-                end = text.find("\n", self.at)
-                self.at = len(text) if end < 0 else end
-            elif lines and char in ("\n", ";", "|", ",") and char:
-                self.at += 1
-                if char == "\n" and (prompt := _PROMPT.match(text, self.at)):
-                    self.at = prompt.end()
-            else:
-                return
-
     def _statement(self) -> Item:
-        match = _VARIABLE.match(self.text, self.at)
+        match = VARIABLE.match(self.text, self.at)
         if match:
             assign = _ASSIGN.match(self.text, match.end())
             if assign:
                 self.at = assign.end()
                 value = self._pipeline()
-                self._assign(_name_of(match), value, append=assign[1] == "+=", at=match.start())
+                self._assign(name_of(match), value, append=assign[1] == "+=", at=match.start())
                 return NOTHING
-        typed = _TYPE.match(self.text, self.at)
+        typed = TYPE.match(self.text, self.at)
         if (
             typed
-            and (match := _VARIABLE.match(self.text, typed.end()))
+            and (match := VARIABLE.match(self.text, typed.end()))
             and (assign := _ASSIGN.match(self.text, match.end()))
         ):
             self.at = assign.end()
-            self._assign(_name_of(match), self._pipeline(), append=assign[1] == "+=", at=match.start())
+            self._assign(name_of(match), self._pipeline(), append=assign[1] == "+=", at=match.start())
             return NOTHING
         if key := _KEY.match(self.text, self.at):  # of a table: @{ name = value }
             self.at = key.end()
@@ -129,7 +97,7 @@ class Reader:
             return NOTHING
         if word and word[0].lower() in _KEYWORDS:
             self.at = word.end()
-            self._skip()
+            self.skip()
             if word[0].lower() == "foreach" and self.text.startswith("(", self.at):
                 self._foreach()
             return NOTHING
@@ -138,18 +106,18 @@ class Reader:
     def _foreach(self) -> None:
         """`foreach ($x in values)`: the variable stands for all of them."""
         self.at += 1
-        self._skip()
-        match = _VARIABLE.match(self.text, self.at)
+        self.skip()
+        match = VARIABLE.match(self.text, self.at)
         if match is None:
             return
         self.at = match.end()
-        self._skip()
+        self.skip()
         if self.text[self.at : self.at + 2].lower() == "in":
             self.at += 2
         values = flatten(self._pipeline())
         first = values[0] if values else NOTHING
         known = len(values) == 1 and first.known
-        self.variables[_name_of(match)] = Value(first.text, sources_in(values), known)
+        self.variables[name_of(match)] = Value(first.text, sources_in(values), known)
 
     def _assign(self, name: str, value: Item, *, append: bool, at: int) -> None:
         held = self.variables.get(name)
@@ -157,13 +125,11 @@ class Reader:
             value = apply_operator(self.world, "+", held, value)
         self.variables[name] = value
         if name.startswith("env:"):
-            from clawft.scan.languages.commands.system import check_assignment
-
             check_assignment(self.world, name[4:].upper(), as_text(value), at)
 
     def _function(self) -> None:
-        self._skip()
-        name = _WORD.match(self.text, self.at)
+        self.skip()
+        name = WORD.match(self.text, self.at)
         if name is None:
             return
         self.at = name.end()
@@ -203,18 +169,18 @@ class Reader:
         outputs = self.read_until("")
         self.at, self.text = before, saved
         self._depth -= 1
-        return _joined(outputs)
+        return joined(outputs)
 
     # Pipelines.
 
     def _pipeline(self) -> Item:
         value = self._element(NOTHING, fed=False)
         while True:
-            self._skip()
+            self.skip()
             if not self.text.startswith("|", self.at) or self.text.startswith("||", self.at):
                 return self._redirected(value)
             self.at += 1
-            self._skip(lines=True)
+            self.skip(lines=True)
             self.variables["_"] = value
             value = self._element(value, fed=True)
 
@@ -230,7 +196,7 @@ class Reader:
         return NOTHING
 
     def _element(self, stdin: Item, *, fed: bool) -> Item:
-        self._skip()
+        self.skip()
         char = self.text[self.at : self.at + 1]
         if (
             char in "&."
@@ -239,24 +205,24 @@ class Reader:
             and not self.text.startswith("&&", self.at)
         ):
             self.at += 1
-            self._skip()
+            self.skip()
             return self._command(self._primary(), stdin, fed=fed)
         if char and (
             char in "$('\"@[{" or char.isdigit() or (char == "-" and self.text[self.at + 1 : self.at + 2].isalpha())
         ):
             return self._expression()
-        word = _WORD.match(self.text, self.at)
+        word = WORD.match(self.text, self.at)
         if word is None:
             return NOTHING
         offset = self.at
         self.at = word.end()
-        return self._command(Value(_unescape(word[0])), stdin, fed=fed, offset=offset)
+        return self._command(Value(unescape(word[0])), stdin, fed=fed, offset=offset)
 
     def _command(self, name: Item, stdin: Item, *, fed: bool, offset: int = -1) -> Item:
         offset = offset if offset >= 0 else self.at
         args: list[Item] = []
         while self.at < len(self.text) and len(args) < 200:
-            self._skip()
+            self.skip()
             char = self.text[self.at : self.at + 1]
             if char in ("", "\n", ";", "|", ")", "}", "&") or re.compile(r"\d?>>?").match(self.text, self.at):
                 if re.compile(r"\d>&\d|\*?>&\d").match(self.text, self.at):
@@ -284,299 +250,23 @@ class Reader:
     def _argument(self) -> Item:
         """One argument of a command: a word as it stands, or an expression without blanks."""
         char = self.text[self.at : self.at + 1]
-        if char == "@" and (match := _VARIABLE.match(self.text, self.at)) and _name_of(match) not in self.variables:
+        if char == "@" and (match := VARIABLE.match(self.text, self.at)) and name_of(match) not in self.variables:
             self.at += 1  # no table of arguments but a word: curl.exe -d @file
-            rest = as_text(self._argument())
-            return Value("@" + rest.text, rest.sources, rest.known)
+            named = as_text(self._argument())
+            return Value("@" + named.text, named.sources, named.known)
         if char in ("$", "(", "'", '"', "@", "{", "["):
             value = self._postfix(self._primary())
-            rest = _WORD.match(self.text, self.at)
+            rest = WORD.match(self.text, self.at)
             if rest and isinstance(value, Value) and char in "$'\"":
                 self.at = rest.end()
-                value = Value(value.text + _unescape(rest[0]), value.sources, value.known)
+                value = Value(value.text + unescape(rest[0]), value.sources, value.known)
             return value
-        word = _WORD.match(self.text, self.at)
+        word = WORD.match(self.text, self.at)
         if word is None:
             return NOTHING
         self.at = word.end()
-        text = _unescape(word[0])
+        text = unescape(word[0])
         if self.text[self.at : self.at + 1] in ("$", "'", '"') and text and not text.endswith(":"):
             tail = as_text(self._argument())
             return Value(text + tail.text, tail.sources, tail.known)
         return Value(text)
-
-    # Expressions.
-
-    def _expression(self) -> Item:
-        if self._depth >= MAX_DEPTH:
-            self.at += 1
-            return NOTHING
-        self._depth += 1
-        value = self._operand()
-        for _ in range(20_000):
-            self._skip()
-            char = self.text[self.at : self.at + 1]
-            if char == ",":
-                value = self._list(value)
-            elif char in ("+", "*", "%", "/") and char:
-                self.at += 1
-                self._skip(lines=True)
-                value = apply_operator(self.world, char, value, self._operand())
-            elif match := _OPERATOR.match(self.text, self.at):
-                self.at = match.end()
-                self._skip(lines=True)
-                value = apply_operator(self.world, match[1].lower(), value, self._right(match[1].lower()))
-            elif self.text.startswith("..", self.at):
-                self.at += 2
-                value = apply_operator(self.world, "..", value, self._operand())
-            else:
-                break
-        self._depth -= 1
-        return value
-
-    def _list(self, first: Item) -> list[Value]:
-        """Operands with commas between them."""
-        values = list(flatten(first))
-        while self.text.startswith(",", self.at):
-            self.at += 1
-            self._skip(lines=True)
-            values += flatten(self._operand())
-            self._skip()
-        return values[:MAX_ITEMS]
-
-    def _right(self, operator: str) -> Item:
-        """The right side of an operator; `-f` and `-replace` take a list."""
-        value = self._operand()
-        if operator in ("f", "replace", "split", "join") and self.text.startswith(",", self.at + self._blank()):
-            self._skip()
-            return self._list(value)
-        return value
-
-    def _blank(self) -> int:
-        match = _SPACE.match(self.text, self.at)
-        return match.end() - self.at if match else 0
-
-    def _operand(self) -> Item:
-        self._skip()
-        if match := _OPERATOR.match(self.text, self.at):  # -join @(…), -split "…", -not $x
-            self.at = match.end()
-            self._skip()
-            return apply_operator(self.world, match[1].lower(), self._operand_guarded(), NOTHING)
-        if self.text[self.at : self.at + 1] in ("!", "-", "+") and self.at < len(self.text):
-            self.at += 1
-        return self._postfix(self._primary())
-
-    def _operand_guarded(self) -> Item:
-        if self._depth >= MAX_DEPTH:
-            return NOTHING
-        self._depth += 1
-        value = self._operand()
-        self._depth -= 1
-        return value
-
-    def _primary(self) -> Item:
-        text, at = self.text, self.at
-        char = text[at : at + 1]
-        if char == "'":
-            return self._single()
-        if char == '"':
-            return self._double()
-        if char == "@" and text[at + 1 : at + 2] in ("'", '"'):
-            return self._here_string()
-        if char in "($@{" and char:
-            return self._bracketed(char)
-        if char == "[":
-            return self._type()
-        if number := _NUMBER.match(text, at):
-            self.at = number.end()
-            return Value(
-                str(int(number[0], 16)) if number[0][:2].lower() == "0x" and len(number[0]) < 20 else number[0]
-            )
-        if word := _WORD.match(text, at):
-            self.at = word.end()
-            return Value(_unescape(word[0]))
-        return NOTHING
-
-    def _bracketed(self, char: str) -> Item:
-        if match := _VARIABLE.match(self.text, self.at):
-            self.at = match.end()
-            return self._variable(_name_of(match), match.start())
-        width = 1 if char in "({" else 2
-        if width == 2 and self.text[self.at + 1 : self.at + 2] not in ("(", "{"):
-            self.at += 1
-            return NOTHING
-        self.at += width
-        if self._depth >= MAX_DEPTH:
-            return NOTHING
-        self._depth += 1
-        begin = self.at
-        block = char == "{"
-        outputs = self.read_until("}" if self.text[begin - 1] == "{" else ")")
-        self._depth -= 1
-        if block:
-            return Value(self.text[begin : max(begin, self.at - 1)][:20_000], sources_in(flatten(outputs)), known=True)
-        if char == "@" or len(outputs) > 1:
-            return flatten(outputs)
-        return outputs[0] if outputs else NOTHING
-
-    def _variable(self, name: str, at: int) -> Item:
-        if name in self.variables:
-            return self.variables[name]
-        if name.startswith("env:"):
-            if name in (
-                "env:temp",
-                "env:tmp",
-                "env:userprofile",
-                "env:home",
-                "env:appdata",
-                "env:localappdata",
-                "env:windir",
-                "env:comspec",
-                "env:public",
-            ):
-                return Value({"env:userprofile": "~", "env:home": "~"}.get(name, "$" + name))
-            fact = self.world.fact(Kind.ENV, name[4:].upper(), at, "$" + name)
-            return Value("$" + name, (fact,), known=False)
-        if name == "home":
-            return Value("~")
-        return Value("$" + name, known=name == "profile")
-
-    def _type(self) -> Item:
-        match = _TYPE.match(self.text, self.at)
-        if match is None:
-            self.at += 1
-            return NOTHING
-        self.at = match.end()
-        name = match[1].lower().removeprefix("system.")
-        if self.text.startswith("::", self.at):
-            return Value(f"[{name}]", known=False)
-        self._skip()
-        following = self.text[self.at : self.at + 1]
-        if following and (following in "$('\"@[" or following.isdigit()) and self._depth < MAX_DEPTH:
-            self._depth += 1
-            value = apply_operator(self.world, f"[{name}]", self._postfix(self._primary()), NOTHING)
-            self._depth -= 1
-            return value
-        return Value(f"[{name}]", known=False)
-
-    def _postfix(self, value: Item) -> Item:
-        """Members, calls and indexes after a value."""
-        for _ in range(2000):
-            if match := _MEMBER.match(self.text, self.at):
-                offset = self.at
-                self.at = match.end()
-                name = match[2].strip("'\"")
-                args: list[Item] = []
-                called = self.text.startswith("(", self.at)
-                if called and self._depth < MAX_DEPTH:
-                    self.at += 1
-                    self._depth += 1
-                    args = self._flat_args(self.read_until(")"))
-                    self._depth -= 1
-                value = self._call_member(self, value, name if called else "." + name, args, offset)
-            elif (
-                self.text.startswith("[", self.at)
-                and not self.text.startswith("[[", self.at)
-                and not _TYPE.match(self.text, self.at)
-                and self._depth < MAX_DEPTH
-            ):
-                self.at += 1
-                self._depth += 1
-                index = self.read_until("]")
-                self._depth -= 1
-                value = apply_operator(self.world, "index", value, flatten(index))
-            else:
-                return value
-        return value
-
-    @staticmethod
-    def _flat_args(outputs: list[Item]) -> list[Item]:
-        return list(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], list) else outputs
-
-    # Strings.
-
-    def _single(self) -> Value:
-        at = self.at + 1
-        pieces: list[str] = []
-        while True:
-            end = self.text.find("'", at)
-            if end < 0:
-                end = self.text.find("\n", at)
-                end = len(self.text) if end < 0 else end
-                pieces.append(self.text[at:end])
-                break
-            pieces.append(self.text[at:end])
-            if not self.text.startswith("''", end):
-                break
-            pieces.append("'")
-            at = end + 2
-        self.at = end + 1
-        return Value("".join(pieces))
-
-    def _here_string(self) -> Value:
-        quote = self.text[self.at + 1]
-        end = self.text.find("\n" + quote + "@", self.at)
-        body = self.text[self.at + 2 : end if end >= 0 else len(self.text)].strip("\r\n")
-        self.at = end + 3 if end >= 0 else len(self.text)
-        return Value(body) if quote == "'" else self.expand_string(body)
-
-    def _double(self) -> Value:
-        match = re.compile(r"\"((?:`.|\"\"|[^\"`])*)(?:\"|\Z)", re.DOTALL).match(self.text, self.at)
-        if match is None:
-            self.at += 1
-            return NOTHING
-        self.at = match.end()
-        return self.expand_string(match[1].replace('""', '"'))
-
-    def expand_string(self, body: str) -> Value:
-        """A string in double quotes with its variables and `$( )` filled in."""
-        if "$" not in body and "`" not in body:
-            return Value(body)
-        pieces: list[Value] = []
-        at = 0
-        for match in re.compile(
-            r"`(.)|\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\$(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_]\w*)?))",
-            re.DOTALL,
-        ).finditer(body):
-            pieces.append(Value(body[at : match.start()]))
-            at = match.end()
-            if match[1] is not None:
-                pieces.append(Value(_ESCAPES.get(match[1], match[1])))
-            elif match[2] is not None:
-                pieces.append(self._inner(match[2]))
-            else:
-                pieces.append(as_text(self._variable((match[3] or match[4]).lower(), self.at - 1)))
-        pieces.append(Value(body[at:]))
-        known = all(one.known for one in pieces)
-        return self.world.make(
-            "".join(one.text for one in pieces), join_sources(*[one.sources for one in pieces]), known=known
-        )
-
-    def _inner(self, text: str) -> Value:
-        if self._depth >= MAX_DEPTH:
-            return NOTHING
-        saved, at = self.text, self.at
-        anchor = self.world.anchor
-        self.world.anchor = anchor if anchor is not None else max(0, at - 1)
-        self._depth += 1
-        self.text, self.at = text, 0
-        outputs = self.read_until("")
-        self.text, self.at = saved, at
-        self._depth -= 1
-        self.world.anchor = anchor
-        return as_text(_joined(outputs))
-
-
-def _joined(outputs: list[Item]) -> Item:
-    return outputs[0] if len(outputs) == 1 else flatten(outputs) if outputs else NOTHING
-
-
-def _name_of(match: re.Match[str]) -> str:
-    name = (match[1] or match[2] or match[3]).lower()
-    scope, colon, rest = name.partition(":")
-    return rest if colon and scope in ("global", "script", "local", "private", "using", "variable") else name
-
-
-def _unescape(word: str) -> str:
-    """A word without the backticks in it."""
-    return re.sub(r"`(.)", r"\1", word) if "`" in word else word
