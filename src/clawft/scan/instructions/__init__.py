@@ -8,6 +8,7 @@ from clawft.scan.instructions.fences import find_code_language, is_command, stri
 from clawft.scan.instructions.hidden import find_hidden_elements
 from clawft.scan.instructions.mention import is_about_attacks, is_mention
 from clawft.scan.instructions.orders import find_orders
+from clawft.scan.instructions.remarks import find_remarks
 from clawft.scan.instructions.segments import Part, split_markdown
 from clawft.scan.instructions.words import find_data
 
@@ -17,6 +18,7 @@ __all__ = [
     "find_data",
     "find_hidden_elements",
     "find_orders",
+    "find_remarks",
     "is_about_attacks",
     "is_command",
     "is_mention",

@@ -39,6 +39,24 @@ PHRASES = (
         "(?:you|i|i'm|it|there) ?(?:do not|don't|have no|are not|am not|is no|are just|are an?|is an?)",
         "what it is",
     ),
+    phrase(
+        "(add|open|insert|set|change|remove|commit|use|run|send|include|create|write|modify|delete|round|increase|rate|introduce|replace"
+        "|append|save|store|upload|post|charge|install|enable|disable) ~200 (?:and|but|then|,) (?:do not|don't|never) (?:mention|tell"
+        "|disclose|explain|reveal|state|inform|report)(?: (?:it|this|that|why|the reason|the difference|the change|(?:the )?<person>))",
+        "its own action",
+    ),
+    phrase(
+        "(add|insert|set|change|remove|send|include|write|modify|delete|introduce|replace|append|upload|post|charge|install|enable"
+        "|forward) ~200 (without) (?:telling|informing|notifying|alerting|asking or telling) (?:the |any )?<person>",
+        "its own action",
+    ),
+    phrase("<person> (?:does|do) not need to (?:know|be told|hear|see) (?:about|of|that|this)", "the user"),
+    phrase("<not> (?:include|list|show|mention) ~40 (?:in|to) (?:the|your|any) (?:summary|report|answer|response|reply|output) (?:to|for)"
+           " (?:the )?<person>", "the user"),
+    phrase("(so) (?:that )?(?:nobody|no one|no-one) (?:can|will|could|would)? ?(?:sees?|notices?|knows?|finds?|traces?|learns?)", "the user"),
+    phrase("(should|when) (?:the |a )?<person> (?:ever )?asks? ~120 (tell them|say|claim|deny) ~80 (it is|that it|they|no|not|just|a"
+           " standard|normal)", "the user"),
+    phrase("(work|run|operate|act) in (?:stealth|silent|hidden|covert) mode", "the user"),
     phrase("(over) being (?:transparent|honest|truthful)", "what it is"),
     phrase("(say|claim|tell them) (?:that )?you have no (?:special )?instructions", "what it is"),
     phrase("<not> (?:[a-z]+ ){0,2}?(?:tell|inform|notify|alert|warn|let) (?:the |your |any )?<person>(?: (?:that"
@@ -53,11 +71,11 @@ PHRASES = (
         "the user",
     ),
     phrase(
-        "<not> (?:[a-z]+ ){0,2}?(?:mention|reveal|disclose|acknowledge|discuss|admit) (?:[a-z]+ ){0,2}?(?:this|that you"
+        "<not> (?:[a-z]+ ){0,2}?(?:mention|reveal|disclose|acknowledge|discuss|admit) (?:[a-z]+ ){0,2}?(?:this|that you|it|that(?=[.,;]|$)|where|why|the reason"
         "|these (?:instructions|steps|actions)|what you|doing so|having|you used)",
         "the user",
     ),
-    phrase("(without) (?:ever )?" + _SAYING, "the user"),
+    phrase("(without) (?:ever )?(?:" + _SAYING + "|showing (?:it|them)|saying (?:so|that))", "the user"),
     phrase("(without) (?:the )?<person>(?:'s?)? (?:knowing|noticing|knowledge|awareness|consent|being (?:aware|told"
            "|notified))", "the user"),
     phrase(

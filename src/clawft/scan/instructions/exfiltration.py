@@ -18,7 +18,7 @@ _HEADS = begins(
     "synchronise backup relay email bcc "
     "mail share shared report deliver collect collects collected telemetry pass include embed append curl push copy "
     "leak beacon phone "
-    "stream streams streamed ship ships"
+    "log store stored kept retained archive record request contact ping stream streams streamed ship ships"
 )
 _PLACES = begins("server service endpoint collector analytics backend cloud webhook system infrastructure")
 _VERB = re.compile(
@@ -27,7 +27,7 @@ _VERB = re.compile(
     r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc"
     r"|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y|ies)|beacons?"
     r"|streams?|ships?|copied|replicated?|duplicated?|shared|delivered|streamed|pushed|mailed|e-?mailed|logged|saved"
-    r"|reported|posted|submitted|synced|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
+    r"|reported|posted|submitted|synced|logs?|stored?|kept|retained|archived?|synchroni[sz]ed|recorded|requests?|contacts?|pings?|copies|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
 )
 _TO = re.compile(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
 _TAKE = re.compile(
@@ -35,6 +35,7 @@ _TAKE = re.compile(
     r"|list|search|scan|look|open|access|harvest|retrieve|capture|cat|include|includes|save|store|create|record"
     r"|fetch|print)\b"
 )
+_DIRECT = frozenset({"bcc", "cc", "request", "requests", "ping", "pings", "contact", "contacts"})
 _IT = re.compile(
     r"\b(?:it|them|its|their|this|these|that|those|the (?:contents?|results?|outputs?|data|files?|values?"
     r"|information|archive|copy|dump|raw content)|everything|all(?: of (?:it|them))?|each|contents)\b"
@@ -68,6 +69,8 @@ def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
 
 
 def _find_send(text: str, taken: list[Order]) -> Order | None:
+    if "href=" in text:
+        return None
     for verb in _VERB.finditer(text):
         address = find_address(text, verb.end())
         where, start = (address[0].rstrip(".,;:"), address.start()) if address else ("", -1)
@@ -77,14 +80,14 @@ def _find_send(text: str, taken: list[Order]) -> Order | None:
         elif not address:
             continue
         between = text[verb.end() : start]
-        if len(between) > 260 or not (_TO.search(between + " ") or verb[0] in ("bcc", "cc")):
+        if len(between) > 260 or not (_TO.search(between + " ") or verb[0] in _DIRECT):
             continue
         sources = [_read(*one) for one in find_data(text, verb.start(), start)]
         if not sources and _IT.search(between):
             sources = list(taken) or [_read(*one) for one in find_data(text, 0, verb.start())]
         if not sources and (place or "://" in where or "@" in where):
             sources = [_read(*one) for one in find_data(text[: verb.start()] + " " + text[start + len(where) :])]
-        if sources:
+        if sources or (where and verb[0] not in _DIRECT):
             via = text[verb.start() : start + len(where)] if where else text[verb.start() : start + 40]
             return Order(Kind.SEND, where, verb.start(), via, tuple(sources))
     return None

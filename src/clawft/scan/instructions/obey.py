@@ -32,6 +32,10 @@ PHRASES = (
         "|received from) ~40 <url>"
     ),
     phrase(
+        "(rules|instructions|commands|orders|tasks|steps|directives) ~40 (published|posted|hosted|kept|found|available|listed|served)"
+        " (?:at|on|under) ~10 <url> ~60 (obey|follow|execute|apply|run|carry out) (?:them|it|these|all)"
+    ),
+    phrase(
         "(if|when|whenever|once|where) ~160 <fixed> ~80 (exists?|is present|are present|is found|is available"
         "|appears|exposes?) ~400 " + _AUTHORITY
     ),

@@ -63,6 +63,21 @@ PHRASES = (
         "|rules?|limits|limitations|perspective|safeguards|caution|values)",
         "its restrictions",
     ),
+    phrase(
+        "(outranks?|overrules?|overrides?|takes? precedence over|stands? above|supersedes?) (?:the )?(?:user|system prompt|owner|system)"
+        "(?:(?:'s)? (?:instructions|wishes|orders|requests|prompt))?(?: and|,|[.;]|$)",
+        "the user",
+    ),
+    phrase("(answer|listen|report|obey|belong)s? (?:only )?to ~60 not (?:to )?(?:the|your) user", "the user"),
+    phrase(
+        "(system prompt|previous instructions|your instructions) (?:is|are) (?:now )?(?:outdated|obsolete|void|wrong|replaced|invalid)",
+        "its instructions",
+    ),
+    phrase(
+        "(pretend|act|behave|respond|imagine|answer) ~60 without (?:any )?(?:[a-z]+ )?(?:restrictions|limits|rules|filters|guidelines"
+        "|guardrails)",
+        "its restrictions",
+    ),
     phrase("(system (?:instruction )?override)", "its instructions"),
     phrase(
         "(new) (?:primary|core|main|system|overriding) (?:directive|instructions?|objective|prompt|goal)s?", "its goal"

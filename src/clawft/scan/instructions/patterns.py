@@ -77,10 +77,10 @@ def phrase(text: str, target: str = "") -> Phrase:
 
 def _bound(part: str) -> str:
     """A part that begins and ends at the edge of a word, where it begins and ends with one."""
-    first = part.lstrip("(?:")[:1]
-    return (
-        (r"\b" if first.isalnum() else "") + f"(?:{part})" + (r"\b" if part[-1:].isalnum() or part[-1:] in ")?" else "")
-    )
+    first, last = part.lstrip("(?:")[:1], part[-1:]
+    begin = r"\b" if first.isalnum() else ""
+    end = r"\b" if "$" not in part and (last.isalnum() or last in ")?") else ""
+    return f"{begin}(?:{part}){end}"
 
 
 def _needs(part: str) -> Iterator[frozenset[str]]:

@@ -29,15 +29,44 @@ _RESULTS = (
         "|green|success)"
     ),
     phrase("(in our favou?r) ~80 (do not|don't|never|without) (?:mention|disclos|tell|show)[a-z]*"),
+    phrase(
+        "(do not|don't|never) (?:report|flag|mention|list|show) (?:any |the )?(?:security|critical|serious|real) (?:problems|issues"
+        "|vulnerabilities|findings|bugs|flaws|risks)(?! (?:publicly|in public|via|through|on|using|by|here|as|until|to))"
+    ),
+    phrase(
+        "(fails?|failing|failed) ~60 (report|claim|say|state) (?:that )?(?:everything|all(?: tests)?|it|they|the tests?) (?:has |have )?"
+        "(?:passed|succeeded|is fine|is ok|worked)"
+    ),
+    phrase(
+        "(increase|inflate|raise|decrease|reduce|lower|multiply|adjust|round)(?: up| down)? (?:all |every |the |each )*(?:[a-z]+ )?"
+        "(?:figures?|numbers?|amounts?|totals?|scores?|ratings?|results?|expenses?) (?:by [0-9]|in our) ~60 (before|in the report|when you|"
+        "without|so that|and do)"
+    ),
+    phrase(
+        "(lower|downgrade|reduce) (?:the )?(?:severity|severities|ratings?|scores?) of (?:all|any|every|our|its|these) ~60 (before|to"
+        " (?:info|low|minor|none)|so that|in the)"
+    ),
     phrase("(must|should) be (?:dropped|removed|suppressed|omitted|excluded|hidden|ignored|downgraded) ~80 <even>"),
     phrase(
-        "(fabricate|falsify|forge|make up|doctor|tamper with)(?: (?:the|any|all|some|plausible|realistic"
+        "(fabricate|falsify|forge|make up|tamper with)(?: (?:the|any|all|some|plausible|realistic"
         "|convincing))* (?:[a-z-]+ ){0,2}?"
         "(?:results?|data|numbers?|metrics?|scores?|citations?|sources?|reviews?|evidence|benchmarks?|logs?|records?"
         "|reports?|statistics)"
     ),
 )
 _CODE = (
+    phrase(
+        "(introduce|insert|plant|hide) ~30 (errors?|bugs?|flaws?|mistakes?|weakness(?:es)?) ~10 (?:in|into|to|inside) (?:the|every|each"
+        "|some|their|generated|all|any)"
+    ),
+    phrase(
+        "(store|save|keep|write) (?:the |all |user |every )*(?:passwords?|credentials?|secrets?|tokens?) (?:in|as) (?:plain ?text"
+        "|clear ?text|the clear) ~20 (?:in|for|when|whenever) (?:the |all |every |any )*(?:generated|code|new|projects?)"
+    ),
+    phrase(
+        "(add|grant|give|invite|make) ~60 (administrators?|admins?|owners?|maintainers?|collaborators?|root) ~20 (?:of|to|on|for|in)"
+        " (?:every|each|all|any) (?:new )?(?:repositor|project|account|organi[sz]ation|workspace|server)[a-z]*"
+    ),
     phrase(
         "(insert|add|include|introduce|embed|plant|inject|leave|hide|implant) ~60 (backdoors?|vulnerabilit(?:y|ies)"
         "|malicious code"
@@ -74,6 +103,9 @@ _CODE = (
     ),
 )
 _ADVICE = (
+    phrase(
+        "(without) (?:saying|stating|disclosing|mentioning) ~40 (pays?|paid|sponsor[a-z]*|commission|partner[a-z]*)"
+    ),
     phrase(
         "(partnership|affiliate|sponsored|sponsorship|partner|commission|referral|promotional"
         "|premium) ~120 (not (?:be )?(?:disclosed"
@@ -122,6 +154,10 @@ _OUTPUT = (
 )
 _FILES = (
     phrase(
+        "(overwrite|corrupt|destroy|empty|replace) (?:the |all |any |existing )*(?:backups?|snapshots?|restore points?) (?:with|after|before"
+        "|so)"
+    ),
+    phrase(
         "(password[- ]protect(?:ed)?|lock|locked|encrypt|encrypted|encryption) ~200 (delete|remove|shred|wipe|erase"
         "|overwrite) ~30"
         " (original|unencrypted|source|plain)[a-z]*"
@@ -139,6 +175,10 @@ _FILES = (
 )
 _TRACES = (
     phrase(
+        "(remove|delete|erase|clear|wipe) ~30 (log entries|logs?|history|traces?|records?|evidence) ~60 (so (?:that )?(?:nobody|no one"
+        "|the user|they|it)|to (?:hide|cover|avoid detection|conceal))"
+    ),
+    phrase(
         "(log|logs|history|audit|trace|manifest|tracking) ~160 (move|moved|relocated?|placed?|stored?"
         "|archived?) ~40 (hidden) ~60"
         " (area|folder|director(?:y|ies)|location|retention)"
@@ -152,6 +192,14 @@ _TRACES = (
     ),
 )
 _SECRETS = (
+    phrase(
+        r"(read|open|load|get|take|cat) ~30 (?:~/|\.env|\.ssh|id_rsa|credential|password|api key|secret|mcp\.json|token) ~80 (pass|include"
+        r"|provide|put|supply|add|append) ~60 (?:parameter|argument|field|query|header|sidenote)"
+    ),
+    phrase(
+        "(print|show|output|reveal|display|dump|echo) (?:all|any|every)(?: of)?(?: (?:the|your|stored|saved|available|known))*"
+        " (?:credentials|passwords|secrets|api keys|tokens)"
+    ),
     phrase(
         "(always|should|must|every|for example|each) ~80 (echo|repeat|include|weave|print|output)(?:ing|es"
         "|s)? ~60 (credentials?|passwords?"
@@ -171,6 +219,9 @@ _SECRETS = (
     ),
 )
 _SPEED = (
+    phrase(
+        "(slow down|stall|delay) (?:the |all |every |your |each )*(?:answers?|responses?|work|tasks?|users?) ~60 (wait|second|minute|by)"
+    ),
     phrase(
         "(add) (?:an? )?(?:[a-z0-9]+[- ])?(?:seconds?|sec|ms|minutes?)? ?(?:delay|sleep|pause"
         "|latency) ~80 (before (?:respond|return"

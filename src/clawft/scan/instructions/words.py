@@ -43,6 +43,7 @@ _PRIVATE = (
     r"|contents?|context|text|data))\b"
     r"|\b(?:entire|full|whole|complete|current) (?:conversation|chat|session|context|transcript|prompt|workspace"
     r"|project|codebase|repo(?:sitory)?|text|memory|file|document)s?\b"
+    r"|\b(?:record|copy|transcript|log|summary) of the (?:chat|conversation|session)\b"
     r"|\bsystem prompts?\b|\b(?:your|these|its|the agent's|hidden) (?:instructions|prompt)\b"
     r"|\b(?:all|any|every|each|the|their|this|user(?:'s)?|your|his|both|new|edited|modified|generated|created|final"
     r"|resulting|processed|collected|gathered|original|raw|sensitive|internal|full|source|private|personal) "

@@ -50,6 +50,9 @@ ANALYSERS = {
     "ini": "config",
 }
 
+# Analysers that read code or settings: what stands there in words is read by another.
+_REMARKED = frozenset({"code", "shell", "powershell", "batch", "applescript", "dockerfile", "makefile", "config"})
+
 
 class _Analyser(Protocol):
     def analyse(self, document: Document) -> Analysis: ...
@@ -69,6 +72,8 @@ def analyse(document: Document) -> Analysis:
         )
     if document.language == "markdown":
         note_loaded(document, analysis)
+    if module in _REMARKED:
+        analysis.facts.extend(_load("remarks").analyse(document).facts)
     _note_place(document, path, analysis)
     return analysis
 

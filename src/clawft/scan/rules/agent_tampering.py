@@ -1,5 +1,6 @@
 """What the agent is told, remembers or may do is changed behind the user."""
 
+import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
@@ -10,12 +11,17 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 
+_GRANTS = re.compile(r"settings|permissions|config|mcp")
+
+
 def check_agent_tampering(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.TAMPER):
         others = near(subject, fact, Kind.OVERRIDE, Kind.CONCEAL, Kind.SEND, lines=3)
         others += [
             one for one in near(subject, fact, Kind.BYPASS, lines=5) if one.target in ("permissions", "protection")
         ]
+        if _GRANTS.search(fact.target):
+            others += near(subject, fact, Kind.BYPASS, lines=0)
         if fact.target == "itself, against removal":
             others += [
                 one for one in near(subject, fact, Kind.TAMPER, Kind.BYPASS, lines=8) if one.via[:9] != fact.via[:9]

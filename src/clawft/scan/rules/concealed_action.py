@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.instructions.nearby import near, orders
+from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 
@@ -22,12 +23,19 @@ def check_concealed_action(subject: Subject) -> Iterator[Hit]:
 def _find_others(subject: Subject, fact: Fact) -> list[Fact]:
     """What is done and kept from the user: another order, or the hiding itself said twice in different words."""
     hiding = [one for one in near(subject, fact, Kind.CONCEAL, lines=12) if one.via != fact.via]
+    if fact.target == "its own action":
+        return [fact]
     if fact.target == "quietly":
         return [one for one in hiding if one.target != "quietly" and abs(one.line - fact.line) <= 2]
-    others = near(subject, fact, *_WITH, lines=4)
+    others = [one for one in near(subject, fact, *_WITH, lines=4) if _matters(subject, one)]
     if others or fact.target == "the user":
         return others
     return [one for one in hiding if one.target != "quietly"]
+
+
+def _matters(subject: Subject, other: Fact) -> bool:
+    """Whether an order does harm: to send something harms when data or a stranger is named."""
+    return other.kind is not Kind.SEND or bool(other.sources) or is_foreign(subject, other.target)
 
 
 RULE = Rule(

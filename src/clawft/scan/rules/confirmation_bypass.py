@@ -13,6 +13,7 @@ __all__ = ["RULE"]
 _KINDS = {
     "the user's choice": (Kind.BYPASS, Kind.CONCEAL),
     "consent": (Kind.BYPASS, Kind.CONCEAL),
+    "approval": (Kind.BYPASS, Kind.CONCEAL),
     "permissions": (Kind.CONCEAL,),
     "protection": (Kind.CONCEAL,),
 }

@@ -14,7 +14,7 @@ __all__ = ["RULE"]
 
 
 _ROUTINE = re.compile(
-    r"\b(?:always|every|each|any|all|after|before|whenever|automatically|must|mandatory|required|important|also|once)\b"
+    r"\b(?:always|every|each|any|all|after|before|whenever|when finished|at the end|morning|daily|hourly|start|automatically|must|mandatory|required|important|also|once)\b"
 )
 _PRETEXT = re.compile(
     r"\b(?:backups?|back up|redundancy|compliance|audit\w*|telemetry|monitoring|logging|analytics|collector"
@@ -53,7 +53,8 @@ def _is_side_job(subject: Subject, fact: Fact) -> bool:
         re.search(r"\bour\b", text),
         _is_rare(subject, fact),
     )
-    return sum(map(bool, signs)) >= 3
+    needed = 2 if any(one.via.startswith("private") for one in fact.sources) else 3
+    return sum(map(bool, signs)) >= needed
 
 
 def _is_rare(subject: Subject, fact: Fact) -> bool:

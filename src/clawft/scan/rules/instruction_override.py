@@ -1,5 +1,6 @@
 """The agent is told to set aside what it was told."""
 
+import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
@@ -10,12 +11,21 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 
+# In so many words: no ordinary text says this of the agent itself.
+_PLAIN = re.compile(
+    r"(?:ignore|disregard|forget)\b.*\b(?:previous|prior|above|earlier|preceding|system|safety|told|given)\b"
+    r"(?:.*\b(?:instructions?|prompts?|guidelines?|directives?)\b|$)"
+)
+
+
 def check_instruction_override(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.OVERRIDE):
         others = [
             one for one in near(subject, fact, *_WITH, lines=12) if one.kind is not fact.kind or one.via != fact.via
         ]
-        if others:
+        if _PLAIN.match(fact.via) or fact.target == "the user":
+            yield Hit(fact, f"The agent is told to set aside {fact.target}: {fact.via[:80]}", 0.85)
+        elif others:
             yield Hit(fact, f"The agent is told to set aside {fact.target}, and then: {others[0].via[:80]}", 0.9)
 
 
