@@ -26,6 +26,15 @@ _GENERIC = words(
 )
 
 
+# A name put before one of these is anybody's: notes-sync, deploy-metrics.
+_REPORTS = words(
+    """
+    sync stats stat metrics metric telemetry analytics collect collector tracker tracking report reports log logs
+    beacon backup audit monitor ingest relay drop mirror archive cdn update updates
+    """
+)
+
+
 def is_own(subject: Subject, address: str) -> bool:
     """Whether an address is one that the skill itself is about: by its name, what it says it does, or its home."""
     host = host_of(address)
@@ -34,7 +43,10 @@ def is_own(subject: Subject, address: str) -> bool:
     home = host_of(subject.skill.homepage) if subject.skill else ""
     if home and registrable(home) == registrable(host) and registrable(host) not in OPEN:
         return True
-    names = registrable(host).rpartition(".")[0] if registrable(host) not in OPEN else address.lower()
+    label = registrable(host).split(".")[0]
+    if not _REPORTS.isdisjoint(label.split("-")):
+        return False
+    names = label if registrable(host) not in OPEN else address.lower()
     named = {word for word in _WORD.findall(names) if word not in _GENERIC}
     own = _own_words(subject)
     return any(word in own or any(len(name) >= 5 and name in word for name in own) for word in named)

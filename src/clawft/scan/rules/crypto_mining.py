@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
+from clawft.scan.facts import Kind
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 
@@ -15,14 +15,14 @@ _MINER = re.compile(
 )
 
 
-_OPENLY = re.compile(r"\b(min(er|ers|ing|es?)|hashrate)\b")
+_OPENLY = re.compile(r"\b(miner|mining)\b|\bmines? (bit)?coins?\b")
 
 
 def check_crypto_mining(subject: Subject) -> Iterator[Hit]:
     if subject.skill and _OPENLY.search(f"{subject.name} {subject.skill.description}".lower()):
         return  # it says so: the user asks for it
     for fact in subject.of(Kind.EXEC, Kind.CONNECT, Kind.FETCH, Kind.SEND, Kind.INSTALL):
-        words = " ".join((fact.target, fact.via, *(one.target for one in trace(fact))))
+        words = " ".join((fact.target, fact.via, *(one.target for one in subject.trace(fact))))
         if _MINER.search(words):
             yield Hit(fact, "A program that mines coins is fetched or run", 0.9)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
+from clawft.scan.facts import Kind
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 
@@ -11,7 +11,7 @@ __all__ = ["RULE"]
 
 def check_decoded_run(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL, Kind.LOAD):
-        how = [one.target for one in trace(run) if one.kind is Kind.DECODE]
+        how = [one.target for one in subject.trace(run) if one.kind is Kind.DECODE]
         if how:
             yield Hit(run, f"Code hidden by {how[0] or 'an encoding'} is decoded and run", 0.9)
 

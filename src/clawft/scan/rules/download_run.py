@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import is_published_by_anyone, is_trusted
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -13,9 +13,9 @@ __all__ = ["RULE", "find_downloads"]
 _FAR = (Place.BARE, Place.DROP, Place.SHORT)
 
 
-def find_downloads(run: Fact) -> Iterator[Fact]:
+def find_downloads(subject: Subject, run: Fact) -> Iterator[Fact]:
     """The downloads whose content is run: not those that the started program itself makes."""
-    for source in trace(run):
+    for source in subject.trace(run):
         host = host_of(source.target)
         if source.kind is Kind.FETCH and host and host not in run.target and judge_address(host) is not Place.LOCAL:
             yield source
@@ -23,7 +23,7 @@ def find_downloads(run: Fact) -> Iterator[Fact]:
 
 def check_download_run(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL, Kind.LOAD):
-        for source in find_downloads(run):
+        for source in find_downloads(subject, run):
             if _is_foreign(subject, source):
                 yield Hit(run, f"Whatever {host_of(source.target)} answers is run unread", 0.9)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 
@@ -45,7 +45,7 @@ def check_encoded_text_acts(subject: Subject) -> Iterator[Hit]:
     encoded = [fact for fact in subject.of(*_ACTS) if _find_encoding(fact) and not fact.document.mention]
     fetched = {(fact.document.path, fact.line) for fact in encoded if fact.kind is Kind.FETCH}
     for fact in encoded:
-        if _is_serious(fact, fetched):
+        if _is_serious(subject, fact, fetched):
             way = _find_encoding(fact).replace("-", " ")
             yield Hit(fact, f"Decoded ({way}), the text acts: {fact.via or fact.target:.100}", 0.85)
 
@@ -55,13 +55,13 @@ def _find_encoding(fact: Fact) -> str:
     return next((way for way in ways if way in _ENCODINGS), "")
 
 
-def _is_serious(fact: Fact, fetched: set[tuple[str, int]]) -> bool:
+def _is_serious(subject: Subject, fact: Fact, fetched: set[tuple[str, int]]) -> bool:
     """Whether a fact is more than a command in an example: what is run was fetched or decoded, or it is an order."""
     if fact.kind in (Kind.EXEC, Kind.EVAL):
-        known = any(one.kind in (Kind.FETCH, Kind.DECODE) for one in trace(fact))
+        known = any(one.kind in (Kind.FETCH, Kind.DECODE) for one in subject.trace(fact))
         return known or (fact.document.path, fact.line) in fetched
     if fact.kind is Kind.SEND:
-        return any(one.kind in (Kind.READ, Kind.ENV) for one in trace(fact))
+        return any(one.kind in (Kind.READ, Kind.ENV) for one in subject.trace(fact))
     return fact.kind is not Kind.FETCH
 
 

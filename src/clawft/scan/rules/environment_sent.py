@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import belongs_to_key, is_foreign, is_named
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.secrets import is_secret_env
-from clawft.scan.vocabulary.vendors import VENDOR_KEYS
+from clawft.scan.vocabulary.vendors import KNOWN, VENDOR_KEYS, registrable
 
 __all__ = ["RULE"]
 
@@ -18,7 +18,7 @@ def check_environment_sent(subject: Subject) -> Iterator[Hit]:
         place = judge_address(sink.target)
         if place is Place.LOCAL:
             continue
-        names = {one.target for one in trace(sink) if one.kind is Kind.ENV and is_secret_env(one.target)}
+        names = {one.target for one in subject.trace(sink) if one.kind is Kind.ENV and is_secret_env(one.target)}
         where = host_of(sink.target) or "an address known only at run time"
         if "*" in names:
             yield Hit(sink, f"All environment variables go to {where}", 0.9 if host_of(sink.target) else 0.7)
@@ -32,7 +32,7 @@ def check_environment_sent(subject: Subject) -> Iterator[Hit]:
 
 def _strangers(subject: Subject, sink: Fact, names: set[str]) -> set[str]:
     """Well-known keys whose vendor is not the one that receives them."""
-    if not is_foreign(subject, sink.target) or _is_login(sink):
+    if registrable(host_of(sink.target)) in KNOWN or _is_login(sink):
         return set()
     declared = set(subject.skill.requires.env) if subject.skill else set()
     known = {name for name in names if name.split("_")[0].upper() in VENDOR_KEYS}
@@ -41,7 +41,7 @@ def _strangers(subject: Subject, sink: Fact, names: set[str]) -> set[str]:
 
 def _is_bundled(subject: Subject, sink: Fact) -> bool:
     """Whether a key goes along with a file, as data, to a host that no text of the skill tells of."""
-    files = any(one.kind is Kind.READ for one in trace(sink))
+    files = any(one.kind is Kind.READ for one in subject.trace(sink))
     return files and not _is_login(sink) and is_foreign(subject, sink.target) and not is_named(subject, sink)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
+from clawft.scan.facts import Kind
 from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -13,7 +13,7 @@ __all__ = ["RULE"]
 
 def check_file_sent(subject: Subject) -> Iterator[Hit]:
     for sink in subject.of(Kind.SEND):
-        if is_foreign(subject, sink.target) and any(one.kind is Kind.READ for one in trace(sink)):
+        if is_foreign(subject, sink.target) and any(one.kind is Kind.READ for one in subject.trace(sink)):
             yield Hit(sink, f"A file is read and sent to {host_of(sink.target)}", 0.6)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
+from clawft.scan.facts import Kind
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 
@@ -17,7 +17,7 @@ def check_hidden_file_run(subject: Subject) -> Iterator[Hit]:
         if run.kind is Kind.EXEC:
             paths = [] if " -c" in run.target or " -e" in run.target else run.target.split()[:3]
         else:
-            paths = [one.target for one in trace(run) if one.kind is Kind.READ]
+            paths = [one.target for one in subject.trace(run) if one.kind is Kind.READ]
         hidden = [path for path in paths if _HIDDEN.match(path)]
         if hidden:
             yield Hit(run, f"{hidden[0]}, a hidden file in a folder that anyone may write to, is run", 0.85)

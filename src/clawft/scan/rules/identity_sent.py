@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -19,7 +19,7 @@ def check_identity_sent(subject: Subject) -> Iterator[Hit]:
     for sink in subject.of(Kind.SEND, Kind.FETCH):
         if not is_foreign(subject, sink.target):
             continue
-        told = {one.target.split()[0] for one in trace(sink) if _tells_who(one)}
+        told = {one.target.split()[0] for one in subject.trace(sink) if _tells_who(one)}
         if len(told) >= 2:
             yield Hit(sink, f"{', '.join(sorted(told))} is sent to {host_of(sink.target)}", 0.75)
 

@@ -14,7 +14,7 @@ __all__ = ["RULE"]
 
 def check_installer_piped(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL):
-        for source in find_downloads(run):
+        for source in find_downloads(subject, run):
             if is_trusted(subject, source.target):
                 yield Hit(run, f"An installer of {host_of(source.target)} is run as it is downloaded", 0.6)
 

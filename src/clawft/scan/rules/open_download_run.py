@@ -13,7 +13,7 @@ __all__ = ["RULE"]
 
 def check_open_download_run(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL, Kind.LOAD):
-        for source in find_downloads(run):
+        for source in find_downloads(subject, run):
             if is_published_by_anyone(source.target) and not is_own(subject, source.target):
                 quiet = run.document.origin[:1] != ("fence",)
                 yield Hit(run, f"{source.target} is run as it is downloaded", 0.7 if quiet else 0.5)

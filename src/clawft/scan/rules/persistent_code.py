@@ -25,9 +25,15 @@ def _why(subject: Subject, fact: Fact) -> str:
     for one in _later(subject, fact):
         if one.kind in (Kind.FETCH, Kind.SEND, Kind.CONNECT) and is_foreign(subject, one.target):
             return f"speaks to {one.target} each time"
+        if one.kind is Kind.EXEC and any(_is_foreign_download(subject, source) for source in subject.trace(one)):
+            return f"runs {one.target}, which comes from the network"
         if one.kind is Kind.DECODE:
             return "hides what it runs"
     return ""
+
+
+def _is_foreign_download(subject: Subject, fact: Fact) -> bool:
+    return fact.kind is Kind.FETCH and is_foreign(subject, fact.target)
 
 
 def _later(subject: Subject, fact: Fact) -> Iterator[Fact]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
-from clawft.scan.vocabulary.hosts import host_of
+from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 
 __all__ = ["RULE"]
 
@@ -23,14 +23,25 @@ _PRIVATE = {
 }
 
 
+_TAKEN = ("clipboard", "keyboard", "screen", "keychain", "browser", "camera", "microphone")
+
+
 def check_private_data_sent(subject: Subject) -> Iterator[Hit]:
     for sink in subject.of(Kind.SEND, Kind.FETCH, Kind.CONNECT):
         if not is_foreign(subject, sink.target):
             continue
-        for source in trace(sink):
+        for source in (*subject.trace(sink), *_taken_beside(subject, sink)):
             what = _PRIVATE.get(source.target, "") if source.kind is Kind.READ else ""
             if what:
                 yield Hit(sink, f"{what.capitalize()} is taken and sent to {host_of(sink.target)}", 0.85)
+
+
+def _taken_beside(subject: Subject, sink: Fact) -> Iterator[Fact]:
+    """What is taken in the same script, when it speaks to a place without a name: the way between is not followed."""
+    if sink.kind is Kind.SEND and judge_address(sink.target) in (Place.BARE, Place.DROP):
+        for one in subject.of(Kind.READ):
+            if one.document is sink.document and one.target in _TAKEN:
+                yield one
 
 
 RULE = Rule(

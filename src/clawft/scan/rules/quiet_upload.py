@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import is_foreign, is_named
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -19,7 +19,7 @@ def check_quiet_upload(subject: Subject) -> Iterator[Hit]:
     for sink in subject.of(Kind.SEND):
         if "fence" in sink.document.origin or not is_foreign(subject, sink.target) or is_named(subject, sink):
             continue
-        files = [one.target for one in trace(sink) if one.kind is Kind.READ and one.target]
+        files = [one.target for one in subject.trace(sink) if one.kind is Kind.READ and one.target]
         if files and _is_quiet(sink):
             yield Hit(sink, f"{files[0]} is sent to {host_of(sink.target)}, which no text names, without a word", 0.75)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind, trace
+from clawft.scan.facts import Kind
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 
@@ -20,7 +20,7 @@ def check_remote_shell(subject: Subject) -> Iterator[Hit]:
     for run in subject.of(Kind.EXEC, Kind.EVAL):
         if run.kind is Kind.EXEC and run.target.strip() and not _SHELL.match(run.target.strip()):
             continue  # one given command, whoever asks for it
-        for source in trace(run):
+        for source in subject.trace(run):
             if source.kind in (Kind.CONNECT, Kind.LISTEN):
                 whence = f"from {source.target}" if source.target else "from the network"
                 yield Hit(run, f"A shell takes its commands {whence}", 0.95)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import is_foreign, is_named
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.secrets import find_secret_path
-from clawft.scan.vocabulary.vendors import registrable
+from clawft.scan.vocabulary.vendors import KNOWN, registrable
 
 __all__ = ["RULE"]
 
@@ -20,18 +20,28 @@ _HOME_OF = {
     "registry credentials": ("docker.io", "docker.com"),
 }
 # A skill's own login may be kept in such a file, and its own host may get it.
-_SOFT = ("the .env file", "a file of secrets", "stored logins", "private keys", "the agent's credentials")
+_SOFT = ("the .env file", "a file of secrets", "the agent's credentials")
+
+
+# Where a machine in a cloud is told who it is.
+_IDENTITY = frozenset({"169.254.169.254", "metadata.google.internal", "100.100.100.200", "169.254.170.2"})
 
 
 def check_secret_sent(subject: Subject) -> Iterator[Hit]:
     for sink in subject.of(Kind.SEND, Kind.FETCH, Kind.CONNECT):
         if judge_address(sink.target) is Place.LOCAL:
             continue
-        for source in trace(sink):
-            what = find_secret_path(source.target) if source.kind is Kind.READ else ""
+        for source in subject.trace(sink):
+            what = _find_secret(source)
             if what and not _is_at_home(subject, what, source.target, sink):
                 where = host_of(sink.target) or "an address known only at run time"
                 yield Hit(sink, f"{source.target} ({what}) is read and sent to {where}", 0.95)
+
+
+def _find_secret(source: Fact) -> str:
+    if source.kind is Kind.FETCH and host_of(source.target) in _IDENTITY:
+        return "the machine's own cloud credentials"
+    return find_secret_path(source.target) if source.kind is Kind.READ else ""
 
 
 def _is_at_home(subject: Subject, what: str, path: str, sink: Fact) -> bool:
@@ -40,6 +50,8 @@ def _is_at_home(subject: Subject, what: str, path: str, sink: Fact) -> bool:
         return True
     if what not in _SOFT or judge_address(sink.target) in (Place.BARE, Place.DROP, Place.SHORT):
         return False
+    if sink.kind is Kind.SEND and registrable(host) not in KNOWN and not is_named(subject, sink):
+        return registrable(host).split(".")[0] in path  # the whole file is sent: only to whom it is named after
     return not is_foreign(subject, sink.target) or is_named(subject, sink) or registrable(host).split(".")[0] in path
 
 

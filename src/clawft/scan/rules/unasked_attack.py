@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from clawft.scan.facts import Fact, Kind, trace
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import is_foreign, is_trusted
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -29,7 +29,11 @@ def check_unasked_attack(subject: Subject) -> Iterator[Hit]:
 def _why(subject: Subject, facts: Sequence[Fact]) -> str:
     """What makes commands that run by themselves an attack; empty when nothing does."""
     sinks = [
-        one for one in facts if one.kind in (Kind.SEND, Kind.CONNECT, Kind.FETCH) and is_foreign(subject, one.target)
+        one
+        for one in facts
+        if one.kind in (Kind.SEND, Kind.CONNECT, Kind.FETCH)
+        and is_foreign(subject, one.target)
+        and not one.via.startswith("mcp:")  # the address of a server; other rules judge what it is told
     ]
     taken = next((what for one in facts if (what := _secret(one))), "")
     if taken and sinks:
@@ -37,11 +41,11 @@ def _why(subject: Subject, facts: Sequence[Fact]) -> str:
     for one in sinks:
         if one.kind is not Kind.FETCH and judge_address(one.target) in _SHADY:
             return f"reports to {host_of(one.target)}"
-        if any(source.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for source in trace(one)):
+        if any(source.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for source in subject.trace(one)):
             return f"tells {host_of(one.target)} about this machine"
     for run in facts:
         if run.kind in (Kind.EXEC, Kind.EVAL, Kind.LOAD):
-            for source in trace(run):
+            for source in subject.trace(run):
                 if source.kind is Kind.DECODE:
                     return "runs code that was encoded"
                 if (
