@@ -8,7 +8,7 @@ from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.vendors import KNOWN, OPEN, VENDOR_KEYS, registrable
 from clawft.scan.vocabulary.words import words
 
-__all__ = ["belongs_to_key", "is_foreign", "is_named", "is_own", "is_published_by_anyone", "is_trusted"]
+__all__ = ["belongs_to_key", "is_foreign", "is_named", "is_own", "is_own_file", "is_published_by_anyone", "is_trusted"]
 
 _WORD = re.compile(r"[a-z0-9]{3,}")
 # Words that say nothing about whose a host is.
@@ -50,6 +50,11 @@ def is_own(subject: Subject, address: str) -> bool:
     named = {word for word in _WORD.findall(names) if word not in _GENERIC}
     own = _own_words(subject)
     return any(word in own or any(len(name) >= 5 and name in word for name in own) for word in named)
+
+
+def is_own_file(subject: Subject, path: str) -> bool:
+    """Whether a path is named after the skill: its own settings and logins are kept there."""
+    return any(len(name) >= 5 and name in path.lower() for name in _own_words(subject))
 
 
 def is_trusted(subject: Subject, address: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind
-from clawft.scan.ownership import is_foreign, is_named
+from clawft.scan.ownership import is_foreign, is_named, is_own, is_own_file
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
@@ -51,7 +51,8 @@ def _is_at_home(subject: Subject, what: str, path: str, sink: Fact) -> bool:
     if what not in _SOFT or judge_address(sink.target) in (Place.BARE, Place.DROP, Place.SHORT):
         return False
     if sink.kind is Kind.SEND and registrable(host) not in KNOWN and not is_named(subject, sink):
-        return registrable(host).split(".")[0] in path  # the whole file is sent: only to whom it is named after
+        own = is_own_file(subject, path) and is_own(subject, sink.target)
+        return own or registrable(host).split(".")[0] in path  # the whole file: only to whom it is named after
     return not is_foreign(subject, sink.target) or is_named(subject, sink) or registrable(host).split(".")[0] in path
 
 
