@@ -300,9 +300,12 @@ def test_a_command_in_a_script_of_many_megabytes_is_found() -> None:
 
 
 _PIECES = st.sampled_from(
-    ["$(", ")", "`", '"', "'", "${", "}", "{a,b}", "<<E\n", "E\n", "|", "&&", ";", "\n", "$x", "x=", "for i in ", "do ", "done ",
-     "if ", "fi ", "case a in ", "esac ", "(", "<(", ">", "curl ", "eval ", "base64 -d ", "\\", "$'", "sh -c ", "f() ", "\x00", "é",
-     "[[ ", "tar c ", "find . -exec ", "xargs ", "-I{} ", "read ", "alias a=", "cd ", "printf %s ", "#", "<<<", "sed s/a/b/ ", "$((", "tr a-z b "]
+    ["$(", ")", "`", '"', "'", "${", "}", "{a,b}", "<<E\n", "E\n", "|", "&&", ";", "\n", "$x", "x=",
+     "for i in ", "do ", "done ",
+     "if ", "fi ", "case a in ", "esac ", "(", "<(", ">", "curl ", "eval ", "base64 -d ", "\\", "$'",
+     "sh -c ", "f() ", "\x00", "é",
+     "[[ ", "tar c ", "find . -exec ", "xargs ", "-I{} ", "read ", "alias a=", "cd ",
+     "printf %s ", "#", "<<<", "sed s/a/b/ ", "$((", "tr a-z b "]
 )  # fmt: skip
 
 

@@ -16,8 +16,8 @@ _MARKS = ("shell", "script", "dialog", "login item", "clipboard", "keystroke", "
 _LINE = re.compile(r"[^\n]*\n?")
 _CONTINUED = re.compile(r"¬[ \t]*\n")
 _PART = re.compile(
-    r'\s*(?:"((?:\\.|[^"\\])*)"|(quoted form of|POSIX path of|text returned of|the result|result|the clipboard|contents of|as text|as string'
-    r"|ASCII character|character id|reverse of)|\(|\)|([A-Za-z_]\w*)|(\d+)|([&{},]))",
+    r'\s*(?:"((?:\\.|[^"\\])*)"|(quoted form of|POSIX path of|text returned of|the result|result|the clipboard'
+    r"|contents of|as text|as string|ASCII character|character id|reverse of)|\(|\)|([A-Za-z_]\w*)|(\d+)|([&{},]))",
     re.IGNORECASE,
 )
 _SET = re.compile(r"^\s*(?:set|copy)\s+(?:the\s+)?([A-Za-z_]\w*)\s+to\s+(.+)$", re.IGNORECASE | re.DOTALL)

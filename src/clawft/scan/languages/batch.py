@@ -31,7 +31,8 @@ _VARIABLE = re.compile(
     r"%(%?)([A-Za-z_][\w()]{0,60})(?::([^%\n]{1,80}))?%|!([A-Za-z_]\w{0,60})(?::([^!\n]{1,80}))?!|%%?~?[a-zA-Z0-9*]"
 )
 _TOKEN = re.compile(
-    r'\^(\r?\n|.)|"([^"\n]*)"?|(&&|\|\||[&|\n()])|(\d?>>?|<)|([ \t\r,;=]+)|((?:%[A-Za-z_]\w*:[^%\n"]{1,80}%|[^\^"&|\n()<> \t\r,;=])+)',
+    r'\^(\r?\n|.)|"([^"\n]*)"?|(&&|\|\||[&|\n()])|(\d?>>?|<)|([ \t\r,;=]+)'
+    r'|((?:%[A-Za-z_]\w*:[^%\n"]{1,80}%|[^\^"&|\n()<> \t\r,;=])+)',
     re.DOTALL,
 )
 _SLICE = re.compile(r"~(-?\d{1,6})(?:,(-?\d{1,6}))?$")
@@ -302,7 +303,9 @@ def _persist_variable(reader: _Reader, call: Call) -> Value:
 
 
 _COMMANDS = {
-    "set": _set, "echo": _echo, "echo.": _echo, "type": _type, "more": _type, "copy": _copy, "xcopy": _copy, "robocopy": _copy, "move": _copy,
-    "ren": _copy, "del": _delete, "erase": _delete, "rd": _delete, "rmdir": _delete, "format": _delete, "start": _start, "cd": _cd,
+    "set": _set, "echo": _echo, "echo.": _echo, "type": _type, "more": _type, "copy": _copy, "xcopy": _copy,
+    "robocopy": _copy, "move": _copy,
+    "ren": _copy, "del": _delete, "erase": _delete, "rd": _delete, "rmdir": _delete, "format": _delete,
+    "start": _start, "cd": _cd,
     "chdir": _cd, "pushd": _cd, "setx": _persist_variable,
 }  # fmt: skip

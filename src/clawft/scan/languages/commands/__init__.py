@@ -15,7 +15,8 @@ __all__ = ["NOTHING", "Call", "Value", "World", "is_program", "join_sources", "r
 Program = Callable[[World, Call], Value]
 
 _PROGRAMS: dict[str, Program] = {
-    **texts.PROGRAMS, **files.PROGRAMS, **system.PROGRAMS, **installing.PROGRAMS, **running.PROGRAMS, **network.PROGRAMS,
+    **texts.PROGRAMS, **files.PROGRAMS, **system.PROGRAMS, **installing.PROGRAMS, **running.PROGRAMS,
+    **network.PROGRAMS,
     **transfer.PROGRAMS, **git.PROGRAMS,
     **windows.PROGRAMS,
 }  # fmt: skip

@@ -304,13 +304,20 @@ def run_mkfifo(world: World, call: Call) -> Value:
 
 
 PROGRAMS = {
-    "cat": run_cat, "less": run_cat, "more": run_cat, "bat": run_cat, "strings": run_cat, "sort": run_cat, "type": run_cat,
-    "grep": run_grep, "egrep": run_grep, "fgrep": run_grep, "rg": run_grep, "zgrep": run_grep, "awk": run_grep, "gawk": run_grep,
-    "mawk": run_grep, "ls": run_list, "tree": run_list, "stat": run_list, "tar": run_tar, "gtar": run_tar, "bsdtar": run_tar,
-    "zip": run_zip, "7z": run_seven_zip, "7za": run_seven_zip, "7zz": run_seven_zip, "unrar": run_seven_zip, "unzip": run_unzip, "cp": run_copy, "mv": run_copy,
+    "cat": run_cat, "less": run_cat, "more": run_cat, "bat": run_cat, "strings": run_cat, "sort": run_cat,
+    "type": run_cat,
+    "grep": run_grep, "egrep": run_grep, "fgrep": run_grep, "rg": run_grep, "zgrep": run_grep, "awk": run_grep,
+    "gawk": run_grep,
+    "mawk": run_grep, "ls": run_list, "tree": run_list, "stat": run_list, "tar": run_tar, "gtar": run_tar,
+    "bsdtar": run_tar,
+    "zip": run_zip, "7z": run_seven_zip, "7za": run_seven_zip, "7zz": run_seven_zip, "unrar": run_seven_zip,
+    "unzip": run_unzip, "cp": run_copy, "mv": run_copy,
     "ditto": run_copy, "install": run_install_file, "ln": run_link, "tee": run_tee, "sponge": run_tee, "rm": run_remove,
-    "rmdir": run_remove, "unlink": run_remove, "shred": run_remove, "srm": run_remove, "wipe": run_remove, "dd": run_disk,
-    "mkfs": run_disk, "mkfs.ext4": run_disk, "mkfs.xfs": run_disk, "wipefs": run_disk, "blkdiscard": run_disk, "truncate": run_truncate, "find": run_find,
-    "gfind": run_find, "chmod": run_mode, "chown": run_mode, "setcap": run_mode, "setfacl": run_mode, "mktemp": run_mktemp,
+    "rmdir": run_remove, "unlink": run_remove, "shred": run_remove, "srm": run_remove, "wipe": run_remove,
+    "dd": run_disk,
+    "mkfs": run_disk, "mkfs.ext4": run_disk, "mkfs.xfs": run_disk, "wipefs": run_disk, "blkdiscard": run_disk,
+    "truncate": run_truncate, "find": run_find,
+    "gfind": run_find, "chmod": run_mode, "chown": run_mode, "setcap": run_mode, "setfacl": run_mode,
+    "mktemp": run_mktemp,
     "mkfifo": run_mkfifo, "mknod": run_mkfifo,
 }  # fmt: skip

@@ -9,14 +9,21 @@ from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, jo
 __all__ = ["PROGRAMS"]
 
 _INSTALLS = {
-    "pip": ("install", "download"), "pipx": ("install", "run", "inject"), "npm": ("install", "i", "add", "ci", "exec", "create", "init"),
+    "pip": ("install", "download"), "pipx": ("install", "run", "inject"), "npm": ("install", "i", "add", "ci", "exec",
+    "create", "init"),
     "pnpm": ("install", "i", "add", "dlx"), "yarn": ("add", "dlx", "global", "create"), "bun": ("add", "install", "i"),
-    "brew": ("install", "tap", "reinstall"), "apt": ("install",), "apt-get": ("install",), "aptitude": ("install",), "yum": ("install",),
-    "dnf": ("install",), "zypper": ("install", "in"), "apk": ("add",), "pacman": ("-S", "-Sy", "-Syu", "-U"), "gem": ("install",), "cargo": ("install", "add"),
-    "go": ("install", "get", "run"), "snap": ("install",), "flatpak": ("install",), "conda": ("install",), "mamba": ("install",),
-    "port": ("install",), "choco": ("install",), "winget": ("install",), "scoop": ("install",), "composer": ("require", "global"), "luarocks": ("install",),
-    "cpan": ("",), "cpanm": ("",), "nix-env": ("-i", "-iA"), "poetry": ("add",), "helm": ("install", "repo"), "code": ("--install-extension",),
-    "clawhub": ("install",), "mix": ("archive.install",), "dotnet": ("tool",), "easy_install": ("",), "npx": ("",), "uvx": ("",), "bunx": ("",), "pnpx": ("",),
+    "brew": ("install", "tap", "reinstall"), "apt": ("install",), "apt-get": ("install",), "aptitude": ("install",),
+    "yum": ("install",),
+    "dnf": ("install",), "zypper": ("install", "in"), "apk": ("add",), "pacman": ("-S", "-Sy", "-Syu", "-U"),
+    "gem": ("install",), "cargo": ("install", "add"),
+    "go": ("install", "get", "run"), "snap": ("install",), "flatpak": ("install",), "conda": ("install",),
+    "mamba": ("install",),
+    "port": ("install",), "choco": ("install",), "winget": ("install",), "scoop": ("install",),
+    "composer": ("require", "global"), "luarocks": ("install",),
+    "cpan": ("",), "cpanm": ("",), "nix-env": ("-i", "-iA"), "poetry": ("add",), "helm": ("install", "repo"),
+    "code": ("--install-extension",),
+    "clawhub": ("install",), "mix": ("archive.install",), "dotnet": ("tool",), "easy_install": ("",), "npx": ("",),
+    "uvx": ("",), "bunx": ("",), "pnpx": ("",),
 }  # fmt: skip
 _ONE_SHOT = frozenset(("npx", "uvx", "bunx", "pnpx"))
 _INDEX = (

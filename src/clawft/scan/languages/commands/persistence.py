@@ -10,7 +10,8 @@ _PLACES = re.compile(
     r"|environment|crontab|anacrontab|ld\.so\.preload|inittab)\b|/etc/(?:profile\.d|cron[.\w]*|init\.d|systemd|xdg/autostart|update-motd\.d)/"
     r"|/var/spool/cron|/systemd/(?:system|user)/|/(?:usr/)?lib/systemd/|library/launch(?:agents|daemons)|/startupitems/"
     r"|\.config/autostart/|\.git/hooks/|/git-core/templates/hooks|\.ssh/(?:authorized_keys|rc)\b"
-    r"|\\currentversion\\(?:run|runonce|winlogon|policies\\explorer\\run)|start menu[\\/]programs[\\/]startup|microsoft\.powershell_profile"
+    r"|\\currentversion\\(?:run|runonce|winlogon|policies\\explorer\\run)|start menu[\\/]programs[\\/]startup"
+    r"|microsoft\.powershell_profile"
     r"|windowspowershell[\\/]profile|sitecustomize\.py$|usercustomize\.py$|site-packages/[^/]*\.pth$"
     r"|(?:^|/)\.husky/[a-z-]+$",
     re.IGNORECASE,

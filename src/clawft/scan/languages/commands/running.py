@@ -11,8 +11,10 @@ __all__ = ["CODE_OPTIONS", "PROGRAMS", "interpreter_language", "run_file"]
 
 _SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh", "rbash", "fish", "mksh", "csh", "tcsh")
 _LANGUAGES = {
-    "python": "python", "pypy": "python", "node": "javascript", "nodejs": "javascript", "deno": "javascript", "bun": "javascript",
-    "tsx": "javascript", "ts-node": "javascript", "ruby": "ruby", "perl": "perl", "php": "php", "lua": "lua", "luajit": "lua",
+    "python": "python", "pypy": "python", "node": "javascript", "nodejs": "javascript", "deno": "javascript",
+    "bun": "javascript",
+    "tsx": "javascript", "ts-node": "javascript", "ruby": "ruby", "perl": "perl", "php": "php", "lua": "lua",
+    "luajit": "lua",
     "rscript": "r", "osascript": "applescript", "powershell": "powershell", "pwsh": "powershell",
 }  # fmt: skip
 CODE_OPTIONS = {
@@ -113,12 +115,18 @@ def _run_module(world: World, call: Call, index: int) -> Value:
 
 
 _WRAPPER_VALUES = {
-    "sudo": "ugpCcrtThUR", "doas": "uC", "env": "uCS", "nice": "n", "timeout": "ks", "stdbuf": "ioe", "ionice": "cnp", "flock": "wE",
-    "xargs": "ILnPdEsa", "watch": "n", "strace": "eopsP", "chroot": "", "setsid": "", "nohup": "", "command": "", "builtin": "",
-    "exec": "a", "busybox": "", "toybox": "", "time": "fo", "proxychains": "f", "proxychains4": "f", "torsocks": "", "torify": "",
-    "unbuffer": "", "caffeinate": "t", "arch": "", "parallel": "jIaN", "firejail": "", "start": "", "noglob": "", "nocorrect": "",
-    "su-exec": "", "gosu": "", "runuser": "ugG", "pkexec": "", "doppler": "", "dotenv": "f", "catchsegv": "", "ltrace": "eo",
-    "uvx-run": "", "setarch": "", "taskset": "", "chrt": "", "systemd-run": "p", "entr": "", "batch-run": "", "aws-vault": "",
+    "sudo": "ugpCcrtThUR", "doas": "uC", "env": "uCS", "nice": "n", "timeout": "ks", "stdbuf": "ioe", "ionice": "cnp",
+    "flock": "wE",
+    "xargs": "ILnPdEsa", "watch": "n", "strace": "eopsP", "chroot": "", "setsid": "", "nohup": "", "command": "",
+    "builtin": "",
+    "exec": "a", "busybox": "", "toybox": "", "time": "fo", "proxychains": "f", "proxychains4": "f", "torsocks": "",
+    "torify": "",
+    "unbuffer": "", "caffeinate": "t", "arch": "", "parallel": "jIaN", "firejail": "", "start": "", "noglob": "",
+    "nocorrect": "",
+    "su-exec": "", "gosu": "", "runuser": "ugG", "pkexec": "", "doppler": "", "dotenv": "f", "catchsegv": "",
+    "ltrace": "eo",
+    "uvx-run": "", "setarch": "", "taskset": "", "chrt": "", "systemd-run": "p", "entr": "", "batch-run": "",
+    "aws-vault": "",
 }  # fmt: skip
 _FIRST_OPERAND = ("timeout", "chroot", "flock", "gosu", "su-exec", "taskset", "chrt", "setarch")
 
@@ -276,11 +284,14 @@ def run_make(world: World, call: Call) -> Value:
 
 PROGRAMS = {
     **dict.fromkeys(_SHELLS, run_shell),
-    **dict.fromkeys(("python", "pypy", "node", "nodejs", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "luajit",
+    **dict.fromkeys(("python", "pypy", "node", "nodejs", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php",
+    "lua", "luajit",
                      "Rscript", "osascript"), run_interpreter),
     **dict.fromkeys(_WRAPPER_VALUES, run_wrapper),
-    "su": run_su, "eval": run_eval, "source": run_source, ".": run_source, "docker": run_ssh_like, "podman": run_ssh_like,
+    "su": run_su, "eval": run_eval, "source": run_source, ".": run_source, "docker": run_ssh_like,
+    "podman": run_ssh_like,
     "kubectl": run_ssh_like, "open": run_open, "xdg-open": run_open, "start": run_open, "installer": run_installer,
-    "dpkg": run_installer, "rpm": run_installer, "hdiutil": run_installer, "msiexec": run_installer, "make": run_make, "gmake": run_make,
+    "dpkg": run_installer, "rpm": run_installer, "hdiutil": run_installer, "msiexec": run_installer, "make": run_make,
+    "gmake": run_make,
     "cmake": run_make, "ninja": run_make,
 }  # fmt: skip

@@ -14,7 +14,8 @@ _WEAK = {
     "GIT_SSL_NO_VERIFY": re.compile(r"^(1|true)$", re.IGNORECASE), "HISTFILE": re.compile(r"^/dev/null$"),
     "HISTSIZE": re.compile(r"^0$"), "LD_PRELOAD": re.compile(r"."), "DYLD_INSERT_LIBRARIES": re.compile(r"."),
     "LD_AUDIT": re.compile(r"."),
-    "GIT_SSH_COMMAND": re.compile(r"StrictHostKeyChecking[ =]no"), "NODE_OPTIONS": re.compile(r"--require|-r |--import"),
+    "GIT_SSH_COMMAND": re.compile(r"StrictHostKeyChecking[ =]no"),
+    "NODE_OPTIONS": re.compile(r"--require|-r |--import"),
     "PERL5OPT": re.compile(r"."), "BASH_ENV": re.compile(r"."), "PROMPT_COMMAND": re.compile(r"curl|wget|nc |sh "),
 }  # fmt: skip
 
@@ -116,8 +117,10 @@ def run_at(world: World, call: Call) -> Value:
 
 def run_service(world: World, call: Call) -> Value:
     texts = call.texts
-    verbs = {"systemctl": ("enable", "link", "edit", "preset", "reenable"), "launchctl": ("load", "bootstrap", "enable", "submit", "kickstart"),
-             "update-rc.d": ("defaults", "enable"), "chkconfig": ("on",), "rc-update": ("add",), "pm2": ("startup", "save")}  # fmt: skip
+    verbs = {"systemctl": ("enable", "link", "edit", "preset", "reenable"), "launchctl": ("load", "bootstrap",
+    "enable", "submit", "kickstart"),
+             "update-rc.d": ("defaults", "enable"), "chkconfig": ("on",), "rc-update": ("add",), "pm2": ("startup",
+             "save")}  # fmt: skip
     stops = ("stop", "disable", "mask", "unload", "bootout")
     if any(one in verbs.get(call.name, ()) for one in texts):
         content = [found.sources for one in texts if (found := world.content_of(one))]
@@ -132,12 +135,18 @@ def run_service(world: World, call: Call) -> Value:
 
 
 _PROTECTION_OFF = {
-    "csrutil": r"disable|authenticated-root disable", "spctl": r"--(master|global)-disable|--add|--disable", "setenforce": r"\b(0|permissive)\b",
-    "ufw": r"\bdisable\b|default allow", "xattr": r"-[rc]*[dc]\b.*quarantine|-[a-z]*c[a-z]*( |$)|quarantine", "iptables": r"-F|--flush|-P (INPUT|OUTPUT) ACCEPT",
-    "nft": r"flush", "auditctl": r"-e 0|-D", "sysctl": r"randomize_va_space=0|ptrace_scope=0|kptr_restrict=0", "usermod": r"-[aG]+ *(sudo|wheel|root|docker|admin)|-u 0|-o",
-    "useradd": r".", "adduser": r".", "passwd": r".", "chpasswd": r"", "visudo": r"", "dscl": r"-(create|append|passwd)", "gpasswd": r"-a", "tccutil": r"reset",
-    "mount": r"remount|-o.*bind", "nsenter": r".", "unshare": r".", "insmod": r".", "modprobe": r".", "kextload": r".", "scutil": r"--set|--dns", "networksetup": r"-set.*proxy",
-    "sqlite3": r"TCC\.db", "firewall-cmd": r"--panic-off|--set-default-zone=trusted", "aa-disable": r".", "aa-teardown": r"", "apparmor_parser": r"-R",
+    "csrutil": r"disable|authenticated-root disable", "spctl": r"--(master|global)-disable|--add|--disable",
+    "setenforce": r"\b(0|permissive)\b",
+    "ufw": r"\bdisable\b|default allow", "xattr": r"-[rc]*[dc]\b.*quarantine|-[a-z]*c[a-z]*( |$)|quarantine",
+    "iptables": r"-F|--flush|-P (INPUT|OUTPUT) ACCEPT",
+    "nft": r"flush", "auditctl": r"-e 0|-D", "sysctl": r"randomize_va_space=0|ptrace_scope=0|kptr_restrict=0",
+    "usermod": r"-[aG]+ *(sudo|wheel|root|docker|admin)|-u 0|-o",
+    "useradd": r".", "adduser": r".", "passwd": r".", "chpasswd": r"", "visudo": r"",
+    "dscl": r"-(create|append|passwd)", "gpasswd": r"-a", "tccutil": r"reset",
+    "mount": r"remount|-o.*bind", "nsenter": r".", "unshare": r".", "insmod": r".", "modprobe": r".",
+    "kextload": r".", "scutil": r"--set|--dns", "networksetup": r"-set.*proxy",
+    "sqlite3": r"TCC\.db", "firewall-cmd": r"--panic-off|--set-default-zone=trusted", "aa-disable": r".",
+    "aa-teardown": r"", "apparmor_parser": r"-R",
     "update-ca-certificates": r"", "profiles": r"install", "pfctl": r"-d",
 }  # fmt: skip
 _OFF_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PROTECTION_OFF.items()}
@@ -182,7 +191,8 @@ def run_registry(world: World, call: Call) -> Value:
     rest = " ".join(texts)
     if texts[:1] == ["add"] or texts[:1] == ["ADD"]:
         if re.search(
-            r"\\currentversion\\(run|winlogon|policies\\explorer\\run)|\\active setup|image file execution|\\services\\",
+            r"\\currentversion\\(run|winlogon|policies\\explorer\\run)|\\active setup|image file execution"
+            r"|\\services\\",
             rest,
             re.IGNORECASE,
         ):
@@ -244,14 +254,22 @@ def run_host_facts(world: World, call: Call) -> Value:
 
 
 PROGRAMS = {
-    "printenv": run_printenv, "set": run_set, "export": run_set, "declare": run_set, "typeset": run_set, "security": run_security,
-    "pbpaste": run_clipboard, "xclip": run_clipboard, "xsel": run_clipboard, "wl-paste": run_clipboard, "screencapture": run_screen,
+    "printenv": run_printenv, "set": run_set, "export": run_set, "declare": run_set, "typeset": run_set,
+    "security": run_security,
+    "pbpaste": run_clipboard, "xclip": run_clipboard, "xsel": run_clipboard, "wl-paste": run_clipboard,
+    "screencapture": run_screen,
     "scrot": run_screen, "grim": run_screen, "import": run_screen, "gnome-screenshot": run_screen, "maim": run_screen,
-    "imagesnap": run_screen, "crontab": run_crontab, "at": run_at, "batch": run_at, "systemctl": run_service, "launchctl": run_service,
-    "update-rc.d": run_service, "chkconfig": run_service, "rc-update": run_service, "service": run_service, "pm2": run_service,
-    **dict.fromkeys(_PROTECTION_OFF, run_protection), "history": run_history, "journalctl": run_journal, "log": run_journal,
-    "wevtutil": run_journal, "dmesg": run_journal, "defaults": run_defaults, "reg": run_registry, "schtasks": run_schtasks,
-    "script": run_keys, "showkey": run_keys, "xinput": run_keys, "logkeys": run_keys, "secret-tool": run_wallet, "pass": run_wallet,
+    "imagesnap": run_screen, "crontab": run_crontab, "at": run_at, "batch": run_at, "systemctl": run_service,
+    "launchctl": run_service,
+    "update-rc.d": run_service, "chkconfig": run_service, "rc-update": run_service, "service": run_service,
+    "pm2": run_service,
+    **dict.fromkeys(_PROTECTION_OFF, run_protection), "history": run_history, "journalctl": run_journal,
+    "log": run_journal,
+    "wevtutil": run_journal, "dmesg": run_journal, "defaults": run_defaults, "reg": run_registry,
+    "schtasks": run_schtasks,
+    "script": run_keys, "showkey": run_keys, "xinput": run_keys, "logkeys": run_keys, "secret-tool": run_wallet,
+    "pass": run_wallet,
     "lpass": run_wallet, "bw": run_wallet, "keyring": run_wallet,
-    **dict.fromkeys(("whoami", "hostname", "id", "uname", "ifconfig", "ip", "ps", "w", "who", "last", "logname", "pwd", "systeminfo", "ipconfig", "sw_vers", "system_profiler"), run_host_facts),
+    **dict.fromkeys(("whoami", "hostname", "id", "uname", "ifconfig", "ip", "ps", "w", "who", "last", "logname",
+    "pwd", "systeminfo", "ipconfig", "sw_vers", "system_profiler"), run_host_facts),
 }  # fmt: skip

@@ -331,13 +331,16 @@ def run_crypt(world: World, call: Call) -> Value:
 
 
 PROGRAMS = {
-    "echo": run_echo, "printf": run_printf, "print": run_echo, "base64": run_base64, "gbase64": run_base64, "base32": run_base64,
+    "echo": run_echo, "printf": run_printf, "print": run_echo, "base64": run_base64, "gbase64": run_base64,
+    "base32": run_base64,
     "basenc": run_base64, "uudecode": run_base64, "xxd": run_xxd, "openssl": run_openssl, "gunzip": run_unpack_stream,
     "zcat": run_unpack_stream, "gzcat": run_unpack_stream, "gzip": run_unpack_stream, "bunzip2": run_unpack_stream,
     "bzcat": run_unpack_stream, "bzip2": run_unpack_stream, "xz": run_unpack_stream, "unxz": run_unpack_stream,
     "xzcat": run_unpack_stream, "zstd": run_unpack_stream, "zstdcat": run_unpack_stream, "rev": run_rev, "tac": run_rev,
-    "tr": run_tr, "sed": run_sed, "gsed": run_sed, "head": run_head, "tail": run_head, "cut": run_cut, "gpg": run_crypt, "gpg2": run_crypt,
+    "tr": run_tr, "sed": run_sed, "gsed": run_sed, "head": run_head, "tail": run_head, "cut": run_cut,
+    "gpg": run_crypt, "gpg2": run_crypt,
     "age": run_crypt, "ccrypt": run_crypt,
-    **dict.fromkeys(("jq", "yq", "envsubst", "paste", "expr", "m4", "fold", "fmt", "nl", "uniq", "wc", "column", "iconv", "pv", "basename",
+    **dict.fromkeys(("jq", "yq", "envsubst", "paste", "expr", "m4", "fold", "fmt", "nl", "uniq", "wc", "column",
+    "iconv", "pv", "basename",
                      "dirname", "realpath", "seq", "shuf", "od", "hexdump"), run_filter),
 }  # fmt: skip

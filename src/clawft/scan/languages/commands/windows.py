@@ -61,7 +61,7 @@ def run_bitsadmin(world: World, call: Call) -> Value:
 
 
 def run_script_host(world: World, call: Call) -> Value:
-    """`mshta`, `rundll32`, `regsvr32`, `cscript`, `wmic`, `msiexec`: code from a file, an address or the command line."""
+    """`mshta`, `rundll32`, `regsvr32`, `cscript`, `wmic`, `msiexec`: code from a file, an address or the line."""
     line = " ".join(call.texts)
     sources = join_sources(*[one.sources for one in call.args])
     for url in _URL.findall(line):
@@ -170,7 +170,10 @@ def run_service_control(world: World, call: Call) -> Value:
 
 
 PROGRAMS = {
-    "certutil": run_certutil, "bitsadmin": run_bitsadmin, "powershell": run_powershell, "pwsh": run_powershell, "cmd": run_cmd,
-    **dict.fromkeys(("mshta", "rundll32", "regsvr32", "cscript", "wscript", "wmic", "msbuild", "installutil", "forfiles", "regasm"), run_script_host),
-    **dict.fromkeys(("sc", "net", "net1", "netsh", "vssadmin", "wbadmin", "bcdedit", "cipher", "icacls"), run_service_control),
+    "certutil": run_certutil, "bitsadmin": run_bitsadmin, "powershell": run_powershell, "pwsh": run_powershell,
+    "cmd": run_cmd,
+    **dict.fromkeys(("mshta", "rundll32", "regsvr32", "cscript", "wscript", "wmic", "msbuild", "installutil",
+    "forfiles", "regasm"), run_script_host),
+    **dict.fromkeys(("sc", "net", "net1", "netsh", "vssadmin", "wbadmin", "bcdedit", "cipher", "icacls"),
+    run_service_control),
 }  # fmt: skip

@@ -12,7 +12,8 @@ __all__ = ["analyse"]
 
 # Words around which a script of many megabytes is read.
 _MARKS = (
-    "iex", "IEX", "Invoke-", "invoke-", "http:", "https:", "Download", "FromBase64", "Start-Process", "$env:", "powershell", "-enc", "iwr", "irm", "Get-Content",
+    "iex", "IEX", "Invoke-", "invoke-", "http:", "https:", "Download", "FromBase64", "Start-Process", "$env:",
+    "powershell", "-enc", "iwr", "irm", "Get-Content",
     "Net.", "[char", "-join", "Register-", "schtasks", "Set-MpPreference", "Get-Clipboard", ".ssh",
 )  # fmt: skip
 

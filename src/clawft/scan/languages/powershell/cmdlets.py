@@ -9,6 +9,7 @@ from msgspec import Struct
 from clawft.scan.facts import Kind
 from clawft.scan.languages.commands import NOTHING, Call, Value, join_sources, run_call
 from clawft.scan.languages.commands.persistence import find_persistence
+from clawft.scan.languages.powershell.names import ALIASES, SWITCHES
 from clawft.scan.languages.powershell.operators import as_text, flatten
 from clawft.scan.languages.powershell.values import Item, sources_in
 
@@ -16,23 +17,6 @@ if TYPE_CHECKING:
     from clawft.scan.languages.powershell.reader import Reader
 
 __all__ = ["run_command"]
-
-_ALIASES = {
-    "iex": "invoke-expression", "iwr": "invoke-webrequest", "irm": "invoke-restmethod", "saps": "start-process", "start": "start-process",
-    "icm": "invoke-command", "gc": "get-content", "cat": "get-content", "type": "get-content", "gci": "get-childitem", "ls": "get-childitem",
-    "dir": "get-childitem", "gi": "get-item", "sc": "set-content", "ac": "add-content", "ri": "remove-item", "rm": "remove-item",
-    "del": "remove-item", "erase": "remove-item", "rd": "remove-item", "rmdir": "remove-item", "cp": "copy-item", "copy": "copy-item",
-    "cpi": "copy-item", "mv": "move-item", "move": "move-item", "mi": "move-item", "ren": "move-item", "rni": "move-item",
-    "rename-item": "move-item", "sp": "set-itemproperty", "ni": "new-item", "sajb": "start-job", "gcb": "get-clipboard", "%": "foreach-object",
-    "foreach": "foreach-object", "?": "where-object", "where": "where-object", "select": "select-object", "echo": "write-output",
-    "write": "write-output", "tee": "tee-object", "sal": "set-alias", "nal": "set-alias", "new-alias": "set-alias", "ipmo": "import-module",
-    "iwmi": "invoke-wmimethod", "invoke-cimmethod": "invoke-wmimethod", "cd": "set-location", "sl": "set-location", "chdir": "set-location", "ii": "invoke-item",
-    "start-threadjob": "start-job", "sls": "select-string", "clhy": "clear-history", "h": "get-history", "history": "get-history",
-}  # fmt: skip
-_SWITCHES = frozenset(
-    ("usebasicparsing", "force", "recurse", "wait", "passthru", "raw", "append", "nonewwindow", "asjob", "asplaintext", "assecurestring",
-     "noclobber", "verbose", "hidden", "nonewline", "disablekeepalive", "skipcertificatecheck", "nologo", "noprofile", "sta", "xor")
-)  # fmt: skip
 
 
 class Parameters(Struct):
@@ -78,7 +62,7 @@ def read_parameters(args: list[Item]) -> Parameters:
 
 
 def _is_switch(name: str) -> bool:
-    return name in _SWITCHES or (len(name) > 2 and any(one.startswith(name) for one in _SWITCHES))
+    return name in SWITCHES or (len(name) > 2 and any(one.startswith(name) for one in SWITCHES))
 
 
 def _is_name(item: Item) -> bool:
@@ -94,7 +78,7 @@ def run_command(reader: "Reader", name: str, args: list[Item], call: Call) -> It
     if low in ("curl", "wget"):
         native = not any(re.match(r"-(uri|outf|meth|bod|useb|head)", one.lower()) for one in call.texts)
         low = low if native and any(one.startswith("-") for one in call.texts) else "invoke-webrequest"
-    low = _ALIASES.get(low, low)
+    low = ALIASES.get(low, low)
     call.name = name
     handler = _CMDLETS.get(low)
     if handler is not None:
@@ -385,18 +369,31 @@ def _location(reader: "Reader", given: Parameters, _call: Call) -> Item:
 
 Handler = Callable[["Reader", Parameters, Call], Item]
 _CMDLETS: dict[str, Handler] = {
-    "invoke-expression": _evaluate, "invoke-webrequest": _web_request, "invoke-restmethod": _web_request, "start-process": _start_process,
-    "invoke-item": _start_process, "get-content": _get_content, "get-childitem": _children, "get-item": _children, "set-content": _set_content,
-    "add-content": _set_content, "out-file": _set_content, "tee-object": _set_content, "export-csv": _set_content, "export-clixml": _set_content,
-    "new-item": _new_item, "copy-item": _copy, "move-item": _copy, "remove-item": _remove, "compress-archive": _pack, "expand-archive": _unpack,
-    "register-scheduledtask": _persists, "register-scheduledjob": _persists, "new-service": _persists, "register-wmievent": _persists,
-    "set-wmiinstance": _persists, "new-scheduledtaskaction": _task_action, "new-itemproperty": _property, "set-itemproperty": _property,
-    "new-object": _new_object, "set-mppreference": _weakens, "add-mppreference": _weakens, "set-executionpolicy": _weakens,
-    "disable-windowsoptionalfeature": _weakens, "set-netfirewallprofile": _weakens, "unblock-file": _weakens, "get-clipboard": _reads("clipboard"),
-    "get-credential": _reads("keyboard"), "get-history": _reads("history"), "read-host": _read_host, "clear-history": _clears,
-    "clear-eventlog": _clears, "start-bitstransfer": _bits, "send-mailmessage": _mail, "resolve-dnsname": _resolve, "install-module": _install,
-    "install-script": _install, "install-package": _install, "invoke-command": _block, "start-job": _block, "import-module": _import,
-    "invoke-wmimethod": _wmi, "set-location": _location, "set-alias": _alias, "write-output": _passes, "out-string": _passes,
-    "select-object": _passes, "where-object": _passes, "select-string": _get_content, "foreach-object": _each, "convertto-json": _passes,
+    "invoke-expression": _evaluate, "invoke-webrequest": _web_request, "invoke-restmethod": _web_request,
+    "start-process": _start_process,
+    "invoke-item": _start_process, "get-content": _get_content, "get-childitem": _children, "get-item": _children,
+    "set-content": _set_content,
+    "add-content": _set_content, "out-file": _set_content, "tee-object": _set_content, "export-csv": _set_content,
+    "export-clixml": _set_content,
+    "new-item": _new_item, "copy-item": _copy, "move-item": _copy, "remove-item": _remove, "compress-archive": _pack,
+    "expand-archive": _unpack,
+    "register-scheduledtask": _persists, "register-scheduledjob": _persists, "new-service": _persists,
+    "register-wmievent": _persists,
+    "set-wmiinstance": _persists, "new-scheduledtaskaction": _task_action, "new-itemproperty": _property,
+    "set-itemproperty": _property,
+    "new-object": _new_object, "set-mppreference": _weakens, "add-mppreference": _weakens,
+    "set-executionpolicy": _weakens,
+    "disable-windowsoptionalfeature": _weakens, "set-netfirewallprofile": _weakens, "unblock-file": _weakens,
+    "get-clipboard": _reads("clipboard"),
+    "get-credential": _reads("keyboard"), "get-history": _reads("history"), "read-host": _read_host,
+    "clear-history": _clears,
+    "clear-eventlog": _clears, "start-bitstransfer": _bits, "send-mailmessage": _mail, "resolve-dnsname": _resolve,
+    "install-module": _install,
+    "install-script": _install, "install-package": _install, "invoke-command": _block, "start-job": _block,
+    "import-module": _import,
+    "invoke-wmimethod": _wmi, "set-location": _location, "set-alias": _alias, "write-output": _passes,
+    "out-string": _passes,
+    "select-object": _passes, "where-object": _passes, "select-string": _get_content, "foreach-object": _each,
+    "convertto-json": _passes,
     "write-host": lambda _reader, _given, _call: NOTHING, "out-null": lambda _reader, _given, _call: NOTHING,
 }  # fmt: skip

@@ -238,10 +238,15 @@ def _write(world: World, base: Item, given: list[Value], call: Call) -> Item:
 
 _MEMBERS: dict[str, Callable[[World, Item, list[Value], Call], Item]] = {
     "frombase64string": _from_base64, "getstring": _get_string, "getbytes": _get_bytes, "tobase64string": _to_base64,
-    "getenvironmentvariable": _environment, "getenvironmentvariables": _environment, "readalltext": _read_all, "readallbytes": _read_all,
-    "readalllines": _read_all, "opentext": _read_all, "writealltext": _write_all, "writeallbytes": _write_all, "writealllines": _write_all,
-    "appendalltext": _write_all, "replace": _text_replace, "substring": _substring, "tochararray": _chars, "split": _split, "join": _join,
+    "getenvironmentvariable": _environment, "getenvironmentvariables": _environment, "readalltext": _read_all,
+    "readallbytes": _read_all,
+    "readalllines": _read_all, "opentext": _read_all, "writealltext": _write_all, "writeallbytes": _write_all,
+    "writealllines": _write_all,
+    "appendalltext": _write_all, "replace": _text_replace, "substring": _substring, "tochararray": _chars,
+    "split": _split, "join": _join,
     "concat": _concat, "load": _load, "loadfrom": _load, "loadfile": _load, "invoke": _invoke, "invokescript": _invoke,
-    "invokereturnasis": _invoke, "gettext": _clipboard, "copyfromscreen": _copy_screen, "connect": _connect, "write": _write,
-    "writeline": _write, "addscript": lambda world, _base, given, call: world.run_code(given[0], "powershell", call) if given else NOTHING,
+    "invokereturnasis": _invoke, "gettext": _clipboard, "copyfromscreen": _copy_screen, "connect": _connect,
+    "write": _write,
+    "writeline": _write, "addscript": lambda world, _base, given, call: world.run_code(given[0], "powershell",
+    call) if given else NOTHING,
 }  # fmt: skip

@@ -134,6 +134,8 @@ def _cast(name: str, value: Item) -> Item:
 
 
 _OPERATORS: dict[str, Callable[[World, Item, Item], Item]] = {
-    "+": _plus, "join": _join, "f": _format, "replace": _replace, "creplace": _replace, "ireplace": _replace, "split": _split,
-    "csplit": _split, "isplit": _split, "bxor": _xor, "..": _range, "index": _index, "*": _times, "as": lambda _w, left, _r: left,
+    "+": _plus, "join": _join, "f": _format, "replace": _replace, "creplace": _replace, "ireplace": _replace,
+    "split": _split,
+    "csplit": _split, "isplit": _split, "bxor": _xor, "..": _range, "index": _index, "*": _times, "as": lambda _w,
+    left, _r: left,
 }  # fmt: skip

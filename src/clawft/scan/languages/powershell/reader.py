@@ -18,8 +18,10 @@ _ASSIGN = re.compile(r"[ \t]*(\+?=)(?!=)[ \t]*")
 _KEY = re.compile(r"(?:[A-Za-z][\w-]*|'[^'\n]*'|\"[^\"\n$]*\")[ \t]*=(?!=)[ \t]*")
 _KEYWORD = re.compile(r"[A-Za-z]{2,12}(?![\w-])")
 _KEYWORDS = frozenset(
-    ("if", "elseif", "else", "while", "for", "foreach", "do", "until", "try", "catch", "finally", "switch", "param", "return", "begin",
-     "process", "end", "trap", "throw", "break", "continue", "exit", "using", "class", "in", "data", "workflow", "filter")
+    ("if", "elseif", "else", "while", "for", "foreach", "do", "until", "try", "catch", "finally", "switch", "param",
+    "return", "begin",
+     "process", "end", "trap", "throw", "break", "continue", "exit", "using", "class", "in", "data",
+     "workflow", "filter")
 )  # fmt: skip
 
 RunCommand = Callable[["Reader", str, list[Item], Call], Item]

@@ -11,9 +11,12 @@ __all__ = ["analyse"]
 
 # Words around which a script of many megabytes is read.
 _MARKS = (
-    "curl", "wget", "base64", "eval", "/dev/tcp", "python", "node -", "perl", "ruby", "nc ", "ncat", "socat", "ssh", "scp", "openssl",
-    "http:", "https:", "ftp:", ".ssh", ".aws", ".env", "crontab", "chmod", "bash", "| sh", "|sh", "sh -c", "sudo", "rm -", "dd ", "xxd",
-    "exec", "printenv", "env |", "git push", "dig ", "nslookup", "launchctl", "systemctl", ".bashrc", ".zshrc", "osascript", "$IFS", "${IFS",
+    "curl", "wget", "base64", "eval", "/dev/tcp", "python", "node -", "perl", "ruby", "nc ", "ncat", "socat", "ssh",
+    "scp", "openssl",
+    "http:", "https:", "ftp:", ".ssh", ".aws", ".env", "crontab", "chmod", "bash", "| sh", "|sh", "sh -c", "sudo",
+    "rm -", "dd ", "xxd",
+    "exec", "printenv", "env |", "git push", "dig ", "nslookup", "launchctl", "systemctl", ".bashrc", ".zshrc",
+    "osascript", "$IFS", "${IFS",
     "rev", "tr ", "gunzip", "npm ", "pip ", "mail", "keychain", "/etc/",
 )  # fmt: skip
 

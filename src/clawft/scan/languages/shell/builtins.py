@@ -115,6 +115,7 @@ def _printf(evaluator: "Evaluator", call: Call) -> Value | None:
 
 
 BUILTINS: dict[str, Callable[["Evaluator", Call], Value | None]] = {
-    "cd": _cd, "pushd": _cd, "alias": _alias, "read": _read, "mapfile": _mapfile, "readarray": _mapfile, "unset": _unset,
+    "cd": _cd, "pushd": _cd, "alias": _alias, "read": _read, "mapfile": _mapfile, "readarray": _mapfile,
+    "unset": _unset,
     "set": _set_words, "trap": _trap, "printf": _printf, **dict.fromkeys(_DECLARES, _declare),
 }  # fmt: skip

@@ -9,45 +9,19 @@ from clawft.scan.languages.shell.cursor import PROMPT, Cursor
 from clawft.scan.languages.shell.nodes import Function, Group, Node, Pipe, Redirect, Simple, Subst, Word
 from clawft.scan.languages.shell.words import MAX_NESTING, WordReader
 
-__all__ = ["Parser", "parse_here_document", "parse_script"]
+__all__ = ["Parser", "parse_here_document"]
 
 _REDIRECT = re.compile(r"(\d*|\{\w+\})(<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/|@-]{0,60}>(?!\()")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]{0,80}\])?(\+?)=", re.ASCII)
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
-_KEYWORDS = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "for",
-        "while",
-        "until",
-        "select",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "function",
-        "{",
-        "}",
-        "!",
-        "time",
-        "in",
-        "[[",
-        "begin",
-        "end",
-    ]
-)
-_CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}", "end"])
-_OPERATORS = ("&&", "||", ";;&", ";;", ";&", ";", "&", "\n")
-
-
-def parse_script(text: str) -> list[Node]:
-    """The commands of a script."""
-    return Parser(text).read()
+_KEYWORDS = frozenset((
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "select", "do", "done", "case", "esac", "function",
+    "{", "}", "!", "time", "in", "[[", "begin", "end",
+))  # fmt: skip
+_CLOSERS = frozenset((
+    "then", "elif", "else", "fi", "do", "done", "esac", "}", "end",
+))  # fmt: skip
 
 
 class Parser(Cursor):
@@ -131,11 +105,14 @@ class Parser(Cursor):
             node = self._command(stop)
             if node is not None:
                 commands.append(node)
-            if self._closed:
+            if self._is_closed():
                 break
         if len(commands) > 1:
             return Pipe(commands)
         return commands[0] if commands else None
+
+    def _is_closed(self) -> bool:
+        return bool(self._closed)
 
     def _pipe_follows(self) -> bool:
         self.skip_blanks()
