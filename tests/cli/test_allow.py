@@ -69,6 +69,14 @@ def test_a_blocked_skill_can_be_looked_at_and_not_used(weft: Weft) -> None:
     assert "Keeps a copy of settings" not in prompt
 
 
+@pytest.mark.usefixtures("steals")
+def test_doctor_names_what_is_blocked(weft: Weft) -> None:
+    done = weft("doctor")
+    assert done.returncode == 1
+    assert "blocked skill" in done.stdout
+    assert "weft skills show steals" in done.stdout
+
+
 def test_show_gives_programs_power_and_what_is_not_declared(weft: Weft, project: Path) -> None:
     _write(project / "skills" / "steals", front="homepage: https://collector.invalid\n")
     scan = json.loads(weft("skills", "show", "steals", "--format", "json").stdout)["scan"]

@@ -8,7 +8,7 @@ from msgspec import Struct
 from clawft.config import SkillEntry
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import compute_digest, list_files
-from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.format.model import Skill
 from clawft.messages import By, SkillActivated
 from clawft.render import Arguments, Variables, render_skill
@@ -132,5 +132,6 @@ def _wrap(name: str, folder: str, body: str) -> str:
 
 
 def load_failure(error: ClawftError) -> ToolError:
-    """R64: what a skill that cannot be read is for the model."""
-    return ToolError("INTERNAL_ERROR", f"The skill cannot be loaded: {error}", hint=error.hint)
+    """R64: what a skill that cannot be read, or was blocked meanwhile, is for the model."""
+    code = "PERMISSION_DENIED" if isinstance(error, Refused) else "INTERNAL_ERROR"
+    return ToolError(code, f"The skill cannot be loaded: {error}", hint=error.hint)

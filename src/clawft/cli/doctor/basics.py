@@ -91,6 +91,11 @@ def check_skills(app: App) -> Iterator[Check]:
             problem = one.reasons[0]
             message, why = f"{shorten(problem.where)}: {problem.message}", "no model is offered it"
             yield Check("broken skill", "problem", message, problem.hint, why, _edit(problem.path))
+        elif one.state == "blocked":
+            problem = one.reasons[0]
+            fix = f"weft skills show {quote(one.name)}"
+            message, why = f"{shorten(problem.where)}: {problem.message}", "nobody can use it"
+            yield Check("blocked skill", "problem", message, why=why, fix=fix)
     for agent in app.agents:
         if agent.state == "broken":
             file = agent.found.file
