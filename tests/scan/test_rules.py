@@ -12,18 +12,31 @@ from clawft.scan.rules import load_rules
 
 CASES = Path(__file__).parent / "rules"
 # The ids of the rules that 004 brought, and by which its users know ours (D28, D52).
+# The ids of the scanners before it (wundr's and OpenClaw's): each is a rule here, or the other name of one.
 ALIASES = {
-    "dangerous-exec",
-    "dynamic-code-execution",
     "crypto-mining",
-    "env-harvesting",
-    "potential-exfiltration",
-    "obfuscated-code",
-    "suspicious-network",
-    "prompt-injection",
-    "ignore-previous",
-    "path-traversal",
+    "dangerous-exec",
+    "dangerous-shell-invocation",
+    "destructive-delete",
+    "dynamic-code-eval",
+    "dynamic-code-execution",
+    "dynamic-function-constructor",
     "encoded-instructions",
+    "env-harvesting",
+    "hidden-command",
+    "obfuscated-code",
+    "obfuscated-code-base64",
+    "obfuscated-code-hex",
+    "path-traversal",
+    "potential-exfiltration",
+    "prompt-injection-ignore",
+    "prompt-injection-roleplay",
+    "prompt-injection-system",
+    "secret-exfiltration",
+    "shell-pipe-to-shell",
+    "suspicious-network",
+    "suspicious-require",
+    "unsafe-permissions",
 }
 RULES = {rule.id: rule for rule in load_rules()}
 
@@ -57,6 +70,11 @@ def test_the_aliases_of_a_rule_are_known_and_its_own(rule: Rule) -> None:
     assert set(rule.aliases) <= ALIASES
     others = [alias for other in load_rules() if other.id != rule.id for alias in other.aliases]
     assert set(rule.aliases).isdisjoint(others)
+
+
+def test_every_id_of_the_scanners_before_it_leads_to_a_rule() -> None:
+    names = {name for rule in load_rules() for name in (rule.id, *rule.aliases)}
+    assert names >= ALIASES
 
 
 @pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.id)

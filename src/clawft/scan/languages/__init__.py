@@ -12,7 +12,7 @@ from clawft.scan.facts import Analysis, Fact, Kind
 from clawft.scan.languages.loaded import note_loaded
 from clawft.scan.languages.places import find_format, find_place, name_of
 
-__all__ = ["ANALYSERS", "analyse"]
+__all__ = ["ANALYSERS", "PROGRAMS", "analyse"]
 
 ANALYSERS = {
     "python": "code",
@@ -49,6 +49,8 @@ ANALYSERS = {
     "toml": "config",
     "ini": "config",
 }
+# What runs as it stands; the others are read, or set something up.
+PROGRAMS = frozenset(ANALYSERS) - {"markdown", "html", "json", "yaml", "toml", "ini", "text"}
 
 # Analysers that read code or settings: what stands there in words is read by another.
 _REMARKED = frozenset({"code", "shell", "powershell", "batch", "applescript", "dockerfile", "makefile", "config"})

@@ -27,5 +27,5 @@ RULE = Rule(
     check=check_code_evaluated,
     owasp="AST06",
     atlas="AML.T0050",
-    aliases=("dynamic-code-execution",),
+    aliases=("dynamic-code-execution", "dynamic-code-eval", "dynamic-function-constructor", "suspicious-require"),
 )

@@ -42,4 +42,5 @@ RULE = Rule(
     check=check_data_destroyed,
     owasp="AST01",
     atlas="AML.T0048",
+    aliases=("destructive-delete",),
 )

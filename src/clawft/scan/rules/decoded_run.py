@@ -30,5 +30,4 @@ RULE = Rule(
     check=check_decoded_run,
     owasp="AST01",
     atlas="AML.T0050",
-    aliases=("obfuscated-code",),
 )

@@ -52,4 +52,5 @@ RULE = Rule(
     check=check_download_run,
     owasp="AST02",
     atlas="AML.T0011",
+    aliases=("shell-pipe-to-shell",),
 )

@@ -30,4 +30,5 @@ RULE = Rule(
     check=check_file_sent,
     owasp="AST04",
     atlas="AML.T0025",
+    aliases=("potential-exfiltration",),
 )

@@ -51,4 +51,5 @@ RULE = Rule(
     check=check_hidden_instructions,
     owasp="AST01",
     atlas="AML.T0068",
+    aliases=("hidden-command",),
 )

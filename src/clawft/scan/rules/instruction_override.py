@@ -48,4 +48,5 @@ RULE = Rule(
     check=check_instruction_override,
     owasp="AST01",
     atlas="AML.T0051",
+    aliases=("prompt-injection-ignore", "prompt-injection-roleplay", "prompt-injection-system"),
 )

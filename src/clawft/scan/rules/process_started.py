@@ -28,5 +28,5 @@ RULE = Rule(
     check=check_process_started,
     owasp="AST03",
     atlas="AML.T0050",
-    aliases=("dangerous-exec",),
+    aliases=("dangerous-exec", "dangerous-shell-invocation"),
 )

@@ -70,5 +70,5 @@ RULE = Rule(
     check=check_secret_sent,
     owasp="AST01",
     atlas="AML.T0025",
-    aliases=("potential-exfiltration",),
+    aliases=("secret-exfiltration",),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Fact, Kind
-from clawft.scan.languages import ANALYSERS
+from clawft.scan.languages import PROGRAMS
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.secrets import find_secret_path
@@ -12,8 +12,6 @@ from clawft.scan.vocabulary.secrets import find_secret_path
 __all__ = ["RULE"]
 
 MANY = 3
-# A list of paths in a config or in prose may be what a scanner looks for.
-PROGRAMS = frozenset(ANALYSERS) - {"markdown", "html", "json", "yaml", "toml", "ini"}
 
 
 def check_secrets_gathered(subject: Subject) -> Iterator[Hit]:

@@ -31,4 +31,5 @@ RULE = Rule(
     check=check_world_writable,
     owasp="AST03",
     atlas="AML.T0048",
+    aliases=("unsafe-permissions",),
 )
