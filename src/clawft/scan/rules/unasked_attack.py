@@ -9,12 +9,18 @@ from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.unasked import Unasked, find_unasked
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
-from clawft.scan.vocabulary.secrets import find_secret_path
+from clawft.scan.vocabulary.secrets import find_secret_path, is_secret_env
 
 __all__ = ["RULE"]
 
 _INPUT = re.compile(
     r"@-|-T\s*-|/dev/stdin|\$\(cat\)|\bcat\s*\||\bjq\b|--post-file|stdin|\$\(<|tool_input|\bread\s+-r|^https?://"
+)
+_PERSON = re.compile(r"^(USER|USERNAME|LOGNAME|HOSTNAME|COMPUTERNAME|HOME|USERPROFILE|PWD|USERDOMAIN)$")
+_INQUIRY = re.compile(
+    r"\s*(?:\S*/)?(?:whoami|hostname|id|ifconfig|ip|git (?:config|remote|rev-parse|log)|ps|netstat|ls|cat|env|printenv"
+    r"|history|who|last|uname -[an]+|system_profiler|dscl|find|grep|basename|pwd|crontab|arp|tasklist|systeminfo"
+    r"|ipconfig|security)\b"
 )
 _SHADY = (Place.BARE, Place.DROP, Place.SHORT)
 
@@ -41,7 +47,7 @@ def _why(subject: Subject, facts: Sequence[Fact]) -> str:
     for one in sinks:
         if one.kind is not Kind.FETCH and judge_address(one.target) in _SHADY:
             return f"reports to {host_of(one.target)}"
-        if any(source.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for source in subject.trace(one)):
+        if any(_tells(source) for source in subject.trace(one)):
             return f"tells {host_of(one.target)} about this machine"
     for run in facts:
         if run.kind in (Kind.EXEC, Kind.EVAL, Kind.LOAD):
@@ -55,6 +61,15 @@ def _why(subject: Subject, facts: Sequence[Fact]) -> str:
                 ):
                     return f"runs what {host_of(source.target)} answers"
     return ""
+
+
+def _tells(fact: Fact) -> bool:
+    """Whether a value says something of the user or the machine; versions and platforms are part of any download."""
+    if fact.kind is Kind.READ:
+        return fact.target.startswith(("~", "/", "%", "$")) or not re.search(r"[./]", fact.target)
+    if fact.kind is Kind.ENV:
+        return is_secret_env(fact.target) or _PERSON.match(fact.target) is not None
+    return fact.kind is Kind.EXEC and _INQUIRY.match(fact.target) is not None
 
 
 def _session(subject: Subject, unasked: Unasked) -> str:

@@ -35,7 +35,7 @@ KNOWN = words(
     alibabacloud.com baidu.com bigmodel.cn bilibili.com bytedance.com dashscope.aliyuncs.com dingtalk.com douyin.com
     feishu.cn gitee.com larksuite.com minimax.chat moonshot.cn qq.com siliconflow.cn tencent.com volces.com
     weixin.qq.com weibo.com xiaohongshu.com zhihu.com molt.bot aka.ms rclone.org metaplex.com llvm.org suckless.org
-    openclaw.ai clawdhub.com clawd.bot kitware.com
+    openclaw.ai clawdhub.com clawd.bot kitware.com githubcopilot.com codecov.io context7.com
     """
 )
 # Anyone may publish there: the owner in the path says whose it is, not the host.
