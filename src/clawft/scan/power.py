@@ -1,5 +1,8 @@
 """The power of a skill: its facts in short, for the report, the approval and the comparison of two versions."""
 
+import re
+from collections.abc import Iterable
+
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.findings import Power
 from clawft.scan.subject import Subject
@@ -7,13 +10,15 @@ from clawft.scan.vocabulary.hosts import host_of
 
 __all__ = ["summarise_power"]
 
+_NAME = re.compile(r"[\w.+-]{1,64}")
+
 
 def summarise_power(subject: Subject) -> Power:
     """What the skill would use when all it holds ran, sorted, each once. What is only mentioned counts for nothing."""
     return Power(
         network=_list(host_of(one.target) for one in _used(subject, Kind.FETCH, Kind.SEND, Kind.CONNECT)),
         exec=_list(_program(one) for one in _used(subject, Kind.EXEC, Kind.INSTALL)),
-        files=_list(one.target for one in _used(subject, Kind.READ, Kind.WRITE, Kind.DELETE, Kind.PERMIT)),
+        files=_list(_path(one) for one in _used(subject, Kind.READ, Kind.WRITE, Kind.DELETE, Kind.PERMIT)),
         env=_list(one.target for one in _used(subject, Kind.ENV)),
         persistence=_list(one.target for one in _used(subject, Kind.PERSIST)),
         hooks=_list(one.target for one in _used(subject, Kind.HOOK)),
@@ -26,9 +31,17 @@ def _used(subject: Subject, *kinds: Kind) -> list[Fact]:
 
 
 def _program(fact: Fact) -> str:
+    """The program that a command line starts, or that installs something."""
     words = fact.target.split()
-    return words[0].rpartition("/")[2] if words else ""
+    if fact.kind is Kind.INSTALL:
+        return fact.target.partition(":")[0]
+    name = words[0].rpartition("/")[2] if words else ""
+    return name if _NAME.fullmatch(name) else ""
 
 
-def _list(values: object) -> tuple[str, ...]:
-    return tuple(sorted({value for value in values if value}))  # type: ignore[attr-defined]
+def _path(fact: Fact) -> str:
+    return fact.target.split()[-1] if fact.kind is Kind.PERMIT and fact.target.split() else fact.target
+
+
+def _list(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value}))

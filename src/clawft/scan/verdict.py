@@ -24,4 +24,4 @@ def _join(confidences: Sequence[float]) -> float:
     doubt = 1.0
     for one in confidences:
         doubt *= 1 - one
-    return round(1 - doubt, 2)
+    return min(0.99, round(1 - doubt, 2))  # nothing is certain
