@@ -16,6 +16,7 @@ from clawft.scan.languages.code.windows import is_whole, shorten
 
 __all__ = ["analyse", "analyse_together"]
 
+TOO_MUCH = "It does more than is followed to the end"
 NOT_WHOLE = "It is long: only the lines around calls that matter were analysed"
 
 
@@ -31,21 +32,23 @@ def analyse_together(documents: Mapping[str, Document]) -> Analysis:
     evaluator.run()
     children = [child for one in modules.values() for child in _children(one)]
     gaps = [NOT_WHOLE] if any(not is_whole(one.text) for one in documents.values()) else []
+    if evaluator.overflow:
+        gaps.append(TOO_MUCH)
     return Analysis(_freeze(evaluator.marks.values()), children, gaps)
 
 
 def _read(document: Document) -> Module:
     """A text as statements; they are kept with it, for it may be looked at again together with others."""
-    statements = document.__dict__.get("statements")
-    if statements is None:
-        tokens = tokenize(shorten(document.text), document.language)
-        statements = document.__dict__["statements"] = parse(tokens)
-    return Module(document, statements)
+    kept = document.__dict__.get("statements")
+    if kept is None:
+        part = shorten(document.text)
+        kept = document.__dict__["statements"] = (parse(tokenize(part.text, document.language)), part.place)
+    return Module(document, *kept)
 
 
 def _children(module: Module) -> list[Document]:
     found = module.children.items()
-    return [make_child(module.document, text, language, how, offset) for (text, language, how), offset in found]
+    return [make_child(module.document, text, language, how, module.place(at)) for (text, language, how), at in found]
 
 
 def _freeze(marks: Iterable[Mark]) -> list[Fact]:
@@ -74,5 +77,5 @@ def _freeze(marks: Iterable[Mark]) -> list[Fact]:
 def _fact(mark: Mark, made: Mapping[Mark, Fact]) -> Fact:
     sources = [one if isinstance(one, Fact) else made.get(one) for one in mark.sources]
     document: Document = mark.module.document
-    line = document.line_at(mark.offset)
+    line = document.line_at(mark.module.place(mark.offset))
     return Fact(mark.kind, mark.target, document, line, mark.via, tuple(one for one in sources if one is not None))

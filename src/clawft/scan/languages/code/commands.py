@@ -163,7 +163,7 @@ def _look_inside(machine: "Machine", call: Call, line: str, value: Value) -> lis
     if len(text) > 2000 or document.depth > 5:
         return []
     try:
-        analysis = analyse(make_child(document, text, language, "exec", call.offset))
+        analysis = analyse(make_child(document, text, language, "exec", machine.module.place(call.offset)))
     except Exception:  # the document itself goes through the engine, which reports the failure
         return []
     out = []

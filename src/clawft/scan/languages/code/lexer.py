@@ -4,6 +4,7 @@ import re
 from functools import cache
 from typing import Any
 
+from clawft.scan.languages.code.literals import read_number, unescape
 from clawft.scan.languages.code.syntax import Form, Syntax, get_syntax
 
 __all__ = [
@@ -24,23 +25,8 @@ __all__ = [
 END, NAME, NUMBER, STRING, MIXED, OPERATOR, LINE, COMMAND, WORDS = range(9)
 MAX_HOLE_DEPTH = 3
 PADDING = 6
+MAX_OPEN = 40  # strings that are never closed, before the search for their ends is given up
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_ESCAPE = re.compile(
-    r"\\(x[0-9a-fA-F]{1,2}|x\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\d{3}|\r?\n|.)",
-    re.DOTALL,
-)
-_SIMPLE = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "0": "\0",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "e": "\x1b",
-    "\n": "",
-}
 _NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`")
 _FRESH = frozenset(
     [
@@ -113,7 +99,7 @@ class _Lexer:
             elif kind == "l":
                 end = self._line(end)
             elif kind == "d":
-                tokens.add(NUMBER, _number(found["d"]), base + found.start("d"))
+                tokens.add(NUMBER, read_number(found["d"]), base + found.start("d"))
             elif kind == "p":
                 tokens.add(STRING, "", base + found.start())
             elif kind and kind != "c":
@@ -144,7 +130,7 @@ class _Lexer:
     def _line(self, position: int) -> int:
         """A line break: a token where it may end a statement; the bodies of heredocs follow it."""
         tokens = self.tokens
-        for index, tag, holes in self.waiting:
+        for index, tag, holes in self.waiting[:MAX_OPEN]:
             position = self._heredoc(index, tag, holes, position)
         self.waiting.clear()
         if self.syntax.newlines:
@@ -171,6 +157,7 @@ class _Lexer:
     def _heredoc(self, index: int, tag: str, holes: bool, position: int) -> int:
         end = re.compile(rf"^[ \t]*{re.escape(tag)}\b", re.MULTILINE).search(self.text, position)
         if end is None:
+            self.dead.add(tag)
             return position
         body = self.text[position : end.start()]
         style = ("#{" if self.syntax.name == "ruby" else "$") if holes else ""
@@ -188,7 +175,8 @@ class _Lexer:
         if form.kind == "heredoc":
             groups = found.groupdict()
             tag = groups.get(f"tag1{key}") or groups.get(f"tag2{key}") or ""
-            self.waiting.append((len(tokens.kinds), tag, bool(form.holes)))
+            if tag not in self.dead and len(self.dead) < MAX_OPEN:
+                self.waiting.append((len(tokens.kinds), tag, bool(form.holes)))
             tokens.add(STRING, "", offset)
             return start
         opener = self.text[start - 1]
@@ -269,7 +257,7 @@ class _Lexer:
         """The value of a string: plain text, or a list of texts and of tokens where expressions stand in it."""
         if form.holes and form.holes[0] in body and self.depth < MAX_HOLE_DEPTH:
             return self._split(body, start, form)
-        return body if form.raw and form.holes != "{" else _unescape(body, form)
+        return body if form.raw and form.holes != "{" else unescape(body, form)
 
     def _split(self, body: str, start: int, form: Form) -> Any:
         parts: list[Any] = []
@@ -286,7 +274,7 @@ class _Lexer:
                 end += 1
             else:  # an escape, or a doubled brace
                 continue
-            parts.append(_unescape(body[last : found.start()], form))
+            parts.append(unescape(body[last : found.start()], form))
             if form.holes == "{":
                 hole = re.sub(r"![rsa]?(?::[^\"'\[\]()]*)?$|:[^\"'\[\]()]*$|=$", "", hole)
             if form.holes == "$" and found.lastgroup == "open" and not hole.startswith(("$", "@", "\\")):
@@ -294,8 +282,8 @@ class _Lexer:
             parts.append(_Lexer(hole, self.syntax.name, self.base + start + at, self.depth + 1).run())
             last = end
         if not parts:
-            return _unescape(body, form)
-        parts.append(_unescape(body[last:], form))
+            return unescape(body, form)
+        parts.append(unescape(body[last:], form))
         return parts
 
 
@@ -348,48 +336,6 @@ def _hole_end(body: str, start: int, close: str) -> int:
         if not depth:
             return found.start()
     return len(body)
-
-
-def _unescape(body: str, form: Form) -> str:
-    if form.holes == "{":
-        body = body.replace("{{", "{").replace("}}", "}")
-    if form.raw or "\\" not in body:
-        return body
-    return _ESCAPE.sub(_escaped, body)
-
-
-def _escaped(found: "re.Match[str]") -> str:
-    code = found[1]
-    try:
-        if code[0] in "xuU" and len(code) > 1:
-            return chr(int(code[1:].strip("{}"), 16))
-        if code[0] in "01234567" and code != "0":
-            return chr(int(code, 8) if len(code) < 3 or code[0] in "0123" else int(code) % 256)
-    except (ValueError, OverflowError):
-        return code
-    return _SIMPLE.get(code, code.strip("\r\n"))
-
-
-def _number(text: str) -> Any:
-    if text[:2].lower() in ("0x", "0o", "0b"):
-        return _whole(re.sub(r"[uin]\d*$|_", "", text), 0)
-    text = text.replace("_", "").rstrip("LlNnuUfFdD")
-    if len(text) > 1 and text[0] == "0" and text.isdigit() and set(text) <= set("01234567"):
-        return _whole(text, 8)
-    if "." in text:
-        try:
-            return float(text)
-        except ValueError:
-            return 0
-    digits = re.match(r"\d{0,300}", text)
-    return _whole(digits[0] if digits else "", 10)
-
-
-def _whole(digits: str, base: int) -> int:
-    try:
-        return int(digits[:300], base)
-    except ValueError:
-        return 0
 
 
 def _indent(text: str, position: int) -> int:

@@ -1,5 +1,6 @@
 """The state of an evaluation: names, files and marks, and what a member of a value is."""
 
+from collections.abc import Callable
 from typing import Any
 
 from clawft.scan.documents import Document
@@ -15,16 +16,18 @@ from clawft.scan.languages.code.values import HOLE, Function, Mark, Scope, Value
 __all__ = ["OWN", "ROOTS", "Machine", "Module"]
 
 ROOTS = ("globalThis", "window", "global", "builtins", "__builtins__", "Kernel", "self", "core", "kotlin.io")
+MAX_MARKS = 4000
 OWN = frozenset(("self", "this", "$this", "cls"))
 
 
 class Module:
     """One text under evaluation."""
 
-    def __init__(self, document: Document, statements: list[Node]) -> None:
+    def __init__(self, document: Document, statements: list[Node], place: Callable[[int], int]) -> None:
         self.document = document
         self.language = document.language
         self.statements = statements
+        self.place = place  # from an offset in what was parsed to one in the document
         self.concat = SYNTAXES[self.language].concat | {"+"}
         self.scope = Scope(None)
         self.functions: dict[str, Function] = {}
@@ -49,6 +52,7 @@ class Machine:
         self.depth = 0
         self.offset = 0
         self.returns: list[Value] = []
+        self.overflow = False  # more was done than is kept
 
     # Expressions and calls belong to the parts that build on this one.
     def eval(self, node: Node) -> Value:
@@ -66,6 +70,9 @@ class Machine:
         key = (kind, target, offset, via, id(self.module))
         found = self.marks.get(key)
         if found is None:
+            if len(self.marks) >= MAX_MARKS:
+                self.overflow = True
+                return Mark(kind, target, offset, via, self.module)
             found = self.marks[key] = Mark(kind, target, offset, via, self.module)
         for one in sources:
             if one is not found:

@@ -139,8 +139,15 @@ class _Parser(Control):
         """A statement that begins with a word of its own; False when the word is only a name here."""
         at, offset = self.at, self.offsets[self.at]
         after = self.values[at + 1] if self.kinds[at + 1] == OPERATOR else ""
-        if after and (
-            after in _ASSIGN or after in (".", ",", ")", "=>", "->", "?.") or (after == ":" and value not in _CONTROL)
+        relative = value == "from" and after in (".", "..", "...")
+        if (
+            after
+            and not relative
+            and (
+                after in _ASSIGN
+                or after in (".", ",", ")", "=>", "->", "?.")
+                or (after == ":" and value not in _CONTROL)
+            )
         ):
             return False
         if after == "[" and value not in _DECLARATIONS:

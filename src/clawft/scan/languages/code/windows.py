@@ -1,8 +1,10 @@
-"""What of a long text is analysed: the lines around words that matter, each on the line where it stood."""
+"""What of a long text is analysed: the lines around words that matter, with the places where they stood."""
 
 import re
+from bisect import bisect_right
+from typing import NamedTuple
 
-__all__ = ["MAX_WHOLE", "is_whole", "shorten"]
+__all__ = ["MAX_WHOLE", "Shortened", "is_whole", "shorten"]
 
 MAX_WHOLE = 300_000
 _AROUND = 40  # lines kept on either side of a word that matters
@@ -21,23 +23,41 @@ def is_whole(text: str) -> bool:
     return len(text) <= MAX_WHOLE
 
 
-def shorten(text: str) -> str:
-    """A long text with the lines that do not matter left empty: no line moves, and every offset stays."""
+class Shortened(NamedTuple):
+    """The parts of a text that are analysed, one below the other, and where each of them stood."""
+
+    text: str
+    starts: list[int]  # of each part in the shortened text
+    origins: list[int]  # of each part in the whole text
+
+    def place(self, offset: int) -> int:
+        """The offset in the whole text of one in the shortened text."""
+        index = bisect_right(self.starts, offset) - 1
+        return self.origins[index] + offset - self.starts[index] if index >= 0 else offset
+
+
+def shorten(text: str) -> Shortened:
+    """The whole of a text of common length; of a long one, the lines around calls that matter."""
     if is_whole(text):
-        return text
-    kept: list[tuple[int, int]] = []
-    total = 0
+        return Shortened(text, [0], [0])
+    parts: list[str] = []
+    starts: list[int] = []
+    origins: list[int] = []
+    total = last = 0
     for found in _WORDS.finditer(text):
+        if found.end() < last - _BESIDE // 2:
+            continue  # well inside what is kept already
         start, end = _window(text, found.start())
-        if kept and start <= kept[-1][1]:
-            start = kept[-1][1]
-        if start >= end:
-            continue
-        kept.append((start, end))
-        total += end - start
+        start = max(start, last)
+        if start < end:
+            starts.append(total)
+            origins.append(start)
+            parts.append(text[start:end] + "\n")
+            total += end - start + 1
+            last = end
         if total > _MAX_KEPT:
             break
-    return _blanked(text, kept)
+    return Shortened("".join(parts), starts, origins)
 
 
 def _window(text: str, at: int) -> tuple[int, int]:
@@ -50,19 +70,3 @@ def _window(text: str, at: int) -> tuple[int, int]:
         if before < 0 and after < 0:
             break
     return start, end
-
-
-def _blanked(text: str, kept: list[tuple[int, int]]) -> str:
-    parts: list[str] = []
-    position = 0
-    for start, end in kept:
-        parts.append(_empty(text[position:start]))
-        parts.append(text[start:end])
-        position = end
-    parts.append(_empty(text[position:]))
-    return "".join(parts)
-
-
-def _empty(text: str) -> str:
-    """Spaces for everything but line breaks."""
-    return "\n".join(" " * len(line) for line in text.split("\n"))
