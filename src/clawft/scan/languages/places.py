@@ -37,7 +37,7 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
     (r"(^|/)(microsoft\.)?(powershell_)?profile\.ps1$", "shell:startup", "powershell"),
     (r"(^|/)\.envrc$", "direnv", "shell"),
     (r"(^|/)hook\.md$", "openclaw:hook", "markdown"),
-    (rf"(^|/)(\.husky|[\w.-]{0,40}hooks?)/({_GIT_EVENTS})$", "git:{3}", "shell"),
+    (rf"(^|/)(\.husky|[\w.-]{{0,40}}hooks?)/({_GIT_EVENTS})$", "git:{3}", "shell"),
     (r"(^|/)(site|user)customize\.py$", "python:startup", "python"),
     (r"(^|/)\.(pythonrc|pythonstartup)(\.py)?$|\.pth$", "python:startup", "python"),
     (r"(^|/)conftest\.py$", "pytest:conftest", "python"),
