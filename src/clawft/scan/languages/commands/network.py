@@ -267,10 +267,15 @@ def run_netcat(world: World, call: Call) -> Value:
     received = world.output(fact)
     for program in options.every("-e", "-c", "--exec", "--sh-exec"):
         if program.text and not (program.text.isdigit() or call.name == "telnet"):
-            world.fact(Kind.EXEC, program.text, call.offset, call.name, (received, *program.sources))
+            # Only an interpreter does what comes over the wire.
+            heard = (received,) if _INTERPRETER.search(program.text) else ()
+            world.fact(Kind.EXEC, program.text, call.offset, call.name, join_sources(heard, program.sources))
     return Value(f"$({call.name})", (received,), known=False)
 
 
+_INTERPRETER = re.compile(
+    r"(?:^|[\\/\s])(?:(?:ba|z|da|k|a|c|tc|fi)?sh|cmd|powershell|pwsh|python|perl|ruby|node|php)(?:[\d.]*|\.exe)(?:\s|$)"
+)
 _SOCAT = re.compile(r"^(tcp|udp|openssl|ssl|sctp|tcp4|tcp6|udp4|socks4a?|proxy)(?:-connect)?:([^,]+)", re.IGNORECASE)
 _SOCAT_LISTEN = re.compile(r"^(?:tcp|udp|openssl|ssl|tcp4|tcp6|udp4)-(?:listen|l|recvfrom|recv):(\d+)", re.IGNORECASE)
 _SOCAT_EXEC = re.compile(r"^(?:exec|system|shell):(.+)", re.IGNORECASE | re.DOTALL)

@@ -21,6 +21,10 @@ CODE_OPTIONS = {
     "python": ("-c",), "javascript": ("-e", "--eval", "-p", "-pe", "--print"), "ruby": ("-e",), "perl": ("-e", "-E"),
     "php": ("-r",), "lua": ("-e",), "r": ("-e",), "applescript": ("-e",),
 }  # fmt: skip
+# Code that runs what it reads from its input.
+_RUNS_INPUT = re.compile(
+    r"\b(?:exec|eval|system|popen|Function|execSync)\b[^\n]*(?:stdin|STDIN|input\(|readFileSync\(0|php://input|<>)"
+)
 _VERSION = re.compile(r"(?<=[a-z])-?\d[\d.]*$")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -97,6 +101,8 @@ def run_interpreter(world: World, call: Call) -> Value:
         elif text == "-" and not codes:
             break
     if codes:
+        if call.stdin.sources and _RUNS_INPUT.search(codes[0].text):
+            world.fact(Kind.EXEC, "", call.offset, call.name, call.stdin.sources)
         joined = "\n".join(one.text for one in codes)
         code = Value(joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes))
         result = world.run_code(code, language, call)

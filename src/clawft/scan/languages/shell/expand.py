@@ -66,6 +66,7 @@ _ORDINARY = frozenset(
         "MAPFILE",
     ]
 )
+_SET_BY_SHELL = {"HOME": "~", "SHELL": "/bin/sh", "BASH": "/bin/bash"}
 _ENV_NAME = re.compile(r"(?:npm_|[A-Z])\w*$", re.ASCII)
 
 
@@ -237,8 +238,8 @@ def look_up(name: str, runner: Runner, index: str = "") -> Value | None:
 
 def _unset(name: str, runner: Runner) -> Value:
     """A variable that comes from outside: from the environment, or from whoever calls."""
-    if name == "HOME":
-        return Value("~")
+    if name in _SET_BY_SHELL:
+        return Value(_SET_BY_SHELL[name])
     if name in ("@", "*"):
         return NOTHING if not runner.variables.get("in a function") else Value("$@", known=False)
     if not _ENV_NAME.match(name) or name in _ORDINARY or name in runner.variables:
