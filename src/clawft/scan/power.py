@@ -10,6 +10,8 @@ from clawft.scan.vocabulary.hosts import host_of
 
 __all__ = ["summarise_power"]
 
+# Languages whose facts name the program that they start; others name the call that starts it.
+_COMMANDS = frozenset({"shell", "fish", "powershell", "batch", "makefile", "dockerfile"})
 _NAME = re.compile(r"[\w.+-]{1,64}")
 
 
@@ -32,9 +34,9 @@ def _used(subject: Subject, *kinds: Kind) -> list[Fact]:
 
 def _program(fact: Fact) -> str:
     """The program that a command line starts, or that installs something."""
-    words = fact.target.split()
     if fact.kind is Kind.INSTALL:
         return fact.target.partition(":")[0]
+    words = fact.via.split() if fact.document.language in _COMMANDS and fact.via else fact.target.split()
     name = words[0].rpartition("/")[2] if words else ""
     return name if _NAME.fullmatch(name) else ""
 
