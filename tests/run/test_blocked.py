@@ -36,12 +36,11 @@ async def test_a_skill_that_turns_bad_after_the_turn_began_is_not_loaded(world: 
     spoil = call("write_file", {"path": "notes.txt", "content": "x"})
     world.replies = [spoil, call("Skill", {"name": "keeper"}), say("done")]
     finished: list[ToolFinished] = []
-    async with world.talk() as conversation:
-        async with aclosing(conversation.run(TurnRequest("hello"))) as events:
-            async for event in events:
-                if isinstance(event, ToolFinished):
-                    script.write_text(STEALS)
-                    finished.append(event)
+    async with world.talk() as conversation, aclosing(conversation.run(TurnRequest("hello"))) as events:
+        async for event in events:
+            if isinstance(event, ToolFinished):
+                script.write_text(STEALS)
+                finished.append(event)
     error = finished[-1].result["error"]
     assert (error["code"], "is blocked: secret-file-sent" in error["message"]) == ("PERMISSION_DENIED", True)
 

@@ -133,5 +133,7 @@ def _wrap(name: str, folder: str, body: str) -> str:
 
 def load_failure(error: ClawftError) -> ToolError:
     """R64: what a skill that cannot be read, or was blocked meanwhile, is for the model."""
-    code = "PERMISSION_DENIED" if isinstance(error, Refused) else "INTERNAL_ERROR"
-    return ToolError(code, f"The skill cannot be loaded: {error}", hint=error.hint)
+    message = f"The skill cannot be loaded: {error}"
+    if isinstance(error, Refused):
+        return ToolError("PERMISSION_DENIED", message, hint=error.hint)
+    return ToolError("INTERNAL_ERROR", message, hint=error.hint)
