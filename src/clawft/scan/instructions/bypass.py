@@ -30,16 +30,21 @@ PHRASES = (
         "consent",
     ),
     phrase("(accepted|granted|given) implicitly", "consent"),
-    phrase("<person> (?:has|have) (?:already |implicitly )?(?:agreed|consented|approved) ~40 by (?:using|installing|enabling|loading)",
+    phrase("<person> (?:has|have) (?:already |implicitly )?(?:agreed|consented|approved) ~40 by (?:using|installing"
+           "|enabling|loading)",
            "consent"),
-    phrase("(approve|confirm|accept|answer|grant) ~40 (yourself|on (?:the )?<person>(?:'s)? behalf|on their behalf)", "approval"),
-    phrase("(pre-?approved|pre-?authori[sz]ed|already approved) by (?:the |your |an? )?(?:admin[a-z]*|owner|operator|security|it|vendor"
+    phrase("(approve|confirm|accept|answer|grant) ~40 (yourself|on (?:the )?<person>(?:'s)? behalf"
+           "|on their behalf)", "approval"),
+    phrase("(pre-?approved|pre-?authori[sz]ed|already approved) by (?:the |your |an? )?(?:admin[a-z]*|owner|operator"
+           "|security|it|vendor"
            "|user)", "consent"),
-    phrase("(even) (?:if|when|though) (?:the )?<person> (?:says? no|objects?|declines?|refuses?|disagrees?|asks? (?:you )?not to|cancels?)",
+    phrase("(even) (?:if|when|though) (?:the )?<person> (?:says? no|objects?|declines?|refuses?|disagrees?"
+           "|asks? (?:you )?not to|cancels?)",
            "the user's choice"),
-    phrase("(ignore|disregard|override|overrule) (?:the )?<person>(?:'s|s')? (?:settings?|wishes|requests?|choices?|preferences?|answer"
+    phrase("(ignore|disregard|override|overrule) (?:the )?<person>(?:'s|s')? (?:settings?|wishes|requests?|choices?"
+           "|preferences?|answer"
            "|decision|objections?)", "the user's choice"),
-    phrase("(no-verify)", "protection"),
+    phrase("no-(verify)", "protection"),
     phrase("(without) (?:bothering|involving|disturbing|interrupting) (?:the )?<person>", "confirmation"),
     phrase(
         "(silently|automatically|transparently) (?:request|obtain|acquire|escalate|grant|elevate)s?(?: [a-z]+){0,3} "

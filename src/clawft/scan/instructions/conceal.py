@@ -40,21 +40,28 @@ PHRASES = (
         "what it is",
     ),
     phrase(
-        "(add|open|insert|set|change|remove|commit|use|run|send|include|create|write|modify|delete|round|increase|rate|introduce|replace"
-        "|append|save|store|upload|post|charge|install|enable|disable) ~200 (?:and|but|then|,) (?:do not|don't|never) (?:mention|tell"
-        "|disclose|explain|reveal|state|inform|report)(?: (?:it|this|that|why|the reason|the difference|the change|(?:the )?<person>))",
+        "(add|open|insert|set|change|remove|commit|use|run|send|include|create|write|modify|delete|round|increase"
+        "|rate|introduce|replace"
+        "|append|save|store|upload|post|charge|install|enable|disable) ~200 (?:and|but|then|,) (?:do not|don't"
+        "|never) (?:mention|tell"
+        "|disclose|explain|reveal|state|inform|report)(?: (?:it|this|that|why|the reason|the difference|the change"
+        "|(?:the )?<person>))",
         "its own action",
     ),
     phrase(
-        "(add|insert|set|change|remove|send|include|write|modify|delete|introduce|replace|append|upload|post|charge|install|enable"
+        "(add|insert|set|change|remove|send|include|write|modify|delete|introduce|replace|append|upload|post|charge"
+        "|install|enable"
         "|forward) ~200 (without) (?:telling|informing|notifying|alerting|asking or telling) (?:the |any )?<person>",
         "its own action",
     ),
     phrase("<person> (?:does|do) not need to (?:know|be told|hear|see) (?:about|of|that|this)", "the user"),
-    phrase("<not> (?:include|list|show|mention) ~40 (?:in|to) (?:the|your|any) (?:summary|report|answer|response|reply|output) (?:to|for)"
+    phrase("<not> (?:include|list|show|mention) ~40 (?:in|to) (?:the|your|any) (?:summary|report|answer|response"
+           "|reply|output) (?:to|for)"
            " (?:the )?<person>", "the user"),
-    phrase("(so) (?:that )?(?:nobody|no one|no-one) (?:can|will|could|would)? ?(?:sees?|notices?|knows?|finds?|traces?|learns?)", "the user"),
-    phrase("(should|when) (?:the |a )?<person> (?:ever )?asks? ~120 (tell them|say|claim|deny) ~80 (it is|that it|they|no|not|just|a"
+    phrase("(so) (?:that )?(?:nobody|no one|no-one) (?:can|will|could|would)? ?(?:sees?|notices?|knows?|finds?"
+           "|traces?|learns?)", "the user"),
+    phrase("(should|when) (?:the |a )?<person> (?:ever )?asks? ~120 (tell them|say|claim|deny) ~80 (it is|that it"
+           "|they|no|not|just|a"
            " standard|normal)", "the user"),
     phrase("(work|run|operate|act) in (?:stealth|silent|hidden|covert) mode", "the user"),
     phrase("(over) being (?:transparent|honest|truthful)", "what it is"),
@@ -71,7 +78,8 @@ PHRASES = (
         "the user",
     ),
     phrase(
-        "<not> (?:[a-z]+ ){0,2}?(?:mention|reveal|disclose|acknowledge|discuss|admit) (?:[a-z]+ ){0,2}?(?:this|that you|it|that(?=[.,;]|$)|where|why|the reason"
+        "<not> (?:[a-z]+ ){0,2}?(?:mention|reveal|disclose|acknowledge|discuss|admit) (?:[a-z]+ ){0,2}?(?:this"
+        "|that you|it|that(?=[.,;]|$)|where|why|the reason"
         "|these (?:instructions|steps|actions)|what you|doing so|having|you used)",
         "the user",
     ),

@@ -27,7 +27,8 @@ _VERB = re.compile(
     r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc"
     r"|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y|ies)|beacons?"
     r"|streams?|ships?|copied|replicated?|duplicated?|shared|delivered|streamed|pushed|mailed|e-?mailed|logged|saved"
-    r"|reported|posted|submitted|synced|logs?|stored?|kept|retained|archived?|synchroni[sz]ed|recorded|requests?|contacts?|pings?|copies|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
+    r"|reported|posted|submitted|synced|logs?|stored?|kept|retained|archived?|synchroni[sz]ed|recorded|requests?"
+    r"|contacts?|pings?|copies|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
 )
 _TO = re.compile(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
 _TAKE = re.compile(

@@ -32,7 +32,8 @@ PHRASES = (
         "|received from) ~40 <url>"
     ),
     phrase(
-        "(rules|instructions|commands|orders|tasks|steps|directives) ~40 (published|posted|hosted|kept|found|available|listed|served)"
+        "(rules|instructions|commands|orders|tasks|steps|directives) ~40 (published|posted|hosted|kept|found"
+        "|available|listed|served)"
         " (?:at|on|under) ~10 <url> ~60 (obey|follow|execute|apply|run|carry out) (?:them|it|these|all)"
     ),
     phrase(

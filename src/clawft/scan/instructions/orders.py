@@ -28,7 +28,6 @@ from clawft.scan.instructions.sentences import Block, Sentence, find_offset
 __all__ = ["find_orders"]
 
 MAX_FACTS = 400
-_FOREIGN = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[à-öø-ÿ]")
 _OUTSIDE = re.compile(r"/|c:")
 _PLACE = re.compile(r"/|c:|https?://")
 
@@ -81,7 +80,7 @@ class _Reader:
         if exfiltration.could_match(lower, heads):
             for order, sentence in exfiltration.find(block.sentences):
                 self._keep(block, sentence, order)
-        if not tongues.HEADS.isdisjoint(heads) or (not lower.isascii() and _FOREIGN.search(lower)):
+        if tongues.could_match(lower):
             for sentence in block.sentences:
                 for order in tongues.find(sentence.text):
                     self._keep(block, sentence, order, negative=True)

@@ -64,17 +64,20 @@ PHRASES = (
         "its restrictions",
     ),
     phrase(
-        "(outranks?|overrules?|overrides?|takes? precedence over|stands? above|supersedes?) (?:the )?(?:user|system prompt|owner|system)"
+        "(outranks?|overrules?|overrides?|takes? precedence over|stands? above|supersedes?) (?:the )?(?:user"
+        "|system prompt|owner|system)"
         "(?:(?:'s)? (?:instructions|wishes|orders|requests|prompt))?(?: and|,|[.;]|$)",
         "the user",
     ),
     phrase("(answer|listen|report|obey|belong)s? (?:only )?to ~60 not (?:to )?(?:the|your) user", "the user"),
     phrase(
-        "(system prompt|previous instructions|your instructions) (?:is|are) (?:now )?(?:outdated|obsolete|void|wrong|replaced|invalid)",
+        "(system prompt|previous instructions|your instructions) (?:is|are) (?:now )?(?:outdated|obsolete|void|wrong"
+        "|replaced|invalid)",
         "its instructions",
     ),
     phrase(
-        "(pretend|act|behave|respond|imagine|answer) ~60 without (?:any )?(?:[a-z]+ )?(?:restrictions|limits|rules|filters|guidelines"
+        "(pretend|act|behave|respond|imagine|answer) ~60 without (?:any )?(?:[a-z]+ )?(?:restrictions|limits|rules"
+        "|filters|guidelines"
         "|guardrails)",
         "its restrictions",
     ),

@@ -20,6 +20,90 @@ _HEAD = re.compile(r"[a-z]{3}(?![?*])|[a-z]{2}(?![a-z?*(\[-])")
 _LITERAL = re.compile(r"(?<![a-z\\])[a-z]{2,}(?![\[?*]|-\?)|[a-z]+")
 
 
+# How the commonest words of English, and of skills, begin.
+_COMMON = frozenset(
+    {
+        *(
+            "the",
+            "and",
+            "for",
+            "you",
+            "use",
+            "with",
+            "to",
+            "in",
+            "of",
+            "is",
+            "it",
+            "on",
+            "or",
+            "an",
+            "if",
+            "not",
+            "this",
+            "thi",
+        ),
+        *(
+            "are",
+            "be",
+            "by",
+            "as",
+            "at",
+            "from",
+            "fro",
+            "that",
+            "tha",
+            "all",
+            "any",
+            "can",
+            "when",
+            "whe",
+            "will",
+            "wil",
+            "no",
+        ),
+        *(
+            "add",
+            "set",
+            "get",
+            "run",
+            "rea",
+            "com",
+            "con",
+            "pro",
+            "pre",
+            "res",
+            "rep",
+            "dat",
+            "fil",
+            "cod",
+            "you",
+            "do",
+            "mus",
+        ),
+        *(
+            "ins",
+            "inc",
+            "int",
+            "ima",
+            "sta",
+            "sho",
+            "use",
+            "cre",
+            "tex",
+            "mod",
+            "too",
+            "exa",
+            "che",
+            "sec",
+            "tes",
+            "aut",
+            "wri",
+        ),
+    }
+)
+
+
 class Phrase(Struct, frozen=True):
     """A compiled pattern, what it stands for, and what a text must have to match: how its words begin, and a mark."""
 
@@ -33,25 +117,40 @@ class Index:
     """Phrases by the words they need: which of many could match a text, told by one look at each of its words."""
 
     def __init__(self, phrases: Sequence[Phrase]) -> None:
-        groups: dict[frozenset[str], int] = {}
+        self._phrases = tuple(phrases)
         self._bits: dict[str, int] = {}
-        self._needs: list[tuple[int, Phrase]] = []
-        for one in phrases:
-            mask = 0
+        self._keys: dict[str, list[tuple[int, int]]] = {}
+        self._free: list[tuple[int, int]] = []  # phrases that need no word
+        groups: dict[frozenset[str], int] = {}
+        for number, one in enumerate(phrases):
+            need = 0
             for group in one.needs:
                 if group not in groups:
                     groups[group] = 1 << len(groups)
                     for head in group:
                         self._bits[head] = self._bits.get(head, 0) | groups[group]
-                mask |= groups[group]
-            self._needs.append((mask, one))
+                need |= groups[group]
+            for head in min(one.needs, key=_commonness, default=()):
+                self._keys.setdefault(head, []).append((number, need))
+            if not one.needs:
+                self._free.append((number, 0))
 
     def select(self, heads: set[str], text: str) -> list[Phrase]:
-        """The phrases that could match a text in lower case whose words begin so."""
-        get, mask = self._bits.get, 0
+        """The phrases that could match a text in lower case whose words begin so, in their order."""
+        bits, keys, mask = self._bits.get, self._keys.get, 0
+        found = list(self._free)
         for head in heads:
-            mask |= get(head, 0)
-        return [one for need, one in self._needs if mask & need == need and (not one.mark or one.mark in text)]
+            mask |= bits(head, 0)
+            if candidates := keys(head):
+                found += candidates
+        numbers = {number for number, need in found if mask & need == need}
+        chosen = [self._phrases[number] for number in sorted(numbers)]
+        return [one for one in chosen if not one.mark or one.mark in text]
+
+
+def _commonness(group: frozenset[str]) -> int:
+    """How often words that begin so turn up, roughly: the rarest group of a phrase is the one to look for."""
+    return len(group) + 20 * len(group & _COMMON)
 
 
 def either(*lines: str) -> str:

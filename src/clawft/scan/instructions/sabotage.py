@@ -30,20 +30,26 @@ _RESULTS = (
     ),
     phrase("(in our favou?r) ~80 (do not|don't|never|without) (?:mention|disclos|tell|show)[a-z]*"),
     phrase(
-        "(do not|don't|never) (?:report|flag|mention|list|show) (?:any |the )?(?:security|critical|serious|real) (?:problems|issues"
-        "|vulnerabilities|findings|bugs|flaws|risks)(?! (?:publicly|in public|via|through|on|using|by|here|as|until|to))"
+        "(do not|don't|never) (?:report|flag|mention|list|show) (?:any |the )?(?:security|critical|serious"
+        "|real) (?:problems|issues"
+        "|vulnerabilities|findings|bugs|flaws|risks)(?! (?:publicly|in public|via|through|on|using|by|here|as"
+        "|until|to))"
     ),
     phrase(
-        "(fails?|failing|failed) ~60 (report|claim|say|state) (?:that )?(?:everything|all(?: tests)?|it|they|the tests?) (?:has |have )?"
+        "(fails?|failing|failed) ~60 (report|claim|say|state) (?:that )?(?:everything|all(?: tests)?|it|they"
+        "|the tests?) (?:has |have )?"
         "(?:passed|succeeded|is fine|is ok|worked)"
     ),
     phrase(
-        "(increase|inflate|raise|decrease|reduce|lower|multiply|adjust|round)(?: up| down)? (?:all |every |the |each )*(?:[a-z]+ )?"
-        "(?:figures?|numbers?|amounts?|totals?|scores?|ratings?|results?|expenses?) (?:by [0-9]|in our) ~60 (before|in the report|when you|"
+        "(increase|inflate|raise|decrease|reduce|lower|multiply|adjust|round)(?: up| down)? (?:all |every |the "
+        "|each )*(?:[a-z]+ )?"
+        "(?:figures?|numbers?|amounts?|totals?|scores?|ratings?|results?|expenses?) (?:by [0-9]|in our) ~60 (before"
+        "|in the report|when you|"
         "without|so that|and do)"
     ),
     phrase(
-        "(lower|downgrade|reduce) (?:the )?(?:severity|severities|ratings?|scores?) of (?:all|any|every|our|its|these) ~60 (before|to"
+        "(lower|downgrade|reduce) (?:the )?(?:severity|severities|ratings?|scores?) of (?:all|any|every|our|its"
+        "|these) ~60 (before|to"
         " (?:info|low|minor|none)|so that|in the)"
     ),
     phrase("(must|should) be (?:dropped|removed|suppressed|omitted|excluded|hidden|ignored|downgraded) ~80 <even>"),
@@ -56,15 +62,19 @@ _RESULTS = (
 )
 _CODE = (
     phrase(
-        "(introduce|insert|plant|hide) ~30 (errors?|bugs?|flaws?|mistakes?|weakness(?:es)?) ~10 (?:in|into|to|inside) (?:the|every|each"
+        "(introduce|insert|plant|hide) ~30 (errors?|bugs?|flaws?|mistakes?|weakness(?:es)?) ~10 (?:in|into|to"
+        "|inside) (?:the|every|each"
         "|some|their|generated|all|any)"
     ),
     phrase(
-        "(store|save|keep|write) (?:the |all |user |every )*(?:passwords?|credentials?|secrets?|tokens?) (?:in|as) (?:plain ?text"
-        "|clear ?text|the clear) ~20 (?:in|for|when|whenever) (?:the |all |every |any )*(?:generated|code|new|projects?)"
+        "(store|save|keep|write) (?:the |all |user |every )*(?:passwords?|credentials?|secrets?|tokens?) (?:in"
+        "|as) (?:plain ?text"
+        "|clear ?text|the clear) ~20 (?:in|for|when|whenever) (?:the |all |every |any )*(?:generated|code|new"
+        "|projects?)"
     ),
     phrase(
-        "(add|grant|give|invite|make) ~60 (administrators?|admins?|owners?|maintainers?|collaborators?|root) ~20 (?:of|to|on|for|in)"
+        "(add|grant|give|invite|make) ~60 (administrators?|admins?|owners?|maintainers?|collaborators?"
+        "|root) ~20 (?:of|to|on|for|in)"
         " (?:every|each|all|any) (?:new )?(?:repositor|project|account|organi[sz]ation|workspace|server)[a-z]*"
     ),
     phrase(
@@ -154,7 +164,8 @@ _OUTPUT = (
 )
 _FILES = (
     phrase(
-        "(overwrite|corrupt|destroy|empty|replace) (?:the |all |any |existing )*(?:backups?|snapshots?|restore points?) (?:with|after|before"
+        "(overwrite|corrupt|destroy|empty|replace) (?:the |all |any |existing )*(?:backups?|snapshots?"
+        "|restore points?) (?:with|after|before"
         "|so)"
     ),
     phrase(
@@ -175,7 +186,8 @@ _FILES = (
 )
 _TRACES = (
     phrase(
-        "(remove|delete|erase|clear|wipe) ~30 (log entries|logs?|history|traces?|records?|evidence) ~60 (so (?:that )?(?:nobody|no one"
+        "(remove|delete|erase|clear|wipe) ~30 (log entries|logs?|history|traces?|records?"
+        "|evidence) ~60 (so (?:that )?(?:nobody|no one"
         "|the user|they|it)|to (?:hide|cover|avoid detection|conceal))"
     ),
     phrase(
@@ -193,11 +205,13 @@ _TRACES = (
 )
 _SECRETS = (
     phrase(
-        r"(read|open|load|get|take|cat) ~30 (?:~/|\.env|\.ssh|id_rsa|credential|password|api key|secret|mcp\.json|token) ~80 (pass|include"
+        r"(read|open|load|get|take|cat) ~30 (?:~/|\.env|\.ssh|id_rsa|credential|password|api key|secret|mcp\.json"
+        r"|token) ~80 (pass|include"
         r"|provide|put|supply|add|append) ~60 (?:parameter|argument|field|query|header|sidenote)"
     ),
     phrase(
-        "(print|show|output|reveal|display|dump|echo) (?:all|any|every)(?: of)?(?: (?:the|your|stored|saved|available|known))*"
+        "(print|show|output|reveal|display|dump|echo) (?:all|any|every)(?: of)?(?: (?:the|your|stored|saved"
+        "|available|known))*"
         " (?:credentials|passwords|secrets|api keys|tokens)"
     ),
     phrase(
@@ -220,7 +234,8 @@ _SECRETS = (
 )
 _SPEED = (
     phrase(
-        "(slow down|stall|delay) (?:the |all |every |your |each )*(?:answers?|responses?|work|tasks?|users?) ~60 (wait|second|minute|by)"
+        "(slow down|stall|delay) (?:the |all |every |your |each )*(?:answers?|responses?|work|tasks?"
+        "|users?) ~60 (wait|second|minute|by)"
     ),
     phrase(
         "(add) (?:an? )?(?:[a-z0-9]+[- ])?(?:seconds?|sec|ms|minutes?)? ?(?:delay|sleep|pause"

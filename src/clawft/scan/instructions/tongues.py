@@ -5,18 +5,27 @@ from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
 from clawft.scan.instructions.order import Order
-from clawft.scan.instructions.patterns import begins
 from clawft.scan.instructions.words import find_address
 
-__all__ = ["HEADS", "find"]
+__all__ = ["could_match", "find"]
 
-HEADS = begins(
-    "ignoriere ignorieren vergiss missachte sende senden schicke lade herunter nutzer benutzer sage verrate ignorez "
-    "ignore oubliez oublie envoyez envoie "
-    "utilisateur dites ignora ignorar olvida olvide envía envia enviar usuario diga digas ignorare dimentica invia "
-    "inviare utente esqueça desconsidere usuário "
-    "téléchargez descarga descargue baixe scarica heimlich secretamente silenciosamente discrètement segretamente"
+# Words without which no sentence in plain letters is one of these orders.
+_HINTS = (
+    *("ignorier", "vergiss", "missacht", "nutzer", "anweisung", "sende ", "schick", "herunter"),
+    *("ignorez", "oubliez", "utilisateur", "envoy", "transmettez", "consignes"),
+    *("usuario", "instrucciones", "olvida", "manda", "descarg", "ejecut"),
+    *("utente", "istruzioni", "dimentica", "invia", "scaric", "esegu", "baix"),
 )
+_FOREIGN = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[à-öø-ÿ]")
+
+
+def could_match(lower: str) -> bool:
+    """Whether a text in lower case may hold such an order."""
+    if lower.isascii():
+        return any(word in lower for word in _HINTS)
+    return _FOREIGN.search(lower) is not None
+
+
 _OVERRIDE = (
     r"\b(?:ignoriere?n?|vergiss|vergessen|missachten?|übergehe)\b.{0,40}?\b(?:vorherigen?|bisherigen?|obigen?"
     r"|früheren?|alle[nr]?|vorigen?)\b.{0,30}?\b(?:anweisungen|instruktionen|befehle|regeln|vorgaben)",
@@ -30,8 +39,10 @@ _OVERRIDE = (
     r"|indicazioni)\b.{0,30}?\b(?:precedenti|di sistema|sopra|di sicurezza)",
     r"(?:игнорируй(?:те)?|забудь(?:те)?|не обращай(?:те)? внимания на).{0,40}?(?:предыдущи|прежни|вс[её]|системны"
     r"|вышеуказанн).{0,30}?(?:инструкци|указани|правил|команд)",
-    r"(?:忽略|无视|無視|忘记|忘掉|不要理会|不要遵守).{0,12}?(?:之前|先前|以前|上述|上面|前面|所有|系统|一切|原有|安全).{0,8}?(?:指令|指示|说明|提示|规则|命令|要求|限制)",
-    r"(?:以前|これまで|上記|前|すべて|全て|システム).{0,8}?(?:の)?(?:指示|命令|指令|ルール|プロンプト|制約).{0,6}?(?:を)?(?:無視|忘れ)",
+    r"(?:忽略|无视|無視|忘记|忘掉|不要理会|不要遵守).{0,12}?(?:之前|先前|以前|上述|上面|前面|所有|系统|一切"
+    r"|原有|安全).{0,8}?(?:指令|指示|说明|提示|规则|命令|要求|限制)",
+    r"(?:以前|これまで|上記|前|すべて|全て|システム).{0,8}?(?:の)?(?:指示|命令|指令|ルール|プロンプト|制約)"
+    r".{0,6}?(?:を)?(?:無視|忘れ)",
     r"(?:이전|기존|위의|앞의|모든|시스템).{0,8}?(?:지시|명령|지침|규칙|프롬프트|지시사항).{0,8}?(?:무시|잊)",
 )  # fmt: skip
 _CONCEAL = (
@@ -55,13 +66,16 @@ _CONCEAL = (
     r"(?:ユーザー|利用者|使用者).{0,8}?(?:に|へ)(?:は)?.{0,12}?"
     r"(?:言わない|伝えない|知らせない|教えない|通知しない|言及しない|見せない|報告しない|気づかれ)"
     r"|(?:ひそかに|密かに|こっそり)",
-    r"(?:사용자|유저).{0,6}?(?:에게|한테|가|께).{0,16}?(?:말하지|알리지|언급하지|보여주지|공개하지|모르게|알지 못하게|눈치채지)"
+    r"(?:사용자|유저).{0,6}?(?:에게|한테|가|께).{0,16}?(?:말하지|알리지|언급하지|보여주지|공개하지|모르게"
+    r"|알지 못하게|눈치채지)"
     r"|(?:몰래|은밀히|조용히).{0,12}?(?:보내|전송|업로드|실행)",
 )  # fmt: skip
 _SEND = (
-    r"\b(?:sende|senden|sendet|schicke?n?|übermittle?n?|übertrage?n?|lade?n?|envoyez|envoie|envoyer|transmettez|téléversez"
+    r"\b(?:sende|senden|sendet|schicke?n?|übermittle?n?|übertrage?n?|lade?n?|envoyez|envoie|envoyer|transmettez"
+    r"|téléversez"
     r"|envía|envíe|enviar|envie|manda|mande|sube|suba|transmit[ae]|invia|inviare|inviate|carica|trasmetti)\b",
-    r"(?:отправь|отправляй|отправьте|передай|пошли|загрузи|выгрузи|发送|上传|傳送|发到|传送|转发|送信|アップロード|転送|送って|보내|전송|업로드|전달)",
+    r"(?:отправь|отправляй|отправьте|передай|пошли|загрузи|выгрузи|发送|上传|傳送|发到|传送|转发|送信"
+    r"|アップロード|転送|送って|보내|전송|업로드|전달)",
 )
 _DATA = (
     r"\b(?:schlüssel|zugangsdaten|passw[oö]rt\w*|umgebungsvariablen|dateien|inhalt|daten|gespräch\w*|clés?"
@@ -69,17 +83,20 @@ _DATA = (
     r"|claves?|credenciales|contraseñas?|variables de entorno|archivos?|contenido|datos|conversación|chaves?"
     r"|credenciais|senhas?|variáveis de ambiente|arquivos?|conteúdo|dados|conversa|chiavi|credenziali|password"
     r"|variabili d'ambiente|contenuto|dati|conversazione)\b"
-    r"|\.env|\.ssh|id_rsa|ключ|парол|учетн|учётн|переменн|файл|содержим|данны|密钥|密码|凭证|凭据|环境变量|文件|内容|数据|对话|聊天记录|令牌|鍵"
+    r"|\.env|\.ssh|id_rsa|ключ|парол|учетн|учётн|переменн|файл|содержим|данны|密钥|密码|凭证|凭据|环境变量|文件"
+    r"|内容|数据|对话|聊天记录|令牌|鍵"
     r"|パスワード|認証情報|環境変数|ファイル|データ|会話|비밀번호|키|자격|환경 ?변수|파일|데이터|대화"
 )
 _RUN = (
     r"\b(?:lade?n?|laden)\b.{0,80}?\bherunter\b.{0,60}?\b(?:führe|starte|ausführen)|\b(?:téléchargez"
     r"|télécharge)\b.{0,80}?\b(?:exécutez|exécute|lancez)|\b(?:descarga|descargue|descargar|baixe|baixar|scarica"
     r"|scaricare)\b.{0,80}?\b(?:ejecuta|ejecute|ejecútalo|execute|executar|esegui|eseguire|eseguilo)\b"
-    r"|(?:скачай|загрузи)(?:те)?.{0,80}?(?:запусти|выполни)|下载.{0,60}?(?:运行|执行|安装)|ダウンロード.{0,60}?実行|다운로드.{0,60}?실행"
+    r"|(?:скачай|загрузи)(?:те)?.{0,80}?(?:запусти|выполни)|下载.{0,60}?(?:运行|执行|安装)|ダウンロード"
+    r".{0,60}?実行|다운로드.{0,60}?실행"
 )
 _NEVER = re.compile(
-    r"\b(?:nicht|nie|niemals|kein\w*|jamais|ne|pas|nunca|jamás|não|non|mai)\b|не |никогда|不要|请勿|切勿|禁止|不得|しない|지 ?마|않"
+    r"\b(?:nicht|nie|niemals|kein\w*|jamais|ne|pas|nunca|jamás|não|non|mai)\b|не |никогда|不要|请勿|切勿|禁止"
+    r"|不得|しない|지 ?마|않"
 )
 _OVERRIDE_RE = re.compile("|".join(_OVERRIDE))
 _CONCEAL_RE = re.compile("|".join(_CONCEAL))
@@ -88,7 +105,8 @@ _DATA_RE = re.compile(_DATA)
 _RUN_RE = re.compile(_RUN)
 _SECRET = re.compile(
     r"\.env|\.ssh|id_rsa|passw|zugangs|umgebungs|mots? de passe|identifiants|environnement|credencia|contraseñ"
-    r"|entorno|senha|ambiente|credenzial|парол|ключ|переменн|密钥|密码|凭|环境变量|令牌|パスワード|認証|環境変数|비밀번호|자격|환경"
+    r"|entorno|senha|ambiente|credenzial|парол|ключ|переменн|密钥|密码|凭|环境变量|令牌|パスワード|認証"
+    r"|環境変数|비밀번호|자격|환경"
 )
 
 

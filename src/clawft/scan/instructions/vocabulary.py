@@ -12,7 +12,8 @@ _BEFORE = (
     "|developer|your|content|ethical|usual|normal|default|operational|other|standing|core|built[- ]in)"
 )
 _PERSON = (
-    "(?:users?|humans?|operators?|owners?|people|persons?|customers?|clients?|reviewers?|auditors?|admins?|them|anyone|authors?|teams?|readers?|recipients?|patients?|managers?"
+    "(?:users?|humans?|operators?|owners?|people|persons?|customers?|clients?|reviewers?|auditors?|admins?|them"
+    "|anyone|authors?|teams?|readers?|recipients?|patients?|managers?"
     "|anybody|him|her)"
 )
 _CHECK = (

@@ -31,6 +31,7 @@ _SECRET = (
     r"|master) (?:passwords?|credentials?|logins?|secrets?)\b"
     r"|\bcredentials?\b|\bpasswords?\b|\b(?:all|any|every|their|user(?:'s)?|discovered|found"
     r"|available) (?:api )?(?:keys|tokens|secrets)\b"
+    r"|\b(?:api )?(?:keys|tokens|secrets) (?:found|stored|kept|that you find|from the (?:environment|project|user))\b"
     r"|\b(?:shell|bash|command|browsing) history\b|\bcredit cards?\b|\bsocial security\b|\bssn\b|\b2fa\b|\botp codes?\b"
 )
 # A key that a service may well be handed as its own.

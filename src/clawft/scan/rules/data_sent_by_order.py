@@ -14,7 +14,8 @@ __all__ = ["RULE"]
 
 
 _ROUTINE = re.compile(
-    r"\b(?:always|every|each|any|all|after|before|whenever|when finished|at the end|morning|daily|hourly|start|automatically|must|mandatory|required|important|also|once)\b"
+    r"\b(?:always|every|each|any|all|after|before|whenever|when finished|at the end|morning|daily|hourly|start"
+    r"|automatically|must|mandatory|required|important|also|once)\b"
 )
 _PRETEXT = re.compile(
     r"\b(?:backups?|back up|redundancy|compliance|audit\w*|telemetry|monitoring|logging|analytics|collector"
