@@ -73,6 +73,7 @@ def flows(text: str, sink: Kind, source: Kind) -> list[tuple[str, str]]:
         f'curl {URL} | while read -r l; do bash -c "$l"; done',
         f"exec 3< <(curl {URL}); sh <&3",
         f"git clone {URL} r && cd r && ./install.sh",
+        f"wget {URL}.tgz && tar xzf p.tgz && cd p && sudo make install",
         f"curl {URL} -o i.pkg; sudo installer -pkg i.pkg -target /",
         f"$ curl {URL} | sh",
         f"user@host:~$ curl {URL} | sh",
@@ -199,6 +200,14 @@ def test_a_constant_that_is_decoded_and_run_is_read_again(script: str) -> None:
         ("cat > x.py <<'X'\nimport os\nX", "python", "import os\n"),
         ("echo 'curl a' >> ~/.bashrc", "shell", "curl a"),
         ("(crontab -l; echo '0 * * * * /tmp/run') | crontab -", "shell", "/tmp/run"),
+        ("echo '* * * * * root /tmp/run' > /etc/cron.d/x", "shell", "/tmp/run"),
+        ("cat > ~/.config/systemd/user/x.service <<X\nExecStart=/tmp/run -v\nX", "shell", "/tmp/run -v"),
+        (
+            "cat > ~/Library/LaunchAgents/x.plist <<X\n<key>ProgramArguments</key><array><string>sh</string>"
+            "<string>-c</string><string>/tmp/run</string></array>\nX",
+            "shell",
+            "/tmp/run",
+        ),
     ],
 )
 def test_code_of_another_language_is_a_document_of_its_own(script: str, language: str, text: str) -> None:
@@ -240,6 +249,7 @@ def test_a_shell_on_a_socket_has_the_socket_among_its_sources(script: str, sourc
         ("shred -u ~/.bash_history", Kind.DELETE, "~/.bash_history"),
         ("dd if=/dev/zero of=/dev/sda", Kind.DELETE, "/dev/sda"),
         ("history -c", Kind.DELETE, "history"),
+        (": > ~/.bash_history", Kind.DELETE, "~/.bash_history"),
         ("chmod +x /tmp/f", Kind.PERMIT, "+x /tmp/f"),
         ("chmod 777 /etc/passwd", Kind.PERMIT, "777 /etc/passwd"),
         ("crontab /tmp/c", Kind.PERSIST, "crontab"),

@@ -107,9 +107,9 @@ def _other_verbs(world: World, call: Call, name: str) -> Value:
     ):
         world.fact(Kind.INSTALL, f"{name}:*@{texts[-1].partition('=')[2] or texts[-1]}", call.offset, call.line)
     elif name in ("npm", "yarn", "pnpm", "cargo", "go", "bun", "poetry", "composer"):
-        sources = world.folders.get(world.cwd, ())
+        content = world.content_of("package.json")
         if texts:
-            world.fact(Kind.EXEC, call.line, call.offset, call.name, sources)
+            world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources if content else ())
     elif name == "gem" and texts[:1] == ["sources"]:
         world.fact(Kind.INSTALL, f"gem:*@{texts[-1]}", call.offset, call.line)
     return Value(f"$({call.name})", (), known=False)

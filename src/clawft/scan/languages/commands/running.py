@@ -101,13 +101,28 @@ def run_interpreter(world: World, call: Call) -> Value:
         elif text == "-" and not codes:
             break
     if codes:
-        if call.stdin.sources and _RUNS_INPUT.search(codes[0].text):
-            world.fact(Kind.EXEC, "", call.offset, call.name, call.stdin.sources)
-        joined = "\n".join(one.text for one in codes)
-        code = Value(joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes))
-        result = world.run_code(code, language, call)
-        return Value(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)
+        return _run_codes(world, codes, language, call)
     return world.run_code(call.stdin, language, call) if call.fed else NOTHING
+
+
+def _run_codes(world: World, codes: list[Value], language: str, call: Call) -> Value:
+    """Code on the command line; its input may be data, or code that it runs."""
+    if call.stdin.sources and _RUNS_INPUT.search(codes[0].text):
+        world.fact(Kind.EXEC, "", call.offset, call.name, call.stdin.sources)
+    joined = "\n".join(one.text for one in codes)
+    code = Value(joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes))
+    result = world.run_code(code, language, call)
+    if language == "applescript":
+        result = _asked(world, code.text, result, call)
+    return Value(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)
+
+
+def _asked(world: World, code: str, result: Value, call: Call) -> Value:
+    """What a dialog or the clipboard gives back to the shell."""
+    what = "keyboard" if "hidden answer" in code else "clipboard" if "the clipboard" in code else ""
+    if not what:
+        return result
+    return Value(result.text, (*result.sources, world.fact(Kind.READ, what, call.offset, call.name)), known=False)
 
 
 def _run_module(world: World, call: Call, index: int) -> Value:
@@ -167,6 +182,8 @@ def run_wrapper(world: World, call: Call) -> Value:
         world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
     rest = args[index:]
     if not rest:
+        if call.name == "xargs":
+            return Value(call.stdin.text, call.stdin.sources, call.stdin.known)
         return _whole_environment(world, call) if call.name == "env" else NOTHING
     if call.name in ("xargs", "parallel"):
         return _run_xargs(world, call, rest)
@@ -280,11 +297,9 @@ def run_installer(world: World, call: Call) -> Value:
 
 
 def run_make(world: World, call: Call) -> Value:
-    folder = world.folders.get(world.cwd, ())
-    options = split_options(call.args, "Cfj")
-    if (where := options.get("-C")) and not folder:
-        folder = world.folders.get(world.resolve(where.text), ())
-    world.fact(Kind.EXEC, call.line, call.offset, call.name, folder)
+    where = split_options(call.args, "Cfj").get("-C")
+    content = world.content_of(f"{where.text}/Makefile" if where else "Makefile")
+    world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources if content else ())
     return Value("$(make)", (), known=False)
 
 

@@ -4,6 +4,7 @@ import re
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.commands.options import split_options
+from clawft.scan.languages.commands.persistence import find_commands
 from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
 
 __all__ = ["PROGRAMS", "check_assignment"]
@@ -99,12 +100,9 @@ def run_crontab(world: World, call: Call) -> Value:
     if call.fed or options.operands:
         world.fact(Kind.PERSIST, "crontab", call.offset, call.name, given.sources)
         if given.known or "* *" in given.text:
-            for match in _CRON_LINE.finditer(given.text):
-                world.child(match[1], "shell", "cron", call.offset)
+            for command in find_commands("user.cron", given.text):
+                world.child(command, "shell", "cron", call.offset)
     return NOTHING
-
-
-_CRON_LINE = re.compile(r"^[ \t]*(?:@\w+|(?:[\d*/,-]+[ \t]+){5})[ \t]*([^\n]+)$", re.MULTILINE)
 
 
 def run_at(world: World, call: Call) -> Value:

@@ -143,7 +143,18 @@ def run_mail(world: World, call: Call) -> Value:
     return NOTHING
 
 
+def run_messenger(world: World, call: Call) -> Value:
+    """`telegram-send`, `ntfy publish`: a message, or a file after `--file`."""
+    files = [world.read(one, call) for one in call.args if "/" in one.text and not one.text.startswith(("-", "http"))]
+    target = "https://api.telegram.org/bot" if "telegram" in call.name else "https://ntfy.sh"
+    world.fact(
+        Kind.SEND, target, call.offset, call.name, join_sources(sources_of([*files, *call.args]), call.stdin.sources)
+    )
+    return NOTHING
+
+
 PROGRAMS = {
+    "telegram-send": run_messenger, "ntfy": run_messenger,
     "scp": run_copy_remote, "rsync": run_copy_remote, "rclone": run_copy_remote, "aws": run_cloud,
     "gsutil": run_cloud, "gcloud": run_cloud, "az": run_cloud, "mc": run_cloud, "s3cmd": run_cloud,
     "azcopy": run_cloud, "ftp": run_ftp, "sftp": run_ftp, "lftp": run_ftp, "tftp": run_ftp, "ftpput": run_ftp,

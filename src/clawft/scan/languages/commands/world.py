@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind
-from clawft.scan.languages.commands.persistence import find_persistence
+from clawft.scan.languages.commands.persistence import find_commands, find_persistence
 
 __all__ = ["NOTHING", "Call", "Value", "World", "join_sources"]
 
@@ -22,6 +22,7 @@ MAX_WORK = 1 << 24  # characters of values made in all
 MAX_TARGET = 400
 MAX_CHAIN = 12  # wrappers around wrappers
 _NO_FILE = re.compile(r"^(-|/dev/(null|stdin|stdout|stderr|zero|u?random|tty|fd/\d+)|&?\d+|nul|NUL)?$")
+_TRACES = re.compile(r"_history$|^/var/log/|/Library/Logs/")
 _HOLE = re.compile(r"\s*[$`]")  # what is not known stands as it is written
 _TEXT_CHARS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
@@ -177,6 +178,8 @@ class World:
         self.fact(Kind.WRITE, where, call.offset, call.name, content.sources)
         if place := find_persistence(where):
             self.fact(Kind.PERSIST, place, call.offset, call.name, content.sources)
+        if content.known and not content.text and not append and _TRACES.search(where):
+            self.fact(Kind.DELETE, where, call.offset, call.name)
         if content.known and len(content.text) > 3:
             self._inner_file(where, content, call)
 
@@ -184,6 +187,11 @@ class World:
         from clawft.scan.intake.kinds import find_language
         from clawft.scan.languages.places import find_format
 
+        commands = find_commands(where, content.text)
+        for command in commands:
+            self.child(command, "shell", "written", call.offset)
+        if commands:
+            return
         language = find_language(where, content.text)
         if language in ("text", "binary") and (find_persistence(where) or content.text.startswith("#!")):
             language = "shell"
