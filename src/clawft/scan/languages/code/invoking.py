@@ -249,9 +249,10 @@ class Invoking(Operands):
             return Value((), call.marks())
         if function.summary is None:
             self.summarise(function)
-        known = marked or any(one.consts or one.items or one.function or one.ref for one in given)
+        known = marked or any(one.consts or one.items or one.function or _names(one.ref) for one in given)
         worth = marked or function.effects or len(function.body) <= SMALL
-        runs = MAX_RUNS if len(function.body) > 2 else MAX_RUNS * 20
+        size = len(function.body)
+        runs = MAX_RUNS // 4 if size > 12 else MAX_RUNS if size > 2 else MAX_RUNS * 20
         if not known or not worth or function.runs > runs or self.steps > MAX_STEPS:
             return self.summarise(function).with_marks(call.marks() if marked else ())
         return self._enter(function, call)
@@ -299,3 +300,8 @@ class Invoking(Operands):
             if value is not None and index < len(call.arguments):
                 value = self.whole(value, call.offset)
             names[name] = value if value is not None else Value()
+
+
+def _names(ref: str) -> bool:
+    """Whether a reference names a module or a function, rather than what some call gave."""
+    return ref != "" and ref[-1] != ")"
