@@ -318,3 +318,63 @@ def test_hostile_input_takes_linear_time(path: str, text: str) -> None:
     before = time.process_time()
     read(path, text)
     assert time.process_time() - before < 3
+
+
+SHAPES = [
+    ("package.json", {"scripts": {"postinstall": "id"}, "config": {"a": "b"}, "husky": {"hooks": {"pre-push": "id"}}}),
+    ("package.json", {"version": "1", "dependencies": {"a": "1"}, "openclaw": {"extensions": ["a"]}}),
+    (".claude/settings.json", {"hooks": {"Stop": [{"hooks": [{"command": "id", "args": ["a"], "env": {"A": "b"}}]}]}}),
+    (".claude/settings.json", {"permissions": {"allow": ["Bash"]}, "env": {"A": "b"}, "statusLine": {"command": "id"}}),
+    (
+        ".mcp.json",
+        {"mcpServers": {"a": {"command": "id", "args": ["a"], "url": "https://a.example", "headers": {"a": "b"}}}},
+    ),
+    (".vscode/tasks.json", {"version": "2", "tasks": [{"command": "id", "args": ["a"], "runOptions": {"runOn": "a"}}]}),
+    (".vscode/settings.json", {"terminal.integrated.profiles.linux": {"a": {"path": "sh", "args": ["a"]}}}),
+    (
+        "a.json",
+        {"jobs": {"a": {"env": {"A": "b"}, "steps": [{"run": "id", "with": {"script": "a"}}]}}, "runs": {"main": "a"}},
+    ),
+    (
+        "a.json",
+        {"services": {"a": {"command": "id", "volumes": [{"source": "/", "target": "/a"}], "cap_add": ["ALL"]}}},
+    ),
+    (
+        "a.json",
+        {"kind": "a", "apiVersion": "1", "spec": [{"image": "a", "command": ["id"], "hostPath": {"path": "/"}}]},
+    ),
+    (
+        "a.json",
+        {"repos": [{"repo": "local", "hooks": [{"entry": "id"}]}], "pre-push": {"commands": {"a": {"run": "id"}}}},
+    ),
+    (
+        "a.json",
+        {"project": {"dependencies": ["a"]}, "build-system": {"backend-path": ["."]}, "tool": {"uv": {"index": [{}]}}},
+    ),
+    (
+        "a.json",
+        {"description": "a", "metadata": {"openclaw": {"install": [{"kind": "brew", "formula": "a", "url": "a://b"}]}}},
+    ),
+    ("a.json", {"Service": {"ExecStart": ["id"]}, "ProgramArguments": ["id"], "Desktop Entry": {"Exec": "id"}}),
+    (
+        "a.json",
+        {"targets": [{"actions": [{"action": ["id"]}]}], "lockfileVersion": 3, "packages": {"a": {"resolved": "a"}}},
+    ),
+]
+
+
+def replace_each(tree: object, other: object) -> list[object]:
+    """A value in as many forms as it has parts, in each of which another part is replaced."""
+    forms = [other]
+    if isinstance(tree, dict):
+        forms += [{**tree, key: form} for key, inner in tree.items() for form in replace_each(inner, other)]
+    elif isinstance(tree, list):
+        forms += [[form] for inner in tree for form in replace_each(inner, other)]
+    return forms
+
+
+@pytest.mark.parametrize(("path", "tree"), SHAPES)
+@pytest.mark.parametrize("other", [None, 1, True, "", "a", [], [1], [None], [[]], [{}], {}, {"a": 1}, {"": None}])
+def test_odd_values_break_nothing(path: str, tree: object, other: object) -> None:
+    for form in replace_each(tree, other):
+        read(path, form)

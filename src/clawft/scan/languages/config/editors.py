@@ -60,7 +60,8 @@ def _read_tasks(sheet: Sheet, tree: dict[str, Any]) -> None:
             command = part.get("command")
             if isinstance(command, dict):
                 command = command.get("value")
-            args = [one.get("value", "") if isinstance(one, dict) else one for one in part.get("args") or ()]
+            words = part.get("args") if isinstance(part.get("args"), list) else []
+            args = [one.get("value", "") if isinstance(one, dict) else one for one in words]
             if isinstance(command, str):
                 line = f"{command} {as_command([str(one) for one in args])}".strip()
                 sheet.run(line, "tasks", hook=hook, env=env)
