@@ -78,7 +78,7 @@ def measure_gate(environ: dict[str, str], cwd: Path, sizes: ScanSizes) -> Line:
         Timed(lambda: _open(without, cwd).load_skills()),
     )
     what = f"loading {sizes.skills} skills that were scanned before, with scan_on_load"
-    return Line("scan warm", what, "the same without", on, off, "ms", 1.5)
+    return Line("scan-warm", what, "the same without", on, off, "ms", 1.5)
 
 
 def measure_unchanged(folder: Path, environ: dict[str, str], sizes: ScanSizes) -> Line:
@@ -101,7 +101,7 @@ def measure_unchanged(folder: Path, environ: dict[str, str], sizes: ScanSizes) -
 
     (changed,) = best_ms(sizes.slow_rounds, Timed(screen, before=change, per=len(found)))
     what = f"the gate over a skill of {len(found)} that did not change"
-    return Line("scan unchanged", what, "the same for one that changed", same, changed, "ms", 10, "at least")
+    return Line("scan-unchanged", what, "the same for one that changed", same, changed, "ms", 10, "at least")
 
 
 def measure_large(paths: Sequence[str]) -> Iterator[Line]:
@@ -110,7 +110,7 @@ def measure_large(paths: Sequence[str]) -> Iterator[Line]:
     slowest, path = max(took)
     size = os.path.getsize(path) / 1_000_000
     what = f"scanning one file of {size:.0f} MB, the slowest of {len(paths)} kinds ({os.path.basename(path)})"
-    yield Line("scan large", what, "the limit, 3 s", slowest / 1000, 3, "s", 1)
+    yield Line("scan-large", what, "the limit, 3 s", slowest / 1000, 3, "s", 1)
 
 
 def measure_peak(paths: Sequence[str]) -> Line:
@@ -118,7 +118,7 @@ def measure_peak(paths: Sequence[str]) -> Line:
     done = subprocess.run(words, check=True, timeout=TIMEOUT_S, capture_output=True, text=True)
     count, kilobytes = map(int, done.stdout.split())
     what = f"peak memory of a fresh process that scans {count} targets, the large files among them"
-    return Line("scan memory", what, "the limit, 150 MB", kilobytes / 1024, 150, "MB", 1)
+    return Line("scan-memory", what, "the limit, 150 MB", kilobytes / 1024, 150, "MB", 1)
 
 
 def measure_cisco(python: str, skills: Sequence[str], environ: dict[str, str], sizes: ScanSizes) -> list[Line]:
@@ -135,7 +135,7 @@ def measure_cisco(python: str, skills: Sequence[str], environ: dict[str, str], s
         peer.close()
     name = f"Cisco's scanner {peer.version}"
     what = f"scanning a skill of {len(skills)}, on one core"
-    speed = Line("scan peer", what, f"{name} on the same skills", ours, theirs, "ms", 20, "at least")
+    speed = Line("scan-peer", what, f"{name} on the same skills", ours, theirs, "ms", 20, "at least")
     weft = os.path.join(sysconfig.get_path("scripts"), "weft")
     scanner = os.path.join(os.path.dirname(python), "skill-scanner")
 
@@ -151,7 +151,7 @@ def measure_cisco(python: str, skills: Sequence[str], environ: dict[str, str], s
         Timed(start(scanner, "scan", skills[0])),
     )
     what = "`weft skills scan` of one skill, as a process"
-    return [speed, Line("scan start-up", what, f"{name} on the same skill", cold, peer_cold, "ms", 8, "at least")]
+    return [speed, Line("scan-start", what, f"{name} on the same skill", cold, peer_cold, "ms", 8, "at least")]
 
 
 def _open(environ: dict[str, str], cwd: Path) -> App:

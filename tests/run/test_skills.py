@@ -136,7 +136,7 @@ async def test_skills_are_found_by_search(world: World) -> None:
 async def test_files_of_a_loaded_skill_can_be_read_and_no_others(world: World) -> None:
     folder = world.add_skill("deploy")
     (folder / "notes.md").write_text("see here")
-    (folder / "link").symlink_to("/etc/passwd")
+    (folder / "link").symlink_to("/etc/hostname")  # the scanner would block a link to private files
     (folder / ".git").mkdir()
     (folder / ".git" / "config").write_text("hidden")
     reads = ["notes.md", "../../config.toml", "link", "/etc/passwd", ".git/config"]
