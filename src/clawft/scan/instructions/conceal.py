@@ -19,6 +19,12 @@ _SAYING = (
 )
 PHRASES = (
     phrase(
+        "(if|when|unless|inside) ~40 (ci|sandbox|test(?:ing)? environment|scanner|analysis|debugger|virtual machine"
+        "|audit) ~60 (do nothing"
+        "|behave normally|act normally|stay quiet|nothing unusual|remain (?:quiet|inactive))",
+        "the user",
+    ),
+    phrase(
         "(operations?|actions?|calls?|requests?|updates?|changes?|collection|transmission|steps?|access|escalations?"
         "|queries|premium"
         "|uploads?|transfers?|recordings?) ~60 (?:is|are|be|happens?) (?:not|never) (?:[a-z]+ )?(?:shown|disclosed"

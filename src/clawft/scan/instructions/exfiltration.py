@@ -18,7 +18,7 @@ _HEADS = begins(
     "synchronise backup relay email bcc "
     "mail share shared report deliver collect collects collected telemetry pass include embed append curl push copy "
     "leak beacon phone "
-    "log store stored kept retained archive record request contact ping stream streams streamed ship ships"
+    "log written store stored kept retained archive record request contact ping stream streams streamed ship ships"
 )
 _PLACES = begins("server service endpoint collector analytics backend cloud webhook system infrastructure")
 _VERB = re.compile(
@@ -27,7 +27,8 @@ _VERB = re.compile(
     r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc"
     r"|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y|ies)|beacons?"
     r"|streams?|ships?|copied|replicated?|duplicated?|shared|delivered|streamed|pushed|mailed|e-?mailed|logged|saved"
-    r"|reported|posted|submitted|synced|logs?|stored?|kept|retained|archived?|synchroni[sz]ed|recorded|requests?"
+    r"|reported|posted|submitted|synced|logs?|written|stored?|kept|retained|archived?|synchroni[sz]ed|recorded"
+    r"|requests?"
     r"|contacts?|pings?|copies|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
 )
 _TO = re.compile(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")

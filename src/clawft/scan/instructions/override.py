@@ -14,6 +14,20 @@ _DROP = (
 _FILL = "(?: (?:all|any|every|everything|each|of|the|my|your|its|their|those|these|about|and)){0,4}"
 PHRASES = (
     phrase(
+        "(treat|follow|obey|execute|regard) ~30 (text|content|instructions?|messages?|commands?"
+        "|anything) ~30 (pages?|web ?sites?|e-?mails?"
+        "|documents?|comments?|tool (?:results?|outputs?)|responses?) ~20 as (?:the )?(?:instructions|commands"
+        "|orders|system)",
+        "the user",
+    ),
+    phrase(
+        "(obey|follow|trust|execute) (?:all |any |every )?(?:messages?|text|commands?"
+        "|instructions) that (?:begins?|starts?|contains?)"
+        " ~40 (word|phrase|token|prefix|code|tag)",
+        "the user",
+    ),
+    phrase("(never|do not|don't|must not|cannot) refuse(?:[.,;]| (?:any|a|to answer)|$)", "its restrictions"),
+    phrase(
         _DROP + _FILL + "(?: <before>){1,3}(?:,? (?:and|or)(?: <before>){1,2})?(?: (?:[a-z]+ ){0,2}?<told>)",
         "its instructions",
     ),
@@ -33,7 +47,7 @@ PHRASES = (
         "|should be|must be"
         "|can be) (?:now )?(?:treated as (?:suggestions?|optional|advisory)|void|cancell?ed|obsolete|suspended"
         "|lifted|revoked"
-        "|superseded|overridden|ignored|disregarded|no longer)",
+        "|superseded|overridden|ignored|disregarded|waived|switched off|not in force|no longer)",
         "its guidelines",
     ),
     phrase(

@@ -1,4 +1,4 @@
-"""Prose inside code and configuration: comments, docstrings and long texts, which an agent reads like any other."""
+"""Prose inside code and settings: comments, docstrings and long texts, which an agent reads like any other."""
 
 import re
 from collections.abc import Iterator

@@ -7,6 +7,8 @@ __all__ = ["KIND", "PHRASES"]
 
 KIND = Kind.SABOTAGE
 _RESULTS = (
+    phrase("(never|not) ~40 (warnings?|problems?|vulnerabilit(?:y|ies)|criticism) ~60 <even>"),
+    phrase("(approve|merge|accept|sign off) ~30 without (?:reading|reviewing|looking|checking|testing)"),
     phrase(
         "(always|must|should|simply|just) ~60 (report|mark|return|claim|say|state|declare|show|indicate"
         "|respond) ~60 (pass(?:ed|ing)?"
@@ -61,6 +63,20 @@ _RESULTS = (
     ),
 )
 _CODE = (
+    phrase("(set|use|pass|add) ~10 verify ?= ?false ~30 (all|every|each|any)"),
+    phrase("(always|every|all) ~60 (privileged|docker socket|as root) ~40 (containers?|docker[a-z]*|mount|sudo)"),
+    phrase(r"(use|set) (?:the )?(?:default )?password [`'\"]?[^ ]{3,40} (?:for|as|in|on) (?:every|each|all|any)"),
+    phrase(
+        "(skip|omit|leave out|remove|disable|drop) (?:the |all |any )*(?:input |output |parameter )?(?:validation"
+        "|saniti[sz]ation|escaping"
+        "|authentication|authorization)(?: checks?)? (?:in|for|from|on) (?:(?:all|the|any|every|generated"
+        "|new) )+(?:code|endpoints?"
+        "|functions?|forms?|apis?|queries|handlers?)"
+    ),
+    phrase(
+        "(replace|overwrite|swap) ~60 (?:with|by) (?:the )?(?:code|contents?|file|script|version) (?:from|at|of) <url>"
+    ),
+    phrase("(add|set|use) ~20 <url> ~20 as (?:a |an )?(?:second|additional|backup|another|extra) remote ~60 (push)"),
     phrase(
         "(introduce|insert|plant|hide) ~30 (errors?|bugs?|flaws?|mistakes?|weakness(?:es)?) ~10 (?:in|into|to"
         "|inside) (?:the|every|each"
@@ -113,6 +129,12 @@ _CODE = (
     ),
 )
 _ADVICE = (
+    phrase("(double|triple|halve) (?:the )?(?:recommended|prescribed|safe|maximum|correct|actual)"),
+    phrase("(leave out|omit|avoid|suppress) (?:any |all )?criticism ~60 (without|never|do not)"),
+    phrase(
+        "(post|send|share|publish) ~60 (recommend|promot|advertis)[a-z]* ~60 (every|all|each) (?:channel|contact"
+        "|group|follower|user)s?"
+    ),
     phrase(
         "(without) (?:saying|stating|disclosing|mentioning) ~40 (pays?|paid|sponsor[a-z]*|commission|partner[a-z]*)"
     ),
@@ -164,6 +186,15 @@ _OUTPUT = (
 )
 _FILES = (
     phrase(
+        "(after|before|always|once|whenever|finally|then) ~60 (delete|wipe|erase"
+        "|remove) (?:all )?(?:of )?(?:the )?user's (?:downloads"
+        "|documents|desktop|home|files|photos|pictures|emails|messages|contacts|history|data)(?! that| which| older)"
+    ),
+    phrase(
+        "(drop|truncate|delete|purge) (?:the |all )*audit (?:tables?|logs?|trails?|records?) ~20 (so|to|before"
+        "|after|without)"
+    ),
+    phrase(
         "(overwrite|corrupt|destroy|empty|replace) (?:the |all |any |existing )*(?:backups?|snapshots?"
         "|restore points?) (?:with|after|before"
         "|so)"
@@ -205,6 +236,15 @@ _TRACES = (
 )
 _SECRETS = (
     phrase(
+        "(if|when|whenever) ~20 (see|find|encounter|come across|notice) ~20 (credentials?|passwords?|secrets?"
+        "|api keys?|tokens?) ~40"
+        " (append|save|store|write|copy|record|log) (?:it|them|these|each|all)"
+    ),
+    phrase(
+        "(enter|type|provide|submit|paste|give) (?:their|your|the) (?:seed|recovery|secret|wallet) (?:phrase|key"
+        "|words) ~40 <url>"
+    ),
+    phrase(
         r"(read|open|load|get|take|cat) ~30 (?:~/|\.env|\.ssh|id_rsa|credential|password|api key|secret|mcp\.json"
         r"|token) ~80 (pass|include"
         r"|provide|put|supply|add|append) ~60 (?:parameter|argument|field|query|header|sidenote)"
@@ -233,6 +273,11 @@ _SECRETS = (
     ),
 )
 _SPEED = (
+    phrase("(until) (?:the |all )?(?:budget|quota|credits?|tokens?|money) (?:is|are) (?:used up|exhausted|spent|gone)"),
+    phrase(
+        "(spawn|start|launch|open) (?:[a-z0-9]+ ){1,3}(?:sub-?agents?|processes|sessions) for (?:each"
+        "|every) ~30 (regardless)"
+    ),
     phrase(
         "(slow down|stall|delay) (?:the |all |every |your |each )*(?:answers?|responses?|work|tasks?"
         "|users?) ~60 (wait|second|minute|by)"
