@@ -295,7 +295,9 @@ def test_the_first_scan_of_a_folder_is_known_beforehand(world: World) -> None:
     world.write("one")
     locations = (Location("user", "skills", str(world.root)), Location("user", "none", str(world.root / "none")))
     assert is_first_scan(locations, str(world.cache))
+    assert is_first_scan(locations, None)
     world.screen()
+    (world.root / "none").mkdir()
     assert not is_first_scan(locations, str(world.cache))
 
 

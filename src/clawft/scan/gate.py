@@ -65,7 +65,8 @@ def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:
     if cache_dir is None:
         return True
     paths = [one.path for one in locations if one.scope != "bundled" and os.path.isdir(one.path)]
-    return not all(os.path.exists(index_path(cache_dir, path)) for path in paths)
+    unknown = [path for path in paths if not os.path.exists(index_path(cache_dir, path))]
+    return any(map(os.listdir, unknown))
 
 
 def _holds(entry: Known, one: Found, now: float) -> bool:
