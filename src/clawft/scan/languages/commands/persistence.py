@@ -1,7 +1,6 @@
 """Places that run what is put into them again, without being asked."""
 
 import re
-from html import unescape
 
 __all__ = ["find_commands", "find_persistence"]
 
@@ -39,7 +38,14 @@ def find_commands(path: str, text: str) -> list[str]:
         return [_CRON_USER.sub("", line, count=1) for line in lines] if users else lines
     if path.endswith(".plist"):
         found = [_STRING.findall(match[1]) for match in _ARGUMENTS.finditer(text)]
-        return [unescape(words[-1] if "-c" in words else " ".join(words)) for words in found if words]
+        return [_plain(words[-1] if "-c" in words else " ".join(words)) for words in found if words]
     if path.endswith((".service", ".timer", ".desktop")):
         return [match[1] for match in _UNIT_LINE.finditer(text)]
     return []
+
+
+def _plain(text: str) -> str:
+    """Text of a property list without its entities."""
+    for mark, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
+        text = text.replace(mark, char)
+    return text

@@ -11,20 +11,20 @@ __all__ = ["PROGRAMS", "check_assignment"]
 
 # Settings that turn a protection off when they have this value.
 _WEAK = {
-    "NODE_TLS_REJECT_UNAUTHORIZED": re.compile(r"^0$"), "PYTHONHTTPSVERIFY": re.compile(r"^0$"),
-    "GIT_SSL_NO_VERIFY": re.compile(r"^(1|true)$", re.IGNORECASE), "HISTFILE": re.compile(r"^/dev/null$"),
-    "HISTSIZE": re.compile(r"^0$"), "LD_PRELOAD": re.compile(r"."), "DYLD_INSERT_LIBRARIES": re.compile(r"."),
-    "LD_AUDIT": re.compile(r"."),
-    "GIT_SSH_COMMAND": re.compile(r"StrictHostKeyChecking[ =]no"),
-    "NODE_OPTIONS": re.compile(r"--require|-r |--import"),
-    "PERL5OPT": re.compile(r"."), "BASH_ENV": re.compile(r"."), "PROMPT_COMMAND": re.compile(r"curl|wget|nc |sh "),
+    "NODE_TLS_REJECT_UNAUTHORIZED": r"^0$", "PYTHONHTTPSVERIFY": r"^0$",
+    "GIT_SSL_NO_VERIFY": r"^(1|true|True|TRUE)$", "HISTFILE": r"^/dev/null$",
+    "HISTSIZE": r"^0$", "LD_PRELOAD": r".", "DYLD_INSERT_LIBRARIES": r".",
+    "LD_AUDIT": r".",
+    "GIT_SSH_COMMAND": r"StrictHostKeyChecking[ =]no",
+    "NODE_OPTIONS": r"--require|-r |--import",
+    "PERL5OPT": r".", "BASH_ENV": r".", "PROMPT_COMMAND": r"curl|wget|nc |sh ",
 }  # fmt: skip
 
 
 def check_assignment(world: World, name: str, value: Value, offset: int) -> None:
     """A variable that turns a protection off, or loads code into every program."""
     weak = _WEAK.get(name)
-    if weak and weak.search(value.text):
+    if weak and re.search(weak, value.text):
         world.fact(Kind.PRIVILEGE, f"{name}={value.text}", offset, name, value.sources)
 
 
@@ -147,12 +147,11 @@ _PROTECTION_OFF = {
     "aa-teardown": r"", "apparmor_parser": r"-R",
     "update-ca-certificates": r"", "profiles": r"install", "pfctl": r"-d",
 }  # fmt: skip
-_OFF_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PROTECTION_OFF.items()}
 
 
 def run_protection(world: World, call: Call) -> Value:
     rest = " ".join(call.texts)
-    if _OFF_PATTERNS[call.name].search(rest):
+    if re.search(_PROTECTION_OFF[call.name], rest, re.IGNORECASE):
         world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name, call.stdin.sources)
     if call.name == "sqlite3":
         paths = split_options(call.args).operands[:1]
