@@ -13,8 +13,6 @@ _MINER = re.compile(
     r"\b(stratum\+(tcp|ssl)://|xmrig|cpuminer|minerd\b|coinhive|cryptonight|ethminer|nbminer|t-rex.*--algo|randomx)",
     re.IGNORECASE,
 )
-
-
 _OPENLY = re.compile(r"\b(miner|mining)\b|\bmines? (bit)?coins?\b")
 
 
@@ -22,8 +20,7 @@ def check_crypto_mining(subject: Subject) -> Iterator[Hit]:
     if subject.skill and _OPENLY.search(f"{subject.name} {subject.skill.description}".lower()):
         return  # it says so: the user asks for it
     for fact in subject.of(Kind.EXEC, Kind.CONNECT, Kind.FETCH, Kind.SEND, Kind.INSTALL):
-        words = " ".join((fact.target, fact.via, *(one.target for one in subject.trace(fact))))
-        if _MINER.search(words):
+        if any(_MINER.search(one.target) for one in (fact, *fact.sources)):
             yield Hit(fact, "A program that mines coins is fetched or run", 0.9)
 
 

@@ -10,15 +10,30 @@ from clawft.scan.subject import Subject
 
 __all__ = ["RULE"]
 
-_RUN = re.compile(r"(?:\\x[0-9a-fA-F]{2}){6}|[\"'][A-Za-z0-9+/]{200,}={0,2}[\"']")
+LONG = 200
+_ESCAPES = re.compile(r"(?:\\x[0-9a-fA-F]{2}){6}")
+_BASE64 = re.compile(r"[\"'][A-Za-z0-9+/]{200}")
 
 
 def check_obfuscated_code(subject: Subject) -> Iterator[Hit]:
     for document in subject.documents:
-        if document.language in PROGRAMS and (found := _RUN.search(document.text)):
-            way = "\\x escapes" if found[0].startswith("\\") else "base64"
-            fact = Fact(Kind.HIDDEN, way, document, document.line_at(found.start()), found[0][:60])
+        if document.language not in PROGRAMS:
+            continue
+        at, way = _find(document.text)
+        if way:
+            fact = Fact(Kind.HIDDEN, way, document, document.line_at(at), document.text[at : at + 60])
             yield Hit(fact, f"A long string of {way} stands in a program", 0.5)
+
+
+def _find(text: str) -> tuple[int, str]:
+    if "\\x" in text and (found := _ESCAPES.search(text)):
+        return found.start(), "\\x escapes"
+    start = 0
+    for line in text.split("\n"):
+        if len(line) > LONG and (found := _BASE64.search(line)):
+            return start + found.start(), "base64"
+        start += len(line) + 1
+    return 0, ""
 
 
 RULE = Rule(
