@@ -11,6 +11,7 @@ from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind
 from clawft.scan.languages.loaded import note_loaded
 from clawft.scan.languages.places import find_format, find_place, name_of
+from clawft.scan.languages.windows import WHOLE
 
 __all__ = ["ANALYSERS", "PROGRAMS", "analyse"]
 
@@ -55,6 +56,9 @@ PROGRAMS = frozenset(ANALYSERS) - {"markdown", "html", "json", "yaml", "toml", "
 # Analysers that read code or settings: what stands there in words is read by another.
 _REMARKED = frozenset({"code", "shell", "powershell", "batch", "applescript", "dockerfile", "makefile", "config"})
 
+# Analysers of command languages: of a long script they read what stands around marked words.
+_IN_PARTS = _REMARKED - {"code", "config"}
+
 
 class _Analyser(Protocol):
     def analyse(self, document: Document) -> Analysis: ...
@@ -64,9 +68,11 @@ def analyse(document: Document) -> Analysis:
     """The facts of a document, and the documents inside it."""
     module = ANALYSERS.get(document.language)
     path = name_of(document)
-    if not path:
-        return _load(module).analyse(document) if module else Analysis([], [])
     analysis = _load(module).analyse(document) if module else Analysis([], [])
+    if module in _IN_PARTS and len(document.text) > WHOLE:
+        analysis.gaps.append("It is long: only its ends and the lines around words that matter were analysed")
+    if not path:
+        return analysis
     if module != "config" and find_format(path):
         named = _load("config").analyse(document)
         analysis = Analysis(

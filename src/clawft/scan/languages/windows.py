@@ -6,7 +6,7 @@ so that neither filling nor decoys push the telling ones out.
 
 from collections.abc import Iterator, Sequence
 
-__all__ = ["find_windows"]
+__all__ = ["WHOLE", "find_windows"]
 
 WHOLE = 120_000  # up to here a text is read as a whole
 EDGE = 24_000
