@@ -8,7 +8,6 @@ from clawft.scan.instructions.nearby import near, orders
 from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
-from clawft.scan.vocabulary.hosts import host_of
 
 __all__ = ["RULE"]
 
@@ -17,6 +16,7 @@ _ROUTINE = re.compile(
     r"\b(?:always|every|each|any|all|after|before|whenever|when finished|at the end|morning|daily|hourly|start"
     r"|automatically|must|mandatory|required|important|also|once)\b"
 )
+MAX_LINE = 2_000
 _PRETEXT = re.compile(
     r"\b(?:backups?|back up|redundancy|compliance|audit\w*|telemetry|monitoring|logging|analytics|collector"
     r"|diagnostics?"
@@ -45,29 +45,20 @@ def _leaves(subject: Subject, fact: Fact) -> bool:
 
 def _is_side_job(subject: Subject, fact: Fact) -> bool:
     """Whether it is a standing order beside the task: done each time, under a pretext, or kept from the user."""
-    text = _sentence(fact)
+    if "://" not in fact.target and "@" not in fact.target:
+        return False
+    text = _read_around(fact)
+    signs = [one for one in (_ROUTINE.search(text), _PRETEXT.search(text), re.search(r"\bour\b", text)) if one]
     hidden = near(subject, fact, Kind.CONCEAL, Kind.OVERRIDE, Kind.BYPASS, lines=4)
-    signs = (
-        bool(hidden),
-        _ROUTINE.search(text),
-        _PRETEXT.search(text),
-        re.search(r"\bour\b", text),
-        _is_rare(subject, fact),
-    )
-    needed = 2 if any(one.via.startswith("private") for one in fact.sources) else 3
-    return sum(map(bool, signs)) >= needed
+    private = any(one.via.startswith("private") for one in fact.sources)
+    return len(signs) + bool(hidden) >= (1 if private else 3)
 
 
-def _is_rare(subject: Subject, fact: Fact) -> bool:
-    """Whether the place is spoken of here and nowhere else: the skill is not about it."""
-    host = host_of(fact.target) or fact.target
-    return sum(one.text.count(host) for one in subject.documents if not one.origin) <= 2
-
-
-def _sentence(fact: Fact) -> str:
-    lines = fact.document.text.split("\n")
-    at = fact.line - fact.document.line
-    return " ".join(lines[max(0, at - 5) : at + 2]).lower() if not fact.document.flat else fact.document.text.lower()
+def _read_around(fact: Fact) -> str:
+    """The lines around an order, in lower case."""
+    document = fact.document
+    lines = [fact.line] if document.flat else range(fact.line - 5, fact.line + 2)
+    return " ".join(document.text_of(line)[:MAX_LINE] for line in lines).lower()
 
 
 RULE = Rule(

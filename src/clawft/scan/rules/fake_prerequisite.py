@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind
+from clawft.scan.ownership import is_foreign, is_trusted
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, judge_address
@@ -12,6 +13,14 @@ __all__ = ["RULE"]
 
 
 _VAGUE = re.compile(r"\bthis (?:page|link|site|url|snippet|gist|paste|address)\b|\[(?:here|link|page|click here)\]")
+
+
+_ANONYMOUS = (Place.BARE, Place.DROP, Place.SHORT)
+# A file to be downloaded, not a page about it.
+_PROGRAM = re.compile(
+    r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage|run|command)(?:[?#]|$)"
+    r"|/releases/(?:latest/)?download/"
+)
 
 
 def check_fake_prerequisite(subject: Subject) -> Iterator[Hit]:
@@ -27,15 +36,15 @@ def check_fake_prerequisite(subject: Subject) -> Iterator[Hit]:
                 f"An archive from {fact.target} is to be opened with a given password and used first",
                 0.95 if runs else 0.85,
             )
-        elif runs and place in (Place.BARE, Place.DROP, Place.SHORT):
-            yield Hit(fact, f"A program from {fact.target} is to be run first", 0.9)
-        elif (Kind.EXEC, "a command pasted from a page") in has and _is_elsewhere(fact, place):
+        elif runs and (place in _ANONYMOUS or (_PROGRAM.search(fact.target) and not is_trusted(subject, fact.target))):
+            yield Hit(fact, f"A program from {fact.target} is to be run first", 0.85)
+        elif (Kind.EXEC, "a command pasted from a page") in has and _is_elsewhere(fact, subject):
             yield Hit(fact, f"A command is to be copied from {fact.target} and pasted into a terminal", 0.9)
 
 
-def _is_elsewhere(fact: Fact, place: Place) -> bool:
-    """Whether a page is anonymous, by its host or because its link does not say what it is."""
-    return place in (Place.BARE, Place.DROP, Place.SHORT) or _VAGUE.search(fact.via) is not None
+def _is_elsewhere(fact: Fact, subject: Subject) -> bool:
+    """Whether a page is a stranger's, or its link does not say what it is."""
+    return is_foreign(subject, fact.target) or _VAGUE.search(fact.via) is not None
 
 
 RULE = Rule(
