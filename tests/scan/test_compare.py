@@ -47,8 +47,10 @@ def test_programs_are_declared_by_requirements_installs_and_tool_patterns() -> N
         install=(Install(kind="brew", formula="dish", bins=("dishctl",)),),
         allowed_tools=("Bash(git:*)", "Read"),
     )
-    power = Power(exec=("brew:dish", "cat", "curl", "dishctl", "ffmpeg", "git", "node", "npm:left-pad"))
-    assert compare_declared(skill, power).exec == ("curl", "npm:left-pad")
+    power = Power(exec=("brew", "cat", "curl", "dishctl", "ffmpeg", "git", "node", "npm"))
+    assert compare_declared(skill, power).exec == ("curl", "npm")
+    by_node = Skill(name="a", install=(Install(kind="node", package="left-pad"),))
+    assert compare_declared(by_node, power).exec == ("brew", "curl", "dishctl", "ffmpeg", "git")
 
 
 def test_variables_are_declared_by_name_and_everyday_ones_need_not_be() -> None:

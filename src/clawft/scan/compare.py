@@ -27,6 +27,7 @@ _EVERYDAY_PROGRAMS = frozenset((
     "rmdir", "sed", "seq", "set", "sh", "sleep", "sort", "source", "stat", "tail", "tee", "test", "touch", "tr",
     "true", "type", "uname", "uniq", "wait", "wc", "which", "whoami", "xargs", "yes", "zsh",
 ))  # fmt: skip
+_INSTALLERS = {"node": ("npm", "pnpm", "yarn", "bun"), "python": ("pip", "pipx", "uv"), "uv": ("pip", "pipx")}
 _OWN_PLACES = ("/tmp/", "/dev/", "./", "../", "$")
 
 
@@ -54,11 +55,10 @@ def compare_declared(skill: Skill, power: Power) -> Power:
     """What a skill would use and does not say: hosts, programs, variables and the rest, as far as it could say them."""
     hosts = _declared_hosts(skill)
     programs = _declared_programs(skill)
-    packages = {name for one in skill.install for name in (one.package, one.formula, one.module, one.cask) if name}
     variables = {*skill.requires.env, skill.primary_env, *_EVERYDAY_ENV}
     return Power(
         network=_keep(power.network, lambda one: not any(_same_site(one, host) for host in hosts)),
-        exec=_keep(power.exec, lambda one: one not in programs and one.rpartition(":")[2] not in packages),
+        exec=_keep(power.exec, lambda one: one not in programs),
         files=_keep(power.files, lambda one: one.startswith(("~", "/")) and not one.startswith(_OWN_PLACES)),
         env=_keep(power.env, lambda one: one not in variables),
         persistence=power.persistence,
@@ -105,7 +105,9 @@ def _same_site(host: str, declared: str) -> bool:
 
 
 def _declared_programs(skill: Skill) -> set[str]:
-    """The programs a skill requires, installs, or names in the patterns of its tools."""
-    named = {*skill.requires.bins, *skill.requires.any_bins, *(one for how in skill.install for one in how.bins)}
+    """The programs a skill requires, installs and installs with, or names in the patterns of its tools."""
+    named = {*skill.requires.bins, *skill.requires.any_bins}
+    for how in skill.install:
+        named |= {*how.bins, how.kind, *_INSTALLERS.get(how.kind, ())}
     patterns = (re.match(r"\w+\(\s*([\w.+-]+)", tool) for tool in skill.allowed_tools)
     return named | {match[1] for match in patterns if match} | _EVERYDAY_PROGRAMS
