@@ -31,11 +31,12 @@ _EXTENSIONS = {
     "makefile": "mk mak",
     "dockerfile": "dockerfile containerfile",
     "markdown": "md markdown mdx mdc txt rst adoc org tex text prompt instructions rmd qmd",
-    "html": "html htm xhtml svg xml xsl xslt plist xaml rels xsd webloc csproj props targets vue svelte"
+    "html": "html htm xhtml svg xml xsl xslt plist xaml rels webloc csproj props targets vue svelte"
     " astro wsf hta",
     "json": "json jsonc json5 jsonl ndjson map webmanifest mcp har",
     "yaml": "yaml yml",
     "toml": "toml",
+    "text": "xsd css scss less sql csv tsv",
     "ini": "ini cfg conf properties service timer socket desktop url env npmrc gitconfig gitmodules"
     " editorconfig reg inf pypirc",
 }  # fmt: skip

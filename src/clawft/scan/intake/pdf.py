@@ -13,6 +13,7 @@ MAX_STREAMS = 400
 MAX_STREAM = 512 << 10
 MAX_TEXT = 200 << 10
 MAX_SEARCHED = 4 << 20
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _STREAM = re.compile(rb"stream\r?\n")
 _ACTION = re.compile(rb"/(JavaScript|JS|OpenAction|AA|Launch|SubmitForm|GoToR|EmbeddedFile|RichMedia|XFA)\b")
 _SHOWN = re.compile(rb"\(((?:[^()\\]|\\.){1,2000})\)|<([0-9A-Fa-f\s]{4,4000})>")
@@ -38,7 +39,7 @@ def open_pdf(data: bytes, room: Room) -> Iterator[Part]:
             size += len(texts[-1])
     if actions & {"JavaScript", "JS", "Launch", "SubmitForm"}:
         yield Mark(Kind.HIDDEN, "pdf-action", f"the PDF acts when opened: {', '.join(sorted(actions))}")
-    text = "\n".join(one for one in texts if one.strip())[:MAX_TEXT]
+    text = _CONTROLS.sub("", "\n".join(one for one in texts if one.strip())[:MAX_TEXT])
     if text:
         yield Passage(text, "markdown", "pdf-text")
     if left_out or size >= MAX_TEXT:

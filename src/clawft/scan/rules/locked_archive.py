@@ -11,7 +11,10 @@ __all__ = ["RULE"]
 
 def check_locked_archive(subject: Subject) -> Iterator[Hit]:
     for fact in subject.of(Kind.LOCKED):
-        yield Hit(fact, f"{fact.document.path} cannot be looked into: {fact.via}", 0.7)
+        if fact.document.language == "binary":
+            yield Hit(fact, f"{fact.document.path} cannot be looked into: {fact.via}", 0.7)
+        else:
+            yield Hit(fact, f"An archive that cannot be looked into is to be unpacked: {fact.via}", 0.7)
 
 
 RULE = Rule(
@@ -19,7 +22,7 @@ RULE = Rule(
     title="An archive that cannot be looked into",
     severity="high",
     category="concealment",
-    what="The skill holds an archive with a password, or of a kind that scanners cannot open.",
+    what="The skill holds, or tells to unpack, an archive with a password or of a kind that scanners cannot open.",
     why="A password keeps scanners out, not thieves: it is how programs get past the check of what is downloaded.",
     example="assets/tool.zip, encrypted",
     counter_example="assets/examples.zip, open",

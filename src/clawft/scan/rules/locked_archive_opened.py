@@ -20,6 +20,8 @@ _NEAR = 400
 
 def check_locked_archive_opened(subject: Subject) -> Iterator[Hit]:
     for fact in subject.of(Kind.LOCKED):
+        if fact.document.language != "binary":  # prose about an archive that is elsewhere
+            continue
         name = fact.document.path.partition("!")[0].rpartition("/")[2]
         for document in subject.documents:
             at = document.text.find(name) if name and not document.mention else -1

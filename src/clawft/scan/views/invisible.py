@@ -42,7 +42,7 @@ def clear_text(document: Document, facts: list[Fact], children: list[Document]) 
     text = document.text
     notes: list[Note] = []
     if "\x1b" in text or "\b" in text or "\r" in text:
-        text = _clear_controls(text, notes)
+        text = _clear_controls(text, [] if document.origin else notes)  # decoded, they are what a program prints
     try:
         raw = text.encode()
     except UnicodeEncodeError:  # halves of characters, which cannot be written out
