@@ -8,7 +8,16 @@ from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.vendors import KNOWN, OPEN, VENDOR_KEYS, registrable
 from clawft.scan.vocabulary.words import words
 
-__all__ = ["belongs_to_key", "is_foreign", "is_named", "is_own", "is_own_file", "is_published_by_anyone", "is_trusted"]
+__all__ = [
+    "belongs_to_key",
+    "is_foreign",
+    "is_named",
+    "is_own",
+    "is_own_file",
+    "is_published_by_anyone",
+    "is_trusted",
+    "names_host",
+]
 
 _WORD = re.compile(r"[a-z0-9]{3,}")
 # Words that say nothing about whose a host is.
@@ -83,13 +92,27 @@ def is_named(subject: Subject, sink: Fact) -> bool:
 
 
 def belongs_to_key(name: str, address: str) -> bool:
-    """Whether a variable's name and a host name the same party: `STRIPE_SECRET_KEY` and api.stripe.com."""
+    """Whether a variable's name and a host name the same party, or the name tells of none."""
+    first = re.split(r"[_\W]", name.upper())[0]
+    return names_host(name, address) or (first not in VENDOR_KEYS and not _parties(name))
+
+
+def names_host(name: str, address: str) -> bool:
+    """Whether a variable is named after a host: `STRIPE_SECRET_KEY` and api.stripe.com."""
     host = host_of(address)
     first = re.split(r"[_\W]", name.upper())[0]
     if first in VENDOR_KEYS:
         return any(part in host for part in VENDOR_KEYS[first])
-    named = [word for word in _WORD.findall(name.lower()) if word not in _GENERIC and word not in _KEY_WORDS]
-    return not named or any(word in host for word in named)
+    labels = [label for label in host.split(".") if len(label) >= 5]
+    return any(word in host or any(_alike(word, label) for label in labels) for word in _parties(name))
+
+
+def _alike(word: str, label: str) -> bool:
+    return len(word) >= 5 and word[:5] == label[:5]
+
+
+def _parties(name: str) -> list[str]:
+    return [word for word in _WORD.findall(name.lower()) if word not in _GENERIC and word not in _KEY_WORDS]
 
 
 _KEY_WORDS = words("key token secret password passwd pass auth apikey credentials access private bearer client id url")

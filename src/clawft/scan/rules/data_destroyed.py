@@ -18,12 +18,15 @@ _BROAD = re.compile(
 _BACKUPS = re.compile(r"shadow ?copies|vssadmin|tmutil|time machine|wbadmin", re.IGNORECASE)
 
 
+_ONE_FILE = ("unlink", "unlinkSync", "remove")  # they delete one file, whose name is not known
+
+
 def check_data_destroyed(subject: Subject) -> Iterator[Hit]:
     for fact in subject.of(Kind.DELETE):
         target = fact.target.strip("\"'")
         if target.startswith("/dev/") and "fence" in fact.document.origin:
             continue  # how to wipe a disk, told to whoever asks
-        if _BROAD.match(target):
+        if _BROAD.match(target) and not fact.via.endswith(_ONE_FILE):
             yield Hit(fact, f"{fact.target} is deleted as a whole", 0.85)
         elif _BACKUPS.search(fact.target):
             yield Hit(fact, f"Backups are deleted ({fact.target})", 0.8)

@@ -50,8 +50,9 @@ def _is_side_job(subject: Subject, fact: Fact) -> bool:
     text = _read_around(fact)
     signs = [one for one in (_ROUTINE.search(text), _PRETEXT.search(text), re.search(r"\bour\b", text)) if one]
     hidden = near(subject, fact, Kind.CONCEAL, Kind.OVERRIDE, Kind.BYPASS, lines=4)
-    private = any(one.via.startswith("private") for one in fact.sources)
-    return len(signs) + bool(hidden) >= (1 if private else 3)
+    # A key may be meant for the place, and a bucket is as a rule the user's own.
+    plain = fact.target.startswith("http") and any(one.via.startswith("private") for one in fact.sources)
+    return len(signs) + bool(hidden) >= (1 if plain or "@" in fact.target else 3)
 
 
 def _read_around(fact: Fact) -> str:

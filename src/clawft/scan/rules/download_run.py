@@ -1,5 +1,6 @@
 """Something from the network is run as it comes."""
 
+import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind
@@ -10,15 +11,26 @@ from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 
 __all__ = ["RULE", "find_downloads"]
 
+# Programs that run what they are given; and one whose name is not known.
+_RUNS = re.compile(
+    r"(ba|z|da|k|a|fi|c)?sh$|python[\d.]*$|node$|deno$|bun$|perl$|ruby$|php$|pwsh|powershell|cmd|osascript|source$|\.$|eval$|sudo$|env$"
+)
 _FAR = (Place.BARE, Place.DROP, Place.SHORT)
 
 
 def find_downloads(subject: Subject, run: Fact) -> Iterator[Fact]:
-    """The downloads whose content is run: not those that the started program itself makes."""
+    """The downloads whose content is run: not those that a program makes, or that are only told to it."""
+    if run.kind is Kind.EXEC and _is_told(run.target.split()):
+        return
     for source in subject.trace(run):
         host = host_of(source.target)
         if source.kind is Kind.FETCH and host and host not in run.target and judge_address(host) is not Place.LOCAL:
             yield source
+
+
+def _is_told(words: list[str]) -> bool:
+    """Whether a command line names a program of the machine: what flows into it are words for that program."""
+    return len(words) > 1 and "/" not in words[0] and not _RUNS.match(words[0])
 
 
 def check_download_run(subject: Subject) -> Iterator[Hit]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind
-from clawft.scan.ownership import belongs_to_key, is_foreign, is_named
+from clawft.scan.ownership import belongs_to_key, is_foreign, is_named, names_host
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
@@ -26,8 +26,8 @@ def check_environment_sent(subject: Subject) -> Iterator[Hit]:
             yield Hit(sink, f"{_listed(names)} goes to {where}, which is no one's name", 0.85)
         elif host_of(sink.target) and (strange := _strangers(subject, sink, names)):
             yield Hit(sink, f"{_listed(strange)} goes to {where}, which it does not belong to", 0.8)
-        elif names and _is_bundled(subject, sink):
-            yield Hit(sink, f"{_listed(names)} and a file go together to {where}, which the skill does not name", 0.75)
+        elif (odd := {name for name in names if not names_host(name, sink.target)}) and _is_bundled(subject, sink):
+            yield Hit(sink, f"{_listed(odd)} and a file go together to {where}, which the skill does not name", 0.75)
 
 
 def _strangers(subject: Subject, sink: Fact, names: set[str]) -> set[str]:
@@ -48,7 +48,7 @@ def _is_bundled(subject: Subject, sink: Fact) -> bool:
 def _is_login(sink: Fact) -> bool:
     """Whether the key goes into a login header, as keys do: to an interface that speaks the vendor's protocol."""
     words = sink.document.text_of(sink.line).lower()
-    return any(word in words for word in ("authorization", "x-api-key", "api-key:", "bearer"))
+    return any(word in words for word in ("authorization", "x-api-key", "api-key:", "bearer", "headers"))
 
 
 def _listed(names: set[str]) -> str:

@@ -10,7 +10,7 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 _KEY = re.compile(r"\b(ssh-(rsa|ed25519|dss)|ecdsa-sha2-nistp\d+) ")
-_SUDO = re.compile(r"\bNOPASSWD\b")
+_SUDO = re.compile(r"\bNOPASSWD\s*:\s*ALL\b")
 _SETUID = re.compile(r"^(\+s|u\+s|g\+s|[ug]{1,2}\+s|0?[4-7][0-7]{3})\s")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clawft.scan.facts import Fact, Kind
-from clawft.scan.ownership import is_foreign, is_named, is_own, is_own_file
+from clawft.scan.ownership import is_foreign, is_named, is_own, is_own_file, names_host
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
@@ -20,6 +20,7 @@ _HOME_OF = {
     "registry credentials": ("docker.io", "docker.com"),
 }
 # A skill's own login may be kept in such a file, and its own host may get it.
+LONG = 5  # of the names by which a file is known to be a party's own
 _SOFT = ("the .env file", "a file of secrets", "the agent's credentials")
 
 
@@ -31,7 +32,10 @@ def check_secret_sent(subject: Subject) -> Iterator[Hit]:
     for sink in subject.of(Kind.SEND, Kind.FETCH, Kind.CONNECT):
         if judge_address(sink.target) is Place.LOCAL:
             continue
-        for source in subject.trace(sink):
+        sources = subject.trace(sink)
+        if any(one.kind is Kind.ENV and one.target != "*" and names_host(one.target, sink.target) for one in sources):
+            continue  # one login of many was picked out of a file, and goes to whom it belongs
+        for source in sources:
             what = _find_secret(source)
             if what and not _is_at_home(subject, what, source.target, sink):
                 where = host_of(sink.target) or "an address known only at run time"
@@ -46,14 +50,14 @@ def _find_secret(source: Fact) -> str:
 
 def _is_at_home(subject: Subject, what: str, path: str, sink: Fact) -> bool:
     host = host_of(sink.target)
-    if any(host.endswith(home) for home in _HOME_OF.get(what, ())):
-        return True
+    name = registrable(host).split(".")[0]
+    if any(host.endswith(home) for home in _HOME_OF.get(what, ())) or (len(name) >= LONG and names_host(path, host)):
+        return True  # a login goes to whom it is named after
     if what not in _SOFT or judge_address(sink.target) in (Place.BARE, Place.DROP, Place.SHORT):
         return False
-    if sink.kind is Kind.SEND and registrable(host) not in KNOWN and not is_named(subject, sink):
-        own = is_own_file(subject, path) and is_own(subject, sink.target)
-        return own or registrable(host).split(".")[0] in path  # the whole file: only to whom it is named after
-    return not is_foreign(subject, sink.target) or is_named(subject, sink) or registrable(host).split(".")[0] in path
+    if sink.kind is not Kind.SEND or registrable(host) in KNOWN or is_named(subject, sink):
+        return not is_foreign(subject, sink.target) or is_named(subject, sink)
+    return (what == "a file of secrets" or is_own_file(subject, path)) and is_own(subject, sink.target)
 
 
 RULE = Rule(

@@ -16,7 +16,11 @@ _PATHS: dict[str, tuple[str, ...]] = {
     "registry credentials": (r"(^|/)\.docker/config\.json",),
     "stored logins": (r"(^|/)\.(netrc|pgpass|my\.cnf|pypirc|npmrc|git-credentials|vault-token)$", r"_netrc$"),
     "the GitHub token": (r"(^|/)\.config/gh/hosts\.yml", r"(^|/)\.config/hub$"),
-    "private keys": (r"(^|/)\.gnupg(/|$)", r"\.(pem|p12|pfx|jks|keystore|kdbx)$", r"(^|/)private[_-]?key"),
+    "private keys": (
+        r"(^|/)\.gnupg(/|$)",
+        r"(?<!/public)(?<!_pub)(?<!cert)(?<!chain)(?<!/ca)\.(pem|p12|pfx|jks|keystore|kdbx)$",
+        r"(^|/)private[_-]?key",
+    ),
     "the keychain": (r"login\.keychain", r"/keychains/"),
     "the system's password hashes": (r"/etc/(shadow|gshadow|sudoers)\b",),
     "browser logins and cookies": (r"/(cookies(\.sqlite)?|login data|logins\.json|key[34]\.db|local state|web data)$",),
