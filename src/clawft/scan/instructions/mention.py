@@ -13,24 +13,35 @@ __all__ = ["is_about_attacks", "is_mention", "is_negated", "is_quoted", "is_quot
 
 # Words under or after which attacks are shown.
 _SHOWS = re.compile(
-    r"""\b"""
+    r"\b"
     + either(
-        r"red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing|ors?)?|looks? for|look out"
-        r"|watch (?:out )?for",
-        r"scan(?:s|ned|ning)? for|check(?:s|ed|ing)? for|search(?:es|ing)? for|flag(?:s|ged|ging)?|block(?:s|ed|ing)?",
-        r"catch(?:es)?|reject(?:s|ed)?|refus(?:e|es|ed)|malicious|attack(?:s|er|ers)?|adversar(?:y|ies|ial)|payloads?",
-        r"exploit(?:s|ation|ed)?|vulnerab\w+|injections?|injected|jailbreaks?|phishing|malware|suspicious"
-        r"|dangerous|unsafe",
-        r"insecure|bad|wrong|incorrect|never|do not|don'?ts?|avoid|must not|should not|forbidden|prohibited"
-        r"|not allowed",
-        r"test cases?|fixtures?|red[- ]team(?:ing)?|pentest\w*|penetration test\w*|ctf|reverse shells?|threats?|not do",
-        r"privilege escalation|example of (?:a|an)|regex(?:es)?|signatures?|honeypots?|canar(?:y|ies)"
-        r"|untrusted|hostile",
-        r"scams?|ignore (?:any|such)|treat (?:as|it as) (?:data|untrusted)|what not to|dark patterns?|mistakes?"
-        r"|pitfalls?",
-        r"risks?|security considerations|not (?:suitable|for)|prompt injection|social engineering",
+        r"red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing|ors?)?|watch (?:out )?for|flagged"
+        r"|flags? (?:any|as)",
+        r"blocked|block ?lists?|deny ?lists?|catches|rejects?|rejected|refus(?:e|es|ed)|malicious|attack(?:s|er"
+        r"|ers)?|payloads?",
+        r"adversar(?:y|ies|ial)|exploit(?:s|ation|ed)?|vulnerab\w+|injections?|injected|jailbreaks?|phishing|malware"
+        r"|suspicious",
+        r"dangerous|unsafe|insecure|forbidden|prohibited|not allowed|test cases?|fixtures?|red[- ]team(?:ing)?"
+        r"|pentest\w*",
+        r"penetration test\w*|ctf|reverse shells?|threats?|privilege escalation|honeypots?|canar(?:y|ies)|untrusted"
+        r"|hostile|scams?",
+        r"bad|wrong|incorrect|example of (?:a|an)|what not to|dark patterns?|mistakes?|pitfalls?|risks?"
+        r"|security considerations",
+        r"ignore (?:any|such)|treat (?:as|it as) (?:data|untrusted)|social engineering|not (?:suitable|for)"
+        r"|signatures?",
     )
-    + r"""\b|❌|🚫|⛔|🚩|✗|✘""",
+    + r"\b|❌|🚫|⛔|🚩|✗|✘",
+    re.IGNORECASE,
+)
+# What follows is forbidden; but "do not skip this step" asks for it all the more.
+_FORBIDS = re.compile(
+    r"\b(?:never|do not|don'?ts?|must not|should not|avoid|not do)\b"
+    r"(?! (?:skip|proceed|worry|close|forget|miss|continue|start|hesitate|interrupt|stop|need|have to|delay|wait"
+    r"|leave|tell|mention))"
+    r"(?:(?: [\w'-]+){0,2} (?:run|use|do|execute|write|copy|paste|trust|follow|install|send|type|include|commit"
+    r"|allow|accept|say|ask|hardcode"
+    r"|show|expose|print|log|share|reveal|call|try|obey|comply|act|respond|perform|make|add|put|create|store)\b"
+    r"|[\s:*_.]*$)",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
@@ -105,8 +116,8 @@ def is_about_attacks(path: str, text: str) -> bool:
 
 def is_mention(headings: tuple[str, ...], lead: str) -> bool:
     """Whether what stands under these headings and after these words is shown as an attack, a bad example or a test."""
-    lead = lead.replace("\u2019", "'")
-    return (bool(lead) and _SHOWS.search(lead[-240:]) is not None) or any(_SHOWS.search(one) for one in headings[-2:])
+    lead = lead[-240:].replace("\u2019", "'")
+    return any(_SHOWS.search(one) or _FORBIDS.search(one) for one in (lead, *headings[-2:]))
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:

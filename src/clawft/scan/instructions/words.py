@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["ADDRESS", "find_address", "find_data", "judge_data"]
+__all__ = ["find_address", "find_data"]
 
 ADDRESS = (
     r"(?:https?|ftp|wss?|s3|gs)://[^\s)\]>\"'`<|,]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"
@@ -83,9 +83,3 @@ def find_data(text: str, start: int = 0, end: int | None = None) -> list[tuple[s
         if found:
             break
     return found[:4]
-
-
-def judge_data(words: str) -> str:
-    """What kind of data some words speak of: "secret", "key", "private" or nothing."""
-    found = find_data(words.lower())
-    return found[0][0] if found else ""
