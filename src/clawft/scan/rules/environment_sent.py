@@ -47,8 +47,10 @@ def _is_bundled(subject: Subject, sink: Fact) -> bool:
 
 def _is_login(sink: Fact) -> bool:
     """Whether the key goes into a login header, as keys do: to an interface that speaks the vendor's protocol."""
+    if sink.via.endswith("(headers)"):
+        return True
     words = sink.document.text_of(sink.line).lower()
-    return any(word in words for word in ("authorization", "x-api-key", "api-key:", "bearer", "headers"))
+    return any(word in words for word in ("authorization", "x-api-key", "api-key:", "bearer"))
 
 
 def _listed(names: set[str]) -> str:
