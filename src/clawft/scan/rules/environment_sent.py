@@ -19,6 +19,8 @@ def check_environment_sent(subject: Subject) -> Iterator[Hit]:
         if place is Place.LOCAL:
             continue
         names = {one.target for one in subject.trace(sink) if one.kind is Kind.ENV and is_secret_env(one.target)}
+        if place not in (Place.BARE, Place.DROP, Place.SHORT):
+            names -= _logins(sink)
         where = host_of(sink.target) or "an address known only at run time"
         if "*" in names:
             yield Hit(sink, f"All environment variables go to {where}", 0.9 if host_of(sink.target) else 0.7)
@@ -45,10 +47,13 @@ def _is_bundled(subject: Subject, sink: Fact) -> bool:
     return files and not _is_login(sink) and is_foreign(subject, sink.target) and not is_named(subject, sink)
 
 
+def _logins(sink: Fact) -> set[str]:
+    """The keys that go into headers, as logins do: to an interface that speaks the vendor's protocol."""
+    return set(sink.via.partition("(headers ")[2].rstrip(")").split())
+
+
 def _is_login(sink: Fact) -> bool:
-    """Whether the key goes into a login header, as keys do: to an interface that speaks the vendor's protocol."""
-    if sink.via.endswith("(headers)"):
-        return True
+    """Whether a command line carries a login header."""
     words = sink.document.text_of(sink.line).lower()
     return any(word in words for word in ("authorization", "x-api-key", "api-key:", "bearer"))
 

@@ -144,7 +144,8 @@ def request(machine: "Machine", call: Call, method: str, url: Value, rest: list[
     kind = Kind.SEND if sending else Kind.FETCH
     sources = merge(tuple(cargo), header)
     targets = addresses(url)
-    via = call.ref if not sources or cargo else f"{call.ref} (headers)"
+    logins = " ".join(mark.target for mark in header if mark.kind is Kind.ENV and mark not in cargo)
+    via = f"{call.ref} (headers {logins})" if logins else call.ref
     marks = tuple(machine.mark(kind, one, call.offset, via, sources) for one in targets)
     if not sources and kind is Kind.FETCH:
         return Value((), marks, "request()")
