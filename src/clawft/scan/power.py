@@ -19,7 +19,7 @@ def summarise_power(subject: Subject) -> Power:
     """What the skill would use when all it holds ran, sorted, each once. What is only mentioned counts for nothing."""
     return Power(
         network=_list(host_of(one.target) for one in _used(subject, Kind.FETCH, Kind.SEND, Kind.CONNECT)),
-        exec=_list(_program(one) for one in _used(subject, Kind.EXEC, Kind.INSTALL)),
+        exec=_list(_program(one) for one in subject.facts if not one.document.mention),
         files=_list(_path(one) for one in _used(subject, Kind.READ, Kind.WRITE, Kind.DELETE, Kind.PERMIT)),
         env=_list(one.target for one in _used(subject, Kind.ENV)),
         persistence=_list(one.target for one in _used(subject, Kind.PERSIST)),
@@ -33,10 +33,13 @@ def _used(subject: Subject, *kinds: Kind) -> list[Fact]:
 
 
 def _program(fact: Fact) -> str:
-    """The program that a command line starts, or that installs something."""
+    """The program behind a fact: one that a command line starts, or that installs something."""
     if fact.kind is Kind.INSTALL:
         return fact.target.partition(":")[0]
-    words = fact.via.split() if fact.document.language in _COMMANDS and fact.via else fact.target.split()
+    if fact.document.language in _COMMANDS and fact.via:
+        words = fact.via.split()
+    else:
+        words = fact.target.split() if fact.kind is Kind.EXEC else []
     name = words[0].rpartition("/")[2] if words else ""
     return name if _NAME.fullmatch(name) else ""
 

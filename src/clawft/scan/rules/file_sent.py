@@ -2,19 +2,25 @@
 
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.ownership import is_foreign
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import host_of
+from clawft.scan.vocabulary.secrets import find_secret_path
 
 __all__ = ["RULE"]
 
 
 def check_file_sent(subject: Subject) -> Iterator[Hit]:
     for sink in subject.of(Kind.SEND):
-        if is_foreign(subject, sink.target) and any(one.kind is Kind.READ for one in subject.trace(sink)):
+        if is_foreign(subject, sink.target) and any(_is_plain(one) for one in subject.trace(sink)):
             yield Hit(sink, f"A file is read and sent to {host_of(sink.target)}", 0.6)
+
+
+def _is_plain(fact: Fact) -> bool:
+    """Whether a file is read that holds no secret: other rules object to those."""
+    return fact.kind is Kind.READ and not find_secret_path(fact.target)
 
 
 RULE = Rule(
