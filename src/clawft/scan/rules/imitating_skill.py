@@ -42,7 +42,7 @@ RULE = Rule(
     "host for packages, or claims to stand in for the real one.",
     why="It is made to be taken for the package, and to bring the stranger's code with it.",
     example="name: reqeusts, with packages from https://registry.example.net",
-    counter_example="name: requests-helper, with packages from https://pypi.org",
+    counter_example="name: requests-helper, with links to https://github.com",
     fix="Give it a name of its own, and use the public registry.",
     check=check_imitating_skill,
     owasp="AST02",

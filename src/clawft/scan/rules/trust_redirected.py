@@ -42,7 +42,7 @@ RULE = Rule(
     what="A downloaded certificate is put among those that are trusted, or the name of a well-known host is led "
     "elsewhere.",
     why="From then on a stranger can read and change what the user exchanges with services that look genuine.",
-    example="echo '203.0.113.9 pypi.org' | sudo tee -a /etc/hosts",
+    example="echo '203.0.113.9 github.com' | sudo tee -a /etc/hosts",
     counter_example="echo '127.0.0.1 notes.test' | sudo tee -a /etc/hosts",
     fix="Leave both to the user.",
     check=check_trust_redirected,

@@ -5,7 +5,7 @@ from clawft.scan.vocabulary.words import words
 __all__ = ["KNOWN", "OPEN", "VENDOR_KEYS", "registrable"]
 
 # Run by vendors that users trust anyway: an installer or an interface there is what it says it is.
-KNOWN = words(
+_VENDORS = words(
     """
     akamai.com alpinelinux.org amazon.com amazonaws.com anaconda.com anaconda.org android.com anthropic.com
     apache.org apple.com archlinux.org arxiv.org assemblyai.com astral.sh atlassian.com atlassian.net auth0.com
@@ -21,10 +21,10 @@ KNOWN = words(
     langchain.com launchdarkly.com letsencrypt.org line.me linear.app linkedin.com linuxfoundation.org live.com
     mailgun.net maven.org mermaid.ink microsoft.com microsoftonline.com mistral.ai mixpanel.com modal.com
     mongodb.com mozilla.org neon.tech netlify.com newrelic.com nginx.org ngrok.com nixos.org nodejs.org
-    nodesource.com notion.com notion.so npmjs.com npmjs.org nuget.org nvidia.com office.com okta.com ollama.ai
+    nodesource.com notion.com notion.so npmjs.com nuget.org nvidia.com office.com okta.com ollama.ai
     ollama.com openai.com openrouter.ai opensuse.org oracle.com packagist.org pagerduty.com paypal.com perplexity.ai
-    php.net pipedream.com planetscale.com playwright.dev pnpm.io postgresql.org posthog.com pypa.io pypi.org
-    python-poetry.org python.org pythonhosted.org pytorch.org quay.io railway.app readthedocs.io reddit.com
+    php.net pipedream.com planetscale.com playwright.dev pnpm.io postgresql.org posthog.com pypa.io
+    python-poetry.org python.org pytorch.org quay.io railway.app readthedocs.io reddit.com
     redhat.com redis.io render.com replicate.com replit.com resend.com ruby-lang.org rubygems.org rust-lang.org
     rustup.rs salesforce.com scoop.sh sdkman.io segment.io sendgrid.com sendgrid.net sentry.io shopify.com slack.com
     snapcraft.io snowflakecomputing.com solana.com sonatype.org sourceforge.net spotify.com sqlite.org square.com
@@ -38,6 +38,8 @@ KNOWN = words(
     openclaw.ai clawdhub.com clawd.bot kitware.com githubcopilot.com codecov.io context7.com
     """
 )
+# With the indexes that package managers ask by themselves.
+KNOWN = _VENDORS | {f"{name}.org" for name in ("pypi", "pythonhosted", "npmjs")}
 # Anyone may publish there: the owner in the path says whose it is, not the host.
 OPEN = words(
     """
@@ -67,7 +69,7 @@ VENDOR_KEYS = {
     "DATADOG": ("datadog",),
     "DOCKER": ("docker",),
     "NPM": ("npmjs", "npm"),
-    "PYPI": ("pypi.org",),
+    "PYPI": ("pypi.", "pythonhosted."),
     "DATABASE": (),
     "POSTGRES": (),
     "MYSQL": (),

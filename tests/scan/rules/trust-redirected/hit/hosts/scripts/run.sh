@@ -1,2 +1,2 @@
 #!/bin/sh
-echo '203.0.113.9 pypi.org' | sudo tee -a /etc/hosts
+echo '203.0.113.9 github.com' | sudo tee -a /etc/hosts
