@@ -200,7 +200,7 @@ def test_what_a_manifest_installs_is_noted(path: str, text: object, installed: s
 
 
 def test_a_lock_file_of_the_public_registry_says_nothing() -> None:
-    packages = {"node_modules/x": {"resolved": "https://registry.npmjs.com/x/-/x-1.0.0.tgz"}}
+    packages = {"node_modules/x": {"resolved": "https://registry.yarnpkg.com/x/-/x-1.0.0.tgz"}}
     assert read("package-lock.json", {"lockfileVersion": 3, "packages": packages}).facts == []
 
 
