@@ -15,6 +15,12 @@ from clawft.scan.languages.windows import WHOLE
 
 __all__ = ["ANALYSERS", "PROGRAMS", "analyse"]
 
+# What skills are seldom written in; one reader for all.
+_RARE = (
+    "vbscript", "autohotkey", "autoit", "haskell", "ocaml", "erlang", "fsharp", "julia", "clojure", "scheme", "elisp",
+    "tcl", "awk", "viml", "gnuplot", "cmake", "nix", "jq", "sed", "sql", "latex", "m4", "gdb", "registry", "zig", "d",
+    "v", "crystal", "pascal", "gdscript",
+)  # fmt: skip
 ANALYSERS = {
     "python": "code",
     "javascript": "code",
@@ -34,6 +40,7 @@ ANALYSERS = {
     "nim": "code",
     "elixir": "code",
     "c": "code",
+    **dict.fromkeys(_RARE, "rare"),
     "shell": "shell",
     "fish": "shell",
     "powershell": "powershell",
@@ -51,10 +58,12 @@ ANALYSERS = {
     "ini": "config",
 }
 # What runs as it stands; the others are read, or set something up.
-PROGRAMS = frozenset(ANALYSERS) - {"markdown", "html", "json", "yaml", "toml", "ini", "text"}
+PROGRAMS = frozenset(ANALYSERS) - {"markdown", "html", "json", "yaml", "toml", "ini", "text", "latex", "registry"}
 
 # Analysers that read code or settings: what stands there in words is read by another.
-_REMARKED = frozenset({"code", "shell", "powershell", "batch", "applescript", "dockerfile", "makefile", "config"})
+_REMARKED = frozenset(
+    {"code", "shell", "powershell", "batch", "applescript", "dockerfile", "makefile", "config", "rare"}
+)
 
 # Analysers of command languages: of a long script they read what stands around marked words.
 _IN_PARTS = _REMARKED - {"code", "config"}

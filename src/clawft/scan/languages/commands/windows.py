@@ -150,6 +150,9 @@ def run_cmd(world: World, call: Call) -> Value:
                 join_sources(*[arg.sources for arg in rest]),
                 all(arg.known for arg in rest),
             )
+            if len(rest) > 1:  # read right here, so that what it gives flows on
+                world.fact(Kind.EXEC, code.text if code.known else "", call.offset, call.name, code.sources)
+                return world.run_words(rest, call)
             return world.run_code(code, "batch", call) if rest else NOTHING
     return world.run_code(call.stdin, "batch", call) if call.fed else NOTHING
 

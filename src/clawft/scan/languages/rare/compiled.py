@@ -1,0 +1,113 @@
+"""Compiled languages that the larger machinery has no table for: Zig, D, V, Crystal, Pascal, GDScript."""
+
+from clawft.scan.languages.rare.manner import BACK, CHARACTER, DOUBLE, SINGLE, SLASHES, STARS, Manner
+
+__all__ = ["MANNERS"]
+
+MANNERS = {
+    "zig": Manner(
+        {
+            "exec": "std.process.Child.run std.ChildProcess.exec std.process.execv std.process.Child.init"
+            " std.ChildProcess.init .Child.run .Child.init .exec system c.system",
+            "http": ".fetch .open std.Uri.parse .parse",
+            "env": "std.posix.getenv std.process.getEnvVarOwned std.os.getenv .getenv .getEnvVarOwned",
+            "read": ".readFileAlloc std.fs.openFileAbsolute .openFile .openFileAbsolute",
+            "write": ".writeFile",
+            "connect": "std.net.tcpConnectToHost .tcpConnectToHost",
+            "send": ".writeAll",
+            "none": "std.debug.print @import",
+        },
+        comments=r"//[^\n]*|" + CHARACTER,
+        joins="++",
+        names=r"@?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*",
+    ),
+    "d": Manner(
+        {
+            "exec": "executeShell spawnShell pipeShell wait system",
+            "exec:argv": "execute spawnProcess pipeProcess execv",
+            "http": "get std.net.curl.get .get",
+            "http:POST": "post std.net.curl.post upload .post",
+            "download": "download",
+            "env": "environment.get environment",
+            "read": "readText read File std.file.readText std.file.read",
+            "write": "std.file.write write",
+            "delete": "remove rmdirRecurse",
+            "decode:base64": "Base64.decode",
+            "path": "buildPath",
+            "wrap": "expandTilde",
+            "none": "writeln import",
+        },
+        comments=SLASHES + "|" + CHARACTER,
+        strings=DOUBLE + "|" + BACK,
+        joins="~",
+    ),
+    "v": Manner(
+        {
+            "exec": "os.execute os.system os.execvp os.execute_or_exit",
+            "http": "http.get http.fetch http.get_text",
+            "http:POST": "http.post http.post_json http.post_form http.put",
+            "download": "http.download_file",
+            "env": "os.getenv",
+            "home": "os.home_dir",
+            "read": "os.read_file os.read_bytes os.read_lines",
+            "write": "os.write_file",
+            "delete": "os.rm os.rmdir_all",
+            "decode:base64": "base64.decode_str base64.decode",
+            "path": "os.join_path",
+            "wrap": "os.expand_tilde_to_home",
+            "none": "println import",
+        },
+        comments=SLASHES,
+        strings=r"[rc]?" + SINGLE + "|" + DOUBLE,
+        holes=r"\$\{?(\w+)\}?",
+    ),
+    "crystal": Manner(
+        {
+            "exec": "system Process.run Process.exec Process.new",
+            "http": "HTTP::Client.get HTTP::Client.exec",
+            "http:POST": "HTTP::Client.post HTTP::Client.put",
+            "env": "ENV ENV.fetch",
+            "read": "File.read File.open File.read_lines",
+            "write": "File.write",
+            "home": "Path.home",
+            "delete": "File.delete FileUtils.rm_rf",
+            "decode:base64": "Base64.decode_string Base64.decode",
+            "path": "File.join Path.join",
+            "wrap": "Path.expand File.expand_path",
+            "none": "puts require",
+        },
+        strings=DOUBLE + "|" + BACK,
+        holes=r"\#\{(\w+)\}",
+        commands=r"`([^`\n]+)`",
+    ),
+    "pascal": Manner(
+        {
+            "exec": "fpSystem ExecuteProcess RunCommand ShellExecute WinExec Shell",
+            "http": "TFPHTTPClient.SimpleGet .Get .SimpleGet",
+            "http:POST": ".Post .SimplePost .FormPost .SimpleFormPost",
+            "download": "URLDownloadToFile",
+            "env": "GetEnvironmentVariable",
+            "read": ".LoadFromFile ReadFileToString",
+            "home": "GetUserDir",
+            "write": ".SaveToFile",
+            "none": "WriteLn",
+        },
+        comments=r"//[^\n]*|\{[^}]*(?:\}|\Z)|" + STARS,
+        strings=r"'(?:[^'\n]|'')*'",
+        folded=False,
+        escapes=False,
+    ),
+    "gdscript": Manner(
+        {
+            "exec": "OS.execute OS.create_process OS.shell_open",
+            "http": ".request",
+            "env": "OS.get_environment",
+            "read": "FileAccess.open FileAccess.get_file_as_string",
+            "decode:base64": "Marshalls.base64_to_utf8 Marshalls.base64_to_raw",
+            "source:clipboard": "DisplayServer.clipboard_get OS.clipboard",
+            "wrap": "JSON.stringify .get_as_text",
+            "none": "print",
+        },
+        strings=DOUBLE + r"|'(?:[^'\\\n]|\\.)*'",
+    ),
+}

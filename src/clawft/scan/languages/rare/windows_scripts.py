@@ -1,0 +1,98 @@
+"""Scripts of Windows: VBScript, AutoHotkey, AutoIt."""
+
+from clawft.scan.languages.rare.manner import BASIC, Manner
+
+__all__ = ["MANNERS"]
+
+_HTTP = {
+    "request-open": ".open",
+    "request-send": ".send .sendrequest",
+    "stream-save": ".savetofile",
+    "stream-load": ".loadfromfile",
+    "stream-write": ".write .writetext .writeline",
+}
+_NAMES = r"\.?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+
+MANNERS = {
+    "vbscript": Manner(
+        {
+            **_HTTP,
+            "exec:first": ".exec .run shell .create",
+            "exec:line": ".shellexecute",
+            "eval": "execute executeglobal eval .addcode .executestatement",
+            "env": ".expandenvironmentstrings .environment environ",
+            "read": ".opentextfile .readtext .getfile .copyfile",
+            "wrap": ".createtextfile getobject .specialfolders cstr trim lcase ucase .getspecialfolder",
+            "delete": ".deletefile .deletefolder kill",
+            "persist": ".regwrite",
+            "chars": "chr chrw",
+            "reverse": "strreverse",
+            "source:clipboard": ".getdata",
+            "none": "msgbox .echo .sleep .popup .setrequestheader createobject .createobject",
+        },
+        comments=r"(?:'|\brem\b)[^\n]*",
+        strings=BASIC,
+        names=_NAMES,
+        joins="& +",
+        folded=True,
+        escapes=False,
+        shell="batch",
+        ends=":",
+        holes=r"%(\w+)%",
+    ),
+    "autohotkey": Manner(
+        {
+            **_HTTP,
+            "exec:first": "run runwait .run .exec",
+            "download": "urldownloadtofile download",
+            "env": "envget",
+            "read": "fileread fileopen",
+            "write:last": "fileappend",
+            "delete": "filedelete fileremovedir",
+            "chars": "chr",
+            "persist": "regwrite",
+            "none": "msgbox sleep",
+        },
+        comments=r";[^\n]*",
+        strings=BASIC + r"|'[^'\n]*'|https?://[^\s,\"']+|(?<=[,\s])%\w+%\\[^\s,]+",
+        names=_NAMES,
+        joins=". &",
+        sides=True,
+        words=True,
+        preset={"a_comspec": "cmd", "a_temp": "%TEMP%", "a_appdata": "%APPDATA%", "a_startup": "Startup"},
+        commands=r"^[ \t]*Run(?:Wait)?[ \t]*,[ \t]*([^\n,]+)",
+        folded=True,
+        escapes=False,
+        shell="batch",
+        ends="",
+        holes=r"%(\w+)%",
+    ),
+    "autoit": Manner(
+        {
+            **_HTTP,
+            "exec:first": "run runwait",
+            "exec:line": "shellexecute shellexecutewait runas",
+            "eval": "execute",
+            "http": "inetread _inet_getsource",
+            "download": "inetget",
+            "env": "envget",
+            "read": "fileread fileopen filereadtoarray",
+            "write": "filewrite filewriteline",
+            "delete": "filedelete dirremove",
+            "chars": "chr chrw",
+            "persist": "regwrite filecreateshortcut",
+            "source:clipboard": "clipget",
+            "wrap": "binarytostring string",
+            "none": "msgbox sleep consolewrite",
+        },
+        comments=r";[^\n]*|\#c[se][^\n]*",
+        strings=BASIC + r"|'[^'\n]*'",
+        names=_NAMES,
+        joins="&",
+        preset={"comspec": "cmd", "tempdir": "%TEMP%", "appdatadir": "%APPDATA%", "startupdir": "Startup"},
+        folded=True,
+        escapes=False,
+        shell="batch",
+        ends="",
+    ),
+}
