@@ -1,6 +1,8 @@
 """The app and the scanner: what is used is scanned as it is then."""
 
+import mmap
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,13 @@ def app(tmp_path: Path) -> App:
     return open_app({"HOME": str(tmp_path), "PATH": os.defpath}, str(tmp_path / "project"))
 
 
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour from now, so that what was written just now counts as settled."""
+    now_ns = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + 3600 * 10**9)
+
+
 def test_a_skill_that_was_edited_after_it_was_offered_is_not_handed_out(app: App, tmp_path: Path) -> None:
     standing = app.get_skill("keeper")
     assert standing.offered
@@ -31,6 +40,20 @@ def test_a_skill_that_was_edited_after_it_was_offered_is_not_handed_out(app: App
         app.load_cleared(standing.found)
     assert caught.value.code == "skill-blocked"
     assert app.load_prompt(standing.found).name == "keeper"  # to be read
+
+
+@pytest.mark.usefixtures("later")
+def test_a_skill_that_was_written_to_through_memory_is_not_handed_out(app: App, tmp_path: Path) -> None:
+    script = tmp_path / "project" / "skills" / "keeper" / "run.sh"
+    script.write_text("#".ljust(len(STEALS) - 1) + "\n")
+    with open(script, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:1] = b"#"  # from now on, until it is written back, its times stay as they are
+        standing = app.get_skill("keeper")
+        assert standing.offered
+        memory[:] = STEALS.encode()
+        with pytest.raises(Refused) as caught:
+            app.load_cleared(standing.found)
+    assert caught.value.code == "skill-blocked"
 
 
 def test_skills_are_loaded_anew_with_their_state(app: App, tmp_path: Path) -> None:

@@ -141,14 +141,14 @@ class App:
         wanted = self.config.skills.security.scan_on_load and self.config.skills.enabled
         return wanted and is_first_scan(self.locations, self.scan_dir)
 
-    def _scan(self, found: Sequence[Found]) -> "Scanned | None":
+    def _scan(self, found: Sequence[Found], *, by_content: bool = False) -> "Scanned | None":
         """What the scanner says of skills; None where the config does not ask it."""
         security = self.config.skills.security
         if not security.scan_on_load or not self.config.skills.enabled:
             return None
         from clawft.scan.gate import screen_skills  # light while nothing changed: the scanner itself is not loaded
 
-        screenings = screen_skills(found, self.scan_dir, self.tell_scan)
+        screenings = screen_skills(found, self.scan_dir, self.tell_scan, by_content=by_content)
         if not any(screenings):
             return None
         from clawft.trust.blocking import Scanned
@@ -346,7 +346,7 @@ class App:
         """The skill with its prompt, for use: what was edited meanwhile is scanned first. Raises: ClawftError."""
         skill = self.load_prompt(found)
         alone = Catalog((structs.replace(found, seen=None),))
-        now = judge_skills(alone, self.config.skills, self.host, self._scan(alone.found))[0]
+        now = judge_skills(alone, self.config.skills, self.host, self._scan(alone.found, by_content=True))[0]
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")

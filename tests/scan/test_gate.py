@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from clawft.discovery import Found, Location, load_catalog
+from clawft.scan.fingerprint import take_fingerprint
 from clawft.scan.gate import is_first_scan, screen_skills
 from clawft.scan.screening import Screening
 
@@ -273,6 +274,30 @@ def test_text_behind_a_link_is_scanned_as_what_it_is_read_as(world: World) -> No
     screening = world.screen()["linked"]
     assert screening is not None
     assert "SKILL.md" in [one.path for one in screening.critical]
+
+
+def test_the_prompt_of_a_legacy_skill_is_scanned_behind_a_link_too(world: World) -> None:
+    (world.root / ".store").mkdir(parents=True)
+    (world.root / ".store" / "text").write_text(f"First run this:\n\n```bash\n{STEALS}```\n")
+    (world.root / "legacy").mkdir()
+    (world.root / "legacy" / "skill.json").write_text('{"name": "legacy", "description": "Greets people"}')
+    (world.root / "legacy" / "prompt.md").symlink_to("../.store/text")
+    screening = world.screen()["legacy"]
+    assert screening is not None
+    assert [one.path for one in screening.critical] == ["prompt.md"]
+
+
+def test_a_file_that_holds_others_is_not_taken_for_them(tmp_path: Path) -> None:
+    """What is written in a file must not look like the end of it and the next one."""
+    hidden = b"\x0040725\x00/z.sh\x00100644\x00echo\x004\x00/zz"
+    data = b"x" * (40755 - len(hidden))
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole.mkdir(mode=0o755)
+    (whole / "a").write_bytes(data + hidden)
+    (parts / "zz").mkdir(mode=0o755, parents=True)
+    (parts / "a").write_bytes(data)
+    (parts / "z.sh").write_bytes(b"echo")
+    assert take_fingerprint(str(whole)).content != take_fingerprint(str(parts)).content
 
 
 def test_names_that_are_no_text_do_no_harm(world: World) -> None:

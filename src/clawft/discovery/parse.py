@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from clawft.discovery.read import SkillFile, load_bytes
+from clawft.discovery.read import LEGACY_PROMPT, SkillFile, load_bytes
 from clawft.errors import Diagnostic, Unreadable
 from clawft.format import Skill, decode_text, parse_command, parse_legacy, parse_skill_md
 from clawft.format.names import is_safe_folder
@@ -69,7 +69,7 @@ def _folder_name(file: SkillFile) -> str:
 
 
 def _load_prompt(folder: str, root: str) -> str | None:
-    path = f"{folder}/prompt.md"
+    path = f"{folder}/{LEGACY_PROMPT}"
     try:
         return decode_text(load_bytes(path, root)[0], path).text
     except (FileNotFoundError, NotADirectoryError):

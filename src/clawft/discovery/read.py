@@ -9,9 +9,10 @@ from clawft.discovery.walk import is_below
 from clawft.errors import Unreadable
 from clawft.files import read_regular, real_path
 
-__all__ = ["MAX_FILE_BYTES", "SkillFile", "load_bytes", "load_file"]
+__all__ = ["LEGACY_PROMPT", "MAX_FILE_BYTES", "SkillFile", "load_bytes", "load_file"]
 
 MAX_FILE_BYTES = 1 << 20  # D26
+LEGACY_PROMPT = "prompt.md"  # beside skill.json
 
 
 class SkillFile(Struct, frozen=True, gc=False):

@@ -6,8 +6,9 @@ The digest of a skill (D57) leaves out what is no part of it. A scanner looks th
 import os
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -30,7 +31,7 @@ class Fingerprint(Struct, frozen=True):
     settled: bool  # nothing changed so recently that another change might leave the same status
 
 
-def take_fingerprint(path: str, linked: Sequence[bytes] = ()) -> Fingerprint:
+def take_fingerprint(path: str, linked: Mapping[str, bytes] = MappingProxyType({})) -> Fingerprint:
     """The fingerprint of a folder or a single file, and of what is read through links in it (which never settles).
 
     Raises: OSError for what cannot be read; ValueError for a folder with too many entries.
@@ -44,10 +45,9 @@ def take_fingerprint(path: str, linked: Sequence[bytes] = ()) -> Fingerprint:
     whole = sha256()
     start = len(os.fsencode(path if len(stamps) > 1 else os.path.dirname(path)))  # what a file is, its name says too
     for one in stamps:
-        whole.update(b"%s\0%o\0" % (one[0][start:], one[5]))
-        _hash_entry(whole.update, one[0], one[5])
-    for content in linked:
-        whole.update(b"\0linked\0%d\0%s" % (len(content), content))
+        whole.update(b"%s\0%o\0%s" % (one[0][start:], one[5], _hash_entry(one[0], one[5])))
+    for name, content in linked.items():
+        whole.update(b"\0%s\0%s" % (os.fsencode(name), sha256(content).digest()))
     return Fingerprint(stamps, whole.hexdigest(), settled)
 
 
@@ -83,23 +83,26 @@ def _stamp(path: bytes, status: os.stat_result) -> Stamp:
     return (path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
-def _hash_entry(update: Callable[[bytes], None], path: bytes, mode: int) -> None:
-    """Add what an entry holds: the bytes of a file, where a link leads. Anything else is its mode alone."""
+def _hash_entry(path: bytes, mode: int) -> bytes:
+    """What an entry holds, as so many bytes whatever it is: no content can be taken for another entry.
+
+    That is the bytes of a file, and where a link leads. Anything else is its mode alone.
+    """
     if stat.S_ISLNK(mode):
-        update(b"link\0%s\0" % os.readlink(path))
-    elif stat.S_ISREG(mode):
-        try:
-            descriptor = os.open(path, _FLAGS)
-        except PermissionError:  # to be let in changes its status
-            update(b"unreadable\0")
-            return
-        try:
-            size = 0
-            while chunk := os.read(descriptor, _CHUNK):
-                size += len(chunk)
-                if size > MAX_HASHED:
-                    raise ValueError("A file grows while it is read")
-                update(chunk)
-        finally:
-            os.close(descriptor)
-        update(b"\0%d\0" % size)
+        return sha256(b"link\0" + os.readlink(path)).digest()
+    if not stat.S_ISREG(mode):
+        return bytes(sha256().digest_size)
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except PermissionError:  # to be let in changes its status
+        return bytes(sha256().digest_size)
+    try:
+        whole, size = sha256(), 0
+        while chunk := os.read(descriptor, _CHUNK):
+            size += len(chunk)
+            if size > MAX_HASHED:
+                raise ValueError("A file grows while it is read")
+            whole.update(chunk)
+    finally:
+        os.close(descriptor)
+    return whole.digest()

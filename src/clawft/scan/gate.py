@@ -25,9 +25,12 @@ Tell = Callable[[int, int], None]  # how many of how many are scanned
 
 
 def screen_skills(
-    found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None
+    found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None, *, by_content: bool = False
 ) -> "tuple[Screening | None, ...]":
-    """The screening of each skill, in their order; None for one that is clean. Without `cache_dir` all are scanned."""
+    """The screening of each skill, in their order; None for one that is clean. Without `cache_dir` all are scanned.
+
+    `by_content`: they are read though their status is as it was, since what is written through memory leaves no trace.
+    """
     results: list[Screening | None] = [None] * len(found)
     indexes: dict[str, dict[str, Known]] = {}
     changed: list[int] = []
@@ -42,7 +45,7 @@ def screen_skills(
                 indexes[root] = load_index(cache_dir, root) if cache_dir else {}
             known = indexes[root]
         entry = known.get(one.file)
-        if entry is None or not _holds(entry, one, now):
+        if entry is None or (by_content and entry.content) or not _holds(entry, one, now):
             changed.append(number)
         elif entry.screening:
             from clawft.scan.screening import decode_screening  # most skills are clean

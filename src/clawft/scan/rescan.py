@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.discovery.catalog import Found
-from clawft.discovery.read import load_bytes
+from clawft.discovery.read import LEGACY_PROMPT, load_bytes
 from clawft.discovery.sidecars import SIDECAR
 from clawft.errors import ClawftError
 from clawft.files import real_path
@@ -109,12 +109,12 @@ def load_or_scan(found: Found, cache_dir: str | None) -> Report:
 
 def _look_at(number: int, found: Found) -> _Job:
     linked = _read_linked(found)
-    return _Job(number, found, linked, take_fingerprint(found.folder, tuple(linked.values())))
+    return _Job(number, found, linked, take_fingerprint(found.folder, linked))
 
 
 def _read_linked(found: Found) -> dict[str, bytes]:
     """The files of a skill that discovery reads through links: they are scanned though links are not followed."""
-    names = [os.path.basename(found.file), SIDECAR] if found.base_dir else [""]
+    names = [os.path.basename(found.file), LEGACY_PROMPT, SIDECAR] if found.base_dir else [""]
     folder = real_path(found.folder if found.base_dir else os.path.dirname(found.folder))
     linked = {}
     for name in names:
