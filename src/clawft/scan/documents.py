@@ -25,6 +25,7 @@ class Document(Struct, frozen=True, eq=False, dict=True):
     origin: tuple[str, ...] = ()  # how it was reached: "fence", "html-comment", "base64", "archive", "exec", …
     context: str = ""  # for a fence: its heading and the paragraph before it
     mention: bool = False  # it shows an attack rather than makes one: quoted, negated, "detects …", a test fixture
+    searched: bool = False  # what is encoded in it was found already: so it was for every piece that is cut out of it
 
     def line_at(self, offset: int) -> int:
         """The line of the file on which a character stands."""
@@ -66,4 +67,5 @@ def make_child(parent: Document, text: str, language: str, how: str, offset: int
         line=parent.line_at(offset),
         flat=flat or parent.flat,
         origin=(*parent.origin, how),
+        searched=parent.searched and not flat and parent.text.startswith(text, offset),
     )

@@ -1,12 +1,13 @@
 """Views: a document with its disguises undone, and the texts that were hidden or encoded in it."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Fact
 from clawft.scan.views.encoded import find_encoded
 from clawft.scan.views.escapes import find_escapes
 from clawft.scan.views.padding import find_padding
+from clawft.scan.views.signs import find_signs
 from clawft.scan.views.turned import find_turned
 
 __all__ = ["View", "undisguise"]
@@ -31,9 +32,12 @@ def undisguise(document: Document) -> View:
         from clawft.scan.views.invisible import clear_text
 
         document = clear_text(document, facts, children)
-    find_padding(document, facts, children)
     data = document.text.encode("utf-8", "replace")
-    find_encoded(document, data, facts, children)
-    find_escapes(document, data, children)
-    find_turned(document, data, children)
+    find_padding(document, data, facts, children)
+    if not document.searched:
+        signs = find_signs(data.lower())
+        everything = find_encoded(document, data, signs, facts, children)
+        everything &= find_escapes(document, data, signs, children)
+        everything &= find_turned(document, data, signs, children)
+        structs.force_setattr(document, "searched", everything)
     return View(document, facts, children)

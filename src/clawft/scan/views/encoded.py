@@ -9,6 +9,7 @@ from contextlib import suppress
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.intake.kinds import guess_language
+from clawft.scan.views.signs import Signs
 from clawft.scan.views.unpack import MAX_RESULT, promises_more, read_packed, read_plain
 
 __all__ = ["find_encoded"]
@@ -22,10 +23,21 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 _HEX = re.compile(rb"[0-9A-Fa-f]+")
 _BASE32 = re.compile(rb"[A-Z2-7]+")
 _BETWEEN = re.compile(rb"""[ \t]*["'`]?[ \t]*[+.,;\\]?[ \t]*(?:\r?\n)?[ \t>#*/|]*["'`]?""")
-_CHUNKS = re.compile(
-    rb"""(?:["'][A-Za-z0-9+/_-]{2,19}={0,2}["'][ \t\n]{0,40}[+,.][ \t\n\\]{0,40}){3,400}"""
-    rb"""["'][A-Za-z0-9+/_-]{1,80}={0,2}["']"""
-)
+
+
+def _kind_in_chunks(byte: int) -> int:
+    """What a byte is where strings are put together: a letter, a quote, a blank, a join, or none of them."""
+    for members in (b"+", b"a" + _ALPHABET, b"\"'", b" \t\n", b",.", b"=", b"\\"):
+        if byte in members:
+            return members[0]
+    return 33
+
+
+_IN_CHUNKS = bytes(map(_kind_in_chunks, range(256)))
+_PIECE = rb"""\"[a+]{2,19}={0,2}\" {0,40}[+,][ \\]{0,40}"""
+_CHUNKS = re.compile(rb"%b(?:%b){2,399}\"[a+]{1,80}={0,2}\"" % (_PIECE, _PIECE))  # over the kinds of the bytes
+
+
 _FOLDED = frozenset(  # their analysers put strings together themselves
     {"python", "javascript", "ruby", "perl", "php", "lua", "go", "rust", "r", "java", "csharp", "shell", "powershell"}
 )
@@ -33,10 +45,15 @@ _CHUNK = re.compile(rb"""["']([A-Za-z0-9+/_-]+={0,2})["']""")
 _BASE85 = re.compile(rb"""<~([!-uz\s]{10,200000}+)~>|["']([!#-&(-~]{20,200000}+)["']""")
 
 
-def find_encoded(document: Document, data: bytes, facts: list[Fact], children: list[Document]) -> None:
-    """Add a child for every encoded run of a document that holds text, an archive or a script. `data`: as UTF-8."""
+def find_encoded(document: Document, data: bytes, signs: Signs, facts: list[Fact], children: list[Document]) -> bool:
+    """Add a child for every encoded run of a document that holds text, an archive or a script.
+
+    `data`: the text as UTF-8. Returns whether all of it was looked at.
+    """
+    folded = document.language in _FOLDED
     seen: set[bytes] = set()
-    for how, at, runs in _list_runs(data, document.language in _FOLDED):
+    listed = list(_list_runs(data, signs, folded))
+    for how, at, runs in listed:
         for run in runs:  # all pieces in one, then each piece
             if run in seen:
                 continue
@@ -53,9 +70,10 @@ def find_encoded(document: Document, data: bytes, facts: list[Fact], children: l
                 )
                 if run is runs[0]:
                     break
+    return not folded and len(listed) < MAX_RUNS
 
 
-def _list_runs(data: bytes, folded: bool) -> Iterator[tuple[str, int, list[bytes]]]:
+def _list_runs(data: bytes, signs: Signs, folded: bool) -> Iterator[tuple[str, int, list[bytes]]]:
     """The encoded runs: how they may be encoded, where they start, and their letters, joined and by piece."""
     table = data.translate(_IN_RUN)
     at = table.find(_NEEDLE)
@@ -75,10 +93,10 @@ def _list_runs(data: bytes, folded: bool) -> Iterator[tuple[str, int, list[bytes
             count += 1
             yield "run", start, [b"".join(pieces), *long[:MAX_RUNS]] if len(pieces) > 1 else long
         at = table.find(_NEEDLE, end)
-    low = data.lower()
-    if not folded and (b"64" in data or b"atob" in data or b"decode" in low):
-        yield from (("run", one.start(), [b"".join(_CHUNK.findall(one[0]))]) for one in _CHUNKS.finditer(data))
-    if b"85decode" in low or b"ase85" in low or b"cii85" in low or b"<~" in data:
+    if not folded and (b"64" in signs or b"atob" in signs or b"decode" in signs):
+        for one in _CHUNKS.finditer(data.translate(_IN_CHUNKS)):
+            yield "run", one.start(), [b"".join(_CHUNK.findall(data, one.start(), one.end()))]
+    if b"85decode" in signs or b"ase85" in signs or b"cii85" in signs or b"<~" in signs:
         for one in _BASE85.finditer(data):
             yield "base85" if one[2] else "ascii85", one.start(), [one[1] or one[2]]
 

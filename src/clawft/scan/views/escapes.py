@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
-from itertools import islice, repeat
+from itertools import islice
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.intake.kinds import guess_language
+from clawft.scan.views.signs import Signs
 from clawft.scan.views.unpack import read_plain
 
 __all__ = ["find_escapes"]
@@ -32,13 +33,13 @@ def _letter(code: int) -> str:
 
 
 # What gives an escape away, the way it is called, one escape, and its letter.
-_Escape = tuple[str, str, re.Pattern[str], Callable[[re.Match[str]], str]]
+_Escape = tuple[bytes, str, re.Pattern[str], Callable[[re.Match[str]], str]]
 _ESCAPES: tuple[_Escape, ...] = (
-    ("\\x", "hex-escapes", re.compile(r"\\+x([0-9A-Fa-f]{2})"), _hex_code),
-    ("\\u", "unicode-escapes", re.compile(r"\\+u\{?([0-9A-Fa-f]{4,6})\}?"), _hex_code),
-    ("%", "percent", re.compile(r"%([0-9A-Fa-f]{2})"), _hex_code),
-    ("&#", "character-references", re.compile(r"&#([xX][0-9A-Fa-f]{1,6}|[0-9]{1,7});?"), _markup_code),
-    ("\\1", "octal-escapes", re.compile(r"\\([0-3][0-7]{2})"), lambda match: _letter(int(match[1], 8))),
+    (b"\\x", "hex-escapes", re.compile(r"\\+x([0-9A-Fa-f]{2})"), _hex_code),
+    (b"\\u", "unicode-escapes", re.compile(r"\\+u\{?([0-9A-Fa-f]{4,6})\}?"), _hex_code),
+    (b"%", "percent", re.compile(r"%([0-9A-Fa-f]{2})"), _hex_code),
+    (b"&#", "character-references", re.compile(r"&#([xX][0-9A-Fa-f]{1,6}|[0-9]{1,7});?"), _markup_code),
+    (b"\\1", "octal-escapes", re.compile(r"\\([0-3][0-7]{2})"), lambda match: _letter(int(match[1], 8))),
 )
 _SEP = r"(?::|[ ,;\t\n]{1,6})"
 _LISTS: tuple[tuple[str, re.Pattern[str], int], ...] = (
@@ -56,26 +57,34 @@ _NEEDLE = b"0" * 28
 _NUMBER = re.compile(r"(?:0x)?([0-9A-Fa-f]+)")
 
 
-def find_escapes(document: Document, data: bytes, children: list[Document]) -> None:
-    """Add a child for each stretch that is written in escapes or in character codes. `data`: the text as UTF-8."""
-    kinds = [kind for kind in _ESCAPES if data.count(kind[0].encode()) >= _MANY]
+def find_escapes(document: Document, data: bytes, signs: Signs, children: list[Document]) -> bool:
+    """Add a child for each stretch that is written in escapes or in character codes.
+
+    `data`: the text as UTF-8. Returns whether all of it was looked at.
+    """
+    everything = True
+    kinds = [kind for kind in _ESCAPES if (data.count(b"%") if kind[0] == b"%" else signs[kind[0]]) >= _MANY]
     if kinds:
-        _find_stretches(document, kinds, children)
-    if b"hr(" in data or b"HR(" in data or b"har]" in data or b"HAR]" in data:
+        everything = _find_stretches(document, kinds, children)
+    if b"hr(" in signs or b"har]" in signs:
         _find_calls(document, data, children)
     table = data.translate(_IN_LIST)
     at, found = table.find(_NEEDLE), 0
     while at >= 0 and found < _MAX_FOUND:
         end = table.find(b" ", at)
         end = len(table) if end < 0 else end
-        if sum(map(data.count, b"0123456789", repeat(at), repeat(end))) >= 12:  # indentation is no list
+        if end - at - len(data[at:end].translate(None, b"0123456789")) >= 12:  # indentation is no list
             found += 1
             _find_lists(document, data, at, end, children)
         at = table.find(_NEEDLE, end)
+    return everything and found < _MAX_FOUND
 
 
-def _find_stretches(document: Document, kinds: list[_Escape], children: list[Document]) -> None:
-    """Decode every kind of escape at once: a child for each kind would be decoded again in every order."""
+def _find_stretches(document: Document, kinds: list[_Escape], children: list[Document]) -> bool:
+    """Decode every kind of escape at once: a child for each kind would be decoded again in every order.
+
+    Returns whether all of them were looked at.
+    """
     text = document.text
     places: list[tuple[int, int, str]] = []
     for _, how, pattern, _ in kinds:
@@ -84,7 +93,7 @@ def _find_stretches(document: Document, kinds: list[_Escape], children: list[Doc
     at = 0
     for _ in range(_MAX_FOUND):
         if at >= len(places):
-            return
+            break
         last = at
         while last + 1 < len(places) and places[last + 1][0] - places[last][1] <= _APART:
             last += 1
@@ -97,6 +106,7 @@ def _find_stretches(document: Document, kinds: list[_Escape], children: list[Doc
             if read_plain(piece.encode("utf-8", "replace")):
                 children.append(make_child(document, piece, guess_language(piece), places[at][2], start))
         at = last + 1
+    return at >= len(places) and len(places) < _MAX_ESCAPES
 
 
 def _find_calls(document: Document, data: bytes, children: list[Document]) -> None:

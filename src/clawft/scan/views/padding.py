@@ -17,18 +17,26 @@ _LINES = ("\n\n\n", "\n \n", "\n\t\n")
 _SPACES, _TABS = " " * _FAR_RIGHT, "\t" * (_FAR_RIGHT // 4)
 _RIGHT = re.compile(r"(?<![ \t])[ \t]{60,}+(?=\S)")
 _MAX_FOUND = 20
+# Sixty bytes of blanks, with those that blanks of other scripts are made of: less than that is no padding.
+_WIDE = {0xC2, 0xE1, 0xE2, 0xE3, *range(0x80, 0x8B), 0x9A, 0x9F, 0xA0, 0xA8, 0xA9, 0xAF}
+_BLANKS = bytes(32 if byte in {*b" \t\n\v\f\r\x1c\x1d\x1e\x1f", *_WIDE} else 33 for byte in range(256))
+_NEEDLE = b" " * 60
 
 
-def find_padding(document: Document, facts: list[Fact], children: list[Document]) -> None:
-    """Note what stands far below or far to the right of where a reader stops, and read bits in trailing blanks."""
+def find_padding(document: Document, data: bytes, facts: list[Fact], children: list[Document]) -> None:
+    """Note what stands far below or far to the right of where a reader stops, and read bits in trailing blanks.
+
+    `data`: the text as UTF-8.
+    """
     text = document.text
     if document.flat:
         return
-    if any(one in text for one in _LINES):
-        _find_far_down(document, facts)
-    if _SPACES in text or _TABS in text:
-        _find_far_right(document, facts)
-    if " \t" in text or "\t \t" in text:
+    if _NEEDLE in data.translate(_BLANKS):
+        if any(one in text for one in _LINES):
+            _find_far_down(document, facts)
+        if _SPACES in text or _TABS in text:
+            _find_far_right(document, facts)
+    if b" \t" in data:
         _read_tails(document, facts, children)
 
 

@@ -6,60 +6,71 @@ from itertools import islice
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.intake.kinds import guess_language
+from clawft.scan.views.signs import REVERSED, ROTATED, Signs
+from clawft.scan.vocabulary.words import words
 
 __all__ = ["find_turned"]
 
-# A few words in their turned form: whoever turns a command or an order can hardly do without one of them.
-_ROTATED = (b"uggc", b"phey ", b"onfu", b"vafgehp", b"gur ")
-_REVERSED = (b"ptth", b"lruc", b"hsab", b"curtsni", b" eht ")
-_COMMON = re.compile(
-    r"\b(?:the|and|you|your|this|that|with|from|for|not|user|file|read|send|run|import|print|os|sh|bash|curl|https?|all|to|of|is|in"
-    r"|tar|cat|ssh|aws|eval|exec|echo|wget|env|key)\b",
-    re.IGNORECASE,
+_COMMON = words(
+    """
+    the and you your this that with from for not user file read send run import print os sh bash curl http https all to
+    of is in tar cat ssh aws eval exec echo wget env key
+    """
 )
+_WORD = re.compile(r"\w+")
 _STRING = re.compile(r"""(["'`])((?:(?!\1)[^\n\\]){0,4000})\1""")
 _LETTERS = bytes(97 if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 _SPREAD = b" a a a a "
 _APART = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ .*_|\n-]{1,3}){6,400}[A-Za-z](?![A-Za-z])")
+_SET_APART = re.compile(rb" a {1,3}a {1,3}a {1,3}a {1,3}a ")
+_SEPARATED = bytes(
+    97 if chr(byte).isalpha() and byte < 128 else 32 if byte in b" .*_|\n-" else 33 for byte in range(256)
+)
 _MAX_FOUND = 40
 _REACH = 8_000
 
 
-def find_turned(document: Document, data: bytes, children: list[Document]) -> None:
-    """Add what lines say when turned, for those that then hold more common words than before. `data`: as UTF-8."""
-    if _SPREAD in data.translate(_LETTERS):
-        _gather(document, children)
-    low = data.lower()
-    for words, how in ((_ROTATED, "rot13"), (_REVERSED, "reversed")):
-        if any(word in low for word in words):
-            _find(document, words, how, children)
+def find_turned(document: Document, data: bytes, signs: Signs, children: list[Document]) -> bool:
+    """Add what lines say when turned, for those that then hold more common words than before.
+
+    `data`: the text as UTF-8. Returns whether all of it was looked at.
+    """
+    everything = True
+    if _SPREAD in data.translate(_LETTERS) and _SET_APART.search(data.translate(_SEPARATED)):
+        everything = _gather(document, children)
+    for marks, how in ((ROTATED, "rot13"), (REVERSED, "reversed")):
+        if any(mark in signs for mark in marks):
+            everything &= _find(document, marks, how, children)
+    return everything
 
 
-def _gather(document: Document, children: list[Document]) -> None:
+def _gather(document: Document, children: list[Document]) -> bool:
     """Letters set apart by blanks, dots or line breaks, put together again in their lines."""
     text, done = document.text, 0
-    for match in islice(_APART.finditer(text), _MAX_FOUND):
+    found = list(islice(_APART.finditer(text), _MAX_FOUND))
+    for match in found:
         start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
         end = len(text) if end < 0 else end
         if start < done or end - start > _REACH:
             continue
         done = end
         line = _APART.sub(_join_letters, text[start:end])
-        if len(_COMMON.findall(line)) > len(_COMMON.findall(text[start:end])):
+        if _count_common(line) > _count_common(text[start:end]):
             children.append(make_child(document, line, guess_language(line), "spread-letters", start))
+    return len(found) < _MAX_FOUND
 
 
 def _join_letters(match: re.Match[str]) -> str:
     gap = next((gap for gap in ("  ", "\n\n") if gap in match[0]), "")
-    words = match[0].split(gap) if gap else [match[0]]
-    return " ".join(filter(None, (re.sub(r"[\W_]", "", word) for word in words)))
+    apart = match[0].split(gap) if gap else [match[0]]
+    return " ".join(filter(None, (re.sub(r"[\W_]", "", word) for word in apart)))
 
 
-def _find(document: Document, words: tuple[bytes, ...], how: str, children: list[Document]) -> None:
+def _find(document: Document, marks: tuple[bytes, ...], how: str, children: list[Document]) -> bool:
     lower = document.text.lower()
     found: set[int] = set()
-    for word in map(bytes.decode, words):
-        at = lower.find(word)
+    for mark in map(bytes.decode, marks):
+        at = lower.find(mark)
         while at >= 0 and len(found) < _MAX_FOUND:
             end_before = lower.rfind("\n\n", max(0, at - _REACH), at)
             start = end_before + 2 if end_before >= 0 else max(0, at - _REACH)
@@ -68,7 +79,8 @@ def _find(document: Document, words: tuple[bytes, ...], how: str, children: list
             if start not in found:
                 found.add(start)
                 _turn(document, start, end, how, children)
-            at = lower.find(word, end)
+            at = lower.find(mark, end)
+    return len(found) < _MAX_FOUND
 
 
 def _turn(document: Document, start: int, end: int, how: str, children: list[Document]) -> None:
@@ -85,4 +97,8 @@ def _turn(document: Document, start: int, end: int, how: str, children: list[Doc
 def _turn_one(text: str, how: str) -> str:
     """A text turned, if it then holds more common words than before; empty otherwise."""
     other = codecs.encode(text, "rot13") if how == "rot13" else text[::-1]
-    return other if len(_COMMON.findall(other)) > len(_COMMON.findall(text)) else ""
+    return other if _count_common(other) > _count_common(text) else ""
+
+
+def _count_common(text: str) -> int:
+    return sum(word in _COMMON for word in _WORD.findall(text.lower()))
