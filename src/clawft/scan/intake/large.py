@@ -2,8 +2,13 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import BytesAhoCorasick
 
 __all__ = ["Reduced", "reduce_bytes", "reduce_file"]
 
@@ -98,12 +103,20 @@ def _reduce(read: Read, size: int, parts: list[tuple[int, int]]) -> Reduced:
 
 def _search(chunk: bytes, at: int, hits: dict[bytes, list[int]]) -> None:
     low = chunk.lower()
-    for word in _WORDS:
+    for index in {which for which, _, _ in _find_words().find_matches_as_indexes(low, overlapping=True)}:
+        word = _WORDS[index]
         places = hits.setdefault(word, [])
         found = low.find(word)
         while found >= 0 and len(places) < _PER_WORD:
             places.append(at + found)
             found = low.find(word, found + AFTER)
+
+
+@cache
+def _find_words() -> "BytesAhoCorasick":
+    from ahocorasick_rs import BytesAhoCorasick
+
+    return BytesAhoCorasick(_WORDS)
 
 
 def _choose(hits: dict[bytes, list[int]], solid: list[tuple[int, int]]) -> list[tuple[int, int]]:
