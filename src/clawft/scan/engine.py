@@ -58,14 +58,16 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
     pending = deque(documents)
     children_bytes = 0
     seen: set[tuple[str, str, str]] = set()
+    crowded: set[str] = set()
     while pending:
         document = pending.popleft()
         if time.monotonic() > deadline:
             left = f"The time for this scan was over ({len(pending) + 1} texts left)"
             subject.gaps.append(Gap(document.path, left, failed=True))
             return
-        if len(subject.documents) >= MAX_DOCUMENTS or children_bytes > MAX_CHILD_BYTES:
-            subject.gaps.append(Gap(document.path, f"Too much is packed inside it ({len(pending) + 1} texts left)"))
+        if len(subject.documents) >= MAX_DOCUMENTS:
+            left = f"Too much is packed inside it ({len(pending) + 1} texts left)"
+            subject.gaps.append(Gap(document.path, left, failed=True))
             return
         try:
             view = undisguise(document)
@@ -81,17 +83,22 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
             key = (child.path, child.language, child.text)
             if key in seen or not child.text.strip():
                 continue
+            if child.flat and children_bytes > MAX_CHILD_BYTES:  # what is not packed is looked at all the same
+                crowded.add(child.path)
+                continue
             seen.add(key)
             if child.depth > MAX_DEPTH:
                 subject.gaps.append(Gap(child.path, "It is nested too deeply"))
                 continue
             children_bytes += len(child.text) if child.flat else 0
             pending.append(child)
+    subject.gaps.extend(Gap(path, "Too much is packed inside it", failed=True) for path in sorted(crowded))
 
 
 def _join_files(subject: Subject, deadline: float) -> None:
     """Add what flows from file to file where programs import each other."""
     if time.monotonic() > deadline:
+        subject.gaps.append(Gap("", "The time for this scan was over before imports were followed", failed=True))
         return
     try:
         joined = join_imports(subject.documents, subject.facts)

@@ -69,7 +69,9 @@ def _take_folder(taken: Taken, folder: str, without: Collection[str]) -> tuple[i
     for index, found in enumerate(listed.files):
         if index >= MAX_FILES or total > MAX_READ or (index & 63 == 63 and time.monotonic() > taken.room.deadline):
             left = len(listed.files) - index
-            taken.gaps.append(Gap(show_name(found.name), f"Too many files: {left} were not read, from this one on"))
+            reason = f"Too many files: {left} were not read, from this one on"
+            failed = index >= MAX_FILES or any(not one.is_data for one in listed.files[index:])
+            taken.gaps.append(Gap(show_name(found.name), reason, failed=failed))
             break
         if found.size:
             total += min(found.size, MAX_FILE)

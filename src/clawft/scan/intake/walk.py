@@ -25,6 +25,7 @@ _ACTS_WORDS = (
     "zip gz tgz tar whl jar 7z rar docx xlsm docm xlsx pptx svg html env service plist hta vbs wasm pth"
 )
 _ACTS = frozenset(_ACTS_WORDS.split())
+_DATA_RANK, _BESIDE_RANK = 4, 10
 _DATA = frozenset({"csv", "tsv", "log", "xsd", "map", "lock"}) | PICTURE_NAMES
 
 
@@ -36,6 +37,11 @@ class Found(Struct, frozen=True, gc=False):
     path: str
     size: int
     mode: int
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is of a kind that is looked at rather than run."""
+        return self.rank % _BESIDE_RANK == _DATA_RANK
 
 
 class Listed(Struct):
@@ -104,7 +110,7 @@ def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, b
     if stat.S_ISDIR(mode):
         if entry.name in _GIT_STORE and "/.git/" in f"/{prefix}":
             return None  # compressed history: nothing runs it, and what is checked out is read as files
-        return 10 if entry.name in _BESIDE else beside
+        return _BESIDE_RANK if entry.name in _BESIDE else beside
     if stat.S_ISREG(mode):
         listed.files.append(Found(_rank(name, entry.name, mode) + beside, name, entry.path, status.st_size, mode))
     elif stat.S_ISLNK(mode):
@@ -123,7 +129,7 @@ def _rank(name: str, base: str, mode: int) -> int:
     extension = base.rpartition(".")[2].lower() if "." in base else ""
     if extension in _ACTS or not extension or base[0] == "." or mode & 0o111:
         return 2
-    return 4 if extension in _DATA else 3
+    return _DATA_RANK if extension in _DATA else 3
 
 
 def _follow_in_mind(path: str, name: str, folder: str) -> list[Mark | Unread]:
