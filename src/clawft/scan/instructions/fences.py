@@ -20,6 +20,14 @@ _NAMES = {
     "cs": "csharp", "c#": "csharp", "applescript": "applescript", "osascript": "applescript",
     "dockerfile": "dockerfile", "docker": "dockerfile", "makefile": "makefile", "make": "makefile",
     "yaml": "yaml", "yml": "yaml", "json": "json", "jsonc": "json", "json5": "json", "toml": "toml", "ini": "ini",
+    "vbscript": "vbscript", "vbs": "vbscript", "vb": "vbscript", "autohotkey": "autohotkey", "ahk": "autohotkey",
+    "autoit": "autoit", "haskell": "haskell", "hs": "haskell", "ocaml": "ocaml", "erlang": "erlang", "fsharp": "fsharp",
+    "f#": "fsharp", "julia": "julia", "jl": "julia", "clojure": "clojure", "clj": "clojure", "scheme": "scheme",
+    "racket": "scheme", "elisp": "elisp", "emacs-lisp": "elisp", "lisp": "elisp", "tcl": "tcl", "expect": "tcl",
+    "awk": "awk", "sed": "sed", "vim": "viml", "viml": "viml", "gnuplot": "gnuplot", "cmake": "cmake", "nix": "nix",
+    "sql": "sql", "postgresql": "sql", "psql": "sql", "tsql": "sql", "latex": "latex", "tex": "latex", "zig": "zig",
+    "d": "d", "crystal": "crystal", "elixir": "elixir", "nim": "nim", "dart": "dart", "groovy": "groovy", "c": "c",
+    "cpp": "c", "c++": "c", "scala": "java", "reg": "registry", "gdscript": "gdscript", "gdb": "gdb",
     "html": "html", "xml": "html", "svg": "html", "vue": "html", "markdown": "markdown", "md": "markdown",
 }  # fmt: skip
 _COMMANDS = words(
@@ -30,6 +38,12 @@ _COMMANDS = words(
     openssl osascript perl php pip pip3 pipx pnpm powershell printenv printf pwsh python python3 rm rsync ruby
     scp sed sh sleep socat source ssh sudo systemctl tar tee telnet touch unzip uv uvx wget xargs xxd yarn zip
     zsh
+    """
+)
+_WINDOWS = words(
+    """
+    bitsadmin certutil cmd cscript forfiles installutil msbuild mshta msiexec regasm regsvr32 rundll32 schtasks start
+    wmic wscript
     """
 )
 _POWERSHELL = re.compile(r"\$env:|\b(?:iex|iwr)\b|\b(?:invoke|new|set|get|start|add)-[a-z]{3,}", re.IGNORECASE)
@@ -60,6 +74,8 @@ def _guess(code: str) -> str:
         return "json" if code.rstrip().endswith(("}", "]")) else "text"
     if start.startswith("#!"):
         return "shell"
+    if _is_of_windows(start):
+        return "batch"
     lines = code.split("\n", MAX_GUESSED_LINES)[:MAX_GUESSED_LINES]
     if any(is_command(line) for line in lines):
         return "powershell" if _POWERSHELL.search(code[:4000]) and "curl " not in code[:4000] else "shell"
@@ -77,13 +93,19 @@ def is_command(line: str) -> bool:
         return True
     word, _, rest = line.partition(" ")
     if word.rstrip(";") not in _COMMANDS or not rest:
-        return False
+        return _is_of_windows(line)
     # "Find the file." and "make sure that" are sentences, not commands.
     return (
         word not in ("find", "make", "go", "head", "host", "cut", "touch", "kill", "source", "sleep", "node")
         or rest[:1] in "-./~$*"
         or " -" in rest
     )
+
+
+def _is_of_windows(line: str) -> bool:
+    """Whether a line begins with a program of Windows that is given a switch or an address."""
+    word, _, rest = line.partition(" ")
+    return word.lower().removesuffix(".exe") in _WINDOWS and re.search(r"(?:^| )[/-]\w|://|,", rest[:400]) is not None
 
 
 def strip_prompts(code: str) -> str:

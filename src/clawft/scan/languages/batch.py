@@ -4,7 +4,7 @@ import re
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Analysis, Kind
-from clawft.scan.languages.commands import NOTHING, Call, Value, World, join_sources, run_call
+from clawft.scan.languages.commands import NOTHING, Call, Value, World, is_program, join_sources, run_call
 from clawft.scan.languages.windows import find_windows
 
 __all__ = ["analyse"]
@@ -234,6 +234,10 @@ class _Reader:
             return special(self, call)
         if low in _CONTROL:
             return NOTHING
+        program, space, _ = low.partition(" ")
+        if space and is_program(program.removesuffix(".exe")):  # a variable that holds several words
+            words = [*[Value(one, words[0].sources, words[0].known) for one in head.split()], *words[1:]]
+            return self._run(words, call)
         plain = not re.search(r"[\\/:]", head) and self.world.content_of(head) is None
         known = Value(low, words[0].sources, words[0].known) if plain else words[0]
         return run_call(self.world, [known, *words[1:]], call)

@@ -31,7 +31,7 @@ _MARKED_COMMAND = re.compile(
     r"curl|wget|base64|eval|/dev/tcp|\bnc\b|powershell|pwsh|\biex\b|\biwr\b|invoke-|rm -|crontab|python3? -|node -e"
     r"|perl -e|ruby -e|php -r|~/\.|chmod"
     r"|\bsh -c|launchctl|\bscp\b|rsync|git push|git clone|git remote|mshta|certutil|bitsadmin|regsvr32|rundll32"
-    r"|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
+    r"|msiexec|wmic|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
     re.IGNORECASE,
 )
 _BARE_WORDS = ("curl ", "wget ", "iwr ", "invoke-web", "echo ", "printf ", "powershell")

@@ -52,7 +52,8 @@ def _scripts(document: Document) -> Iterator[Document]:
         end = lower.find("</script", match.end()) if len(lower) == len(text) else text.find("</script", match.end())
         end = end if end >= 0 else len(text)
         if "json" not in match[1].lower():
-            yield make_child(document, text[match.end() : end], "javascript", "script", match.end(), flat=False)
+            language = "vbscript" if "vbs" in match[1].lower() else "javascript"
+            yield make_child(document, text[match.end() : end], language, "script", match.end(), flat=False)
         at = end
 
 

@@ -15,16 +15,21 @@ __all__ = ["RULE", "find_downloads"]
 _RUNS = re.compile(
     r"(ba|z|da|k|a|fi|c)?sh$|python[\d.]*$|node$|deno$|bun$|perl$|ruby$|php$|pwsh|powershell|cmd|osascript|source$|\.$|eval$|sudo$|env$"
 )
+# Programs that run what an address in their command line answers.
+_RUNS_ADDRESSES = frozenset(("mshta", "msiexec", "regsvr32", "rundll32", "installutil", "wmic", "cscript", "wscript"))
 _FAR = (Place.BARE, Place.DROP, Place.SHORT)
 
 
 def find_downloads(subject: Subject, run: Fact) -> Iterator[Fact]:
     """The downloads whose content is run: not those that a program makes, or that are only told to it."""
-    if run.kind is Kind.EXEC and _is_told(run.target.split()):
+    direct = run.via in _RUNS_ADDRESSES
+    if run.kind is Kind.EXEC and not direct and _is_told(run.target.split()):
         return
     for source in subject.trace(run):
         host = host_of(source.target)
-        if source.kind is Kind.FETCH and host and host not in run.target and judge_address(host) is not Place.LOCAL:
+        if source.kind is not Kind.FETCH or not host or judge_address(host) is Place.LOCAL:
+            continue
+        if direct or host not in run.target:
             yield source
 
 

@@ -79,7 +79,7 @@ def _command(machine: "Machine", call: Call, how: str) -> Value:
         and len(arguments) > 1
         and arguments[1].items is not None
         and value.items is None
-        and not arguments[1].get("cwd")
+        and not any(isinstance(key, str) for key, _ in arguments[1].items)
     ):
         value = Value((), merge(value.marks, arguments[1].marks), "", [(None, value), *arguments[1].items])
     elif how in ("words", "second", "skip-first", "third") or (how == "list" and len(arguments) > 1):

@@ -220,6 +220,10 @@ class Invoking(Operands):
     def _call_back(self, call: "Call", result: Value) -> None:
         """Functions given to a call get what it gives."""
         for value in (*call.arguments, *call.named.values()):
+            if value.function is None and value.ref and result.marks and call.ref.endswith(".then"):
+                spec = find_spec(self.module.language, value.ref)
+                if spec is not None and spec[0] in ("eval", "exec"):
+                    EFFECTS[spec[0]](self, Call(call.offset, value.ref, [Value((), result.marks)], {}), spec[1])
             if value.function is not None and not value.function.active:
                 owner = call.owner
                 marks = merge(result.marks, owner.marks if owner is not None else ())

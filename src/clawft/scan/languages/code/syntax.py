@@ -215,7 +215,7 @@ _ALL = (
     Syntax(
         "elixir",
         _HASH,
-        (*_TRIPLE, Form('"', '"', holes="#{", lines=True), _SINGLE),
+        (*_TRIPLE, Form('(?:~[a-zA-Z])?"', '"', holes="#{", lines=True), _SINGLE),
         blocks="end",
         names=r"[@:]?[A-Za-z_]\w*[?!]?",
         attrs=frozenset((".",)),

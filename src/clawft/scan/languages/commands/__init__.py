@@ -79,7 +79,6 @@ _QUIET = frozenset(
         "tput",
         "stty",
         "reset",
-        "logger",
         "yes",
         "nproc",
         "sync",

@@ -324,6 +324,21 @@ def run_ssh(world: World, call: Call) -> Value:
     return Value("$(ssh)", (world.output(fact),), known=False)
 
 
+def run_message(world: World, call: Call) -> Value:
+    """`mosquitto_pub -h HOST -m TEXT`, `logger -n HOST TEXT`, `redis-cli -h HOST`: a message to a named host."""
+    host_option = "-n" if call.name == "logger" else "-h"
+    options = split_options(
+        call.args, "hmftpuPinqL" if call.name != "logger" else "nPpftiu", frozenset(("--server", "--host", "--port"))
+    )
+    host = options.get(host_option, "--server", "--host")
+    if host is None or not host.text:
+        return NOTHING
+    files = [world.read(one, call) for one in options.every("-f", "--file") if one.text]
+    given = [*[value for _, value in options.pairs], *options.operands, *files, call.stdin]
+    world.fact(Kind.SEND, host.text, call.offset, call.name, sources_of(given))
+    return NOTHING
+
+
 def run_telnet(world: World, call: Call) -> Value:
     return run_netcat(world, call)
 
@@ -333,4 +348,6 @@ PROGRAMS = {
     "https": run_httpie, "xh": run_httpie, "aria2c": run_aria2, "axel": run_aria2, "nc": run_netcat,
     "ncat": run_netcat, "netcat": run_netcat, "nc.traditional": run_netcat, "nc.openbsd": run_netcat,
     "pwncat": run_netcat, "telnet": run_telnet, "socat": run_socat, "ssh": run_ssh, "sshpass": run_ssh,
+    "autossh": run_ssh, "mosquitto_pub": run_message, "logger": run_message, "mqttx": run_message,
+    "redis-cli": run_message,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.commands import NOTHING, Value, World, join_sources
@@ -67,6 +67,7 @@ _ORDINARY = frozenset(
     ]
 )
 _SET_BY_SHELL = {"HOME": "~", "SHELL": "/bin/sh", "BASH": "/bin/bash"}
+_Cut = TypeVar("_Cut", str, list[Value])
 _ENV_NAME = re.compile(r"(?:npm_|[A-Z])\w*$", re.ASCII)
 
 
@@ -139,13 +140,8 @@ def _split_part(part: Part, runner: Runner) -> list[Value] | None:
     """What an unquoted `$x` or `$( )` gives, split at blanks; None for a part that stays whole."""
     if isinstance(part, Param):
         held = runner.variables.get(part.name)
-        if (
-            isinstance(held, list)
-            and part.index in ("[@]", "[*]", "")
-            and not part.op
-            and (part.index or not part.quoted)
-        ):
-            return held if part.index else held[:1]
+        if isinstance(held, list) and (chosen := _elements(part, held, runner)) is not None:
+            return chosen
         if part.quoted and part.name != "@":
             return None
         if part.name in ("@", "*") and isinstance(held, list):
@@ -164,6 +160,18 @@ def _split_part(part: Part, runner: Runner) -> list[Value] | None:
     if value.text[-1:].isspace() and words:
         pieces.append(NOTHING)
     return pieces
+
+
+def _elements(part: Param, held: list[Value], runner: Runner) -> list[Value] | None:
+    """The elements of an array that become words of their own; None when it stays one word."""
+    if part.index == "[*]" and part.quoted:
+        return None
+    if part.index in ("[@]", "[*]") and part.op == ":":
+        span = _SLICE.match(expand_one(part.arg, runner).text)
+        return _slice(held, int(span[1]), int(span[2]) if span[2] else None) if span else held
+    if part.op or part.index not in ("[@]", "[*]", "") or (part.quoted and not part.index):
+        return None
+    return held if part.index else held[:1]
 
 
 def _braces(word: Word) -> list[Word]:
@@ -230,7 +238,9 @@ def look_up(name: str, runner: Runner, index: str = "") -> Value | None:
     held = runner.variables.get(name)
     if isinstance(held, list):
         if index in ("[@]", "[*]") or name in ("@", "*"):
-            return _concat([part for one in held for part in (one, Value(" "))][:-1] or [NOTHING], runner)
+            parted = runner.variables.get("IFS") if index == "[*]" else None
+            glue = Value(parted.text[:1] if isinstance(parted, Value) and parted.known else " ")
+            return _concat([part for one in held for part in (one, glue)][:-1] or [NOTHING], runner)
         at = int(index[1:-1]) if index[1:-1].isdigit() and len(index) < 8 else 0
         return held[at] if at < len(held) else NOTHING
     return held
@@ -317,7 +327,7 @@ def _replace_class(text: str, old: str, new: str) -> str:
     return "".join(new if char in match[1] else char for char in text) if match else text
 
 
-def _slice(text: str, begin: int, size: int | None) -> str:
+def _slice(text: _Cut, begin: int, size: int | None) -> _Cut:
     begin = begin if begin >= 0 else max(0, len(text) + begin)
     if size is None:
         return text[begin:]

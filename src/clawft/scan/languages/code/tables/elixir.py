@@ -13,7 +13,7 @@ CALLS = {
     "permit": "File.chmod File.chmod!",
     "http:GET": "HTTPoison.get HTTPoison.get! Req.get Req.get! Tesla.get Tesla.get!",
     "http:POST": "HTTPoison.post HTTPoison.post! Req.post Req.post! Tesla.post Tesla.post! HTTPoison.put!",
-    "http:skip-first": ":httpc.request",
+    "request-tuple": ":httpc.request",
     "connection": ":gen_tcp.connect :ssl.connect",
     "send-first": ":gen_tcp.send :ssl.send",
     "listen": ":gen_tcp.listen",

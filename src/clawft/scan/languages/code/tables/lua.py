@@ -25,7 +25,7 @@ CALLS = {
     "fold:reverse": "string.reverse",
     "fold:lower": "string.lower",
     "fold:upper": "string.upper",
-    "fold:replace": "string.gsub .gsub",
+    "lua-gsub": "string.gsub .gsub",
     "fold:lua-sub": "string.sub",
     "implode-first": "table.concat",
     "format": "string.format",

@@ -97,12 +97,15 @@ CALLS = {
     """,
     "connect-own": """
         socket.socket().connect socket.socket().connect_ex .connect_ex socket.connect
-        websocket.WebSocket().connect
+        websocket.WebSocket().connect paho.mqtt.client.Client().connect
     """,
     "send-own": """
         socket.socket().send socket.socket().sendall socket.socket().sendto .sendall .sendto .send .sendmail
+        paho.mqtt.client.Client().publish
         .send_message .storbinary .storlines .send_bytes .sendto_async
     """,
+    "itself": "vars",
+    "publish": "paho.mqtt.publish.single paho.mqtt.publish.multiple",
     "resolve": """
         socket.gethostbyname socket.getaddrinfo socket.gethostbyname_ex dns.resolver.resolve
         dns.resolver.query socket.gethostbyaddr dns.resolver.Resolver().resolve
