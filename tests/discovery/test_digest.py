@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.discovery.digest import compute_digest
+from clawft.discovery.digest import compute_digest, hash_content
 
 LEFT_OUT = [
     ".git/config",
@@ -128,6 +128,17 @@ def test_every_change_changes_the_digest(tmp_path: Path) -> None:
     assert changed()
     (tmp_path / "new").touch()
     assert changed()
+
+
+def test_a_file_that_the_caller_has_read_counts_by_the_bytes_it_read(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text("before")
+    (tmp_path / "run.sh").write_text("echo")
+    before = compute_digest(str(tmp_path)).value
+    contents = {str(tmp_path / "SKILL.md"): hash_content(b"before")}
+    assert compute_digest(str(tmp_path), contents).value == before
+    (tmp_path / "SKILL.md").write_text("afterwards")
+    assert compute_digest(str(tmp_path), contents).value == before
+    assert compute_digest(str(tmp_path)).value != before
 
 
 def test_time_and_other_rights_do_not_change_the_digest(tmp_path: Path) -> None:

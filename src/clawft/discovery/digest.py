@@ -3,18 +3,21 @@
 import hashlib
 import os
 import stat
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import Diagnostic
 
-__all__ = ["Digest", "compute_digest", "list_files"]
+__all__ = ["Content", "Digest", "compute_digest", "hash_content", "list_files"]
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 << 20
 _LEFT_OUT_FILES = frozenset({".clawft-signature", ".DS_Store"})
 _CHUNK = 1 << 20
+
+Content = tuple[bytes, int]  # the hex sha256 of some bytes, and how many they are
 
 
 class Digest(Struct, frozen=True):
@@ -24,8 +27,12 @@ class Digest(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def compute_digest(folder: str) -> Digest:
-    """Hash every regular file of a folder, or the one file of a command: path, executable or not, size, content."""
+def compute_digest(folder: str, contents: Mapping[str, Content] | None = None) -> Digest:
+    """Hash every regular file of a folder, or the one file of a command: path, executable or not, size, content.
+
+    `contents`: files by path that the caller has read whole, so that they are not read again.
+    """
+    known = contents or {}
     diagnostics: list[Diagnostic] = []
     files = _list_files(folder, diagnostics)
     linked = f"{folder}/SKILL.md"
@@ -40,7 +47,7 @@ def compute_digest(folder: str) -> Digest:
     whole = hashlib.sha256()
     for relative, path, status in sorted(files):
         try:
-            content, size = _hash_file(path)
+            content, size = known.get(path) or _hash_file(path)
         except OSError as error:
             message = f"The file cannot be read, so there is no digest: {error.strerror}"
             return Digest("", (*diagnostics, Diagnostic("unreadable", "warning", message, path)))
@@ -94,7 +101,12 @@ def _list_files(folder: str, diagnostics: list[Diagnostic]) -> list[tuple[bytes,
     return files
 
 
-def _hash_file(path: str) -> tuple[bytes, int]:
+def hash_content(data: bytes) -> Content:
+    """What the digest takes in of a file, by its bytes."""
+    return hashlib.sha256(data).hexdigest().encode(), len(data)
+
+
+def _hash_file(path: str) -> Content:
     """The hex sha256 of the bytes that were read, and how many they were."""
     content, size = hashlib.sha256(), 0
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb") as file:

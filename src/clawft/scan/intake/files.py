@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from clawft.discovery.digest import compute_digest
+from clawft.discovery.digest import compute_digest, hash_content
 from clawft.errors import ClawftError
 from clawft.format import Skill, parse_skill_md
 from clawft.scan.documents import Document
@@ -45,7 +45,7 @@ def read_files(path: str, deadline: float, without: Collection[str] = ()) -> Fil
 
     Raises: OSError, when it is missing or cannot be read.
     """
-    taken = Taken(Room(deadline), [], [], [], [])
+    taken = Taken(Room(deadline), [], [], [], [], {})
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):  # the caller named it: that one link is followed
         path = os.path.realpath(path)
@@ -57,7 +57,7 @@ def read_files(path: str, deadline: float, without: Collection[str] = ()) -> Fil
     take_compiled(taken)
     skill = _parse_skill(taken.documents, os.path.basename(path))
     name = (skill.name if skill else "") or show_name(os.path.basename(path))
-    digest = "" if without else compute_digest(path).value  # what is left of a folder has none
+    digest = "" if without else compute_digest(path, taken.contents).value  # what is left of a folder has none
     return Files(name, skill, digest, taken.documents, taken.facts, taken.gaps, count, size)
 
 
@@ -119,6 +119,8 @@ def _take_file(taken: Taken, found: Found) -> None:
         return
     finally:
         os.close(descriptor)
+    if len(data) == found.size:
+        taken.contents[found.path] = hash_content(data)
     take_bytes(taken, name, data)
 
 

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from clawft.discovery.digest import Content
 from clawft.scan.documents import Document
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.findings import Gap
@@ -29,6 +30,7 @@ class Taken(Struct):
     facts: list[Fact]
     gaps: list[Gap]
     compiled: list[tuple[str, bytes, tuple[str, ...]]]  # .pyc files: they are compared with their sources at the end
+    contents: dict[str, Content]  # the files that were read whole, for the digest
     text_bytes: int = 0
 
 

@@ -83,7 +83,7 @@ def _open(data: bytes) -> list[tuple[str, str, str]]:
     from clawft.scan.intake.parts import Room
     from clawft.scan.intake.take import Taken, take_bytes, take_compiled
 
-    taken = Taken(Room(time.monotonic() + 1.0), [], [], [], [])
+    taken = Taken(Room(time.monotonic() + 1.0), [], [], [], [], {})
     take_bytes(taken, "packed", data)
     take_compiled(taken)
     return [(one.text, one.language, " ".join(one.origin)) for one in taken.documents]
