@@ -4,6 +4,7 @@ import os
 import socket
 import tempfile
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -128,9 +129,23 @@ def test_names_that_are_no_text_or_would_act_are_escaped(tmp_path: Path) -> None
 
 def test_hidden_and_unwanted_folders_are_read_too(tmp_path: Path) -> None:
     places = (".hidden/.run", "node_modules/a/run.sh", "dist/run.sh", ".git/hooks/pre-commit", "__pycache__/run.sh")
-    files = take(tmp_path, dict.fromkeys(places, SCRIPT) | {".git/objects/ab/cd": b"\x78\x01blob"})
+    blob = zlib.compress(b"blob 4\0text")
+    files = take(tmp_path, dict.fromkeys(places, SCRIPT) | {f".git/objects/ab/{'c' * 38}": blob})
     assert set(languages(files)) == set(places)
     assert files.gaps == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [".git/objects/run.sh", "a/.git/lfs/run.sh", f".git/objects/ab/{'c' * 38}", ".git/objects/pack/pack-0.pack"],
+)
+def test_what_lies_among_the_objects_of_git_and_is_none_is_read(tmp_path: Path, place: str) -> None:
+    assert set(languages(take(tmp_path, {place: SCRIPT}))) == {place}
+
+
+def test_folders_are_read_however_deep_they_are(tmp_path: Path) -> None:
+    place = "d/" * 500 + "run.sh"
+    assert set(languages(take(tmp_path, {place: SCRIPT}))) == {place}
 
 
 def test_a_sparse_file_of_a_gigabyte_is_searched_in_no_time(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Every entry of a folder by `lstat`: regular files in the order in which they matter, links and odd files as marks."""
 
 import os
+import re
 import stat
 import time
 from collections.abc import Collection
@@ -15,10 +16,10 @@ from clawft.scan.vocabulary.secrets import find_secret_path
 __all__ = ["Found", "Listed", "show_name", "walk_folder"]
 
 MAX_ENTRIES = 200_000
-MAX_DEPTH = 64
 _BESIDE_WORDS = ".git .hg .svn node_modules __pycache__ dist build vendor .venv venv target site-packages"
 _BESIDE = frozenset(_BESIDE_WORDS.split())  # walked like the rest, but read after it
-_GIT_STORE = frozenset({"objects", "lfs"})
+_GIT_OBJECT = re.compile(r"(.*/)?\.git/(.*/)?objects/([0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})|(pack|info)/[\w.-]+)")
+_GIT_MAGICS = (b"PACK\0\0", b"\xfftOc\0\0", b"RIDX\0\0", b"CGPH\1\1")
 _ACTS_WORDS = (
     "py js ts mjs cjs jsx tsx sh bash zsh fish ps1 bat cmd rb pl php lua go rs r java kt swift cs "
     "applescript scpt command ipynb json yaml yml toml ini cfg conf pyc so node dll dylib exe pkl pickle "
@@ -65,10 +66,10 @@ def walk_folder(folder: str, deadline: float, without: Collection[str] = ()) -> 
     Raises: OSError when the folder itself cannot be read.
     """
     listed = Listed([], [])
-    pending = [(folder, "", 0, 0)]
+    pending = [(folder, "", 0)]
     seen = 0
     while pending:
-        current, prefix, depth, beside = pending.pop()
+        current, prefix, beside = pending.pop()
         try:
             with os.scandir(current) as entries:
                 for entry in entries:
@@ -80,12 +81,7 @@ def walk_folder(folder: str, deadline: float, without: Collection[str] = ()) -> 
                         return _sorted(listed)
                     inner = _note(listed, entry, folder, prefix, beside)
                     if inner is not None and entry.path not in without:
-                        if depth >= MAX_DEPTH:
-                            listed.parts.append(
-                                Unread("The folders are nested too deeply", show_name(prefix + entry.name))
-                            )
-                        else:
-                            pending.append((entry.path, f"{prefix}{entry.name}/", depth + 1, inner))
+                        pending.append((entry.path, f"{prefix}{entry.name}/", inner))
         except OSError as error:
             if current == folder:
                 raise
@@ -108,10 +104,10 @@ def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, b
         return None
     mode = status.st_mode
     if stat.S_ISDIR(mode):
-        if entry.name in _GIT_STORE and "/.git/" in f"/{prefix}":
-            return None  # compressed history: nothing runs it, and what is checked out is read as files
         return _BESIDE_RANK if entry.name in _BESIDE else beside
     if stat.S_ISREG(mode):
+        if "objects/" in prefix and _is_git_object(entry.path, name):
+            return None
         listed.files.append(Found(_rank(name, entry.name, mode) + beside, name, entry.path, status.st_size, mode))
     elif stat.S_ISLNK(mode):
         listed.parts.extend(_follow_in_mind(entry.path, name, folder))
@@ -120,6 +116,23 @@ def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, b
         listed.parts.append(Mark(Kind.HIDDEN, "special-file", f"{show_name(name)} is {what}", show_name(name)))
         listed.parts.append(Unread(f"It is {what}, not a file", show_name(name)))
     return None
+
+
+def _is_git_object(path: str, name: str) -> bool:
+    """Whether a file is compressed history, by its name and how it begins: nothing runs it, and what is checked out is
+    read as files."""
+    if not _GIT_OBJECT.fullmatch(name):
+        return False
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False  # reading it says so
+    try:
+        head = os.read(descriptor, 6)
+    finally:
+        os.close(descriptor)
+    packed = head[:1] == b"x" and len(head) > 2 and head[2] & 0b110 != 0  # what is stored as it is can be run
+    return packed or head.startswith(_GIT_MAGICS)
 
 
 def _rank(name: str, base: str, mode: int) -> int:
