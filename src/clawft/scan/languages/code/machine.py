@@ -125,6 +125,9 @@ class Machine:
 
     def _destructure(self, items: list[Any], value: Value) -> None:
         for index, (key, target) in enumerate(items):
+            if isinstance(key, tuple):  # `{[name]: target}`: the name is put together
+                inner = key[2][0][1] if key[0] == "seq" and len(key[2]) == 1 else key
+                key = self.eval(inner).const
             name = (
                 key
                 if isinstance(key, str)

@@ -16,6 +16,7 @@ from clawft.scan.languages.code.lexer import (
     OPERATOR,
     Tokens,
 )
+from clawft.scan.languages.code.syntax import DEFINERS
 
 __all__ = ["parse"]
 
@@ -131,9 +132,16 @@ class _Parser(Control):
                 and self.language in ("python", "java", "kotlin", "swift", "javascript", "dart")
             ):
                 self.at += 1  # a decorator: its call stands on its own
-        if kind == NAME and value in _WORDS and self._keyword(value, found):
+        if kind == NAME and value in _WORDS and not self._is_called(value) and self._keyword(value, found):
             return
         found.extend(self._simple())
+
+    def _is_called(self, value: str) -> bool:
+        """Whether a word that other languages keep for themselves is the name of a function here."""
+        if self.values[self.at + 1] != "(" or value in _KEPT.get(self.language, _WORDS):
+            return False
+        close = self.match.get(self.at + 1)
+        return close is not None and self.values[close + 1] not in (":", "{", "=>")
 
     def _keyword(self, value: str, found: list[Node]) -> bool:
         """A statement that begins with a word of its own; False when the word is only a name here."""
@@ -159,7 +167,7 @@ class _Parser(Control):
             elif after in ("{", "[", "(") and value in _DECLARATIONS:
                 found.extend(self._simple())
             return True
-        if value in _DEFINE:
+        if value in _DEFINE and value in DEFINERS[self.language]:
             return self._definition(found, offset)
         if value in _IMPORTS:
             return self._import(found)
@@ -313,6 +321,13 @@ class _Parser(Control):
                 found.insert(len(found) - 1, ("expr", offset, condition))
 
 
+# Words that may stand before a bracket without being called.
+_KEPT = {
+    "python": frozenset(("if", "elif", "while", "with", "except", "return", "for", "from", "import", "class", "def")),
+    "javascript": frozenset(
+        ("if", "while", "switch", "catch", "for", "function", "return", "import", "var", "let", "const", "else", "do")
+    ),
+}
 _WORDS = _DEFINE | _GROUP | _CONTROL | _LOOPS | MODIFIERS | _IMPORTS | {"return"}
 
 

@@ -15,6 +15,7 @@ from clawft.scan.languages.code.lexer import (
     WORDS,
     Tokens,
 )
+from clawft.scan.languages.code.syntax import DEFINERS
 
 __all__ = ["Primaries"]
 
@@ -78,7 +79,7 @@ class Primaries(Items):
         if value in ("do", "eval") and following == "{" and self.language == "perl":
             self.at += 1
             return ("call", offset, ("lambda", offset, [], self.block()), [])
-        if value in ("function", "func", "sub", "fn", "lambda", "proc", "fun", "def"):
+        if value in DEFINERS[self.language]:
             found = self._function(value, offset)
             if found:
                 return found

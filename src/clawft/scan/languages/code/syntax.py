@@ -5,7 +5,7 @@ from functools import cache
 
 from msgspec import Struct
 
-__all__ = ["SYNTAXES", "Form", "Syntax", "get_syntax"]
+__all__ = ["DEFINERS", "SYNTAXES", "Form", "Syntax", "get_syntax"]
 
 
 class Form(Struct, frozen=True):
@@ -224,6 +224,27 @@ _ALL = (
     ),
 )
 SYNTAXES = {one.name: one for one in _ALL}
+# The words that begin a function; elsewhere they are names like any other.
+DEFINERS = {
+    "python": frozenset(("def", "lambda")),
+    "javascript": frozenset(("function",)),
+    "ruby": frozenset(("def", "lambda", "proc")),
+    "perl": frozenset(("sub",)),
+    "php": frozenset(("function", "fn")),
+    "lua": frozenset(("function",)),
+    "go": frozenset(("func",)),
+    "rust": frozenset(("fn",)),
+    "r": frozenset(("function",)),
+    "java": frozenset(("def",)),
+    "kotlin": frozenset(("fun", "init")),
+    "groovy": frozenset(("def",)),
+    "swift": frozenset(("func", "init")),
+    "csharp": frozenset(),
+    "c": frozenset(),
+    "dart": frozenset(),
+    "nim": frozenset(("proc", "func", "method")),
+    "elixir": frozenset(("def", "defp", "defmacro", "fn")),
+}
 
 _OPERATORS = (
     r"\*\*=|>>>=|===|!==|<=>|\.\.\.|\.\.[=<]|<<=|>>=|&&=|\|\|=|\?\?=|:::|\?->|//=|=>|->|::|\.\.|==|!=|<=|>=|&&|\|\|"
