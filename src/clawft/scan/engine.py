@@ -11,6 +11,7 @@ from clawft.scan.findings import Coverage, Finding, Gap, Report
 from clawft.scan.fixtures import mark_fixtures
 from clawft.scan.intake import read_files
 from clawft.scan.languages import analyse
+from clawft.scan.languages.carried import find_carried
 from clawft.scan.languages.imports import join_imports
 from clawft.scan.power import summarise_power
 from clawft.scan.rule import Hit, Rule
@@ -96,12 +97,13 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
 
 
 def _join_files(subject: Subject, deadline: float) -> None:
-    """Add what flows from file to file where programs import each other."""
+    """Add what flows from file to file where programs import each other, or run what a file of data holds."""
     if time.monotonic() > deadline:
         subject.gaps.append(Gap("", "The time for this scan was over before imports were followed", failed=True))
         return
     try:
         joined = join_imports(subject.documents, subject.facts)
+        joined.children.extend(find_carried(subject.documents, [*subject.facts, *joined.facts]))
     except Exception as error:  # each file was analysed by itself already
         subject.gaps.append(Gap("", f"The scanner failed to follow imports: {error!r:.200}", failed=True))
         return

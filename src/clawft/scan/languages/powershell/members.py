@@ -77,6 +77,8 @@ def _other(world: World, owner: Value, low: str, given: list[Value], offset: int
         and given
     ):
         if "scriptblock" in owner.text:
+            if given[0].known:  # code that is made is code that is run
+                world.run_code(given[0], "powershell", Call(low, given, NOTHING, offset, low), kind=Kind.EVAL)
             return given[0]
         line = Value(" ".join(one.text for one in given), sources_in(given), all(one.known for one in given))
         return world.run_code(line, "batch", Call(low, given, NOTHING, offset, low))
