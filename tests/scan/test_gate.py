@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from clawft.discovery import Found, Location, load_catalog
+from clawft.scan.cache import load_index, store_index
 from clawft.scan.fingerprint import take_fingerprint
 from clawft.scan.gate import is_first_scan, screen_skills
 from clawft.scan.screening import Screening
@@ -170,6 +172,35 @@ def test_a_cache_that_others_may_write_is_not_believed(world: World, mode: int) 
         file.chmod(mode)
     world.screen()
     assert world.scanned == 1
+
+
+def test_a_report_under_the_name_of_another_is_not_believed(world: World) -> None:
+    world.write("one", run_sh=STEALS)
+    assert world.screen()["one"] is not None
+    (bad,) = (world.cache / "reports").iterdir()
+    shutil.rmtree(world.root)
+    world.write("two")
+    world.screen()
+    (good,) = (one for one in (world.cache / "reports").iterdir() if one != bad)
+    good.replace(bad)
+    shutil.rmtree(world.root)
+    world.write("one", run_sh=STEALS)
+    assert world.screen()["one"] is not None
+    assert world.scanned == 1
+
+
+@pytest.mark.usefixtures("later")
+def test_an_index_that_holds_no_screening_is_not_believed(world: World) -> None:
+    skill = world.write("one", run_sh=STEALS)
+    world.screen()
+    (known,) = load_index(str(world.cache), str(world.root)).values()
+    forged = structs.replace(known, screening=b"\x01")
+    for file in ("run.sh", "SKILL.md"):
+        store_index(str(world.cache), str(world.root), {str(skill / "SKILL.md"): forged})
+        screening = world.screen()["one"]
+        assert screening is not None
+        assert screening.critical
+        os.utime(skill / file)
 
 
 def test_only_the_user_may_read_the_cache(world: World) -> None:

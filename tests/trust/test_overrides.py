@@ -70,7 +70,7 @@ def test_a_high_objection_and_unread_parts_are_said_and_block_nothing(found: Fou
 
 def test_a_failure_blocks_whatever_is_allowed(found: Found) -> None:
     screening = Screening("malicious", (CRITICAL,), failure="It died")
-    assert _check(found, screening, _override(found)) == (True, [("scan-failed", "error")])
+    assert _check(found, screening, _override(found)) == (True, [("scan-blocked", "error"), ("scan-failed", "error")])
 
 
 def test_without_blocking_all_is_said_as_a_warning(found: Found) -> None:
@@ -111,6 +111,31 @@ def test_an_override_that_is_void_blocks_and_that_is_said(found: Found, changed:
 @pytest.mark.parametrize("changed", [{"path": "/elsewhere"}, {"rule": "another"}])
 def test_an_override_of_something_else_counts_for_nothing(found: Found, changed: dict[str, Any]) -> None:
     assert _check(found, Screening("malicious", (CRITICAL,)), _override(found, **changed))[0]
+
+
+@pytest.mark.parametrize("expires", ["", "soon", "2030-01-31", "2030-01-31T12:00:00", "NEVER"])
+def test_an_override_whose_end_makes_no_sense_blocks(found: Found, expires: str) -> None:
+    blocked, (said,) = check_screening(
+        found, Screening("malicious", (CRITICAL,)), Scanned((), (_override(found, expires=expires),), now=lambda: NOW)
+    )
+    assert blocked
+    assert "when it ends cannot be told" in said.message
+
+
+def test_what_cannot_be_written_is_refused_and_the_file_stays(found: Found, tmp_path: Path) -> None:
+    overrides = Overrides(str(tmp_path / "overrides.json"))
+    overrides.add([_override(found)])
+    with pytest.raises(ClawftError) as caught:
+        overrides.add([_override(found, OTHER, path="/home/\udcff")])
+    assert caught.value.code == "overrides-damaged"
+    assert overrides.load() == (_override(found),)
+
+
+def test_what_the_rules_found_is_said_though_the_scanner_failed_elsewhere(found: Found) -> None:
+    screening = Screening("malicious", (CRITICAL, HIGH), failure="big.py: the time was over")
+    blocked, said = check_screening(found, screening, Scanned())
+    assert (blocked, [one.code for one in said]) == (True, ["scan-blocked", "scan-failed", "scan-suspicious"])
+    assert "skills allow" not in said[0].hint  # since that is refused
 
 
 def test_an_override_may_never_end(found: Found) -> None:

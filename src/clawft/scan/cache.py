@@ -76,12 +76,13 @@ def store_index(folder: str, root: str, known: dict[str, Known]) -> None:
 
 def load_report(folder: str, content: str) -> "Report | None":
     """The report that this scanner made of this content, if it is still there."""
-    found = _read(_report_path(folder, content), MAX_REPORT_BYTES) if content else None
-    if found is None:
+    path = _report_path(folder, content)
+    found, name = _read(path, MAX_REPORT_BYTES) if content else None, os.fsencode(os.path.basename(path))
+    if found is None or found[: len(name)] != name:
         return None
     from clawft.scan.encoding import decode_report  # few need a whole report
 
-    return decode_report(found)
+    return decode_report(found[len(name) :])
 
 
 def store_report(folder: str, content: str, report: "Report") -> None:
@@ -89,9 +90,10 @@ def store_report(folder: str, content: str, report: "Report") -> None:
     if content and not any(gap.failed for gap in report.coverage.gaps):
         from clawft.scan.encoding import encode_report
 
-        encoded = encode_report(report)
+        path = _report_path(folder, content)
+        encoded = os.fsencode(os.path.basename(path)) + encode_report(report)  # bound to its name
         if len(encoded) <= MAX_REPORT_BYTES:
-            _write(_report_path(folder, content), encoded)
+            _write(path, encoded)
 
 
 def prune_reports(folder: str) -> None:

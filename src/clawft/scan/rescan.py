@@ -58,7 +58,7 @@ def rescan(
             results.append((number, _failure(f"It cannot be read: {error}")))
             continue
         if (known := _find_known(indexes, job)) is not None:
-            screening = decode_screening(known.screening)
+            screening = known[0]
         elif cache_dir and (report := load_report(cache_dir, job.fingerprint.content)) is not None:
             screening = screen_report(report)
         else:
@@ -70,9 +70,7 @@ def rescan(
     try:
         for job, report in _scan(unknown, tell):
             del left[job.number]
-            screening = _settle(job, report, cache_dir)
-            results.append((job.number, screening))
-            _learn(indexes, job, screening)
+            results.append((job.number, _conclude(job, report, indexes, cache_dir)))
     except Exception as error:  # a scanner that cannot even start lets nothing pass, and says why
         results += [(number, _failure(f"The scanner failed: {error!r:.200}")) for number in left]
     if cache_dir:
@@ -84,12 +82,27 @@ def rescan(
     return results
 
 
-def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> Known | None:
+def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> tuple[Screening | None] | None:
     """What is known of the same content at the same place, if the scan came to an end."""
     known = indexes[job.found.location.path].get(job.found.file)
     if known is None or not known.content or known.content != job.fingerprint.content or known.again_at:
         return None
-    return known
+    try:
+        return (decode_screening(known.screening),)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _conclude(
+    job: _Job, report: Report, indexes: dict[str, dict[str, Known]], cache_dir: str | None
+) -> Screening | None:
+    """What a new report comes to, and what is learned from it; what goes wrong with one skill costs no other."""
+    try:
+        screening = _settle(job, report, cache_dir)
+        _learn(indexes, job, screening)
+    except Exception as error:
+        return _failure(f"The scanner failed: {error!r:.200}")
+    return screening
 
 
 def load_or_scan(found: Found, cache_dir: str | None) -> Report:

@@ -65,6 +65,6 @@ _MAX_UNREAD = 5
 
 def _object(found: list[Finding]) -> Objection:
     first = found[0]
-    places = sorted({(one.path, one.evidence) for one in found})
-    mark = blake2b(msgspec.msgpack.encode(places), digest_size=16).hexdigest()
+    places = sorted({(one.path, one.evidence, one.message) for one in found})
+    mark = blake2b(repr(places).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return Objection(first.rule, first.severity, first.message, first.path, first.line, len(found), mark)

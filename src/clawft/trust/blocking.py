@@ -28,14 +28,17 @@ class Scanned(Struct, frozen=True):
 
 def check_screening(found: Found, screening: Screening, scanned: Scanned) -> tuple[bool, tuple[Diagnostic, ...]]:
     """Whether the skill is blocked, and what there is to say either way."""
+    suspicious = [_suspicious(found, one) for one in screening.objections if one.severity != "critical"]
     if screening.failure:
-        return scanned.block_critical, (_failed(found, screening, scanned.block_critical),)
+        blocked = scanned.block_critical
+        known = [_blocking(found, one, "", blocked=blocked, final=True) for one in screening.critical]
+        return blocked, (*known, _failed(found, screening, blocked), *suspicious)
     allowed, void = _sort_overrides(found, screening, scanned)
     blocking = [one for one in screening.critical if one.rule not in allowed]
     blocked = bool(blocking) and scanned.block_critical
     said = [_blocking(found, one, void.get(one.rule, ""), blocked=blocked) for one in blocking]
     said += [_allowed(found, one, allowed[one.rule]) for one in screening.critical if one.rule in allowed]
-    said += [_suspicious(found, one) for one in screening.objections if one.severity != "critical"]
+    said += suspicious
     if screening.unread:
         message = f"Not all of it could be scanned: {'; '.join(screening.unread)}"
         said.append(Diagnostic("scan-incomplete", "note", message, found.file))
@@ -80,14 +83,16 @@ def _text(objection: Objection) -> str:
     return f"{objection.rule}: {objection.message}{more}"
 
 
-def _blocking(found: Found, objection: Objection, void: str, *, blocked: bool) -> Diagnostic:
+def _blocking(found: Found, objection: Objection, void: str, *, blocked: bool, final: bool = False) -> Diagnostic:
+    """What blocks, or would; `final` where it cannot be allowed."""
     name = _word(found)
     message = f"{_text(objection)}. {void}" if void else _text(objection)
     look = f"Look at it: weft skills show {name}"
     if not blocked:
         return Diagnostic("scan-critical", "warning", message, *_place(found, objection), look)
     allow = f'weft skills allow {name} --rule {objection.rule} --because "…"'
-    return Diagnostic("scan-blocked", "error", message, *_place(found, objection), f"{look}. To use it anyway: {allow}")
+    hint = look if final else f"{look}. To use it anyway: {allow}"
+    return Diagnostic("scan-blocked", "error", message, *_place(found, objection), hint)
 
 
 def _allowed(found: Found, objection: Objection, override: Override) -> Diagnostic:

@@ -37,9 +37,11 @@ class Override(Struct, frozen=True):
             return "the skill changed since"
         if objection.mark != self.mark:
             return "the rule finds something else now"
-        if self.expires != NEVER and datetime.fromisoformat(self.expires) <= now:
-            return f"it ended on {self.expires[:10]}"
-        return ""
+        try:
+            over = self.expires != NEVER and datetime.fromisoformat(self.expires) <= now
+        except (ValueError, TypeError):  # no time, or one without its zone
+            return "when it ends cannot be told"
+        return f"it ended on {self.expires[:10]}" if over else ""
 
 
 class Overrides:

@@ -57,7 +57,12 @@ class Records(Generic[T]):
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         with self._locked():
             new = tuple(change(self.load()))
-            replace_file(self.path, msgspec.json.format(msgspec.json.encode(new), indent=1))
+            try:
+                encoded = msgspec.json.encode(new)
+            except UnicodeEncodeError as error:
+                message = f"The {self.noun} cannot be written: the name of a folder is no text"
+                raise ClawftError(self.codes.damaged, message, path=self.path, hint="Rename the folder") from error
+            replace_file(self.path, msgspec.json.format(encoded, indent=1))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -91,7 +91,7 @@ def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options
             say("Nothing was allowed")
             return 1
     at = datetime.now().astimezone().isoformat(timespec="seconds")
-    because, power = " ".join(options.because.split())[:MAX_BECAUSE], scanned.report.power
+    because, power = one_line(options.because)[:MAX_BECAUSE], scanned.report.power
     made = [
         Override(one.rule, standing.name, found.folder, digest, one.mark, because, _user(), at, expires, power)
         for one in objections
