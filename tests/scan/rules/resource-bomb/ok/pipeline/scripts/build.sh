@@ -1,0 +1,4 @@
+#!/bin/bash
+build() { make | tee build.log & }
+build
+wait
