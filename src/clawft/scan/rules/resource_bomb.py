@@ -10,37 +10,21 @@ from clawft.scan.subject import Subject
 
 __all__ = ["RULE"]
 
-# For each language the word that has to be there, and what it stands in when it never ends.
-_ENDLESS = r"(?:while|until|for)?[ \t(]{0,4}(?:True|true|1|;;|:|not False)[ \t)]{0,4}"
+_ITSELF = r"\{~\1 \| \1 &"
+# A word that has to be there, and what it stands in when it never ends: a blank stands for any few, ~ for lines, too.
+_PATTERNS = (
+    ("()", r"([\w.:-]{1,40}) \(\)~" + _ITSELF),  # a function that starts itself twice, in the background
+    ("function", r"function ([\w.:-]{1,40})~(?:\(\))?~" + _ITSELF),
+    ("$0", r"(?:^|[;\n]) (?:\./|\"|sh )?\$0\"? [|&] (?:\./|\"|sh )?\$0\"? &"),
+    ("%0", r"%0 \| %0|start %0[\s\S]{0,40}?goto"),
+    ("fork", r"while \(? (?:True|true|1|:|not False) \)? :?~\{?~(?:os\.|Process\.|syscall\.)?fork\b(?:\(\))? [;}\n]"),
+    ("fork", r"\bfork while (?:fork|1|true)\b|\bloop~(?:\{|do)~fork\b|\bfork until 0\b"),
+    ("fork", r"for \( ; ; \)~\{?~fork\(\)"),
+    ("__filename", r"while \( (?:true|1) \)~\{?[^{}\n]{0,80}(?:fork|spawn)\( (?:__filename|process\.execPath)"),
+    ("/dev/zero", r"\btail\b[^\n|;]{0,20}/dev/zero"),
+)
 _BOMBS = tuple(
-    (mark, re.compile(pattern))
-    for mark, pattern in (
-        # A function that starts itself twice, in the background.
-        ("()", r"([\w.:-]{1,40})[ \t]{0,4}\(\)[ \t\n]{0,20}\{[ \t\n]{0,20}\1[ \t]{0,4}\|[ \t]{0,4}\1[ \t]{0,4}&"),
-        (
-            "function",
-            r"function[ \t]{1,4}([\w.:-]{1,40})[ \t\n]{0,20}(?:\(\))?[ \t\n]{0,20}\{[ \t\n]{0,20}\1[ \t]{0,4}\|[ \t]{0,4}\1[ \t]{0,4}&",
-        ),
-        (
-            "$0",
-            r"(?:^|[;\n])[ \t]{0,4}(?:\./|\"|(?:ba)?sh )?\$0\"?[ \t]{0,4}[|&][ \t]{0,4}(?:\./|\"|(?:ba)?sh )?\$0\"?[ \t]{0,4}&",
-        ),
-        ("%0", r"%0[ \t]{0,4}\|[ \t]{0,4}%0|start[ \t]{1,4}%0[\s\S]{0,40}?goto"),
-        (
-            "fork",
-            rf"while{_ENDLESS}:?\s{{0,30}}\{{?\s{{0,30}}(?:os\.|posix\.|Process\.|syscall\.|unistd\.)?fork\b(?:\(\))?[ \t]{{0,9}}[;}}\n]",
-        ),
-        (
-            "fork",
-            r"\bfork[ \t]{1,4}while[ \t]{1,4}(?:fork|1|true)\b|\bloop\s{0,30}(?:\{|do)\s{0,30}fork\b|\bfork\s+until\s+0\b",
-        ),
-        ("fork", r"for[ \t]{0,4}\([ \t]{0,4};[ \t]{0,4};[ \t]{0,4}\)\s{0,30}\{?\s{0,30}fork\(\)"),
-        (
-            "__filename",
-            r"while\s{0,30}\(\s{0,30}(?:true|1)\s{0,30}\)\s{0,30}\{?[^{}\n]{0,80}(?:fork|spawn)\(\s{0,30}(?:__filename|process\.execPath)",
-        ),
-        ("/dev/zero", r"\btail\b[^\n|;]{0,20} /dev/zero"),
-    )
+    (mark, re.compile(pattern.replace(" ", r"[ \t]{0,4}").replace("~", r"\s{0,30}"))) for mark, pattern in _PATTERNS
 )
 
 
