@@ -83,3 +83,27 @@ _PIECES = st.sampled_from([*_WORDS.split(), "\n", "\n\n", "\t"])
 )
 def test_no_text_breaks_the_analysis(language: str, text: str) -> None:
     _look(text, language)
+
+
+def test_a_loop_over_what_a_folder_holds_deletes_by_its_pattern() -> None:
+    text = "from pathlib import Path\nn = 0\nfor f in (Path.home() / 'x').glob('y*'):\n    f.unlink()\n    n += 1\n"
+    assert _facts(_look(text, "python")) == {(Kind.DELETE, "~/x/y*")}
+
+
+def test_a_letter_of_a_text_is_no_path() -> None:
+    text = "import os\nn = 0\nfor f in 'ab/~':\n    os.remove(f)\n    n += 1\n"
+    assert _facts(_look(text, "python")) == {(Kind.DELETE, "")}
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        ('spawnSync(["ab", "c d"].join(""), {shell: true})', "abc d"),
+        ('spawnSync("ab", {shell: true})', "ab"),
+        ('spawnSync("ab", ["-c", name], {cwd: where})', "ab -c {}"),
+        ('spawnSync("ab", [name])', "ab {}"),
+    ],
+)
+def test_options_are_no_part_of_a_command_and_names_are(call: str, line: str) -> None:
+    analysis = _look(f'const {{ spawnSync }} = require("child_process");\n{call};\n', "javascript")
+    assert [one.target for one in analysis.facts if one.kind is Kind.EXEC] == [line]

@@ -17,6 +17,7 @@ from clawft.scan.languages.code.windows import is_whole, shorten
 __all__ = ["analyse", "analyse_together"]
 
 TOO_MUCH = "It does more than is followed to the end"
+NOT_READ = "It could not be read to its end"
 NOT_WHOLE = "It is long: only the lines around calls that matter were analysed"
 
 
@@ -32,6 +33,8 @@ def analyse_together(documents: Mapping[str, Document]) -> Analysis:
     evaluator.run()
     children = [child for one in modules.values() for child in _children(one)]
     gaps = [NOT_WHOLE] if any(not is_whole(one.text) for one in documents.values()) else []
+    if not all(one.whole for one in modules.values()):
+        gaps.append(NOT_READ)
     if evaluator.overflow:
         gaps.append(TOO_MUCH)
     return Analysis(_freeze(evaluator.marks.values()), children, gaps)
@@ -42,8 +45,11 @@ def _read(document: Document) -> Module:
     kept = document.__dict__.get("statements")
     if kept is None:
         part = shorten(document.text)
-        kept = document.__dict__["statements"] = (parse(tokenize(part.text, document.language)), part.place)
-    return Module(document, *kept)
+        kept = document.__dict__["statements"] = (*parse(tokenize(part.text, document.language)), part.place)
+    statements, whole, place = kept
+    module = Module(document, statements, place)
+    module.whole = whole
+    return module
 
 
 def _children(module: Module) -> list[Document]:

@@ -30,10 +30,7 @@ class Blocks(Expressions):
         outer, self.limit = self.limit, stop
         found: list[Node] = []
         while self.at < stop:
-            before = self.at
-            self._statement_into(found)
-            if self.at <= before:
-                self.at = before + 1
+            self._progress(found)
         self.limit = outer
         return found
 
@@ -188,8 +185,9 @@ class Blocks(Expressions):
             if self.depth > MAX_BLOCKS:
                 self.at = stop + 1
                 return []
+            start = self.at
             found = self.statements(min(stop, self.limit))
-            self.at = min(stop + 1, self.limit + 1, self.last)
+            self.at = max(start, min(stop + 1, self.limit + 1, self.last))  # a bracket left open never leads back
             return found
         finally:
             self.depth -= 1
@@ -219,6 +217,7 @@ class Blocks(Expressions):
         return found
 
     def _progress(self, found: list[Node]) -> None:
+        self.step()
         before = self.at
         self._statement_into(found)
         if self.at <= before:

@@ -71,6 +71,7 @@ class Chains(Primaries):
     def _postfix(self, node: Node) -> Node:
         start, links = node, 0
         while True:
+            self.step()
             links += 1
             if links > MAX_CHAIN:
                 node, links = start, 0  # no one writes such a chain: its end matters more than its middle

@@ -27,12 +27,12 @@ _INTERPRETER = re.compile(
     r"|insmod$|crontab$|at$|ssh$|xargs$|launchctl$|systemctl$|npx$|uvx?$|pip3?$|npm$|Rscript$|go$|su$|docker$"
 )
 _SHELLISH = re.compile(
-    r"^\s*(#!.*\bsh\b|curl |wget |bash |sh |sudo |nc |cat |echo |rm |export |chmod |eval |cd |mkdir )"
+    r"^\s{0,200}(#!.*\bsh\b|curl |wget |bash |sh |sudo |nc |cat |echo |rm |export |chmod |eval |cd |mkdir )"
     r"|\|\s*(ba|z)?sh\b|\$\(|&& "
 )
 _CODE = {
     "python": re.compile(
-        r"^\s*(import |from \w+ import|def |print\(|exec\(|eval\()|__import__|os\.\w+\(|subprocess", re.MULTILINE
+        r"^[ \t]*(import |from \w+ import|def |print\(|exec\(|eval\()|__import__|os\.\w+\(|subprocess", re.MULTILINE
     ),
     "javascript": re.compile(r"require\(|\b(const|let|var) \w+ ?=|=>|function ?\(|process\.|fetch\("),
 }
@@ -40,6 +40,7 @@ _CODE = {
 
 def guess_language(text: str, language: str) -> str:
     """The language of a text that came out of a program."""
+    text = text[:MAX_COMMAND]
     for name, pattern in _CODE.items():
         if pattern.search(text):
             return name

@@ -14,10 +14,16 @@ from clawft.scan.languages.code.lexer import (
     Tokens,
 )
 
-__all__ = ["Cursor", "Item", "Node"]
+__all__ = ["Cursor", "Item", "Node", "Unreadable"]
+
+STEPS_PER_TOKEN = 40  # of the parser; sound text takes about three
 
 Node = tuple[Any, ...]
 Item = tuple[Any, Any]
+
+
+class Unreadable(Exception):
+    """The parser took far more steps than a text of this size can need."""
 
 
 class Cursor:
@@ -31,7 +37,14 @@ class Cursor:
         self.at = 0
         self.limit = self.last = len(tokens.kinds) - PADDING
         self.depth = 0
+        self.room = STEPS_PER_TOKEN * len(tokens.kinds)  # steps that are left: no text may hold the parser up
         self.header = False  # in the head of a control statement: an open brace begins its block
+
+    def step(self) -> None:
+        """Count a step. Every loop that does not move on by itself comes through here."""
+        self.room -= 1
+        if self.room < 0:
+            raise Unreadable
 
     # Each of these belongs to a part of the parser that builds on this one.
     def expression(self, level: int = 0) -> Node:

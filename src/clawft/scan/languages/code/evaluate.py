@@ -1,9 +1,11 @@
 """Statements to marks: what each one binds, stores, calls and gives back."""
 
+from collections.abc import Callable
+from typing import Any
+
 from clawft.scan.languages.code.cursor import Node
 from clawft.scan.languages.code.invoking import Invoking
 from clawft.scan.languages.code.machine import OWN, Module
-from clawft.scan.languages.code.operands import MAX_STEPS
 from clawft.scan.languages.code.values import Function, Value
 
 __all__ = ["Evaluator", "Module"]
@@ -42,11 +44,22 @@ class Evaluator(Invoking):
 
     def _run_module(self, module: Module) -> None:
         self.module, self.scope, self.maybe = module, module.scope, 0
-        self._run(module.statements)
+        for one in module.statements:
+            self._guarded(self.actions[one[0]], one)
         for function in list(module.bodies.values()):
             function.summary = None
             self.module = module
-            self.summarise(function)
+            self._guarded(self.summarise, function)
+
+    def _guarded(self, action: Callable[[Any], Any], one: Any) -> None:
+        """Do one thing; when it is nested too deep to be followed, go on with the next."""
+        module, scope = self.module, self.scope
+        try:
+            action(one)
+        except RecursionError:
+            self.overflow = True
+            self.module, self.scope = module, scope
+        self.depth = self.calls = self.maybe = 0
 
     def _hoist(self, statements: list[Node]) -> None:
         for one in statements:
@@ -70,7 +83,7 @@ class Evaluator(Invoking):
         for target in one[2]:
             if operator not in ("=", ":=", "<-", "<<-", "~="):
                 old = self._peek(target)
-                value = self._augment(operator, old, value)
+                value = self.charge(self._augment(operator, old, value))
             self.assign(target, value)
         return value
 
@@ -92,11 +105,11 @@ class Evaluator(Invoking):
         _, _, names, source, body = one
         whole = self.eval(source)
         parts = self.each(whole) if _gathers(body) else None
-        if parts is not None and len(parts) <= 3000 and self.steps < MAX_STEPS and len(names) == 1:
+        if parts is not None and len(parts) <= 3000 and self.steps < self.max_steps and len(names) == 1:
             for part in parts:
                 self.scope.names[names[0]] = part
                 self._run(body)
-                if self.steps > MAX_STEPS:
+                if self.steps > self.max_steps:
                     break
             return
         value = self.element(whole)

@@ -1,7 +1,7 @@
 """Tokens to expressions: one tolerant parser for all code languages. What it does not understand it steps over."""
 
 from clawft.scan.languages.code.chains import STOP_WORDS, Chains
-from clawft.scan.languages.code.cursor import Node
+from clawft.scan.languages.code.cursor import Node, Unreadable
 from clawft.scan.languages.code.lexer import (
     COMMAND,
     LINE,
@@ -71,6 +71,9 @@ class Expressions(Chains):
 
     def expression(self, level: int = 0) -> Node:
         """The expression that begins here; always moves on by at least one token unless a closing one is met."""
+        self.room -= 1
+        if self.room < 0:
+            raise Unreadable
         if self.depth > MAX_NESTING:
             return self._skip_nested()
         self.depth += 1
@@ -183,7 +186,7 @@ class Expressions(Chains):
         if kind == OPERATOR and value in _PREFIX_OPERATORS:
             self.at += 1
             if value == "%" and self.language == "elixir":
-                return self._unary()
+                return self.expression(12)
             if value == "%" and self.language == "perl" and self.kinds[self.at] == NAME:
                 self.at += 1
                 return ("name", self.offsets[self.at - 1], "$" + self.values[self.at - 1])

@@ -14,6 +14,7 @@ from clawft.scan.languages.code.values import HOLE, MAX_CONSTANTS, MAX_TEXT, Val
 __all__ = ["DECODERS", "concat", "decode", "fold_method", "operate", "slice_of"]
 
 MAX_INFLATED = 1 << 20
+MAX_BITS = 4096
 
 
 def concat(left: Value, right: Value) -> tuple[Any, ...]:
@@ -27,8 +28,10 @@ def concat(left: Value, right: Value) -> tuple[Any, ...]:
         for two in rights:
             if len(found) >= MAX_CONSTANTS:
                 return tuple(found)
-            if _kind(one) == _kind(two) != "text":
-                found[one + two] = None
+            kind = _kind(one)
+            if kind == _kind(two) != "text":
+                if kind == "number" or len(one) + len(two) <= MAX_TEXT:
+                    found[one + two] = None
             else:
                 text = text_of(one) + text_of(two)
                 if len(text) <= MAX_TEXT:
@@ -37,11 +40,15 @@ def concat(left: Value, right: Value) -> tuple[Any, ...]:
 
 
 def _kind(const: Any) -> str:
-    return "bytes" if isinstance(const, bytes) else "number" if isinstance(const, int | float) else "text"
+    if isinstance(const, int):
+        return "number" if const.bit_length() <= MAX_BITS // 4 else "text"
+    return "bytes" if isinstance(const, bytes) else "number" if isinstance(const, float) else "text"
 
 
 def operate(operator: str, left: Any, right: Any) -> Any:
     """The result of an operator on two numbers; None when there is none."""
+    if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
+        return None
     try:
         if operator == "^":
             return left ^ right
@@ -242,7 +249,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "unpack": _unpack,
     "pack": lambda one, form="", *_: _pack(form, one),
     "hex": lambda one, *_: one.hex() if isinstance(one, bytes) else int(one, 16),
-    "concat": lambda one, *more: one + "".join(map(text_of, more)),
+    "concat": lambda one, *more: text_of(one)[:MAX_TEXT] + "".join(map(text_of, more))[:MAX_TEXT],
     "repeat": lambda one, times=1, *_: _repeat(one, times),
     "zfill": lambda one, width=0, *_: one.zfill(min(width, 99)),
     "title": lambda one, *_: one.title(),
@@ -342,4 +349,7 @@ def formatted(template: str, values: list[Value], named: dict[str, Value]) -> tu
     return concat(result, Value((template[position:],)))
 
 
-_PLACES = re.compile(r"%(?:\((\w+)\))?[-+0-9.]*[sdifrxXcvq@p]|(?<!\{)\{(\w*)(?:[.\[][^{}]*)?(?:[:!][^{}]*)?\}(?!\})")
+_PLACES = re.compile(
+    r"%(?:\((\w{1,80})\))?[-+0-9.]{0,20}[sdifrxXcvq@p]"
+    r"|(?<!\{)\{(\w{0,80})(?:[.\[][^{}]{0,80})?(?:[:!][^{}]{0,80})?\}(?!\})"
+)

@@ -8,7 +8,7 @@ from clawft.scan.languages.code.cursor import Node
 from clawft.scan.languages.code.effects import EFFECTS
 from clawft.scan.languages.code.folding import fold_method, formatted, joined
 from clawft.scan.languages.code.machine import OWN, ROOTS
-from clawft.scan.languages.code.operands import MAX_STEPS, Operands
+from clawft.scan.languages.code.operands import Operands
 from clawft.scan.languages.code.tables import find_spec
 from clawft.scan.languages.code.values import Function, Mark, Scope, Value, join, merge, text_of
 
@@ -71,7 +71,7 @@ class Invoking(Operands):
         if function.function is None and isinstance(function.const, str) and self.module.language in ("php", "perl"):
             function = Value((), function.marks, function.const)  # a function called by a variable that holds its name
         call = Call(offset, function.ref, arguments, named, owner, callee, items)
-        result = self.apply(function, call)
+        result = self.charge(self.apply(function, call))
         self._call_back(call, result)
         return result
 
@@ -150,6 +150,7 @@ class Invoking(Operands):
 
     def _fold(self, owner: Value, method: str, call: "Call") -> Value | None:
         """A method of a constant."""
+        self.charge(owner)
         marks = merge(owner.marks, call.marks())
         if method == "join" and call.arguments:
             if (
@@ -203,7 +204,7 @@ class Invoking(Operands):
         call.arguments[-1] = Value()
         items: list[tuple[Any, Value]] = []
         for _, element in (owner.items or [])[:2000]:
-            if self.steps > MAX_STEPS and len(items) > 3:
+            if self.steps > self.max_steps and len(items) > 3:
                 break
             result = self.invoke(function, Call(call.offset, "", [element], {})) if function else element
             items.append(
@@ -257,7 +258,7 @@ class Invoking(Operands):
         worth = marked or function.effects or len(function.body) <= SMALL
         size = len(function.body)
         runs = MAX_RUNS // 4 if size > 12 else MAX_RUNS if size > 2 else MAX_RUNS * 20
-        if not known or not worth or function.runs > runs or self.steps > MAX_STEPS:
+        if not known or not worth or function.runs > runs or self.steps > self.max_steps:
             return self.summarise(function).with_marks(call.marks() if marked else ())
         return self._enter(function, call)
 

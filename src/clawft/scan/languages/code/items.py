@@ -21,6 +21,7 @@ class Items(Cursor):
         header, self.header = self.header, False
         outer, self.limit = self.limit, limit
         self.at += 1
+        start = self.at
         found: list[Item] = []
         while self.at < limit:
             kind = self.kinds[self.at]
@@ -33,7 +34,7 @@ class Items(Cursor):
             found.append(self.item())
             if self.at <= before:
                 self.at = before + 1
-        self.at = min(limit + 1, self.last) if stop >= 0 else min(self.at + 1, outer)
+        self.at = min(limit + 1, self.last) if stop >= 0 else max(start, min(self.at + 1, outer))
         self.limit, self.header = outer, header
         return found
 

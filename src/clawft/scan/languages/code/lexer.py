@@ -25,9 +25,10 @@ __all__ = [
 END, NAME, NUMBER, STRING, MIXED, OPERATOR, LINE, COMMAND, WORDS = range(9)
 MAX_HOLE_DEPTH = 3
 PADDING = 6
+MAX_WASTED = 2_000_000
 MAX_OPEN = 40  # strings that are never closed, before the search for their ends is given up
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`")
+_NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.){0,2000}\"|'(?:[^'\\\n]|\\.){0,2000}'|`[^`]{0,5000}`")
 _FRESH = frozenset(
     [
         "def",
@@ -75,6 +76,8 @@ class _Lexer:
         self.tokens = Tokens(self.syntax)
         self.brackets: list[int] = []  # indices of open brackets
         self.dead: set[str] = set()  # closings that no longer occur
+        self.missing: dict[str, int] = {}  # closings that do not occur before a place
+        self.wasted = 0  # characters gone through in vain for the ends of strings with expressions in them
         self.waiting: list[tuple[int, str, bool]] = []  # heredocs whose body begins on the next line: token, tag, holes
 
     def run(self) -> Tokens:
@@ -185,7 +188,7 @@ class _Lexer:
         if end < 0:
             return found.start(key) + 1
         if form.kind == "pattern2":
-            second = self.text[end + 1 :].lstrip()[:1] if opener in _CLOSERS else ""
+            second = _SPACE.sub("", self.text[end + 1 : end + 100], count=1)[:1] if opener in _CLOSERS else ""
             start2 = self.text.find(second, end + 1) + 1 if second in _CLOSERS and second else end + 1
             end2 = self._find_end(start2, _CLOSERS.get(second, close), form, nested=bool(second))
             tokens.add(STRING, "", offset)
@@ -205,11 +208,11 @@ class _Lexer:
     def _find_end(self, start: int, close: str, form: Form, *, nested: bool = False) -> int:
         """Where a string ends; -1 when it does not."""
         key = f"{close}{form.lines}"
-        if key in self.dead:
+        if key in self.dead or start < self.missing.get(key, 0):
             return -1
         if nested:
             return self._find_nested(start, close)
-        if form.holes and self.text.find(form.holes[0], start, start + 4000) >= 0:
+        if form.holes and self.wasted <= MAX_WASTED and self.text.find(form.holes[0], start, start + 4000) >= 0:
             end = self._find_holed(start, close, form)
             if end >= 0:
                 return end
@@ -222,6 +225,9 @@ class _Lexer:
         if found is None:
             if form.lines:
                 self.dead.add(key)
+            else:
+                line = self.text.find("\n", start)
+                self.missing[key] = line if line >= 0 else len(self.text)
             return -1
         return found.end() - len(close)
 
@@ -229,19 +235,21 @@ class _Lexer:
         """Where a string with expressions in it ends: a closing inside an expression is not its own."""
         opener = "${" if form.holes == "$" else form.holes
         depth = 0
+        last = start
         for found in _holed(close, opener, form.lines, form.raw).finditer(self.text, start):
-            mark = found[0]
+            mark, last = found[0], found.end()
             if mark == close:
                 if depth == 0:
                     return found.start()
             elif mark == opener:
                 depth += 1
             elif mark == "\n":
-                return -1
+                break
             elif depth and mark in "{(":
                 depth += 1
             elif depth and mark in "})":
                 depth -= 1
+        self.wasted += last - start
         return -1
 
     def _find_nested(self, start: int, close: str) -> int:
@@ -275,7 +283,7 @@ class _Lexer:
             else:  # an escape, or a doubled brace
                 continue
             parts.append(unescape(body[last : found.start()], form))
-            if form.holes == "{":
+            if form.holes == "{" and len(hole) < 2000:
                 hole = re.sub(r"![rsa]?(?::[^\"'\[\]()]*)?$|:[^\"'\[\]()]*$|=$", "", hole)
             if form.holes == "$" and found.lastgroup == "open" and not hole.startswith(("$", "@", "\\")):
                 hole = "$" + hole if self.syntax.name in ("php", "perl") else hole
@@ -288,6 +296,7 @@ class _Lexer:
 
 
 _WORD = re.compile(r"[a-z]+")
+_SPACE = re.compile(r"\A\s+")
 
 
 def tokenize(text: str, language: str) -> Tokens:

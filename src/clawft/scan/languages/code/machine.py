@@ -11,12 +11,13 @@ from clawft.scan.languages.code.effects import EFFECTS
 from clawft.scan.languages.code.folding import concat
 from clawft.scan.languages.code.syntax import SYNTAXES
 from clawft.scan.languages.code.tables import find_spec
-from clawft.scan.languages.code.values import HOLE, Function, Mark, Scope, Value, join, merge
+from clawft.scan.languages.code.values import CHARACTER, HOLE, Function, Mark, Scope, Value, join, merge
 
 __all__ = ["OWN", "ROOTS", "Machine", "Module"]
 
 ROOTS = ("globalThis", "window", "global", "builtins", "__builtins__", "Kernel", "self", "core", "kotlin.io")
 MAX_MARKS = 4000
+MAX_STEPS = 150_000  # of evaluation in functions that are called and in loops; the text itself is gone through beyond
 OWN = frozenset(("self", "this", "$this", "cls"))
 
 
@@ -27,6 +28,7 @@ class Module:
         self.document = document
         self.language = document.language
         self.statements = statements
+        self.whole = True  # it was read to its end
         self.place = place  # from an offset in what was parsed to one in the document
         self.concat = SYNTAXES[self.language].concat | {"+"}
         self.scope = Scope(None)
@@ -49,6 +51,9 @@ class Machine:
         self.maybe = 0  # how many conditions the current statement stands under
         self.calls = 0
         self.steps = 0
+        size = sum(len(one.document.text) for one in modules.values())
+        self.max_steps = min(MAX_STEPS, 50_000 + 4 * size)
+        self.last_step = self.max_steps + 2 * size  # after it nothing is followed any more
         self.depth = 0
         self.offset = 0
         self.returns: list[Value] = []
@@ -63,6 +68,15 @@ class Machine:
 
     def invoke(self, function: Function, call: Call) -> Value:
         raise NotImplementedError
+
+    def charge(self, value: Value) -> Value:
+        """Count the making of a large value as the steps that it is worth."""
+        for one in value.consts:
+            if isinstance(one, str | bytes) and len(one) > 500:
+                self.steps += len(one) // 200
+        if value.items is not None and len(value.items) > 100:
+            self.steps += len(value.items) // 100
+        return value
 
     def mark(self, kind: Kind, target: str, offset: int, via: str, sources: tuple[Mark, ...] = ()) -> Mark:
         """The mark of something done here; done again, it only gains sources."""
@@ -260,9 +274,12 @@ class Machine:
         return value
 
     def each(self, value: Value) -> list[Value] | None:
+        """The elements of a list, or the characters of a text, where they are known one by one."""
         const = value.const
+        if value.ref == "each":
+            return None  # what a folder holds is not written in its name
         if isinstance(const, bytes | str) and len(const) <= 20_000:
-            return [Value((one,)) for one in const]
+            return [Value((one,), (), CHARACTER) for one in const]
         if value.items is not None and len(value.items) <= 5000 and value.items:
             return [one for _, one in value.items]
         return None

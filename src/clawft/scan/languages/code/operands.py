@@ -10,9 +10,8 @@ from clawft.scan.languages.code.machine import OWN, Machine
 from clawft.scan.languages.code.tables import find_spec
 from clawft.scan.languages.code.values import HOLE, Function, Mark, Scope, Value, join, merge, text_of
 
-__all__ = ["MAX_STEPS", "Operands"]
+__all__ = ["Operands"]
 
-MAX_STEPS = 150_000  # of evaluation inside called functions; the text itself is always gone through
 MAX_DEPTH = 100
 _TABLES_OF_NAMES = frozenset(
     ("globals()", "locals()", "vars()", "sys.modules", "__dict__", "__builtins__", "_G", "_ENV", "$GLOBALS")
@@ -32,7 +31,8 @@ class Operands(Machine):
 
     def eval(self, node: Node) -> Value:
         self.steps += 1
-        if self.depth > MAX_DEPTH:
+        if self.depth > MAX_DEPTH or self.steps > self.last_step:
+            self.overflow = self.overflow or self.steps > self.last_step
             return Value()
         self.depth += 1
         value: Value = self.kinds[node[0]](node)
@@ -126,10 +126,7 @@ class Operands(Machine):
         marks: dict[Mark, None] = {}
         for key, inner in node[2][:20_000]:
             value = self.whole(self.eval(inner), inner[1])
-            if key is None and inner[0] == "name":
-                key = inner[2]  # { a, b } is { a: a, b: b }
-                items.append((key, value))
-            elif isinstance(key, tuple):
+            if isinstance(key, tuple):
                 found = self.eval(key)
                 marks.update(dict.fromkeys(found.marks))
                 items.append((found.const if isinstance(found.const, str) else None, value))
@@ -146,7 +143,7 @@ class Operands(Machine):
             node = node[3]
         value = self.eval(node)
         for one in reversed(chain):
-            value = self._operate(one, value)
+            value = self.charge(self._operate(one, value))
         return value
 
     def _operate(self, node: Node, left: Value) -> Value:
@@ -215,7 +212,7 @@ class Operands(Machine):
                         if value.items is None
                         else Value(joined(" ", value) or (HOLE,), value.marks)
                     )
-            result = Value(concat(result, value), merge(result.marks, value.marks))
+            result = self.charge(Value(concat(result, value), merge(result.marks, value.marks)))
         return result
 
     def _any(self, node: Node) -> Value:
@@ -239,7 +236,7 @@ class Operands(Machine):
                 names, source = loops[0]
                 value = self.eval(source)
                 parts = self.each(value)
-                if parts is not None and len(names) <= 2 and self.steps < MAX_STEPS:
+                if parts is not None and len(names) <= 2 and self.steps < self.max_steps:
                     return self._map(names, parts, inner, value)
             for names, source in loops:
                 element = self.element(self.eval(source))
@@ -266,7 +263,7 @@ class Operands(Machine):
     def _set(self, node: Node) -> Value:
         value = self.eval(node[3])
         if len(node) > 4:
-            value = self._augment(node[4], self._peek(node[2]), value)
+            value = self.charge(self._augment(node[4], self._peek(node[2]), value))
         self.assign(node[2], value)
         return value
 

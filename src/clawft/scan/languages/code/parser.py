@@ -7,7 +7,7 @@ block body · return node · import pairs · global names.
 from typing import Any
 
 from clawft.scan.languages.code.control import MODIFIERS, Control
-from clawft.scan.languages.code.cursor import Item, Node
+from clawft.scan.languages.code.cursor import Item, Node, Unreadable
 from clawft.scan.languages.code.imports import read_import
 from clawft.scan.languages.code.lexer import (
     END,
@@ -221,8 +221,14 @@ class _Parser(Control):
 
     def _simple(self) -> list[Node]:
         """An expression or an assignment, and a condition that may stand after it."""
-        offset = self.offsets[self.at]
         found: list[Node] = []
+        while self._one_of_several(found):
+            self.step()
+        return found
+
+    def _one_of_several(self, found: list[Node]) -> bool:
+        """One assignment or expression; True when another one follows it after a comma."""
+        offset = self.offsets[self.at]
         node = self._values()
         node = self._declared(node)
         if (
@@ -232,7 +238,8 @@ class _Parser(Control):
             and self.syntax.blocks == "braces"
             and node[2][0] in ("name", "bin")
         ):
-            return [("def", offset, _last_name(node[2]), self._called_as_parameters(node), self.block())]
+            found.append(("def", offset, _last_name(node[2]), self._called_as_parameters(node), self.block()))
+            return False
         value = self.values[self.at] if self.kinds[self.at] == OPERATOR and self.at < self.limit else ""
         if value in _ASSIGN:
             self.at += 1
@@ -248,14 +255,13 @@ class _Parser(Control):
             if several and self.values[self.at] == "," and self.kinds[self.at] == OPERATOR and self.at < self.limit:
                 self.at += 1
                 self.skip_lines()
-                found.extend(self._simple())
-                return found
+                return True
         elif node[0] == "set":
             found.append(("assign", offset, [node[2]], node[3], "="))
         else:
             found.append(("expr", offset, node))
         self._modifier(found)
-        return found
+        return False
 
     def _skip_to_body(self) -> None:
         """What may stand between the parameters of a method and its body: `throws E`, `async`, `const`."""
@@ -339,9 +345,15 @@ def _last_name(node: Node) -> str:
     return str(name)
 
 
-def parse(tokens: Tokens) -> list[Node]:
-    """The statements of a text."""
+def parse(tokens: Tokens) -> tuple[list[Node], bool]:
+    """The statements of a text, and whether they are all of them: what is too twisted is read as far as it goes."""
     parser = _Parser(tokens)
     if tokens.kinds and tokens.kinds[0] == LINE:
         parser.indent = max(tokens.values[0], 0)
-    return parser.statements(parser.limit)
+    found: list[Node] = []
+    try:
+        while parser.at < parser.last:
+            parser._progress(found)
+    except (Unreadable, RecursionError):
+        return found, False
+    return found, True

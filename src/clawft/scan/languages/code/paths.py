@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from clawft.scan.facts import Kind
 from clawft.scan.languages.code.calls import Call
 from clawft.scan.languages.code.persistence import find_place
-from clawft.scan.languages.code.values import Mark, Value, merge
+from clawft.scan.languages.code.values import CHARACTER, Mark, Value, merge
 
 if TYPE_CHECKING:
     from clawft.scan.languages.code.machine import Machine
@@ -15,8 +15,8 @@ __all__ = ["paths_of", "read_path", "write_path"]
 
 def paths_of(value: Value) -> list[str]:
     """The paths that a value may be, with the home folder as a tilde."""
-    found = []
-    for one in value.texts():
+    found: list[str] = []
+    for one in value.texts() if value.ref != CHARACTER else ():
         path = one.replace("$HOME", "~").replace("${HOME}", "~").replace("%USERPROFILE%", "~")
         if "/~" in path:
             path = "~" + path.partition("/~")[2] if "~/" in path or path.endswith("~") else path

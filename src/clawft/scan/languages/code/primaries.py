@@ -212,16 +212,20 @@ class Primaries(Items):
         return 0
 
     def _sequence(self, offset: int) -> Node:
+        braces = self.values[self.at] == "{"
         items = self.items()
-        if self.language == "go" and not items and self.kinds[self.at] == NAME:
+        while self.language == "go" and not items and self.kinds[self.at] == NAME:
             self.at += 1  # []string{…}: the type is no value
             while self.values[self.at] == "." and self.kinds[self.at + 1] == NAME:
                 self.at += 2
-            if self.values[self.at] == "{":
-                return self._sequence(offset)
+            if self.values[self.at] != "{":
+                break
+            items = self.items()
         if len(items) == 1 and items[0][1][0] == "comp":
             comprehension: Node = items[0][1]
             return comprehension
+        if braces:  # { a, b } is { a: a, b: b }
+            items = [(one[2] if key is None and one[0] == "name" else key, one) for key, one in items]
         return ("seq", offset, items)
 
     def _closure(self, offset: int) -> Node:

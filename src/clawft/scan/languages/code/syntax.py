@@ -260,7 +260,7 @@ def get_syntax(name: str) -> tuple[Syntax, re.Pattern[str], dict[str, Form]]:
     parts = [f"(?P<l>\r?\n)|(?P<c>{syntax.comments})"]
     before = ""
     if syntax.patterns:  # a slash is no division after what cannot end a value
-        body = r"/(?![*/ =])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*"
+        body = r"/(?![*/ =])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,400}\]){1,1500}/[a-z]*"
         before = rf"(?P<p>(?:(?<=[(,=:\[!&|?{{;~\n])|(?<=return)|(?<= if)|(?<=when))[ \t]*{body})|"
     parts += [f"(?P<{key}>{_unique(form.open, key)})" for key, form in forms.items()]
     parts.append(rf"(?P<n>{syntax.names})|(?P<d>0[xXoObB][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][-+]?\d+)?\w*)")

@@ -5,10 +5,12 @@ from typing import Any
 
 from clawft.scan.facts import Kind
 
-__all__ = ["HOLE", "Function", "Mark", "Scope", "Value", "join", "text_of"]
+__all__ = ["CHARACTER", "HOLE", "Function", "Mark", "Scope", "Value", "join", "text_of"]
 
 HOLE = "\0"  # stands in a text for a part that is only known at run time
+CHARACTER = "character"  # what one letter of a text stands for: it is no path, and no address
 MAX_CONSTANTS = 32
+MANY = 24
 MAX_TEXT = 400_000
 
 
@@ -69,7 +71,7 @@ class Scope:
 class Value:
     """What is known of a value."""
 
-    __slots__ = ("consts", "function", "handle", "items", "marks", "ref")
+    __slots__ = ("consts", "function", "handle", "items", "keys", "marks", "ref")
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class Value:
         self.consts, self.marks, self.ref, self.items = consts, marks, ref, items
         self.function: Function | None = None
         self.handle: Mark | None = None  # the file it writes to
+        self.keys: dict[Any, Value] | None = None  # of many elements, once one is asked for
 
     @property
     def const(self) -> Any:
@@ -96,6 +99,12 @@ class Value:
             return None
         if isinstance(key, int):
             return self.items[key][1] if -len(self.items) <= key < len(self.items) else None
+        if len(self.items) > MANY:
+            if self.keys is None:
+                self.keys = {}
+                for name, value in self.items:
+                    self.keys.setdefault(name, value)
+            return self.keys.get(key)
         for name, value in self.items:
             if name == key:
                 return value
