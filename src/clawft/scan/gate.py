@@ -67,8 +67,8 @@ def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:
     """Whether there is a folder of skills that was never scanned: it may take a while."""
     if cache_dir is None:
         return True
-    paths = [one.path for one in locations if one.scope != "bundled" and os.path.isdir(one.path)]
-    unknown = [path for path in paths if not os.path.exists(index_path(cache_dir, path))]
+    paths = [one.path for one in locations if one.scope != "bundled" and os.access(one.path, os.R_OK)]
+    unknown = [path for path in paths if os.path.isdir(path) and not os.path.exists(index_path(cache_dir, path))]
     return any(map(os.listdir, unknown))
 
 

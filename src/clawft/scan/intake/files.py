@@ -105,7 +105,7 @@ def _take_file(taken: Taken, found: Found) -> None:
     try:
         descriptor = os.open(found.path, _FLAGS)
     except OSError as error:
-        taken.gaps.append(Gap(name, f"It cannot be read: {error.strerror}"))
+        taken.gaps.append(Gap(name, f"It cannot be read: {error.strerror}", failed=True))
         return
     try:
         if found.size > MAX_FILE:
@@ -115,7 +115,7 @@ def _take_file(taken: Taken, found: Found) -> None:
         while len(data) < found.size and (more := os.read(descriptor, found.size - len(data))):
             data += more
     except OSError as error:
-        taken.gaps.append(Gap(name, f"It cannot be read: {error.strerror}"))
+        taken.gaps.append(Gap(name, f"It cannot be read: {error.strerror}", failed=True))
         return
     finally:
         os.close(descriptor)

@@ -44,6 +44,7 @@ class Unread(Struct, frozen=True):
 
     reason: str
     name: str = ""
+    failed: bool = False  # it is there to be used, and nobody could look at it
 
 
 Part = Member | Passage | Mark | Unread

@@ -68,7 +68,7 @@ def take_part(taken: Taken, path: str, origin: tuple[str, ...], part: Part) -> N
         case Mark():
             taken.facts.append(_mark(inner, origin, part))
         case Unread():
-            taken.gaps.append(Gap(inner, part.reason))
+            taken.gaps.append(Gap(inner, part.reason, failed=part.failed))
 
 
 def take_compiled(taken: Taken) -> None:

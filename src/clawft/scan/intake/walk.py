@@ -75,9 +75,8 @@ def walk_folder(folder: str, deadline: float, without: Collection[str] = ()) -> 
                 for entry in entries:
                     seen += 1
                     if seen > MAX_ENTRIES or (seen & 1023 == 0 and time.monotonic() > deadline):
-                        listed.parts.append(
-                            Unread(f"It holds too many files: those after the first {seen - 1} were not looked at")
-                        )
+                        reason = f"It holds too many files: those after the first {seen - 1} were not looked at"
+                        listed.parts.append(Unread(reason, failed=True))
                         return _sorted(listed)
                     inner = _note(listed, entry, folder, prefix, beside)
                     if inner is not None and entry.path not in without:
@@ -85,7 +84,7 @@ def walk_folder(folder: str, deadline: float, without: Collection[str] = ()) -> 
         except OSError as error:
             if current == folder:
                 raise
-            listed.parts.append(Unread(f"The folder cannot be read: {error.strerror}", show_name(prefix)))
+            listed.parts.append(Unread(f"The folder cannot be read: {error.strerror}", show_name(prefix), failed=True))
     return _sorted(listed)
 
 
@@ -100,7 +99,7 @@ def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, b
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError as error:
-        listed.parts.append(Unread(f"It cannot be read: {error.strerror}", show_name(name)))
+        listed.parts.append(Unread(f"It cannot be read: {error.strerror}", show_name(name), failed=True))
         return None
     mode = status.st_mode
     if stat.S_ISDIR(mode):
