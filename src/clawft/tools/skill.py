@@ -105,9 +105,7 @@ def _search(skills: Skillset, arguments: SearchArguments) -> ToolResult:
 
 
 async def _read(skills: Skillset, arguments: ReadArguments) -> ToolResult:
-    folder = skills.loaded.get(arguments.name)
-    if folder is None:
-        raise ToolError("PERMISSION_DENIED", f"The skill '{arguments.name}' is not loaded", hint="Load it with Skill")
+    folder = skills.get_loaded(arguments.name)
     path = os.path.normpath(arguments.path)
     if path != "SKILL.md" and path not in list_files(folder):  # so it is no link, and nothing a digest leaves out
         raise ToolError("NOT_FOUND", f"The skill has no file '{arguments.path}'", hint="Its text lists its files")

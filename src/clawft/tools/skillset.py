@@ -93,6 +93,22 @@ class Skillset:
         said = tuple(one for one in skill.diagnostics if one.code == "body-truncated")
         return Activation(standing, skill, text, digest.value, (*said, *rendered.diagnostics))
 
+    def get_loaded(self, name: str) -> str:
+        """The folder of a skill that was loaded and may still be used as it is now. Raises: ToolError."""
+        folder = self.loaded.get(name)
+        if folder is None:
+            raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is not loaded", hint="Load it with Skill")
+        standing = next((one for one in self.standings if one.found.folder == folder), None)
+        if standing is None:
+            raise ToolError("NOT_FOUND", f"The skill '{name}' was removed")
+        if standing.state == "blocked":
+            raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is blocked: {STATES['blocked']}")
+        try:
+            self._load_prompt(standing.found)
+        except ClawftError as error:
+            raise load_failure(error) from error
+        return folder
+
     def activate(self, activation: Activation) -> None:
         """From now on the skill counts as loaded, and restricts tools until the next message."""
         self.loaded[activation.name] = activation.standing.found.folder
