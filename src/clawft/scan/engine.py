@@ -99,7 +99,8 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
 def _join_files(subject: Subject, deadline: float) -> None:
     """Add what flows from file to file where programs import each other, or run what a file of data holds."""
     if time.monotonic() > deadline:
-        subject.gaps.append(Gap("", "The time for this scan was over before imports were followed", failed=True))
+        if not any(gap.failed for gap in subject.gaps):
+            subject.gaps.append(Gap("", "The time for this scan was over before imports were followed", failed=True))
         return
     try:
         joined = join_imports(subject.documents, subject.facts)
@@ -145,11 +146,15 @@ def _describe(rule: Rule, hit: Hit) -> Finding:
 
 
 MAX_EVIDENCE = 240
+MAX_LINE = 8_000
 
 
 def _quote(fact: Fact) -> str:
     """The line that shows a fact: of its own text, so that what was hidden is shown as it was understood."""
     text = fact.document.text_of(fact.line) or fact.via
+    if len(text) > MAX_LINE:  # of a page without line breaks, only what stands around it matters
+        at = max(0, text.find(fact.via) if fact.via else 0)
+        text = text[max(0, at - MAX_LINE // 2) : at + MAX_LINE]
     text = " ".join(text.split())
     return text if len(text) <= MAX_EVIDENCE else _around(text, fact.via)
 
