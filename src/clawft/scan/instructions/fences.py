@@ -47,6 +47,7 @@ _WINDOWS = words(
     """
 )
 _POWERSHELL = re.compile(r"\$env:|\b(?:iex|iwr)\b|\b(?:invoke|new|set|get|start|add)-[a-z]{3,}", re.IGNORECASE)
+_STARTS_POWERSHELL = re.compile(r"(?:powershell|pwsh)(?:\.exe)?[ \t]+-[^\n]*$", re.IGNORECASE)
 _PROMPT = re.compile(
     r"^([ \t>]*)(?:\$|%|>>>|PS(?: [^>\n]{0,80})?>|[\w.-]{1,40}@[\w.-]{1,40}[:~ ][^\n$#]{0,80}[$#])[ \t]+", re.MULTILINE
 )
@@ -74,7 +75,7 @@ def _guess(code: str) -> str:
         return "json" if code.rstrip().endswith(("}", "]")) else "text"
     if start.startswith("#!"):
         return "shell"
-    if _is_of_windows(start):
+    if _is_of_windows(start) or (_STARTS_POWERSHELL.match(start) and ("|" not in start or '"' in start)):
         return "batch"
     lines = code.split("\n", MAX_GUESSED_LINES)[:MAX_GUESSED_LINES]
     if any(is_command(line) for line in lines):

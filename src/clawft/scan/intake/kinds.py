@@ -41,7 +41,8 @@ _INTERPRETERS = (
     (re.compile(r"Rscript|^R$"), "r"),
     (re.compile(r"make"), "makefile"),
     (re.compile(r"swift"), "swift"),
-    (re.compile(r"groovy|kotlin|scala|java"), "java"),
+    (re.compile(r"scala|amm"), "scala"),
+    (re.compile(r"groovy|kotlin|java"), "java"),
     (re.compile(r"dotnet"), "csharp"),
     (re.compile(r"cargo|rust"), "rust"),
 )

@@ -1,6 +1,6 @@
 """What the name of a file promises: its language, or that it is a picture, or nothing."""
 
-__all__ = ["LOOSE", "PICTURE_NAMES", "find_promise", "split_name"]
+__all__ = ["LOOSE", "PICTURE_NAMES", "find_promise", "is_unknown", "split_name"]
 
 _EXTENSIONS = {
     "python": "py pyw pyi pth bzl star sage",
@@ -17,7 +17,7 @@ _EXTENSIONS = {
     "go": "go",
     "rust": "rs",
     "r": "r rprofile",
-    "java": "java scala",
+    "java": "java",
     "kotlin": "kt kts",
     "groovy": "groovy gradle",
     "dart": "dart",
@@ -32,7 +32,7 @@ _EXTENSIONS = {
     "dockerfile": "dockerfile containerfile",
     "markdown": "md markdown mdx mdc txt rst adoc org text prompt instructions rmd qmd",
     "html": "html htm xhtml svg xml xsl xslt plist xaml rels webloc csproj props targets vue svelte"
-    " astro wsf hta",
+    " astro wsf hta sct wsc",
     "json": "json jsonc json5 jsonl ndjson map webmanifest mcp har",
     "yaml": "yaml yml",
     "toml": "toml",
@@ -63,6 +63,8 @@ _EXTENSIONS = {
     "m4": "m4 ac",
     "gdb": "gdb gdbinit",
     "registry": "reg",
+    "scala": "scala sc sbt",
+    "workflow": "wflow",
     "zig": "zig",
     "d": "d",
     "v": "v",
@@ -127,3 +129,9 @@ def find_promise(name: str, extension: str) -> tuple[str, bool]:
         return "ini", False
     language = _BY_EXTENSION.get(extension, "")
     return language, not language or extension in LOOSE
+
+
+def is_unknown(path: str) -> bool:
+    """Whether the name of a file tells nothing of its language, though it is meant to."""
+    name, extension = split_name(path)
+    return bool(extension) and extension not in _BY_EXTENSION and extension not in LOOSE and name not in _BY_NAME

@@ -9,8 +9,10 @@ from typing import Protocol
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind
+from clawft.scan.intake.names import is_unknown
 from clawft.scan.languages.loaded import note_loaded
 from clawft.scan.languages.places import find_format, find_place, name_of
+from clawft.scan.languages.strings import note_strings
 from clawft.scan.languages.windows import WHOLE
 
 __all__ = ["ANALYSERS", "PROGRAMS", "analyse"]
@@ -19,7 +21,7 @@ __all__ = ["ANALYSERS", "PROGRAMS", "analyse"]
 _RARE = (
     "vbscript", "autohotkey", "autoit", "haskell", "ocaml", "erlang", "fsharp", "julia", "clojure", "scheme", "elisp",
     "tcl", "awk", "viml", "gnuplot", "cmake", "nix", "jq", "sed", "sql", "latex", "m4", "gdb", "registry", "zig", "d",
-    "v", "crystal", "pascal", "gdscript",
+    "v", "crystal", "pascal", "gdscript", "scala", "workflow",
 )  # fmt: skip
 ANALYSERS = {
     "python": "code",
@@ -58,7 +60,9 @@ ANALYSERS = {
     "ini": "config",
 }
 # What runs as it stands; the others are read, or set something up.
-PROGRAMS = frozenset(ANALYSERS) - {"markdown", "html", "json", "yaml", "toml", "ini", "text", "latex", "registry"}
+PROGRAMS = frozenset(ANALYSERS) - {
+    "markdown", "html", "json", "yaml", "toml", "ini", "text", "latex", "registry", "workflow",
+}  # fmt: skip
 
 # Analysers that read code or settings: what stands there in words is read by another.
 _REMARKED = frozenset(
@@ -89,6 +93,8 @@ def analyse(document: Document) -> Analysis:
         )
     if document.language == "markdown":
         note_loaded(document, analysis)
+    if not document.origin and is_unknown(document.path):
+        note_strings(document, analysis)
     if module in _REMARKED:
         analysis.facts.extend(_load("remarks").analyse(document).facts)
     _note_place(document, path, analysis)

@@ -35,6 +35,7 @@ _TOKEN = re.compile(
     r'|((?:%[A-Za-z_]\w*:[^%\n"]{1,80}%|[^\^"&|\n()<> \t\r,;=])+)',
     re.DOTALL,
 )
+_TAKES_CODE = re.compile(r"@?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)  # what follows is no batch
 _SLICE = re.compile(r"~(-?\d{1,6})(?:,(-?\d{1,6}))?$")
 _FOLDERS = {"USERPROFILE": "~", "HOMEPATH": "~", "HOMEDRIVE": "", "CD": ".", "~DP0": "."}
 _PLAIN = frozenset(
@@ -106,6 +107,11 @@ class _Reader:
         glued = False
         for match in _TOKEN.finditer(text):
             if match[1] is not None and match[1] in ("\n", "\r\n"):
+                continue
+            if match[3] in ("(", ")") and words and _TAKES_CODE.match(words[0].text):
+                last = words.pop()
+                words.append(Value(last.text + ("" if glued else " ") + match[3], last.sources, last.known))
+                glued = True
                 continue
             if match[3] or match[4]:
                 if match[4]:

@@ -18,6 +18,7 @@ _CMAKE = re.compile(r"\bCOMMAND[ \t]+([^\n]{1,4000})")
 _JENKINS = re.compile(
     r"\b(?:sh|bat|powershell|pwsh)[ \t]*\(?[ \t]*(?:script:[ \t]*)?('''|\"\"\"|'|\")(.{1,8000}?)\1", re.DOTALL
 )
+_HEREDOC = re.compile(r"\bcommand\s{0,20}=\s{0,20}<<[-~]?(\w{1,40})\n((?:[^\n]*\n){1,200}?)[ \t]*\1\b")
 _TERRAFORM = re.compile(
     r"^[ \t]*(?:command|program|inline|user_data|interpreter)[ \t]*=[ \t]*(\[[^\]]{1,4000}\]|[^\n]{1,4000})",
     re.MULTILINE,
@@ -54,7 +55,10 @@ def _read_jenkins(text: str) -> list[str]:
 
 
 def _read_terraform(text: str) -> list[str]:
-    return [line for match in _TERRAFORM.finditer(text) for line in _join(match[1])]
+    return [
+        *(line for match in _TERRAFORM.finditer(text) for line in _join(match[1])),
+        *(match[2] for match in _HEREDOC.finditer(text)),
+    ]
 
 
 def _join(words: str) -> list[str]:

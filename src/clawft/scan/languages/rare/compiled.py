@@ -110,4 +110,24 @@ MANNERS = {
         },
         strings=DOUBLE + r"|'(?:[^'\\\n]|\\.)*'",
     ),
+    "scala": Manner(
+        {
+            "exec": "Process sys.process.Process scala.sys.process.Process os.proc .exec",
+            "http": "Source.fromURL requests.get scala.io.Source.fromURL .getURL quickRequest.get",
+            "http:POST": "requests.post requests.put quickRequest.post",
+            "env": "sys.env sys.env.get System.getenv",
+            "home": "os.home",
+            "read": "Source.fromFile scala.io.Source.fromFile os.read Files.readString Files.readAllBytes",
+            "write": "os.write os.write.over Files.write",
+            "decode:base64": "Base64.getDecoder.decode .getDecoder.decode",
+            "wrap": "Paths.get Path.of URL",
+            "none": "println import",
+        },
+        comments=SLASHES + "|" + CHARACTER,
+        strings=r'"""(?:[^"]|"(?!""))*(?:"""|\Z)|s?' + DOUBLE,
+        names=r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*",
+        holes=r"\$\{?(\w+)\}?",
+        commands=r"\"((?:[^\"\\\n]|\\.){1,2000})\"[ \t]?\.?[ \t]?!{1,2}(?!=)"
+        r"|\bSeq\([^)\n]{0,200}\"((?:[^\"\\\n]|\\.){1,2000})\"\)[ \t]?\.?[ \t]?!",
+    ),
 }

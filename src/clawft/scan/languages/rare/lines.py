@@ -33,5 +33,6 @@ MANNERS = {
     ),
     "m4": Manner({}, commands=r"\be?syscmd\([ \t]*[`\[]{0,4}([^'\])]{1,2000})"),
     "gdb": Manner({}, commands=r"^[ \t]*(?:shell|!|pipe)[ \t]+([^\n]+)|\bos\.system\([\"']([^\"'\n]{1,2000})"),
+    "workflow": Manner({}, commands=r"<key>COMMAND_STRING</key>\s{0,40}<string>([^<]{1,8000})</string>"),
     "registry": Manner({}, shell="batch", commands=r"^(?:\"[^\"\n]*\"|@)=\"((?:[^\"\\\n]|\\.)*)\"[ \t\r]*$"),
 }

@@ -13,8 +13,8 @@ LANGUAGES = {
     **dict.fromkeys(("haskell", "ocaml", "erlang", "fsharp", "julia"), "functional"),
     **dict.fromkeys(("clojure", "scheme", "elisp"), "lisps"),
     **dict.fromkeys(("tcl", "awk", "viml", "gnuplot", "cmake", "nix", "jq"), "tools"),
-    **dict.fromkeys(("sed", "sql", "latex", "m4", "gdb", "registry"), "lines"),
-    **dict.fromkeys(("zig", "d", "v", "crystal", "pascal", "gdscript"), "compiled"),
+    **dict.fromkeys(("sed", "sql", "latex", "m4", "gdb", "registry", "workflow"), "lines"),
+    **dict.fromkeys(("zig", "d", "v", "crystal", "pascal", "gdscript", "scala"), "compiled"),
 }
 
 

@@ -1,5 +1,7 @@
 """Shell scripts, and single commands out of configs and fences: what they would do when they ran."""
 
+import re
+
 from clawft.scan.documents import Document
 from clawft.scan.facts import Analysis
 from clawft.scan.languages.commands import World
@@ -20,9 +22,16 @@ _MARKS = (
     "rev", "tr ", "gunzip", "npm ", "pip ", "mail", "keychain", "/etc/",
 )  # fmt: skip
 
+# One command that no shell but that of Windows would take: its brackets are not quoted.
+_FOR_WINDOWS = re.compile(r"\s*(?:powershell|pwsh)(?:\.exe)?[ \t][^\n'\"]*\([^\n]*$", re.IGNORECASE)
+
 
 def analyse(document: Document) -> Analysis:
     """The facts of a script."""
+    if _FOR_WINDOWS.match(document.text):
+        from clawft.scan.languages import batch
+
+        return batch.analyse(document)
     world = World(document)
     fish = document.language == "fish"
     evaluator = Evaluator(world, fish=fish)

@@ -9,6 +9,10 @@ CALLS = {
         child_process.exec child_process.execSync shelljs.exec shell.exec execa.command execa.commandSync
         execaCommand execSync Bun.$ zx.$ util.promisify()
     """,
+    "exec:first": """
+        ActiveXObject().Run ActiveXObject().Exec ActiveXObject().ShellExecute WScript.CreateObject().Run
+        WScript.CreateObject().Exec
+    """,
     "exec:argv": """
         child_process.spawn child_process.spawnSync child_process.execFile child_process.execFileSync
         child_process.fork execa.sync execa.execa execa Deno.Command Deno.run Bun.spawn Bun.spawnSync
@@ -60,8 +64,9 @@ CALLS = {
     """,
     "http:request": "https.request http.request axios.request http2.connect",
     "http-own:POST": ".sendBeacon",
-    "xhr": "XMLHttpRequest().open",
+    "xhr": "XMLHttpRequest().open ActiveXObject().open ActiveXObject().Open WScript.CreateObject().open",
     "send-own": """
+        ActiveXObject().send ActiveXObject().Send
         XMLHttpRequest().send WebSocket().send ws().send net.Socket().write net.connect().write
         net.createConnection().write tls.connect().write .send dgram.createSocket().send
         nodemailer.createTransport().sendMail .sendMail .emit .write .end .pipe
