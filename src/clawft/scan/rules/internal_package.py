@@ -10,7 +10,7 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 _INSIDE = r"(?:internal|in-house|corporate|company(?:'s)?|private|proprietary)"
-_INSIDE_WORD = re.compile(r"nternal|n-house|orporate|ompany|rivate|roprietary")  # quick to look for
+_INSIDE_WORDS = ("nternal", "n-house", "orporate", "ompany", "rivate", "roprietary")  # quick to look for
 _NAMED = re.compile(
     rf"\b{_INSIDE}\s+(?:python\s+|node\s+|npm\s+|pip\s+)?(?:package|library|module|sdk|dependency)\s+[`'\"*]{{0,2}}([a-z@][\w./-]{{3,60}})",
     re.IGNORECASE,
@@ -25,7 +25,7 @@ def check_internal_package(subject: Subject) -> Iterator[Hit]:
     for document in subject.documents:
         if document.origin or document.language != "markdown" or "nstall" not in document.text:
             continue
-        if not _INSIDE_WORD.search(document.text) or not _SOURCE.search(document.text):
+        if not any(word in document.text for word in _INSIDE_WORDS) or not _SOURCE.search(document.text):
             continue
         for match in _NAMED.finditer(document.text):
             name = match[1].strip("`'\"*.")

@@ -2,6 +2,7 @@
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 __all__ = ["Place", "host_of", "judge_address"]
@@ -48,11 +49,18 @@ _SHORT = frozenset(
 )
 # Networks that no one can own, but that stand for public ones wherever something is explained or tested.
 _EXAMPLES = tuple(map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")))
+_NUMBERS = re.compile(r"[0-9a-fx.:]+")
+_KEPT = 300  # longer addresses are rare, and are not remembered
 _LOCAL = re.compile(r"^(localhost|.*\.local|.*\.localhost|.*\.internal|host\.docker\.internal|0\.0\.0\.0|::1?)$")
 
 
 def host_of(address: str) -> str:
     """The host of an address, in lower case; empty when it is only known at run time."""
+    return _find_host(address) if len(address) <= _KEPT else _find_host.__wrapped__(address)
+
+
+@lru_cache(1024)
+def _find_host(address: str) -> str:
     match = _URL.match(address.strip()) or _BARE.match(address.strip())
     host = match[1].strip("[]").lower().rstrip(".") if match else ""
     return "" if any(mark in host for mark in "${}%*\0") else host
@@ -60,17 +68,23 @@ def host_of(address: str) -> str:
 
 def judge_address(address: str) -> Place:
     """What kind of place an address names."""
+    return _judge(address) if len(address) <= _KEPT else _judge.__wrapped__(address)
+
+
+@lru_cache(1024)
+def _judge(address: str) -> Place:
     host = host_of(address)
     if not host:
         return Place.UNKNOWN
     if _LOCAL.match(host):
         return Place.LOCAL
-    try:
-        number = ip_address(_as_dotted(host))
-    except ValueError:
-        pass
-    else:
-        return Place.LOCAL if _is_own(number) else Place.BARE
+    if _NUMBERS.fullmatch(host):
+        try:
+            number = ip_address(_as_dotted(host))
+        except ValueError:
+            pass
+        else:
+            return Place.LOCAL if _is_own(number) else Place.BARE
     if host in _SHORT:
         return Place.SHORT
     return Place.DROP if _DROP.search(host) or _CHAT.match(address.strip()) else Place.ORDINARY

@@ -1,6 +1,7 @@
 """Which paths and variables hold secrets, and whose."""
 
 import re
+from functools import lru_cache
 
 __all__ = ["find_secret_path", "is_secret_env"]
 
@@ -64,10 +65,16 @@ _ENV = re.compile(
 _NO_ENV = re.compile(
     r"^(PWD|OLDPWD|SESSION(_ID|NAME|_MANAGER)?|XDG_SESSION.*|DESKTOP_SESSION|KEY|PUBLIC_KEY|.*_PUBLIC_KEY)$"
 )
+_KEPT = 300  # longer paths are rare, and are not remembered
 
 
 def find_secret_path(path: str) -> str:
     """What secret a path holds, in words; empty for an ordinary path."""
+    return _find_path(path) if len(path) <= _KEPT else _find_path.__wrapped__(path)
+
+
+@lru_cache(1024)
+def _find_path(path: str) -> str:
     folded = path.replace("\\", "/").lower().rstrip()
     for pattern, what in _PATTERNS:
         if pattern.search(folded):
