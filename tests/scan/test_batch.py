@@ -82,6 +82,7 @@ def test_few_targets_need_no_process() -> None:
     assert choose_jobs(FEW + 1) == min(os.cpu_count() or 1, 8)
     assert choose_jobs(3, 8) == 3
     assert choose_jobs(0, 8) == 1
+    assert choose_jobs(10_000, 10_000) == 64
 
 
 def test_what_lies_outside_the_skills_of_a_folder_is_scanned_without_them(tmp_path: Path) -> None:

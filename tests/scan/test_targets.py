@@ -70,6 +70,8 @@ def test_named_link_is_followed_and_no_other(tmp_path: Path) -> None:
 def test_missing_path_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises((OSError, ValueError)):
         find_targets(str(tmp_path / name))
+    with pytest.raises(OSError, match="No such file"):
+        find_targets("")
 
 
 def test_file_belongs_to_the_nearest_skill_above_it(tmp_path: Path) -> None:

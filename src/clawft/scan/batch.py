@@ -15,6 +15,7 @@ __all__ = ["FEW", "choose_jobs", "failed_report", "scan_many", "scan_target"]
 
 FEW = 24  # so many are scanned sooner than a second process has started
 MAX_JOBS = 8
+MAX_ASKED = 64  # more processes than that help nobody
 
 Watch = Callable[[Report], None]
 
@@ -51,7 +52,7 @@ def failed_report(path: str, reason: str) -> Report:
 def choose_jobs(targets: int, jobs: int = 0) -> int:
     """How many processes scan so many targets: as many as asked for; else none besides this one for a few."""
     if jobs:
-        return max(1, min(jobs, targets))
+        return max(1, min(jobs, targets, MAX_ASKED))
     return 1 if targets <= FEW else min(os.cpu_count() or 1, MAX_JOBS)
 
 

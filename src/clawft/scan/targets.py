@@ -25,8 +25,8 @@ def find_targets(path: str) -> list[Target]:
 
     Raises: OSError, when the path is missing.
     """
+    os.stat(path)  # also of '', which is no path
     path = os.path.abspath(path)
-    os.stat(path)
     if os.path.islink(path):  # it was named, so it is followed
         path = os.path.realpath(path)
     if os.path.basename(path).lower() == "skill.md":  # the skill is meant, not the one file of it

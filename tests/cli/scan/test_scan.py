@@ -81,6 +81,16 @@ def test_output_is_written_to_a_file(weft: Weft, project: Path) -> None:
     assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "bad/run.sh"
 
 
+def test_output_does_not_go_where_a_link_leads(weft: Weft, project: Path) -> None:
+    _skill(project / "good")
+    (project / "mine").write_text("keep")
+    (project / "out.json").symlink_to("mine")
+    done = weft("scan", "good", "--format", "json", "-o", "out.json")
+    assert (done.returncode, "it is a link" in done.stderr) == (1, True)
+    assert (project / "mine").read_text() == "keep"
+    assert json.loads(weft("scan", "good", "--format", "json", "-o", "/dev/stdout").stdout)["schema"]
+
+
 def test_output_that_cannot_be_written_is_an_error(weft: Weft, project: Path) -> None:
     _skill(project / "good")
 

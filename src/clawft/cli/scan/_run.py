@@ -115,9 +115,12 @@ def _print(lines: Sequence[str], progress: "_Progress") -> None:
 
 
 def _write(path: str, text: str) -> None:
-    """Raises: ClawftError."""
+    """Write a file, and none that a link leads to: a stranger may have put it there. Raises: ClawftError."""
+    place = os.path.expanduser(path)
+    if os.path.islink(place) and not place.startswith("/dev/"):
+        raise ClawftError("not-written", "The file was not written: it is a link", path=path, hint="Name another file")
     try:
-        with open(os.path.expanduser(path), "w", encoding="utf-8", errors="replace") as file:
+        with open(place, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
     except OSError as error:
         raise ClawftError("not-written", f"The file was not written: {error.strerror}", path=path) from error
