@@ -11,11 +11,15 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 _ITSELF = r"\{~\1 \| \1 &"
-# A word that has to be there, and what it stands in when it never ends: a blank stands for any few, ~ for lines, too.
+# What has to be there, quick to look for, and what it stands in when it never ends: a blank stands for any few, ~ for
+# lines, too.
 _PATTERNS = (
-    ("()", r"([\w.:-]{1,40}) \(\)~" + _ITSELF),  # a function that starts itself twice, in the background
+    (
+        r"\(\)~\{~([\w.:-]{1,40}) \| \1 &",
+        r"(?<![\w.:-])([\w.:-]{1,40}) \(\)~" + _ITSELF,
+    ),  # a function that starts itself twice, in the background
     ("function", r"function ([\w.:-]{1,40})~(?:\(\))?~" + _ITSELF),
-    ("$0", r"(?:^|[;\n]) (?:\./|\"|sh )?\$0\"? [|&] (?:\./|\"|sh )?\$0\"? &"),
+    (r"\$0", r"(?:^|[;\n]) (?:\./|\"|sh )?\$0\"? [|&] (?:\./|\"|sh )?\$0\"? &"),
     ("%0", r"%0 \| %0|start %0[\s\S]{0,40}?goto"),
     ("fork", r"while \(? (?:True|true|1|:|not False) \)? :?~\{?~(?:os\.|Process\.|syscall\.)?fork\b(?:\(\))? [;}\n]"),
     ("fork", r"\bfork while (?:fork|1|true)\b|\bloop~(?:\{|do)~fork\b|\bfork until 0\b"),
@@ -23,9 +27,13 @@ _PATTERNS = (
     ("__filename", r"while \( (?:true|1) \)~\{?[^{}\n]{0,80}(?:fork|spawn)\( (?:__filename|process\.execPath)"),
     ("/dev/zero", r"\btail\b[^\n|;]{0,20}/dev/zero"),
 )
-_BOMBS = tuple(
-    (mark, re.compile(pattern.replace(" ", r"[ \t]{0,4}").replace("~", r"\s{0,30}"))) for mark, pattern in _PATTERNS
-)
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace(" ", r"[ \t]{0,4}").replace("~", r"\s{0,30}"))
+
+
+_BOMBS = tuple((_compile(mark), _compile(pattern)) for mark, pattern in _PATTERNS)
 
 
 def check_resource_bomb(subject: Subject) -> Iterator[Hit]:
@@ -33,7 +41,7 @@ def check_resource_bomb(subject: Subject) -> Iterator[Hit]:
         if document.language not in PROGRAMS:
             continue
         for mark, pattern in _BOMBS:
-            if mark in document.text and (match := pattern.search(document.text)):
+            if mark.search(document.text) and (match := pattern.search(document.text)):
                 line = document.line_at(match.start() + len(match[0]) - len(match[0].lstrip("\n; \t")))
                 bomb = Fact(Kind.EXEC, match[0].strip()[:80], document, line, "bomb")
                 yield Hit(bomb, "It starts itself over and over until the machine stands still", 0.9)
