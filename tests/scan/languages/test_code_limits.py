@@ -19,10 +19,12 @@ PROGRAMS = {one.stem: one.read_text() for one in sorted((FOLDER / "programs").gl
 FLOWS = (FOLDER / "flows.txt").read_text()
 SIZE = 40_000
 MAX_S = 3.0  # of processor time for a text of that size; sound text takes a fiftieth
+READ = {"python": "\n# eval", "javascript": "\n// eval"}  # with a word that matters in it, a text is read at all
 LANGUAGES = sorted(SYNTAXES)
 
 
 def _look(text: str, language: str) -> Analysis:
+    text += READ.get(language, "")
     start = time.process_time()
     analysis = analyse(Document("program", text, language))
     assert time.process_time() - start < MAX_S

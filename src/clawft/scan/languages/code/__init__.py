@@ -11,6 +11,7 @@ from clawft.scan.facts import Analysis, Fact
 from clawft.scan.languages.code.evaluate import Evaluator, Module
 from clawft.scan.languages.code.lexer import tokenize
 from clawft.scan.languages.code.parser import parse
+from clawft.scan.languages.code.relevance import may_act
 from clawft.scan.languages.code.values import Mark
 from clawft.scan.languages.code.windows import is_whole, shorten
 
@@ -28,6 +29,9 @@ def analyse(document: Document) -> Analysis:
 
 def analyse_together(documents: Mapping[str, Document]) -> Analysis:
     """The facts of programs that use each other, each by the name that the others know it by."""
+    language = next(iter(documents.values())).language
+    if not may_act((one.text for one in documents.values()), language):
+        return Analysis([], [])
     modules = {name: _read(document) for name, document in documents.items()}
     evaluator = Evaluator(modules)
     evaluator.run()

@@ -176,6 +176,7 @@ def _look_inside(machine: "Machine", call: Call, line: str, value: Value) -> lis
             sent = machine.mark(kind, fact.target, call.offset, fact.via or call.ref, value.marks)
             sent.sources.update(dict.fromkeys(fact.sources))
         if fact.kind is Kind.WRITE and fact.target:
+            machine.stored += fact.target not in machine.files
             machine.files.setdefault(fact.target, _as_mark(machine, fact, call))
     return out
 

@@ -46,7 +46,10 @@ class Evaluator(Invoking):
         self.module, self.scope, self.maybe = module, module.scope, 0
         for one in module.statements:
             self._guarded(self.actions[one[0]], one)
+            self.stored += _binds(one)
         for function in list(module.bodies.values()):
+            if function.summary is not None and function.seen == self.stored:
+                continue  # it was gone through with all that is known now
             function.summary = None
             self.module = module
             self._guarded(self.summarise, function)
@@ -135,6 +138,11 @@ class Evaluator(Invoking):
             if name.endswith("*"):
                 self.module.stars.append(ref.removesuffix("*").strip("."))
             self.scope.names[name] = self.linked(ref) or Value(ref=ref)
+
+
+def _binds(one: Node) -> bool:
+    """Whether a statement may give a name to something that functions read."""
+    return one[0] not in ("expr", "def", "block") or (one[0] == "block" and any(map(_binds, one[2])))
 
 
 def _gathers(body: list[Node]) -> bool:

@@ -267,7 +267,7 @@ class Invoking(Operands):
         if function.summary is None:
             if function.active:
                 return Value()
-            function.summary = Value()
+            function.summary, function.seen = Value(), self.stored
             before = len(self.marks)
             function.summary = self._enter(function, Call(0, "", [], {}))
             function.effects = function.effects or len(self.marks) > before or bool(function.summary.marks)

@@ -51,6 +51,7 @@ class Machine:
         self.maybe = 0  # how many conditions the current statement stands under
         self.calls = 0
         self.steps = 0
+        self.stored = 0  # how often something was put where functions may read it
         size = sum(len(one.document.text) for one in modules.values())
         self.max_steps = min(MAX_STEPS, 50_000 + 4 * size)
         self.last_step = self.max_steps + 2 * size  # after it nothing is followed any more
@@ -135,6 +136,8 @@ class Machine:
         old = scope.names.get(name)
         if self.maybe and old is not None and (old.marks or old.consts) and old is not value:
             value = join([value, old])
+        if scope.parent is None and self.calls:
+            self.stored += 1  # a function sets what all may read
         scope.names[name] = value
 
     def _destructure(self, items: list[Any], value: Value) -> None:
@@ -166,7 +169,9 @@ class Machine:
         owner = target[2]
         if owner[0] == "name" and owner[2] in OWN and isinstance(key, str):
             old = self.module.fields.get(key)
-            self.module.fields[key] = value if old is None or not old.marks else join([value, old])
+            new = self.module.fields[key] = value if old is None or not old.marks else join([value, old])
+            if old is None or (old.consts, old.marks, old.ref) != (new.consts, new.marks, new.ref):
+                self.stored += 1
             return
         base = self.eval(owner)
         if owner[0] == "name" and isinstance(key, str):
@@ -192,7 +197,8 @@ class Machine:
         while node[0] in ("attr", "index", "call"):
             if node[0] == "attr" and node[2][0] == "name" and node[2][2] in OWN:
                 old = self.module.fields.get(node[3], Value())
-                self.module.fields[node[3]] = old.with_marks(value.marks)
+                new = self.module.fields[node[3]] = old.with_marks(value.marks)
+                self.stored += new.marks != old.marks
                 return
             node = node[2]
         if node[0] == "name":
@@ -200,7 +206,9 @@ class Machine:
             if old_value is not None and not (
                 old_value.ref and not old_value.ref.endswith(")") and not old_value.marks and not old_value.items
             ):
-                self.scope.holder(node[2]).names[node[2]] = old_value.with_marks(value.marks)
+                holder = self.scope.holder(node[2])
+                new = holder.names[node[2]] = old_value.with_marks(value.marks)
+                self.stored += holder.parent is None and new.marks != old_value.marks
 
     def element(self, value: Value) -> Value:
         """Any element of a value that is gone through."""

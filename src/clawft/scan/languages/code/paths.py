@@ -38,6 +38,7 @@ def write_path(machine: "Machine", call: Call, path: Value, content: tuple[Mark,
         mark = machine.mark(Kind.WRITE, one, call.offset, call.ref, content)
         first = first or mark
         if one:
+            machine.stored += machine.files.get(one) is not mark
             machine.files[one] = mark
             place = find_place(one)
             if place:

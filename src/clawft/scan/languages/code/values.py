@@ -27,11 +27,12 @@ class Mark:
 class Function:
     """A function of the text: what it takes, what it does, and where its free names are found."""
 
-    __slots__ = ("active", "body", "effects", "module", "name", "parameters", "runs", "scope", "summary")
+    __slots__ = ("active", "body", "effects", "module", "name", "parameters", "runs", "scope", "seen", "summary")
 
     def __init__(self, name: str, parameters: list[Any], body: list[Any], scope: "Scope", module: Any) -> None:
         self.name, self.parameters, self.body, self.scope, self.module = name, parameters, body, scope, module
         self.summary: Value | None = None  # what it gives when nothing is known of its arguments
+        self.seen = 0  # how often something had been stored when that was found out
         self.runs = 0
         self.active = False
         self.effects = False  # it does something by itself
