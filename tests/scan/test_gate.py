@@ -1,5 +1,6 @@
 """The gate: what did not change is not scanned again, and what was not scanned does not pass."""
 
+import base64
 import multiprocessing
 import os
 import shutil
@@ -8,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -257,6 +259,24 @@ def test_a_scan_that_failed_is_tried_again_after_a_while(world: World, monkeypat
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + 3600)
     assert set(world.screen().values()) == {None}
+
+
+def test_a_scan_that_failed_is_not_tried_each_time_though_its_files_never_settle(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"print({number})  # one of many greetings\n" * 24_000 for number in range(12)]
+    packed = [base64.b64encode(zlib.compress(text.encode())).decode() for text in texts]
+    skill = world.write("one", a_py="import base64\n" + "".join(f'base64.b64decode("{one}")\n' for one in packed))
+    (world.root / ".store").mkdir()
+    (skill / "SKILL.md").rename(world.root / ".store" / "text")
+    (skill / "SKILL.md").symlink_to("../.store/text")
+    now = time.time
+    for passed, scanned in ((0, 1), (300, 0), (500, 0), (700, 1)):
+        monkeypatch.setattr(time, "time", lambda passed=passed: now() + passed)
+        screening = world.screen()["one"]
+        assert screening is not None
+        assert "Too much is packed" in screening.failure
+        assert world.scanned == scanned
 
 
 def test_a_folder_with_too_many_files_does_not_pass(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

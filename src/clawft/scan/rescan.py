@@ -52,20 +52,21 @@ def rescan(
     results: list[tuple[int, Screening | None]] = []
     unknown: list[_Job] = []
     for number in changed:
+        again_at = 0
         try:
             job = _look_at(number, found[number])
         except (OSError, ValueError, ClawftError) as error:
             results.append((number, _failure(f"It cannot be read: {error}")))
             continue
         if (known := _find_known(indexes, job)) is not None:
-            screening = known[0]
+            screening, again_at = known
         elif cache_dir and (report := load_report(cache_dir, job.fingerprint.content)) is not None:
             screening = screen_report(report)
         else:
             unknown.append(job)
             continue
         results.append((number, screening))
-        _learn(indexes, job, screening)
+        _learn(indexes, job, screening, again_at)
     left = {job.number: job for job in unknown}
     try:
         for job, report in _scan(unknown, tell):
@@ -82,13 +83,15 @@ def rescan(
     return results
 
 
-def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> tuple[Screening | None] | None:
-    """What is known of the same content at the same place, if the scan came to an end."""
+def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> tuple[Screening | None, int] | None:
+    """What is known of the same content at the same place, and for a scan that failed when it is tried again."""
     known = indexes[job.found.location.path].get(job.found.file)
-    if known is None or not known.content or known.content != job.fingerprint.content or known.again_at:
+    if known is None or not known.content or known.content != job.fingerprint.content:
+        return None
+    if known.again_at and not time.time() < known.again_at:
         return None
     try:
-        return (decode_screening(known.screening),)
+        return decode_screening(known.screening), known.again_at
     except msgspec.MsgspecError:
         return None
 
@@ -192,12 +195,13 @@ def _failure(reason: str) -> Screening:
     return Screening("suspicious", failure=reason)
 
 
-def _learn(indexes: dict[str, dict[str, Known]], job: _Job, screening: Screening | None) -> None:
+def _learn(indexes: dict[str, dict[str, Known]], job: _Job, screening: Screening | None, again_at: int = 0) -> None:
     """Put what is known of a skill into the index of its location."""
     file = os.fsencode(job.found.file)
     own = next((one for one in job.fingerprint.stamps if one[0] == file), None)
     encoded = msgspec.msgpack.encode(screening) if screening is not None else b""
-    again_at = int(time.time()) + AGAIN_S if screening is not None and screening.failure else 0
+    if screening is not None and screening.failure and not again_at:
+        again_at = int(time.time()) + AGAIN_S
     # Never the status of a file: looked at again next time. What is the same by content is not scanned again.
     known = Known(b"", b"", (-1, -1, -1), job.fingerprint.content, encoded, again_at)
     if job.fingerprint.settled and own is not None:
