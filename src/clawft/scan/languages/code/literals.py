@@ -11,6 +11,7 @@ _ESCAPE = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|x\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\d{3}|\r?\n|.)",
     re.DOTALL,
 )
+_DECIMAL = re.compile(r"(?<!\\)\\(\d{1,3})")
 _SIMPLE = {
     "n": "\n",
     "t": "\t",
@@ -31,6 +32,8 @@ def unescape(body: str, form: Form) -> str:
         body = body.replace("{{", "{").replace("}}", "}")
     if form.raw or "\\" not in body:
         return body
+    if form.decimal:
+        body = _DECIMAL.sub(lambda found: chr(int(found[1]) % 256), body)
     return _ESCAPE.sub(_escaped, body)
 
 

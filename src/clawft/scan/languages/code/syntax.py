@@ -17,6 +17,7 @@ class Form(Struct, frozen=True):
     holes: str = ""  # how an expression stands inside: "{", "${", "#{", "$", "@", "\\("
     kind: str = "text"  # text, command (it is run), words (a list), pattern (never a value), heredoc
     lines: bool = False  # it may go over several lines
+    decimal: bool = False  # digits after a backslash are a decimal number
 
 
 class Syntax(Struct, frozen=True):
@@ -146,7 +147,12 @@ _ALL = (
     Syntax(
         "lua",
         r"--\[(?P<level0>=*)\[[\s\S]*?(?:\](?P=level0)\]|\Z)|--[^\n]*|\A\#![^\n]*",
-        (Form(r"\[\[", "]]", raw=True, lines=True), Form(r"\[=\[", "]=]", raw=True, lines=True), _DOUBLE, _SINGLE),
+        (
+            Form(r"\[\[", "]]", raw=True, lines=True),
+            Form(r"\[=\[", "]=]", raw=True, lines=True),
+            Form('"', '"', decimal=True),
+            Form("'", "'", decimal=True),
+        ),
         blocks="end",
         attrs=frozenset((".", ":")),
         concat=frozenset(("..",)),
