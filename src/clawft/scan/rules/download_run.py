@@ -14,6 +14,7 @@ __all__ = ["RULE", "find_downloads"]
 # Programs that run what they are given; and one whose name is not known.
 _RUNS = re.compile(
     r"(ba|z|da|k|a|fi|c)?sh$|python[\d.]*$|node$|deno$|bun$|perl$|ruby$|php$|pwsh|powershell|cmd|osascript|source$|\.$|eval$|sudo$|env$"
+    r"|open$|xdg-open$|start$|hdiutil$|installer$|dpkg$|rpm$|nohup$|exec$"
 )
 # Programs that run what an address in their command line answers.
 _RUNS_ADDRESSES = frozenset(("mshta", "msiexec", "regsvr32", "rundll32", "installutil", "wmic", "cscript", "wscript"))
