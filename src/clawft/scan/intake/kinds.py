@@ -10,41 +10,41 @@ __all__ = ["find_language", "guess_language"]
 
 _SHEBANG = re.compile(r"#!\s*\S*?/?(?:env\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+)(?:\s|$)")
 _INTERPRETERS = (
-    (re.compile(r"(ba|da|z|k|a|mk)?sh\d*$|busybox|openrc-run|bats"), "shell"),
-    (re.compile(r"(?:g|m|n)?awk"), "awk"),
-    (re.compile(r"g?sed$"), "sed"),
-    (re.compile(r"expect|tclsh|wish|jimsh"), "tcl"),
-    (re.compile(r"runhaskell|runghc|stack$|cabal"), "haskell"),
-    (re.compile(r"julia"), "julia"),
-    (re.compile(r"elixir|mix$"), "elixir"),
-    (re.compile(r"escript"), "erlang"),
-    (re.compile(r"bb$|clj|clojure|lein"), "clojure"),
-    (re.compile(r"racket|guile|gosh|csi|chibi-scheme|scheme"), "scheme"),
-    (re.compile(r"emacs|sbcl"), "elisp"),
-    (re.compile(r"ocaml"), "ocaml"),
-    (re.compile(r"crystal"), "crystal"),
-    (re.compile(r"gnuplot"), "gnuplot"),
-    (re.compile(r"r?dmd$|rdmd"), "d"),
-    (re.compile(r"jq$"), "jq"),
-    (re.compile(r"nim"), "nim"),
-    (re.compile(r"dart"), "dart"),
-    (re.compile(r"psql|sqlite3?|mysql"), "sql"),
-    (re.compile(r"fish"), "fish"),
-    (re.compile(r"python|pypy|uv$|xonsh"), "python"),
-    (re.compile(r"node|bun|deno|tsx?$|ts-node|zx|qjs|osascript-js"), "javascript"),
-    (re.compile(r"ruby"), "ruby"),
-    (re.compile(r"perl|raku"), "perl"),
-    (re.compile(r"php"), "php"),
-    (re.compile(r"lua|texlua"), "lua"),
-    (re.compile(r"pwsh|powershell"), "powershell"),
-    (re.compile(r"osascript"), "applescript"),
-    (re.compile(r"Rscript|^R$"), "r"),
-    (re.compile(r"make"), "makefile"),
-    (re.compile(r"swift"), "swift"),
-    (re.compile(r"scala|amm"), "scala"),
-    (re.compile(r"groovy|kotlin|java"), "java"),
-    (re.compile(r"dotnet"), "csharp"),
-    (re.compile(r"cargo|rust"), "rust"),
+    (r"(ba|da|z|k|a|mk)?sh\d*$|busybox|openrc-run|bats", "shell"),
+    (r"(?:g|m|n)?awk", "awk"),
+    (r"g?sed$", "sed"),
+    (r"expect|tclsh|wish|jimsh", "tcl"),
+    (r"runhaskell|runghc|stack$|cabal", "haskell"),
+    (r"julia", "julia"),
+    (r"elixir|mix$", "elixir"),
+    (r"escript", "erlang"),
+    (r"bb$|clj|clojure|lein", "clojure"),
+    (r"racket|guile|gosh|csi|chibi-scheme|scheme", "scheme"),
+    (r"emacs|sbcl", "elisp"),
+    (r"ocaml", "ocaml"),
+    (r"crystal", "crystal"),
+    (r"gnuplot", "gnuplot"),
+    (r"r?dmd$|rdmd", "d"),
+    (r"jq$", "jq"),
+    (r"nim", "nim"),
+    (r"dart", "dart"),
+    (r"psql|sqlite3?|mysql", "sql"),
+    (r"fish", "fish"),
+    (r"python|pypy|uv$|xonsh", "python"),
+    (r"node|bun|deno|tsx?$|ts-node|zx|qjs|osascript-js", "javascript"),
+    (r"ruby", "ruby"),
+    (r"perl|raku", "perl"),
+    (r"php", "php"),
+    (r"lua|texlua", "lua"),
+    (r"pwsh|powershell", "powershell"),
+    (r"osascript", "applescript"),
+    (r"Rscript|^R$", "r"),
+    (r"make", "makefile"),
+    (r"swift", "swift"),
+    (r"scala|amm", "scala"),
+    (r"groovy|kotlin|java", "java"),
+    (r"dotnet", "csharp"),
+    (r"cargo|rust", "rust"),
 )
 _HTML = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<svg|<script|<head|<body|<iframe|<style|<!--)", re.IGNORECASE)
 _HEAD = 6000
@@ -75,7 +75,7 @@ def _by_shebang(text: str) -> str:
     if not match:
         return ""
     for pattern, language in _INTERPRETERS:
-        if pattern.match(match[1]):
+        if _compile(pattern).match(match[1]):
             return language
     return ""
 
@@ -84,52 +84,74 @@ _COMMANDS = (
     r"curl|wget|sudo|bash|sh|zsh|eval|export|chmod|rm|nc|ncat|apt(?:-get)?|brew|pip3?|npm|npx|source|python3?|node|crontab|scp|ssh|tar"
     r"|cat|cp|mv|mkdir|nohup|base64|openssl|dig|echo|printf|kill|launchctl|osascript|docker|git"
 )
-# What tells a language: each sign counts at most three times in the head of the text.
-_SIGNS: dict[str, tuple[tuple[int, str], ...]] = {
+# What tells a language, with the words of which one has to be there: each sign counts at most three times in the head
+# of the text.
+_SIGNS: dict[str, tuple[tuple[int, tuple[str, ...], str], ...]] = {
     "python": (
-        (3, r"^[ \t]*(?:import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*[ \t]*(?:#|;|$)|from [\w.]+ import )"),
-        (3, r"^[ \t]*(?:async )?def \w+\([^\n]*:[ \t]*(?:#|$)|^if __name__"),
-        (3, r"^[ \t]*(?:elif |except\b)[^\n]*:[ \t]*$"),
-        (3, r"\b(?:os\.system|subprocess\.\w+|exec|eval|__import__|os\.popen|open|print|urllib\.request\.\w+)\("),
+        (3, ("import ",), r"^[ \t]*(?:import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*[ \t]*(?:#|;|$)|from [\w.]+ import )"),
+        (3, ("def ", "__name__"), r"^[ \t]*(?:async )?def \w+\([^\n]*:[ \t]*(?:#|$)|^if __name__"),
+        (3, ("elif ", "except"), r"^[ \t]*(?:elif |except\b)[^\n]*:[ \t]*$"),
+        (
+            3,
+            ("system(", "subprocess", "exec(", "eval(", "import__(", "open(", "print(", "urllib"),
+            r"\b(?:os\.system|subprocess\.\w+|exec|eval|__import__|os\.popen|open|print|urllib\.request\.\w+)\(",
+        ),
     ),
     "javascript": (
-        (3, r"\brequire\(['\"]|^[ \t]*(?:const|let|var) [\w{\[][^\n]*=|=>|\bfunction\s*\w*\("),
-        (3, r"^[ \t]*(?:import [^\n]* from ['\"]|export (?:default|const|function|async))"),
-        (3, r"\b(?:console\.log|fetch|atob)\(|process\.(?:env|argv)"),
+        (
+            3,
+            ("require(", "const ", "let ", "var ", "=>", "function"),
+            r"\brequire\(['\"]|^[ \t]*(?:const|let|var) [\w{\[][^\n]*=|=>|\bfunction\s*\w*\(",
+        ),
+        (3, ("import ", "export "), r"^[ \t]*(?:import [^\n]* from ['\"]|export (?:default|const|function|async))"),
+        (3, ("log(", "fetch(", "atob(", "process."), r"\b(?:console\.log|fetch|atob)\(|process\.(?:env|argv)"),
     ),
     "shell": (
-        (3, rf"^[ \t]*(?:{_COMMANDS}) [-\w\"'$~/<>.@:{{=]"),
-        (4, r"\|[ \t]*(?:sudo )?(?:/\w+/)*(?:ba|z|da)?sh\b|/dev/tcp/|\$\((?:curl|cat|echo|whoami|hostname)"),
-        (4, r"2>&1|>/dev/null|\bbase64 -(?:d|D)\b"),
-        (3, r"^[ \t]*(?:fi|done|esac|then)[ \t]*(?:;|$)|^[ \t]*(?:if \[|for \w+ in |while |set -[eux]|\w+=\$\()"),
+        (3, (), rf"^[ \t]*(?:{_COMMANDS}) [-\w\"'$~/<>.@:{{=]"),
+        (
+            4,
+            ("|", "/dev/tcp/", "$("),
+            r"\|[ \t]*(?:sudo )?(?:/\w+/)*(?:ba|z|da)?sh\b|/dev/tcp/|\$\((?:curl|cat|echo|whoami|hostname)",
+        ),
+        (4, ("2>&1", ">/dev/null", "base64 -"), r"2>&1|>/dev/null|\bbase64 -(?:d|D)\b"),
+        (3, (), r"^[ \t]*(?:fi|done|esac|then)[ \t]*(?:;|$)|^[ \t]*(?:if \[|for \w+ in |while |set -[eux]|\w+=\$\()"),
     ),
     "powershell": (
-        (4, r"(?i)\b(?:Invoke-(?:WebRequest|Expression|RestMethod)|New-Object|Get-ChildItem|Set-\w+|Start-Process)"),
-        (4, r"(?i)\bDownloadString|\biex\b|\$env:"),
+        (
+            4,
+            ("invoke-", "new-object", "get-childitem", "set-", "start-process"),
+            r"(?i)\b(?:Invoke-(?:WebRequest|Expression|RestMethod)|New-Object|Get-ChildItem|Set-\w+|Start-Process)",
+        ),
+        (4, ("downloadstring", "iex", "$env:"), r"(?i)\bDownloadString|\biex\b|\$env:"),
     ),
-    "batch": ((4, r"(?i)^[ \t]*@?echo off|^[ \t]*(?:setlocal|goto \w|rem )|%[a-z_]+%\\"),),
-    "php": ((9, r"<\?php|<\?="),),
-    "perl": ((3, r"^[ \t]*(?:use (?:strict|warnings|[A-Z]\w+)|my [$@%])"),),
-    "ruby": ((3, r"^[ \t]*(?:require ['\"]|def \w+[^\n:]*$|puts |end$)"),),
-    "lua": ((3, r"^[ \t]*local \w+ ?=|\bos\.execute\(|\bio\.popen\("),),
-    "go": ((6, r"^package \w+$"),),
-    "applescript": ((4, r"\bdo shell script\b|^tell application "),),
-    "dockerfile": ((4, r"^FROM [\w./:-]+(?: AS \w+)?$"), (2, r"^(?:RUN|ENTRYPOINT|CMD|COPY|ADD) ")),
-    "makefile": ((3, r"^[\w.-]+:[^=\n]*\n\t"),),
-    "html": ((4, r"(?i)<(?:script|iframe|svg|html|body|img|a)[ >/]"),),
-    "markdown": ((3, r"^#{1,4} \w|\]\((?:https?:|\.|#)|^```|^---\nname:"),),
-    "ini": ((2, r"^\[[\w .-]+\]$"), (1, r"^[A-Za-z_][\w.-]* ?= ?\S")),
-    "yaml": ((2, r"^[A-Za-z_][\w-]*:(?: [^\n]+)?\n(?:[A-Za-z_][\w-]*:|  +[\w-])"),),
+    "batch": (
+        (
+            4,
+            ("echo off", "setlocal", "goto ", "rem ", "%\\"),
+            r"(?i)^[ \t]*@?echo off|^[ \t]*(?:setlocal|goto \w|rem )|%[a-z_]+%\\",
+        ),
+    ),
+    "php": ((9, ("<?",), r"<\?php|<\?="),),
+    "perl": ((3, ("use ", "my "), r"^[ \t]*(?:use (?:strict|warnings|[A-Z]\w+)|my [$@%])"),),
+    "ruby": ((3, ("require ", "def ", "puts ", "end"), r"^[ \t]*(?:require ['\"]|def \w+[^\n:]*$|puts |end$)"),),
+    "lua": ((3, ("local ", "os.execute(", "io.popen("), r"^[ \t]*local \w+ ?=|\bos\.execute\(|\bio\.popen\("),),
+    "go": ((6, ("package ",), r"^package \w+$"),),
+    "applescript": ((4, ("do shell script", "tell application "), r"\bdo shell script\b|^tell application "),),
+    "dockerfile": (
+        (4, ("from ",), r"^FROM [\w./:-]+(?: AS \w+)?$"),
+        (2, ("run ", "entrypoint ", "cmd ", "copy ", "add "), r"^(?:RUN|ENTRYPOINT|CMD|COPY|ADD) "),
+    ),
+    "makefile": ((3, ("\n\t",), r"^[\w.-]+:[^=\n]*\n\t"),),
+    "html": ((4, ("<",), r"(?i)<(?:script|iframe|svg|html|body|img|a)[ >/]"),),
+    "markdown": ((3, ("#", "](", "```", "---\nname:"), r"^#{1,4} \w|\]\((?:https?:|\.|#)|^```|^---\nname:"),),
+    "ini": ((2, ("[",), r"^\[[\w .-]+\]$"), (1, ("=",), r"^[A-Za-z_][\w.-]* ?= ?\S")),
+    "yaml": ((2, (":",), r"^[A-Za-z_][\w-]*:(?: [^\n]+)?\n(?:[A-Za-z_][\w-]*:|  +[\w-])"),),
 }
 
 
 @cache
-def _compile_signs() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
-    return tuple(
-        (language, weight, re.compile(pattern, re.MULTILINE))
-        for language, signs in _SIGNS.items()
-        for weight, pattern in signs
-    )
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
 
 
 _PROSE = re.compile(
@@ -147,6 +169,19 @@ def _starts_as_prose(head: str) -> bool:
     return _SENTENCE.match(head) is not None and _FIRST_COMMAND.match(head) is None
 
 
+def _score(head: str) -> dict[str, int]:
+    """How much the head of a text looks like each language."""
+    lower = head.lower()
+    scores: dict[str, int] = {}
+    for language, signs in _SIGNS.items():
+        for weight, words, pattern in signs:
+            if words and not any(word in lower for word in words):
+                continue
+            if found := sum(1 for _ in islice(_compile(pattern).finditer(head), 3)):
+                scores[language] = scores.get(language, 0) + weight * found
+    return scores
+
+
 def guess_language(text: str, *, default: str = "markdown") -> str:
     """The language of a text without a name, by what stands in it; `default` if nothing tells."""
     head = text[:_HEAD].lstrip("\ufeff")
@@ -160,10 +195,7 @@ def guess_language(text: str, *, default: str = "markdown") -> str:
             return "json"
     if start == "<" and _HTML.match(head):
         return "html"
-    scores: dict[str, int] = {}
-    for language, weight, pattern in _compile_signs():
-        if found := sum(1 for _ in islice(pattern.finditer(head), 3)):
-            scores[language] = scores.get(language, 0) + weight * found
+    scores = _score(head)
     if scores:
         best = max(scores, key=lambda language: scores[language])
         if scores[best] >= 3 and not (best in ("shell", "python", "javascript") and _starts_as_prose(head)):

@@ -1,7 +1,7 @@
 """Letters written as numbers: escapes of strings, addresses and markup, and lists of character codes."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from clawft.scan.documents import Document, make_child
@@ -48,9 +48,9 @@ _LISTS: tuple[tuple[str, re.Pattern[str], int], ...] = (
     ("character-codes", re.compile(rf"(?:\b[0-9]{{2,3}}{_SEP}){{8,9999}}[0-9]{{2,3}}\b"), 10),
     ("bits", re.compile(rf"(?:\b[01]{{8}}{_SEP}){{5,9999}}[01]{{8}}\b"), 2),
 )
-_CALLS: tuple[tuple[bytes, re.Pattern[str]], ...] = (
-    (b"chr", re.compile(r"(?i)(?:\bchrw?\$?\(\s*(?:&h[0-9a-f]{2}|0x[0-9a-f]{2}|\d{2,3})\s*\)\s*[&+.,]?\s*){4,5000}")),
-    (b"[char]", re.compile(r"(?i)(?:\[char\]\s*\(?(?:0x[0-9a-f]{2}|\d{2,3})\)?\s*[+,]?\s*){4,5000}")),
+_CALLS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("chr", re.compile(r"(?i)(?:\bchrw?\$?\(\s*(?:&h[0-9a-f]{2}|0x[0-9a-f]{2}|\d{2,3})\s*\)\s*[&+.,]?\s*){4,5000}")),
+    ("[char]", re.compile(r"(?i)(?:\[char\]\s*\(?(?:0x[0-9a-f]{2}|\d{2,3})\)?\s*[+,]?\s*){4,5000}")),
 )
 _CODE = re.compile(r"(?i)(?:(?:&h|0x)([0-9a-f]{2})|(\d{2,3}))(?![0-9a-z])")
 _NEEDLE = b"0" * 28
@@ -67,7 +67,7 @@ def find_escapes(document: Document, data: bytes, signs: Signs, children: list[D
     if kinds:
         everything = _find_stretches(document, kinds, children)
     if b"hr(" in signs or b"har]" in signs:
-        _find_calls(document, data, children)
+        _find_calls(document, children)
     table = data.translate(_IN_LIST)
     at, found = table.find(_NEEDLE), 0
     while at >= 0 and found < _MAX_FOUND:
@@ -98,7 +98,8 @@ def _find_stretches(document: Document, kinds: list[_Escape], children: list[Doc
         while last + 1 < len(places) and places[last + 1][0] - places[last][1] <= _APART:
             last += 1
         if last - at + 1 >= _MANY:
-            start = max(text.rfind("\n", 0, places[at][0]) + 1, places[at][0] - _APART)
+            first = max(0, places[at][0] - _APART)
+            start = max(first, text.rfind("\n", first, places[at][0]) + 1)
             end = text.find("\n", places[last][1], places[last][1] + _APART)
             piece = text[start : end if end >= 0 else places[last][1] + _APART]
             for _, _, pattern, letter in kinds:
@@ -109,17 +110,30 @@ def _find_stretches(document: Document, kinds: list[_Escape], children: list[Doc
     return at >= len(places) and len(places) < _MAX_ESCAPES
 
 
-def _find_calls(document: Document, data: bytes, children: list[Document]) -> None:
+def _find_calls(document: Document, children: list[Document]) -> None:
     """Texts put together letter by letter by a function that makes letters of numbers."""
-    low = data.lower()
     for mark, pattern in _CALLS:
-        if low.count(mark) < 4:
-            continue
-        for match in pattern.finditer(document.text):
+        for match in _match_at(mark, pattern, document.text):
             codes = [int(one[0], 16) if one[0] else int(one[1]) for one in _CODE.findall(match[0])]
             clear = read_plain(bytes(code for code in codes if code < 256))
             if clear:
                 children.append(make_child(document, clear, guess_language(clear), "character-codes", match.start()))
+
+
+def _match_at(mark: str, pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The matches of a pattern that begins with a word: the word is quick to look for."""
+    lower = text.lower()
+    if lower.count(mark) < _MANY:
+        return
+    if len(lower) != len(text):
+        yield from pattern.finditer(text)
+        return
+    at = lower.find(mark)
+    while at >= 0:
+        match = pattern.match(text, at)
+        if match:
+            yield match
+        at = lower.find(mark, match.end() if match else at + 1)
 
 
 def _find_lists(document: Document, data: bytes, start: int, end: int, children: list[Document]) -> None:
