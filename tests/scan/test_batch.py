@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from clawft.scan import Report
@@ -93,3 +95,24 @@ def test_what_lies_outside_the_skills_of_a_folder_is_scanned_without_them(tmp_pa
 
     assert rest.coverage.files == 1
     assert rest.name == f"{tmp_path.name} (outside its skills)"
+
+
+def test_processes_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    (target,) = _skills(tmp_path, 1)
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("multiprocessing", "pickle", "clawft"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import threading\n"
+        "from clawft.scan.targets import Target\n"
+        "from clawft.scan.workers import scan_apart\n"
+        "if __name__ == '__main__':\n"
+        "    ended = threading.Event()\n"
+        "    threading.Thread(target=ended.wait, daemon=True).start()  # so that no process is forked\n"
+        f"    print([report.verdict for _, report in scan_apart([Target({target.path!r})], 1)])\n"
+    )
+    done = subprocess.run([sys.executable, program], cwd=here, capture_output=True, text=True, check=True, timeout=60)
+    assert not (tmp_path / "imported").exists()
+    assert done.stdout == "['clean']\n"

@@ -7,7 +7,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 
@@ -20,6 +20,7 @@ __all__ = ["scan_apart"]
 
 PATIENCE_S = 60.0  # a scan ends itself long before; what does not is stuck
 _POLL_S = 1.0
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class _Worker:
@@ -30,7 +31,8 @@ class _Worker:
         # A forked process has copies of our ends of all pipes: while it holds them, no worker sees us go.
         ours = [self.connection, *(one.connection for one in others)] if isinstance(context, ForkContext) else []
         self.process = context.Process(target=serve, args=(theirs, ours), daemon=True)
-        self.process.start()
+        with _safe_imports():
+            self.process.start()
         theirs.close()
         self.index = -1
         self.target = Target("")
@@ -53,6 +55,20 @@ class _Worker:
         self.process.kill()
         self.process.join()
         self.connection.close()
+
+
+@contextmanager
+def _safe_imports() -> Iterator[None]:
+    """A Python that is started here imports nothing from the current folder, which may be a stranger's."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def scan_apart(targets: Sequence[Target], jobs: int) -> Iterator[tuple[int, Report]]:
