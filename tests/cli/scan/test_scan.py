@@ -136,7 +136,7 @@ def test_every_rule_is_listed_and_explained(weft: Weft) -> None:
     assert {rule["id"] for rule in listed["rules"]} == {rule.id for rule in load_rules()}
     assert listed["schema"] == "clawft.scan.rules.v1"
     assert max(map(len, narrow.splitlines())) <= 40
-    assert explained.stdout.startswith("# secret-file-sent\n")
+    assert explained.stdout.startswith("# file-sent\n")
     assert unknown.returncode == 1
     assert "did you mean 'secret-file-sent'?" in unknown.stderr
 
