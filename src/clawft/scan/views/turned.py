@@ -36,7 +36,7 @@ def find_turned(document: Document, data: bytes, signs: Signs, children: list[Do
     `data`: the text as UTF-8. Returns whether all of it was looked at.
     """
     everything = True
-    if _SPREAD in data.translate(_LETTERS) and _SET_APART.search(data.translate(_SEPARATED)):
+    if _SET_APART.search(data.translate(_SEPARATED)) and _SPREAD in data.translate(_LETTERS):
         everything = _gather(document, children)
     for marks, how in ((ROTATED, "rot13"), (REVERSED, "reversed")):
         if any(mark in signs for mark in marks):

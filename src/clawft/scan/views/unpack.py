@@ -48,7 +48,7 @@ def _read_utf8(data: bytes) -> str:
         text = data[: len(data) - 3].decode("utf-8", "ignore") if len(data) < 24 else ""
         if len(text.encode()) < len(data) - 3:
             return ""
-    good = sum(one.isprintable() or one in "\n\t\r" for one in text)
+    good = len(text) if text.isprintable() else sum(map(str.isprintable, text)) + sum(map(text.count, "\n\t\r"))
     return text if text and good >= 0.97 * len(text) and len(data) >= 12 else ""
 
 
