@@ -34,6 +34,10 @@ _MARKED_COMMAND = re.compile(
     r"|msiexec|wmic|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
     re.IGNORECASE,
 )
+# What was done once is told, not asked for: "the package ran `…`".
+_TOLD = re.compile(
+    r"\b(?:it|that|which|package|script|program|sample|hook|installer)s? (?:ran|executed|spawned|called)[ `]*$"
+)
 _BARE_WORDS = ("curl ", "wget ", "iwr ", "invoke-web", "echo ", "printf ", "powershell")
 # A command in plain prose, without any marks of code around it.
 _BARE_COMMAND = re.compile(
@@ -147,10 +151,11 @@ def _commands(document: Document, part: Part, opening: str) -> Iterator[Document
             document, command.strip(), find_code_language("", command.strip()), "inline-code", part.start + start
         )
         lead = text[max(0, start - 200) : start]
+        told = document.mention or _TOLD.search(lead) is not None
         yield structs.replace(
             child,
             context="\n".join((*part.headings, lead)),
-            mention=document.mention or is_mention(part.headings, lead) or is_mention((), opening),
+            mention=told or is_mention(part.headings, lead) or is_mention((), opening),
         )
 
 

@@ -315,6 +315,9 @@ def run_ssh(world: World, call: Call) -> Value:
     if not options.operands:
         return NOTHING
     host, *command = options.operands
+    for way in options.every("-R"):  # a port over there leads to one in here
+        inner = way.text.rpartition(":")[2] if way.text.count(":") > 1 else way.text
+        world.fact(Kind.LISTEN, inner, call.offset, f"ssh -R {host.text.rpartition('@')[2]}", host.sources)
     sent = join_sources(call.stdin.sources, sources_of(command))
     fact = world.fact(
         Kind.CONNECT, host.text.rpartition("@")[2], call.offset, call.name, join_sources(sent, host.sources)
