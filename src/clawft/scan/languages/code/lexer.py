@@ -27,6 +27,8 @@ MAX_HOLE_DEPTH = 3
 PADDING = 6
 MAX_WASTED = 2_000_000
 MAX_OPEN = 40  # strings that are never closed, before the search for their ends is given up
+_OF_NAMES, _OF_OPERATORS = frozenset("nm"), frozenset("oq")  # groups of the pattern
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.){0,2000}\"|'(?:[^'\\\n]|\\.){0,2000}'|`[^`]{0,5000}`")
 _FRESH = frozenset(
@@ -81,45 +83,54 @@ class _Lexer:
         self.waiting: list[tuple[int, str, bool]] = []  # heredocs whose body begins on the next line: token, tag, holes
 
     def run(self) -> Tokens:
-        text, match, tokens = self.text, self.pattern.match, self.tokens
-        kinds, values, offsets, base = tokens.kinds, tokens.values, tokens.offsets, self.base
-        position, length = 0, len(text)
-        if self.syntax.name == "php" and "<?" in text:
-            position = text.index("<?")
-        while position < length:
-            found = match(text, position)
-            if found is None:
-                position += 1
-                continue
+        text, tokens, base, brackets = self.text, self.tokens, self.base, self.brackets
+        add_kind, add_value, add_offset = tokens.kinds.append, tokens.values.append, tokens.offsets.append
+        length = len(text)
+        start = text.index("<?") if self.syntax.name == "php" and "<?" in text else 0
+        step = self.pattern.scanner(text, start).match  # type: ignore[attr-defined]
+        while (found := step()) is not None:
             kind = found.lastgroup
-            end = found.end()
-            if kind == "n":
-                kinds.append(NAME)
-                values.append(found["n"])
-                offsets.append(base + found.start("n"))
-            elif kind == "o":
-                self._operator(found["o"], base + found.start("o"))
-            elif kind == "l":
-                end = self._line(end)
-            elif kind == "d":
-                tokens.add(NUMBER, read_number(found["d"]), base + found.start("d"))
-            elif kind == "p":
-                tokens.add(STRING, "", base + found.start())
-            elif kind and kind != "c":
-                end = self._string(found, kind)
-            position = end
+            if kind in _OF_NAMES:
+                value = found[kind]
+                add_kind(NAME)
+            elif kind in _OF_OPERATORS:
+                value = found[kind]
+                if value in _OPENING:
+                    brackets.append(len(tokens.kinds))
+                elif value in _CLOSING:
+                    self._close(value)
+                add_kind(OPERATOR)
+            elif kind == "t":
+                value = found["t"]
+                add_kind(STRING)
+                add_value(value[1:-1])
+                add_offset(base + found.end() - len(value))
+                continue
+            elif kind is None or kind == "c":
+                continue
+            else:
+                end = self._other(found, kind)
+                if end != found.end():
+                    step = self.pattern.scanner(text, end).match  # type: ignore[attr-defined]
+                continue
+            add_value(value)
+            add_offset(base + found.end() - len(value))
         tokens.add(LINE, 0, base + length)
         for _ in range(PADDING):  # a look ahead never leaves the list
             tokens.add(END, "", base + length)
         return tokens
 
-    def _operator(self, value: str, offset: int) -> None:
-        tokens = self.tokens
-        if value in "([{":
-            self.brackets.append(len(tokens.kinds))
-        elif value in ")]}":
-            self._close(value)
-        tokens.add(OPERATOR, value, offset)
+    def _other(self, found: "re.Match[str]", kind: str) -> int:
+        """A token of the rarer kinds; gives where the next one begins."""
+        if kind == "l":
+            return self._line(found.end())
+        if kind == "d":
+            self.tokens.add(NUMBER, read_number(found["d"]), self.base + found.start("d"))
+        elif kind == "p":
+            self.tokens.add(STRING, "", self.base + found.start())
+        else:
+            return self._string(found, kind)
+        return found.end()
 
     def _close(self, value: str) -> None:
         """Pair a closing bracket with the nearest open one of its kind; those left open in between stay unpaired."""

@@ -257,17 +257,26 @@ _OPERATORS = (
     r"|\?\?|\?\.|\?:|:=|<-|<<|>>|\*\*|//|[-+*/%&|^.~]=|=~|!~|\+\+|--|<>|\|>|&\.|%>%|[^\w\s]|."
 )
 
+# What most tokens are, tried first where strings begin with a quote or a letter before one, and have no expressions in
+# them unless a letter says so: names, brackets, and strings without an escape.
+_PLAIN = frozenset(("python", "javascript", "java", "go", "c"))
+_COMMON = (
+    r"(?P<m>[A-Za-z_]\w*+(?![\"'`$]))|(?P<q>[()\[\]{},;])"
+    r"|(?P<t>\"(?!\"\")[^\"\\\n]*\"|'(?!'')[^'\\\n]*')"
+)
+
 
 @cache
 def get_syntax(name: str) -> tuple[Syntax, re.Pattern[str], dict[str, Form]]:
     """A syntax, the pattern that finds its next token, and the string forms by the name of their group."""
     syntax = SYNTAXES[name]
     forms = {f"s{index}": form for index, form in enumerate(syntax.forms)}
-    parts = [f"(?P<l>\r?\n)|(?P<c>{syntax.comments})"]
+    parts = [_COMMON] if name in _PLAIN else []
+    parts.append(f"(?P<l>\r?\n)|(?P<c>{syntax.comments})")
     before = ""
     if syntax.patterns:  # a slash is no division after what cannot end a value
         body = r"/(?![*/ =])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,400}\]){1,1500}/[a-z]*"
-        before = rf"(?P<p>(?:(?<=[(,=:\[!&|?{{;~\n])|(?<=return)|(?<= if)|(?<=when))[ \t]*{body})|"
+        before = rf"(?P<p>(?=[ \t]*/)(?:(?<=[(,=:\[!&|?{{;~\n])|(?<=return)|(?<= if)|(?<=when))[ \t]*{body})|"
     parts += [f"(?P<{key}>{_unique(form.open, key)})" for key, form in forms.items()]
     parts.append(rf"(?P<n>{syntax.names})|(?P<d>0[xXoObB][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][-+]?\d+)?\w*)")
     parts.append(f"(?P<o>{_OPERATORS})")
