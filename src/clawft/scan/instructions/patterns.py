@@ -6,6 +6,7 @@ of the vocabulary. A phrase knows how the words it needs begin, so that most sen
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -17,6 +18,8 @@ _BEGIN = re.compile(r"(?<![a-z])[a-z]{2,3}")
 _GAP = re.compile(r" ~(\d+) ")
 _NAME = re.compile(r"<([a-z_]+)>")
 _HEAD = re.compile(r"[a-z]{3}(?![?*])|[a-z]{2}(?![a-z?*(\[-])")
+_BRACKET = re.compile(r"[()]")
+_DIVIDER = re.compile(r"[()|]")
 _LITERAL = re.compile(r"(?<![a-z\\])[a-z]{2,}(?![\[?*]|-\?)|[a-z]+")
 
 
@@ -104,13 +107,18 @@ _COMMON = frozenset(
 )
 
 
-class Phrase(Struct, frozen=True):
-    """A compiled pattern, what it stands for, and what a text must have to match: how its words begin, and a mark."""
+class Phrase(Struct, frozen=True, dict=True):
+    """A pattern, what it stands for, and what a text must have to match: how its words begin, and a mark."""
 
-    pattern: re.Pattern[str]
+    source: str
     target: str
     needs: tuple[frozenset[str], ...]
     mark: str = ""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern, compiled when a text turns up that could match: most never do."""
+        return re.compile(self.source)
 
 
 class Index:
@@ -164,14 +172,14 @@ def begins(text: str) -> set[str]:
 
 
 def phrase(text: str, target: str = "") -> Phrase:
-    """Compile a pattern of the small language."""
+    """Read a pattern of the small language."""
     parts = _GAP.split(_NAME.sub(lambda match: GROUPS[match[1]], text))
     out = [_bound(parts[0])]
     for gap, part in zip(parts[1::2], parts[2::2], strict=True):
         out.append(f".{{0,{gap}}}?{_bound(part)}")
     needs = {heads for part in parts[::2] for heads in _needs(part)}
     mark = "://" if "<url>" in text else "/" if "<fixed>" in text else ""
-    return Phrase(re.compile("".join(out)), target, tuple(needs), mark)
+    return Phrase("".join(out), target, tuple(needs), mark)
 
 
 def _bound(part: str) -> str:
@@ -205,11 +213,13 @@ def _atoms(part: str) -> Iterator[tuple[str, bool]]:
 
 
 def _closing(part: str, at: int) -> int:
+    if part[at] not in "()":
+        return at
     depth = 0
-    for index in range(at, len(part)):
-        depth += (part[index] == "(") - (part[index] == ")")
+    for match in _BRACKET.finditer(part, at):
+        depth += 1 if match[0] == "(" else -1
         if depth == 0:
-            return index
+            return match.start()
     return len(part) - 1
 
 
@@ -232,10 +242,14 @@ def _heads(atom: str) -> frozenset[str]:
 
 def _alternatives(inner: str) -> Iterator[str]:
     """The alternatives of a group, split where no group is open."""
+    if "(" not in inner and ")" not in inner:
+        yield from inner.split("|")
+        return
     depth, begin = 0, 0
-    for index, char in enumerate(inner):
-        depth += (char == "(") - (char == ")")
+    for match in _DIVIDER.finditer(inner):
+        char = match[0]
         if char == "|" and depth == 0:
-            yield inner[begin:index]
-            begin = index + 1
+            yield inner[begin : match.start()]
+            begin = match.end()
+        depth += (char == "(") - (char == ")")
     yield inner[begin:]
