@@ -7,7 +7,18 @@ import re
 from collections.abc import Callable
 
 from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import files, git, installing, network, running, system, texts, transfer, windows
+from clawft.scan.languages.commands import (
+    files,
+    git,
+    installing,
+    interpreters,
+    network,
+    running,
+    system,
+    texts,
+    transfer,
+    windows,
+)
 from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
 
 __all__ = ["NOTHING", "Call", "Value", "World", "is_program", "join_sources", "run_call"]
@@ -15,6 +26,7 @@ __all__ = ["NOTHING", "Call", "Value", "World", "is_program", "join_sources", "r
 Program = Callable[[World, Call], Value]
 
 _PROGRAMS: dict[str, Program] = {
+    **interpreters.PROGRAMS,
     **texts.PROGRAMS, **files.PROGRAMS, **system.PROGRAMS, **installing.PROGRAMS, **running.PROGRAMS,
     **network.PROGRAMS,
     **transfer.PROGRAMS, **git.PROGRAMS,

@@ -31,13 +31,15 @@ def run_grep(world: World, call: Call) -> Value:
     return Value(f"$({call.name})", join_sources(given.sources, sources_of(pattern)), known=False)
 
 
-_AWK_SYSTEM = re.compile(r"(?:system\s*\(\s*\"|\|\s*getline|\"\s*\|)", re.DOTALL)
+_AWK_SYSTEM = re.compile(r"system\s*\(|\|\s*getline|\|\s*\"|getline\s+\w+\s*<")
 _AWK_INET = re.compile(r"/inet[46]?/(?:tcp|udp)/\d+/([^/\"\s]+)/(\w+)")
 
 
 def _awk_program(world: World, call: Call, program: Value) -> None:
     if match := re.search(r"system\s*\(\s*\"((?:\\.|[^\"\\])*)\"", program.text):
         world.run_code(Value(match[1].replace('\\"', '"'), program.sources), "shell", call)
+    if program.known and _AWK_SYSTEM.search(program.text):
+        world.child(program.text, "awk", "exec", call.offset)
     if match := _AWK_INET.search(program.text):
         world.fact(Kind.CONNECT, f"{match[1]}:{match[2]}", call.offset, call.name, call.stdin.sources)
 
