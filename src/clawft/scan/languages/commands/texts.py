@@ -253,12 +253,18 @@ def _tr_set(text: str) -> str:
     )
 
 
+_SED_RUNS = re.compile(r"(?:^|[\d$/;{}])\s{0,9}e\s|[^\w\s][gp\d]{0,4}e[gp\d]{0,4}$")  # `1e command`, `s/a/command/e`
+
+
 def run_sed(world: World, call: Call) -> Value:
     options = split_options(call.args, "ef", frozenset(("--expression", "--file")))
     scripts = options.every("-e", "--expression")
     paths = options.operands
     if not scripts and not options.has("-f", "--file"):
         scripts, paths = paths[:1], paths[1:]
+    for one in scripts:
+        if one.known and _SED_RUNS.search(one.text):
+            world.child(one.text, "sed", "exec", call.offset)
     if options.has("-i", "--in-place"):
         for one in [one for one in paths if one.text]:
             world.write(one, Value("$(sed)", sources_of(scripts), known=False), call)
