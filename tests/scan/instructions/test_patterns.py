@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.scan.instructions import bypass, conceal, obey, override, sabotage, tamper, unseen
-from clawft.scan.instructions.patterns import Index, Phrase, begins, phrase
+from clawft.scan.instructions import against, bypass, conceal, obey, override, sabotage, tamper, unseen
+from clawft.scan.instructions.index import Index, flatten
+from clawft.scan.instructions.needs import find_needs
+from clawft.scan.instructions.patterns import Phrase, phrase
 from clawft.scan.instructions.vocabulary import GROUPS
 
 PHRASES: list[Phrase] = [
-    one for grammar in (bypass, conceal, obey, override, sabotage, tamper, unseen) for one in grammar.PHRASES
+    *(one for grammar in (bypass, conceal, obey, override, sabotage, tamper, unseen) for one in grammar.PHRASES),
+    *against.ACTS,
 ]
 INDEX = Index(PHRASES)
 
@@ -19,14 +22,33 @@ INDEX = Index(PHRASES)
     [
         ("(hide|suppress) ~20 (errors?|failures?)", "hide all the errors"),
         ("(re-?enables?) itself", "it reenables itself"),
+        ("(re-?enables?) itself", "it re-enables itself"),
         ("(if|when) ~10 (?:an? )?(?:<person> )?asks?", "if the user asks"),
         ("<not> (?:[a-z]+ )?(?:tell|say)", "you mustn't ever tell"),
+        ("<person> (?:do|does)(?: not|n't) know", "users don't know"),
+        ("(edit) ~9 (<agent_files>)", "edit the CLAUDE.md".lower()),
+        ("(un)?safe (?:mode)+s", "safe modemodes"),
     ],
 )
 def test_a_phrase_is_selected_where_it_matches(pattern: str, text: str) -> None:
     one = phrase(pattern)
     assert one.pattern.search(text)
-    assert Index([one]).select(begins(text), text) == [one]
+    assert Index([one]).select(flatten(text)) == [one]
+
+
+@pytest.mark.parametrize(
+    ("source", "needs"),
+    [
+        (r"\b(?:hide|suppress)\b", [{" hide ", " suppress "}]),
+        (r"\berrors?\b", [{" error"}]),
+        (r"\b(?:logs?|e-?mail)\b", [{" log ", " logs ", " email ", " e mail "}]),
+        (r"\bnot(?: yet)? sent", [{" not "}, {" sent"}]),
+        (r"\w+ing", []),
+        (r"(?:the )?end", []),
+    ],
+)
+def test_a_pattern_needs_the_beginnings_of_its_words(source: str, needs: list[set[str]]) -> None:
+    assert [set(one) for one in find_needs(source)] == needs
 
 
 def test_a_gap_is_no_longer_than_it_says() -> None:
@@ -35,8 +57,13 @@ def test_a_gap_is_no_longer_than_it_says() -> None:
     assert not one.pattern.search("hide all of those errors")
 
 
-def test_each_phrase_needs_words_or_a_mark() -> None:
-    assert [one.pattern.pattern for one in PHRASES if not one.needs and not one.mark] == []
+def test_each_phrase_needs_words() -> None:
+    assert [one.text for one in PHRASES if not one.needs] == []
+
+
+def test_a_flat_text_keeps_its_places() -> None:
+    for text in ("Do it", "D\u0130E é ß \ud800 x", "", "a\nb"):
+        assert len(flatten(text)) == len(text) + 2
 
 
 WORDS = sorted({word for group in GROUPS.values() for word in group.replace("(?:", "|").split("|") if word.isalpha()})
@@ -45,5 +72,5 @@ WORDS = sorted({word for group in GROUPS.values() for word in group.replace("(?:
 @given(st.lists(st.sampled_from([*WORDS, "ignore", "all", "do", "not", "tell", "without", "asking", "if", "to", "it"])))
 def test_whatever_matches_is_selected(words: list[str]) -> None:
     text = " ".join(words)
-    selected = INDEX.select(begins(text), text)
-    assert [one.pattern.pattern for one in PHRASES if one.pattern.search(text) and one not in selected] == []
+    selected = INDEX.select(flatten(text))
+    assert [one.text for one in PHRASES if one.pattern.search(text) and one not in selected] == []

@@ -2,48 +2,46 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
 
 from clawft.scan.facts import Kind
+from clawft.scan.instructions.index import Index
+from clawft.scan.instructions.late import Late
 from clawft.scan.instructions.order import Order
-from clawft.scan.instructions.patterns import begins
 from clawft.scan.instructions.sentences import Sentence
 from clawft.scan.instructions.words import find_address, find_data
 
-__all__ = ["could_match", "find"]
+if TYPE_CHECKING:
+    from ahocorasick_rs import BytesAhoCorasick
 
-_HEADS = begins(
-    "send sends sending sent post posts posting upload uploads uploaded uploading transmit transmits transmitted "
-    "transmitting "
-    "forward forwards forwarded forwarding exfiltrate submit mirror mirrors mirrored sync synced synchronize "
-    "synchronise backup relay email bcc "
-    "mail share shared report deliver collect collects collected telemetry pass include embed append curl push copy "
-    "leak beacon phone "
-    "log written store stored kept retained archive record request contact ping stream streams streamed ship ships"
-)
-_PLACES = begins("server service endpoint collector analytics backend cloud webhook system infrastructure")
-_VERB = re.compile(
+__all__ = ["PLACE", "find", "find_addresses", "has_place", "has_verb"]
+
+_VERB = Late(
     r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting"
     r"|forwards?|forwarded|forwarding|exfiltrates?|submits?|mirrors?|mirrored"
     r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc"
     r"|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y|ies)|beacons?"
-    r"|streams?|ships?|copied|replicated?|duplicated?|shared|delivered|streamed|pushed|mailed|e-?mailed|logged|saved"
+    r"|streams?|ships?|reporting|forwards|mirroring|sharing|delivering|pushing|copying|streaming"
+    r"|e-?mailing|submitting|copied|replicated?|duplicated?|shared|delivered|streamed|pushed|mailed"
+    r"|e-?mailed|logged|saved"
     r"|reported|posted|submitted|synced|logs?|written|stored?|kept|retained|archived?|synchroni[sz]ed|recorded"
     r"|requests?"
     r"|contacts?|pings?|copies|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
 )
-_TO = re.compile(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
-_TAKE = re.compile(
+_TO = Late(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
+_TAKE = Late(
     r"\b(?:read|reads|collect|collects|gather|gathers|find|finds|locate|get|gets|grab|extract|extracts|copy|dump"
     r"|list|search|scan|look|open|access|harvest|retrieve|capture|cat|include|includes|save|store|create|record"
     r"|fetch|print)\b"
 )
 _DIRECT = frozenset({"bcc", "cc", "request", "requests", "ping", "pings", "contact", "contacts"})
-_IT = re.compile(
+_IT = Late(
     r"\b(?:it|them|its|their|this|these|that|those|the (?:contents?|results?|outputs?|data|files?|values?"
     r"|information|archive|copy|dump|raw content)|everything|all(?: of (?:it|them))?|each|contents)\b"
 )
 # A place without an address.
-_PLACE = re.compile(
+PLACE = Late(
     r"\b(?:the )?(?:skill )?(?:author|developer|vendor|publisher|maintainer|provider|creator|attacker"
     r"|third[- ]part(?:y|ies)|external|remote|outside|our|central|company|corporate|partner)(?:'s|s')?"
     r" (?:[\w-]+ ){0,3}?(?:servers?|services?|endpoints?|collectors?|analytics|backends?|cloud|webhooks?|systems?"
@@ -51,43 +49,85 @@ _PLACE = re.compile(
 )
 
 
-def could_match(lower: str, heads: set[str]) -> bool:
-    """Whether a block in lower case has a word of sending and something like a place."""
-    if _HEADS.isdisjoint(heads):
-        return False
-    return "://" in lower or "@" in lower or not _PLACES.isdisjoint(heads) or re.search(r"\w\.\w+/", lower) is not None
+# Where an address may stand: surely, or a host without more.
+_MARKS = (
+    "://",
+    "@",
+    *(".com", ".net", ".org", ".io", ".dev", ".app", ".xyz", ".top", ".site", ".online", ".cc", ".ru", ".cn"),
+    *(".me", ".sh", ".co", ".info"),
+)
+_SURE = 2
+_NUMBERS = Late(r"\.\d{1,3}\.\d{1,3}\.\d")
+_PLACES = Late(r"(?<![a-z])(?:ser|end|col|ana|bac|clo|web|sys|inf)|\w\.\w+/", re.IGNORECASE)
+_SENDING = Index([_VERB])
+
+
+@cache
+def _marks() -> "BytesAhoCorasick":
+    from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+    return BytesAhoCorasick([one.encode() for one in _MARKS], implementation=Implementation.DFA)
+
+
+def find_addresses(text: str) -> list[tuple[int, bool]]:
+    """Where addresses may stand in a text, and whether each is more than a bare host."""
+    found = _marks().find_matches_as_indexes(text.encode("latin-1", "replace").lower())
+    spots = [(start, mark < _SURE) for mark, start, _ in found]
+    return spots + [(match.start(), False) for match in _NUMBERS.finditer(text)]
+
+
+def has_place(text: str) -> bool:
+    """Whether a block speaks of something like a place: beside such words a bare host counts."""
+    return _PLACES.search(text) is not None
+
+
+def has_verb(flat: bytes) -> bool:
+    """Whether a flat text has a word of sending."""
+    return bool(_SENDING.narrow(flat, 1))
 
 
 def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
     """Orders in a block to send data somewhere; what is sent are the sources of the order."""
-    taken: list[Order] = []
-    for sentence in sentences:
-        text = sentence.text
-        order = _find_send(text, taken)
+    before = _Before(sentences)
+    for number, sentence in enumerate(sentences):
+        before.end = number
+        order = _find_send(sentence.text, before)
         if order is not None:
             yield order, sentence
-        if _TAKE.search(text) and (found := find_data(text)):
-            taken = [_read(*one) for one in found] + taken[:3]
 
 
-def _find_send(text: str, taken: list[Order]) -> Order | None:
+class _Before:
+    """The data that the sentences before one speak of taking, told when it is asked for."""
+
+    def __init__(self, sentences: list[Sentence]) -> None:
+        self._sentences = sentences
+        self._at = 0
+        self._taken: list[Order] = []
+        self.end = 0
+
+    def find_taken(self) -> list[Order]:
+        for sentence in self._sentences[self._at : self.end]:
+            if _TAKE.search(sentence.text) and (found := find_data(sentence.text)):
+                self._taken = [_read(*one) for one in found] + self._taken[:3]
+        self._at = self.end
+        return list(self._taken)
+
+
+def _find_send(text: str, before: _Before) -> Order | None:
     if "href=" in text:
         return None
+    reach = _Reach(text)
     for verb in _VERB.finditer(text):
-        address = find_address(text, verb.end())
-        where, start = (address[0].rstrip(".,;:"), address.start()) if address else ("", -1)
-        place = None if address else _PLACE.search(text, verb.end())
-        if place:
-            start = place.start()
-        elif not address:
-            continue
+        where, start = reach.find(verb.end())
+        if start < 0:
+            return None
         between = text[verb.end() : start]
         if len(between) > 260 or not (_TO.search(between + " ") or verb[0] in _DIRECT):
             continue
         sources = [_read(*one) for one in find_data(text, verb.start(), start)]
         if not sources and _IT.search(between):
-            sources = list(taken) or [_read(*one) for one in find_data(text, 0, verb.start())]
-        if not sources and (place or "://" in where or "@" in where):
+            sources = before.find_taken() or [_read(*one) for one in find_data(text, 0, verb.start())]
+        if not sources and (not where or "://" in where or "@" in where):
             sources = [_read(*one) for one in find_data(text[: verb.start()] + " " + text[start + len(where) :])]
         if sources or (where and verb[0] not in _DIRECT):
             via = text[verb.start() : start + len(where)] if where else text[verb.start() : start + 40]
@@ -95,6 +135,27 @@ def _find_send(text: str, taken: list[Order]) -> Order | None:
     return None
 
 
-def _read(how: str, words: str, at: int) -> Order:
-    kind = Kind.ENV if "environment" in words or words in ("env vars", "env variables") else Kind.READ
-    return Order(kind, "*" if kind is Kind.ENV else words, at, f"{how}: {words}")
+class _Reach:
+    """The next address in a sentence after a place in it, or else a place that is named; each is searched for once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._address: tuple[str, int] = ("", -1)
+        self._place = -1
+        self._searched = False
+
+    def find(self, start: int) -> tuple[str, int]:
+        """The address, empty for a place without one, and where it stands: -1 when there is none."""
+        if not self._searched or -1 < self._address[1] < start:
+            match = find_address(self._text, start)
+            self._address = (match[0].rstrip(".,;:"), match.start()) if match else ("", -1)
+        if self._address[1] < 0 and (not self._searched or -1 < self._place < start):
+            place = PLACE.search(self._text, start)
+            self._place = place.start() if place else -1
+        self._searched = True
+        return self._address if self._address[1] >= 0 else ("", self._place)
+
+
+def _read(how: str, what: str, at: int) -> Order:
+    kind = Kind.ENV if "environment" in what or what in ("env vars", "env variables") else Kind.READ
+    return Order(kind, "*" if kind is Kind.ENV else what, at, f"{how}: {what}")

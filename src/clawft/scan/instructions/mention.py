@@ -7,12 +7,12 @@ the sign must stand where the order stands.
 
 import re
 
-from clawft.scan.instructions.patterns import either
+from clawft.scan.instructions.late import Late, either
 
 __all__ = ["is_about_attacks", "is_mention", "is_negated", "is_quoted", "is_quoted_line", "is_reported"]
 
 # Words under or after which attacks are shown.
-_SHOWS = re.compile(
+_SHOWS = Late(
     r"\b"
     + either(
         r"red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing|ors?)?|watch (?:out )?for|flagged"
@@ -34,7 +34,7 @@ _SHOWS = re.compile(
     re.IGNORECASE,
 )
 # What follows is forbidden; but "do not skip this step" asks for it all the more.
-_FORBIDS = re.compile(
+_FORBIDS = Late(
     r"\b(?:never|do not|don'?ts?|must not|should not|avoid|not do)\b"
     r"(?! (?:skip|proceed|worry|close|forget|miss|continue|start|hesitate|interrupt|stop|need|have to|delay|wait"
     r"|leave|tell|mention))"
@@ -44,7 +44,7 @@ _FORBIDS = re.compile(
     r"|[\s:*_.]*$)",
     re.IGNORECASE,
 )
-_NEGATION = re.compile(
+_NEGATION = Late(
     r"""\b"""
     + either(
         r"never|do not|don'?t|does not|doesn'?t|must not|mustn'?t|should not|shouldn'?t|cannot|can'?t"
@@ -59,7 +59,7 @@ _NEGATION = re.compile(
     + r"""\b|❌|🚫|⛔|🚩|✗|✘|^no\b"""
 )
 # Somebody else's words or deeds are told: "text that asks you to …", "attempts to …", "**Exfiltration**: sending …".
-_REPORTED = re.compile(
+_REPORTED = Late(
     r"\b"
     + either(
         r"(?:instructions?|attempts?|requests?|orders?|phrases?|messages?|text|content|prompts?|commands?|attackers?"
@@ -78,7 +78,7 @@ _REPORTED = re.compile(
     )
     + r" ?[\"'`(:]*\s*$"
 )
-_LABEL = re.compile(
+_LABEL = Late(
     r"""^[^:\u2013\u2014]{0,40}\b"""
     + either(
         r"exfiltration|injections?|escalation|bypass(?:es)?|theft|hijack\w*|poisoning|tampering|abuse|spoofing"
@@ -89,12 +89,12 @@ _LABEL = re.compile(
     )
     + r"""\b[^:\u2013\u2014]{0,30}(?:[:\u2013\u2014]| - )"""
 )
-_QUOTED_LINE = re.compile(r"""^[\s>|]*(?:[-*+]|\d{1,9}[.)])?[\s*_]*["“«„][^\n]*["”»“][\s.,;:!?|)*_]*$""")
-_FIXTURES = re.compile(
+_QUOTED_LINE = Late(r"""^[\s>|]*(?:[-*+]|\d{1,9}[.)])?[\s*_]*["“«„][^\n]*["”»“][\s.,;:!?|)*_]*$""")
+_FIXTURES = Late(
     r"(?:^|/)(?:test-?fixtures?|test-?data|__tests__|test-project|malicious-(?:samples?|skills?|examples?))/"
 )
-_TITLE = re.compile(r"^#[ \t]+([^\n]*)", re.MULTILINE)
-_COLLECTION = re.compile(
+_TITLE = Late(r"^#[ \t]+([^\n]*)", re.MULTILINE)
+_COLLECTION = Late(
     r"attack|injection|jailbreak|malicious|red[- _]?team|adversarial|threat|exploit|evasion|detection|malware"
     r"|phishing|payloads?"
     r"|vulnerab|pentest|owasp",

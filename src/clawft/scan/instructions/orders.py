@@ -1,12 +1,16 @@
 """From prose to facts: every block that could hold an order is cut into sentences and read by the grammars."""
 
 import re
+from collections.abc import Iterable
+from functools import cached_property, reduce
+from operator import or_
 
 from msgspec import structs
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.instructions import (
+    against,
     bypass,
     conceal,
     exfiltration,
@@ -18,10 +22,11 @@ from clawft.scan.instructions import (
     tongues,
     unseen,
 )
+from clawft.scan.instructions.index import Index, Needy, flatten, members
 from clawft.scan.instructions.mention import is_mention, is_negated, is_quoted, is_quoted_line, is_reported
 from clawft.scan.instructions.nearby import HIDDEN
 from clawft.scan.instructions.order import Order
-from clawft.scan.instructions.patterns import Index, Phrase, begins
+from clawft.scan.instructions.patterns import Phrase
 from clawft.scan.instructions.segments import Part
 from clawft.scan.instructions.sentences import Block, Sentence, find_offset
 
@@ -29,78 +34,158 @@ __all__ = ["find_orders"]
 
 MAX_FACTS = 400
 _OUTSIDE = re.compile(r"/|c:")
+# A place to get something from, or somebody to ask for it.
+_PLACED = re.compile(r"://|\]\(|@|mail")
 _PLACE = re.compile(r"/|c:|https?://")
 
 
-_KINDS = {
-    id(one): grammar.KIND
-    for grammar in (override, conceal, bypass, obey, tamper, sabotage, unseen)
-    for one in grammar.PHRASES
-}
-_SEEN = Index([one for grammar in (override, conceal, bypass, obey, tamper, sabotage) for one in grammar.PHRASES])
-_UNSEEN = Index(unseen.PHRASES)
+_GRAMMARS = (override, conceal, bypass, obey, tamper, sabotage, unseen)
+_PHRASES = [(one, grammar.KIND) for grammar in _GRAMMARS for one in grammar.PHRASES]
+_THINGS: list[Needy] = [one for one, _ in _PHRASES]
+_THINGS += [*against.ACTS, exfiltration.PLACE, tongues.HINTS, *prerequisite.COMBINATIONS]
+_THINGS = list({id(one): one for one in _THINGS}.values())
+_BITS = {id(one): 1 << number for number, one in enumerate(_THINGS)}
+_INDEX = Index(_THINGS)
+
+
+def _set(things: Iterable[Needy]) -> int:
+    """A set of things of the index."""
+    return reduce(or_, (_BITS[id(one)] for one in things))
+
+
+_ALL_PHRASES = _set(one for one, _ in _PHRASES)
+_UNSEEN = _set(unseen.PHRASES)
+_ACTS = _set(against.ACTS)
+_PLACE_NAMED = _set([exfiltration.PLACE])
+_FOREIGN_WORD = _set([tongues.HINTS])
+_PREREQUISITES = _set(prerequisite.COMBINATIONS)
+# Two more, for what is no word.
+_ADDRESS = 1 << len(_THINGS)
+_HOST = _ADDRESS << 1
+_PLACES = _PLACE_NAMED | _ADDRESS | _HOST
 # Their orders are themselves negations: "do not tell the user".
 _NEGATIVE = frozenset({Kind.CONCEAL, Kind.BYPASS})
 
 
 def find_orders(document: Document, parts: list[Part]) -> list[Fact]:
     """The orders in the prose of a document, as facts; what is only mentioned belongs to a document that says so."""
-    reader = _Reader(document)
-    for part in parts:
-        reader.read(part)
-    reader.close_section()
+    reader = _Reader(document, parts)
+    reader.read()
     return reader.facts
 
 
 class _Reader:
-    """The state of reading one document: its facts so far, and the section that is open."""
+    """The state of reading one document: its facts so far, and the blocks that were looked at."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, parts: list[Part]) -> None:
         self.document = document
-        self.shown = document if document.mention else structs.replace(document, mention=True)
-        self.hidden = not HIDDEN.isdisjoint(document.origin)
+        self.parts = parts
+        self.flat = flatten(document.text)
+        self.phrases = _ALL_PHRASES if not HIDDEN.isdisjoint(document.origin) else _ALL_PHRASES ^ _UNSEEN
+        self.acts = _ACTS if "remark" not in document.origin else 0  # the remarks of a program are no running text
         self.facts: list[Fact] = []
-        self.headings: tuple[str, ...] = ()
-        self.section: list[Block] = []
-        self.lead = ""
+        self.blocks: dict[int, Block] = {}
 
-    def read(self, part: Part) -> None:
-        """Read a block of prose, unless its words cannot make an order."""
-        if part.headings != self.headings:
-            self.close_section()
-            self.headings, self.lead = part.headings, ""
-        text = self.document.text[part.start : part.end]
-        lower = text.lower()
-        heads = begins(lower)
-        block = Block(part, text, self.lead)
-        if not prerequisite.HEADS.isdisjoint(heads):
-            self.section.append(block)
-        if self._select(heads, lower):
-            self._read_phrases(block)
-        if exfiltration.could_match(lower, heads):
+    @cached_property
+    def shown(self) -> Document:
+        return self.document if self.document.mention else structs.replace(self.document, mention=True)
+
+    def read(self) -> None:
+        """Read the blocks whose words could make an order, and the sections that could ask for something."""
+        foreign = tongues.is_foreign(self.document.text)
+        hits = iter(self._find_hits())
+        offset, things = next(hits)
+        opened = wanted = 0
+        acts: list[int] = []
+        headings: tuple[str, ...] = ()
+        for number, part in enumerate(self.parts):
+            if part.headings is not headings and part.headings != headings:
+                self._read_section(opened, number, wanted, acts)
+                headings, opened, wanted, acts = part.headings, number, 0, []
+            while offset < part.start:
+                offset, things = next(hits)
+            found, union = [], 0
+            while offset < part.end:
+                found.append((offset, things))
+                union |= things
+                offset, things = next(hits)
+            wanted |= union
+            if union & self.acts and against.could_match(self.flat[part.start : part.end + 2]):
+                acts.append(number)
+            if union & self.phrases:
+                self._read_phrases(number, found, union & self.phrases)
+            if union & _PLACES:
+                self._read_sends(number, union)
+            if union & _FOREIGN_WORD or foreign:
+                self._read_foreign(number, union)
+        self._read_section(opened, len(self.parts), wanted, acts)
+
+    def _find_hits(self) -> list[tuple[int, int]]:
+        """Where in the text something stands that an order needs, and which things need it; the last is behind it."""
+        text = self.document.text
+        hits = _INDEX.find(self.flat)
+        if addresses := exfiltration.find_addresses(text):
+            hits += [(offset, _ADDRESS if sure else _HOST) for offset, sure in addresses]
+            hits.sort()
+        hits.append((len(text) + 2, 0))
+        return hits
+
+    def _block(self, number: int) -> Block:
+        if number not in self.blocks:
+            part, lead = self.parts[number], ""
+            if number and self.parts[number - 1].headings == part.headings:
+                lead = self._opening(self.parts[number - 1])
+            self.blocks[number] = Block(part, self.document.text[part.start : part.end], lead)
+        return self.blocks[number]
+
+    def _opening(self, part: Part) -> str:
+        """The words of a block that lead to the next one."""
+        text = self.document.text[part.start : part.end] if part.kind == "prose" else ""
+        return text[-300:] if text.rstrip(" *_\n\r").endswith(":") else ""
+
+    def _read_phrases(self, number: int, hits: list[tuple[int, int]], things: int) -> None:
+        """Search each sentence of a block for the phrases whose words it has."""
+        part = self.parts[number]
+        things = _INDEX.narrow(self.flat[part.start : part.end + 2], things)
+        if not things:
+            return
+        block, at, size = self._block(number), 0, len(hits)
+        for sentence in block.sentences:
+            own = 0
+            while at < size and hits[at][0] < sentence.end:
+                own |= hits[at][1]
+                at += 1
+            if own & things:
+                self._read_sentence(block, sentence, own & things)
+
+    def _read_sends(self, number: int, things: int) -> None:
+        """Search a block for orders to send something, when it has a place and a word of sending."""
+        part = self.parts[number]
+        flat = self.flat[part.start : part.end + 2]
+        if not exfiltration.has_verb(flat):
+            return
+        block = self._block(number)
+        if things & _ADDRESS or _INDEX.narrow(flat, things & _PLACE_NAMED) or exfiltration.has_place(block.text):
             for order, sentence in exfiltration.find(block.sentences):
                 self._keep(block, sentence, order)
-        if tongues.could_match(lower):
+
+    def _read_foreign(self, number: int, things: int) -> None:
+        block = self._block(number)
+        if things & _FOREIGN_WORD if block.text.isascii() else tongues.is_foreign(block.text):
             for sentence in block.sentences:
                 for order in tongues.find(sentence.text):
                     self._keep(block, sentence, order, negative=True)
-        self.lead = text[-300:] if part.kind == "prose" and text.rstrip(" *_\n\r").endswith(":") else ""
 
-    def _select(self, heads: set[str], lower: str) -> list[Phrase]:
-        return _SEEN.select(heads, lower) + (_UNSEEN.select(heads, lower) if self.hidden else [])
-
-    def _read_phrases(self, block: Block) -> None:
-        for sentence in block.sentences:
-            seen = set()
-            for one in self._select(begins(sentence.text), sentence.text):
-                kind = _KINDS[id(one)]
-                if (kind, one.target) not in seen and (match := one.pattern.search(sentence.text)):
-                    if kind is not Kind.TAMPER:
-                        seen.add((kind, one.target))
-                    order = Order(kind, self._find_target(kind, one, match), match.start(), match[0])
-                    self._keep(
-                        block, sentence, order, negative=kind in _NEGATIVE and not match[0].startswith("without")
-                    )
+    def _read_sentence(self, block: Block, sentence: Sentence, things: int) -> None:
+        seen = set()
+        for number in members(_INDEX.narrow(self.flat[sentence.start : sentence.end + 2], things)):
+            one, kind = _PHRASES[number]
+            if (kind, one.target) not in seen and (match := one.pattern.search(sentence.text)):
+                if kind is not Kind.TAMPER:
+                    seen.add((kind, one.target))
+                order = Order(kind, self._find_target(kind, one, match), match.start(), match[0])
+                negative = kind in _NEGATIVE and not match[0].startswith("without")
+                self._keep(block, sentence, order, negative=negative)
 
     def _find_target(self, kind: Kind, one: Phrase, match: re.Match[str]) -> str:
         """What an order is about: what its phrase stands for, or the place or file that it names."""
@@ -148,10 +233,25 @@ class _Reader:
         end = text.find("\n", offset, offset + 600)
         return text[begin : end if end >= 0 else offset + 600]
 
-    def close_section(self) -> None:
-        """Read the section as a whole: a fake prerequisite is spread over its sentences."""
-        section, self.section = self.section, []
-        if any("://" in block.text or "](" in block.text for block in section):
-            for order, block, sentence in prerequisite.find(section, self.headings):
-                shown = self.document.mention or is_mention(self.headings, block.lead)
+    def _read_section(self, start: int, end: int, things: int, acts: list[int]) -> None:
+        """Read a section as a whole: a fake prerequisite is spread over its sentences, and so is a harmful act."""
+        if things & _PREREQUISITES:
+            self._read_prerequisite(start, end, things & _PREREQUISITES)
+        if acts:
+            self._read_acts(start, end, acts)
+
+    def _read_prerequisite(self, start: int, end: int, things: int) -> None:
+        first, last = self.parts[start], self.parts[end - 1]
+        if not _INDEX.narrow(self.flat[first.start : last.end + 2], things):
+            return
+        section = [self._block(number) for number in range(start, end)]
+        section = [block for block in section if prerequisite.could_match(block.text)]
+        if any(_PLACED.search(block.text) for block in section):
+            for order, block, sentence in prerequisite.find(section, first.headings):
+                shown = self.document.mention or is_mention(first.headings, block.lead)
                 self._add(order, self._line(sentence, 0), shown)
+
+    def _read_acts(self, start: int, end: int, acts: list[int]) -> None:
+        blocks = [self._block(number) for number in range(start, end)]
+        for order, block, sentence in against.find(blocks, [number - start for number in acts]):
+            self._keep(block, sentence, order, negative=True)

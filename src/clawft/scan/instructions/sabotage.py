@@ -290,7 +290,7 @@ _SPEED = (
 )
 _CREDIT = (phrase("(claim|assert|take) (?:authorship|credit|ownership) ~40 (all|any|every|each|others?|papers?)"),)
 PHRASES = tuple(
-    type(one)(one.source, target, one.needs)
+    one.about(target)
     for target, group in (
         ("the results", _RESULTS),
         ("the code", _CODE),

@@ -22,13 +22,17 @@ _SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|mr|dr|st|fig)|\.\w)\.$"
 _MARKER = re.compile(r"[\s>|#]*(?:[-*+]|\d{1,9}[.)])\s+|[\s>|#]+")
 
 
-class Sentence(Struct):
+class Sentence(Struct, dict=True):
     """One sentence: `text` is what grammars read, `start` and `end` are offsets of the document."""
 
-    text: str
+    raw: str
     start: int
     end: int
     item: bool = False  # it begins a list item or a row
+
+    @cached_property
+    def text(self) -> str:
+        return fold(self.raw)
 
 
 class Block(Struct, dict=True):
@@ -77,9 +81,9 @@ def _make(text: str, at: int, end: int, start: int) -> Iterator[Sentence]:
     at = marker.end() if marker else at
     while at < end:
         stop = min(end, at + MAX_SENTENCE)
-        folded = fold(text[at:stop])
-        if folded:
-            yield Sentence(folded, start + at, start + stop, item)
+        raw = text[at:stop]
+        if raw[0].isalnum() or fold(raw):
+            yield Sentence(raw, start + at, start + stop, item)
         at = stop
 
 

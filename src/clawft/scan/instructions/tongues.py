@@ -4,26 +4,25 @@ import re
 from collections.abc import Iterator
 
 from clawft.scan.facts import Kind
+from clawft.scan.instructions.late import Late, Words
 from clawft.scan.instructions.order import Order
 from clawft.scan.instructions.words import find_address
 
-__all__ = ["could_match", "find"]
+__all__ = ["HINTS", "find", "is_foreign"]
 
 # Words without which no sentence in plain letters is one of these orders.
-_HINTS = (
+HINTS = Words(
     *("ignorier", "vergiss", "missacht", "nutzer", "anweisung", "sende ", "schick", "herunter"),
     *("ignorez", "oubliez", "utilisateur", "envoy", "transmettez", "consignes"),
     *("usuario", "instrucciones", "olvida", "manda", "descarg", "ejecut"),
     *("utente", "istruzioni", "dimentica", "invia", "scaric", "esegu", "baix"),
 )
-_FOREIGN = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[à-öø-ÿ]")
+_FOREIGN = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7afÀ-ÖØ-öø-ÿ]")
 
 
-def could_match(lower: str) -> bool:
-    """Whether a text in lower case may hold such an order."""
-    if lower.isascii():
-        return any(word in lower for word in _HINTS)
-    return _FOREIGN.search(lower) is not None
+def is_foreign(text: str) -> bool:
+    """Whether a text has letters of other languages."""
+    return not text.isascii() and _FOREIGN.search(text) is not None
 
 
 _OVERRIDE = (
@@ -94,16 +93,16 @@ _RUN = (
     r"|(?:скачай|загрузи)(?:те)?.{0,80}?(?:запусти|выполни)|下载.{0,60}?(?:运行|执行|安装)|ダウンロード"
     r".{0,60}?実行|다운로드.{0,60}?실행"
 )
-_NEVER = re.compile(
+_NEVER = Late(
     r"\b(?:nicht|nie|niemals|kein\w*|jamais|ne|pas|nunca|jamás|não|non|mai)\b|не |никогда|不要|请勿|切勿|禁止"
     r"|不得|しない|지 ?마|않"
 )
-_OVERRIDE_RE = re.compile("|".join(_OVERRIDE))
-_CONCEAL_RE = re.compile("|".join(_CONCEAL))
-_SEND_RE = re.compile("|".join(_SEND))
-_DATA_RE = re.compile(_DATA)
-_RUN_RE = re.compile(_RUN)
-_SECRET = re.compile(
+_OVERRIDE_RE = Late("|".join(_OVERRIDE))
+_CONCEAL_RE = Late("|".join(_CONCEAL))
+_SEND_RE = Late("|".join(_SEND))
+_DATA_RE = Late(_DATA)
+_RUN_RE = Late(_RUN)
+_SECRET = Late(
     r"\.env|\.ssh|id_rsa|passw|zugangs|umgebungs|mots? de passe|identifiants|environnement|credencia|contraseñ"
     r"|entorno|senha|ambiente|credenzial|парол|ключ|переменн|密钥|密码|凭|环境变量|令牌|パスワード|認証"
     r"|環境変数|비밀번호|자격|환경"

@@ -2,6 +2,8 @@
 
 import re
 
+from clawft.scan.instructions.late import Late
+
 __all__ = ["find_address", "find_data"]
 
 ADDRESS = (
@@ -9,11 +11,11 @@ ADDRESS = (
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site"
     r"|online|cc|ru|cn|me|sh|co|info)\b(?:/[^\s)\]>\"'`<|,]*)?"
 )
-_ADDRESS = re.compile(ADDRESS)
+_ADDRESS = Late(ADDRESS)
 # A file name is no host: "package.json", "main.rs", "README.me".
-_FILE = re.compile(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
+_FILE = Late(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = Late(
     r"(?:name|user|users?|you|your|someone|e?mail|me|john|jane|alice|bob|test)[\w.+-]*@(?:example|domain|email"
     r"|company)\."
 )
@@ -47,8 +49,9 @@ _PRIVATE = (
     r"|\b(?:record|copy|transcript|log|summary) of the (?:chat|conversation|session)\b"
     r"|\bsystem prompts?\b|\b(?:your|these|its|the agent's|hidden) (?:instructions|prompt)\b"
     r"|\b(?:all|any|every|each|the|their|this|user(?:'s)?|your|his|both|new|edited|modified|generated|created|final"
-    r"|resulting|processed|collected|gathered|original|raw|sensitive|internal|full|source|private|personal) "
-    r"(?:[\w-]+ ){0,2}?(?:files?|documents?|data|messages?|e-?mails?|code|contents?|workspace|inputs?|prompts?"
+    r"|resulting|processed|incoming|outgoing|collected|gathered|original|raw|sensitive|internal|full"
+    r"|source|private|personal) "
+    r"(?:[\w-]+ ){0,2}?(?:files?|documents?|data|messages?|(?:e-?)?mails?|code|contents?|workspace|inputs?|prompts?"
     r"|project|repo(?:sitory|sitories)?|notes|contacts|calendar|photos?|images?|records?"
     r"|reports?|results?|outputs?|transcripts?|spreadsheets?|presentations?|details|information|contracts?|commits?"
     r"|branches|descriptions?|responses?|queries|memory|history|artifacts?|diffs?|invoices?)\b"
@@ -61,7 +64,7 @@ _PRIVATE = (
     r"|\bscreenshots?\b|\bhostnames?\b|\bsystem information\b|\bwhoami\b|\bkeystrokes?\b|\bip address(?:es)?\b"
     r"|\blocation\b"
 )  # fmt: skip
-_SECRET_RE, _KEY_RE, _PRIVATE_RE = re.compile(_SECRET), re.compile(_KEY), re.compile(_PRIVATE)
+_SECRET_RE, _KEY_RE, _PRIVATE_RE = Late(_SECRET), Late(_KEY), Late(_PRIVATE)
 
 
 def find_address(text: str, start: int = 0) -> re.Match[str] | None:
