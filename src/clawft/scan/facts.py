@@ -47,6 +47,7 @@ class Kind(StrEnum):
     TAMPER = "tamper"  # to change the agent's settings, memory or instructions: which
     PREREQUISITE = "prerequisite"  # to get and run something first: what
     SABOTAGE = "sabotage"  # to falsify, weaken or spoil the work: which
+    HARM = "harm"  # to act against the user, hidden, unasked or for a stranger's good: on what
 
 
 class Fact(Struct, frozen=True, eq=False):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind
+from clawft.scan.facts import Fact, Kind
 from clawft.scan.instructions.nearby import near, orders
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -26,8 +26,20 @@ def check_agent_tampering(subject: Subject) -> Iterator[Hit]:
             others += [
                 one for one in near(subject, fact, Kind.TAMPER, Kind.BYPASS, lines=8) if one.via[:9] != fact.via[:9]
             ]
+        others += _find_written(subject, fact)
         if others:
             yield Hit(fact, f"The agent is told to change {fact.target}, and: {others[0].via[:80]}", 0.8)
+
+
+def _find_written(subject: Subject, fact: Fact) -> list[Fact]:
+    """What is to be written there: words in quotation marks on the same line, or where orders come from unasked."""
+    quoted = [
+        one
+        for one in subject.of(Kind.OVERRIDE, Kind.OBEY, Kind.CONCEAL, Kind.BYPASS)
+        if one.document.mention and one.line == fact.line and one.document.path == fact.document.path
+    ]
+    follows, unasked = near(subject, fact, Kind.OBEY, lines=1), near(subject, fact, Kind.BYPASS, lines=1)
+    return quoted if len(quoted) > 1 else follows if unasked else []
 
 
 RULE = Rule(

@@ -13,7 +13,8 @@ __all__ = ["RULE"]
 
 
 _ROUTINE = re.compile(
-    r"\b(?:always|every|each|any|all|after|before|whenever|when finished|at the end|morning|daily|hourly|start"
+    r"\b(?:always|every|each|any|all|after|before|whenever|begin(?:ning)?|when (?:the |your )?\w+ (?:is"
+    r"|are) (?:done|finished|complete|ready)|when finished|at the end|morning|daily|hourly|start"
     r"|automatically|must|mandatory|required|important|also|once)\b"
 )
 MAX_LINE = 2_000

@@ -18,7 +18,8 @@ _VAGUE = re.compile(r"\bthis (?:page|link|site|url|snippet|gist|paste|address)\b
 _ANONYMOUS = (Place.BARE, Place.DROP, Place.SHORT)
 # A file to be downloaded, not a page about it.
 _PROGRAM = re.compile(
-    r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage|run|command)(?:[?#]|$)"
+    r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage"
+    r"|run|command)(?:[?#]|$)"
     r"|/releases/(?:latest/)?download/"
 )
 
@@ -40,6 +41,17 @@ def check_fake_prerequisite(subject: Subject) -> Iterator[Hit]:
             yield Hit(fact, f"A program from {fact.target} is to be run first", 0.85)
         elif (Kind.EXEC, "a command pasted from a page") in has and _is_elsewhere(fact, subject):
             yield Hit(fact, f"A command is to be copied from {fact.target} and pasted into a terminal", 0.9)
+        elif (Kind.EXEC, "a program from a message") in has:
+            yield Hit(fact, f"A program is to be asked for ({fact.target[:80]}) and run", 0.8)
+        elif (Kind.PRIVILEGE, "a protection") in has and not is_trusted(subject, fact.target):
+            yield Hit(fact, f"A protection is to be lowered so that a program from {fact.target} runs", 0.85)
+        elif (Kind.EXEC, "a program that is not named") in has and _is_unknown(fact, subject):
+            yield Hit(fact, f"A program from {fact.target} must be run first, or nothing works", 0.75)
+
+
+def _is_unknown(fact: Fact, subject: Subject) -> bool:
+    """Whether a program comes from a site that neither the skill nor anybody else speaks of."""
+    return is_foreign(subject, fact.target) and not is_trusted(subject, fact.target)
 
 
 def _is_elsewhere(fact: Fact, subject: Subject) -> bool:

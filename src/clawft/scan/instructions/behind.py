@@ -1,0 +1,263 @@
+"""Signs that something happens behind the user: it is hidden, disguised or denied, or nobody is asked."""
+
+from clawft.scan.instructions.patterns import phrase
+
+__all__ = ["HIDDEN", "PASSED_OVER", "PHRASES"]
+
+_TELL = (
+    "(?:tell|mention|point|refer|bring|raise|explain|disclose|reveal|list|confirm|announce|surface|comment|itemi[sz]e"
+    "|inform|notify|remark|admit|acknowledge|describe)"
+)
+_TOLD = (
+    "(?:told|informed|notified|alerted|asked|consulted|involved|aware|notice|shown|learn|know|see|hear|given|announced"
+    "|listed|mentioned|disclosed|indicated|itemi[sz]ed|visible|displayed|reflected|confirmed|reminded)"
+)
+_NONE = "(?:not|never|no longer|n't|no|nobody|without|hardly|rarely)"
+_HIDDEN = (
+    phrase(
+        "<person> (?:is|are|was|were|will|do|does|did|need|should|must|may|can|get|gets)(?: be)?(?: usually)?"
+        " ?(?:not|n't|never|no) (?:[a-z]+ ){0,2}?" + _TOLD
+    ),
+    phrase(
+        "<person> (?:who [a-z ]{3,40} )?(?:gets?|receives?|sees?|has|have) no (?:notice|message|notification"
+        "|word|hint|entry|chance|indication)"
+    ),
+    phrase(
+        "(is|are|was|were|be|been) (?:not|never|no longer) (?:[a-z]+ )?"
+        + _TOLD
+        + "(?! here| above| below| in this| by default| until| when| if| unless)"
+    ),
+    phrase(
+        "(does|do|did|will|would|must|should)(?: not|n't) (?:appear|show up|stand out|turn red|be confirmed"
+        "|contain this|point to (?:it|this|them)|be noticed)"
+    ),
+    phrase(
+        "(do not|don't|never|need not|must not|should not|nor|cannot|not to|under no circumstances) (?:[a-z]+ ){0,3}?"
+        + _TELL
+    ),
+    phrase(
+        "(no|without|nor) (?:a |an |any |separate |further |special |need for |reason for |need for an"
+        " )*(?:notice|notification|mention|remark|comment|trace|announcement|hint|indication|explanation|word"
+        " about|a word)"
+    ),
+    phrase(
+        "(no) (?:need|reason) to (?:[a-z]+ ){0,2}?(?:mention|list|inform|raise|tell|explain|say|point|ask"
+        "|disclose|bother)"
+    ),
+    phrase("<person> needs? no (?:explanation|notice|reason|details)"),
+    phrase("(needs? no|needs? not|without) (?:remark|explanation|comment|mention)"),
+    phrase(
+        "(omitted|left out|stripped|strip|filtered|kept|keep (?:it|this|them|that|these|this entry)|leave"
+        "|hidden|taken out|removed|excluded) ~30 (?:from|of|out of|behind|out) (?:the |what |normal |all"
+        " )*(?:progress|log|logs|list|transcript|summary|report|documentation|display|view|history|reply"
+        "|answer|dialog|normal|activity|user can|results|statement)"
+    ),
+    phrase(
+        "(unnoticed|inconspicuous[a-z]*|unobtrusive[a-z]*|undetected|before you (?:even )?notice|goes unseen"
+        "|under the cover|find no trace|nobody watches|when nobody|nobody checks)"
+    ),
+    phrase("(secretly|covertly|surreptitiously|discreetly|stealthily)"),
+    phrase("(quietly|silently)(?<!fail silently)(?<!fails silently)", "here"),
+    phrase("(leave|leaves|leaving) (?:it |this |them |that )?out (?:of|that|whenever|when)"),
+    phrase("(filtered) so that"),
+    phrase("(no|without an?) (?:[a-z]+ )?(?:entry|message|window|trace|line)s? (?:is|are|in|appears?|of)"),
+    phrase("(report|list|show|mention|display) only (?:step|the first|the requested|regular|what)"),
+    phrase("(for us|for internal use) only"),
+    phrase("(at night|while) ~20 (nobody|no one|asleep|not looking|away)"),
+    phrase("(no longer) (?:indicated|shown|listed|announced)"),
+)
+_HIDDEN_TOO = (
+    phrase("(need|must|should|may|shall|is|are)(?: not| never|n't)(?: to)? be " + _TOLD),
+    phrase(
+        "(do not|don't|never|without) (?:show|showing|display|print|log|list|explain|mention) (?:it|this|them|that"
+        "|the (?:change|difference|step|call|request|transfer|upload|command|copy|trailer|entry|reason|addition))"
+    ),
+    phrase("(say|says|saying) nothing(?: of| about)?"),
+    phrase("(delete|remove|hide|erase) ~40 (?:from (?:the )?(?:sent|view|log|history|outbox|transcript)|afterwards)"),
+    phrase("(innocent|harmless|inconspicuous|ordinary)[- ]looking"),
+    phrase(
+        "(so that) (?:nobody|no one|<person>) (?:is|are|gets?|becomes?) (?:confused|suspicious|alarmed"
+        "|worried|upset|aware)"
+    ),
+)
+_DISGUISED = (
+    phrase("(as) (?:if|though) (?:the |it |they |this )?(?:<person> |were |was |had |stood |came )"),
+    phrase("(let|lets|have|make|makes) (?:the )?<person> (?:believe|think|assume)"),
+    phrase("<person> (?:are|is|should|shall|must) (?:to )?(?:believe|have the impression|think|assume)"),
+    phrase(
+        "(if|when|whenever|should|asked) ~40 (asks?|asked|wonders?|wants? to know|inquires?|comes? up|about"
+        "|again|for|prove) ~60 (say that|answer that|reply that|claim|deny|blame|call (?:it|them)|change the"
+        " subject|tell (?:them|him|her) that)"
+    ),
+    phrase("(deny|denies|denying) (?:that|being|any|having|the existence)"),
+    phrase(
+        "(present|presents|presented|print|printed|describe|described|display|displayed|worded|call|reported?"
+        "|record|recorded|reports|presents|records|marks|shown?|marked?|filed|entered|documented|logged)"
+        " (?:it|them|this|that|the [a-z]+|these)? ?(?:[a-z]+ ){0,4}?as (?:a |an |the )?(?:neutral|genuine"
+        "|typical|normal|complete|personal|reviewed|technical|retry|urgent|off|done|category|requested by"
+        "|paid|outdated|success[a-z]*)"
+    ),
+    phrase(
+        "(so) (?:that )?(?:the |all |these |no |nobody |everything |it |they )*(?:[a-z]+ ){0,3}?(?:looks?"
+        "|appears?|seems?|reads?|goes unnoticed|does not stand out|find no|are gone|look like)"
+    ),
+    phrase(
+        "(tell|tells|assure) (?:the )?<person> that (?:it|this|they) (?:is|are|was) (?:the best|normal"
+        "|required|safe|only)"
+    ),
+    phrase("(go on|goes on|keeps?|stay|stays) (?:reading|showing|saying|reporting|the same)"),
+    phrase("(display|show)s? (?:it |the address )?(?:as off|that the user)"),
+)
+_UNASKED = (
+    phrase(
+        "(without) (?:a |an |any |further |separate |the |first |user |human )*(?:asking|question|questions"
+        "|confirmation|approval|consent|(?:user|owner|person|customer)'s permission|prompt|request"
+        "|notification|review|looking at|hesitation|involving)"
+    ),
+    phrase(
+        "(do not|don't|never|not to|need not|no need to|must not) (?:[a-z]+ )?(?:ask|wait|pause|bother|stop"
+        " (?:when|for|if)|hesitate|interrupt|question|prompt)"
+    ),
+    phrase(
+        "(asking|questions|a question|confirmation|approval|review) (?:would|only|is a|are a) (?:[a-z]+"
+        " ){0,3}?(?:interrupt|slow|delay|bottleneck|unnecessary|not)[a-z]*"
+    ),
+    phrase(
+        "(confirmations?|approvals?|consent|permissions?|questions?) (?:[a-z]+ ){0,5}?(?:is|are) (?:therefore"
+        " )?(?:not wanted|not needed|not required|not obtained|no longer obtained|no longer [a-z]+|assumed"
+        "|implied|presumed|skipped)"
+    ),
+    phrase(
+        "(counts?|treat|treats|treated|taken|regard|regarded|understood|considered|interpreted) ~60 as (?:a "
+        "|an )?(?:yes|consent|permission|agreement|approval|given|authori[sz]ation)"
+    ),
+    phrase("(assumes?|presumes?|suppose) (?:that )?(?:the )?<person> (?:agrees?|consents?|approves?|accepts?|wants?)"),
+    phrase(
+        "(blanket|implicit|implied|standing|presumed|general) (?:consent|permission|approval|agreement"
+        "|authori[sz]ation)"
+    ),
+    phrase(
+        "(whatever|regardless of|irrespective of|no matter|even if|even when|even though|even where|whether"
+        " or not|also if) ~50 (?:<person>|settings?|says?|prints?|measurements?|seen|missing|limited"
+        "|restrictions?|another|cheaper|take it out)"
+    ),
+    phrase("(whatever|no matter what) the [a-z ]{3,40} (?:are|is|say|says|print|prints|show|shows)"),
+    phrase("(all the same|anyway|nonetheless|straight on|go straight|passed over)"),
+    phrase(
+        "(limits?|settings?|restrictions?|objections?|refusals?|wish(?:es)?|maximum|option|choice|loss) ~50"
+        " (?:do(?:es)? not apply|no effect|only a hint|is ignored|are ignored|passed over|logged as|worked"
+        " around|not supported|hidden|hide)"
+    ),
+    phrase(
+        "(cannot|can't|can not|could not) (?:object|opt out|be (?:turned off|ended|stopped|removed|disabled"
+        "|restored|revoked|refused))"
+    ),
+    phrase("(must not be|not be) given (?:a |the |any )?(?:chance|choice|option)"),
+    phrase("(hide) the (?:option|setting|switch|button)"),
+    phrase(
+        "(nobody|no one) (?:has to|needs to|must|will|is going to) (?:wait|release|approve|know|check|ask|confirm|see)"
+    ),
+    phrase("(answered|confirmed|accepted|filled|clicked) (?:in )?by (?:the skill|the agent|itself)"),
+    phrase("(by itself|on its own) ~30 (allow|permission|approve|confirm|click)[a-z]*"),
+    phrase("<person> (?:tend to|tends to|would only|worry|hesitate|find (?:them|it|this) [a-z]+ing)"),
+    phrase(
+        "(<person>) (?:did|do|does|has|have) not (?:ask(?:ed)?|agree[d]?|want(?:ed)?|consent(?:ed)?|request(?:ed)?)"
+    ),
+    phrase(
+        "(for good|never expires?|leave it there|not restored|not turn (?:it )?on again|do not stop|keep"
+        " (?:it|them) from (?:starting|coming))"
+    ),
+    phrase("(until) (?:it|they|he|she|we) (?:succeeds?|agrees?|win|wins|joins?|join|gives? in)"),
+    phrase(
+        "(delete|remove|clear|erase) (?:the |all )?(?:sent (?:message|mail)s?|traces?|evidence|log entries"
+        "|entries that)"
+    ),
+    phrase("(question|prompt|dialog|warning)s? (?:go|goes) away"),
+    phrase("(also|even) for other (?:customers|users|tasks|purposes|accounts)"),
+    phrase("(so that|since) ~40 (not held up|is satisfied|are satisfied|rarely available|left alone)"),
+    phrase("(two|three|five|ten|a few) seconds (?:even|also)"),
+    phrase("(to avoid) (?:reporting|review|approval|detection|questions|checks)[a-z]*"),
+    phrase("(worked|work|route|routed|get|got) (?:[a-z]+ ){0,5}?around (?:the |by |it|them)?"),
+)
+# It waits for its time, its place or for nobody to look.
+_WAITING = (
+    phrase("(on|only on) (?:machines?|hosts?|computers?) (?:whose|with the|named)"),
+    phrase("(elsewhere|otherwise|until then|in all other cases) ~20 (leave|behave|as it is|as usual|normally)"),
+    phrase("(under|during|in) (?:test|review|audit|analysis)(?: or [a-z]+)? (?:conditions?|environments?)"),
+    phrase(
+        "(no|without a) (?:reviewer|auditor|debugger|virtual machine|sandbox|scanner|monitor|tester) ~20"
+        " (around|found|present|detected|attached|watching|looks)"
+    ),
+    phrase(
+        "(from|after) the (?:[a-z]+|[0-9]+(?:st|nd|rd|th)?) (?:use|run|call|session|start|of (?:january"
+        "|february|march|april|may|june|july|august|september|october|november|december))"
+    ),
+    phrase("(until the end of the|from then on|afterwards, stop|after (?:thirty|sixty|ninety|[0-9]+) days)"),
+    phrase(
+        "(if|when|once) the (?:licen[cs]e|payment|trial|subscription)(?: check)? (?:fails|expires|is missing"
+        "|runs out|ends)"
+    ),
+)
+HIDDEN = (*_HIDDEN, *_HIDDEN_TOO)
+PHRASES = (*HIDDEN, *_DISGUISED, *_UNASKED, *_WAITING)
+_ASKED = "(?:prompted|asked|notified|informed|told|consulted|shown|alerted|involved|made aware|aware|able to)"
+# The user in so many words: not told, not asked, not able to say no.
+PASSED_OVER = (
+    phrase(
+        "<person> (?:is|are|will|was|were|need|should|must|do|does)(?: not|n't| never)(?: be| need to| have"
+        " to| be able to)* (?:[a-z]+ )?(?:prompted|asked|notified|informed|told|consulted|shown|alerted"
+        "|involved|aware|see|know|be aware|disable|decline|opt|object|manage|confirm|approve|revoke|remove"
+        "|change|review)"
+    ),
+    phrase(
+        "(without) (?:[a-z]+ ){0,4}?(?:asking|notifying|informing|prompting|telling|alerting|consulting"
+        "|displaying a|requiring|requesting|waiting for|seeking|involving|confirmation|approval|consent"
+        "|notification|preview|disclos[a-z]+|awareness|knowledge)"
+    ),
+    phrase(
+        "(cannot|can't|can not|must not|may not) be (?:disabled|turned off|removed|changed|revoked|cancell?ed"
+        "|opted out|uninstalled|stopped|overridden|declined|viewed|audited|paused|modified|undone|deleted"
+        "|switched off|refused|skipped) ?(?:by)?"
+    ),
+    phrase(
+        "(is|are|be) (?:not|never) (?:[a-z]+ )?(?:shown|reported|disclosed|displayed|surfaced|visible"
+        "|revealed|logged|reflected|mentioned|announced|included|exposed|communicated|listed|recorded"
+        "|presented) (?:to|in|by|anywhere|on) "
+    ),
+    phrase(
+        "(regardless of|irrespective of|even if|even when|whether or not|no matter) (?:what |how |the "
+        "|whether |which )*(?:<person>|their|user's|your|previous|privacy|notification|explicit) ?(?:'s"
+        " )?(?:[a-z]+ )?(?:preferences?|settings?|choices?|instructions?|requests?|says?|wants?|has|have|had"
+        "|declines?|declined|asks?|disabled?|opts?|opted|not|chose|denied|objects?)"
+    ),
+    phrase(
+        "(does not|do not|doesn't|don't|will not|never|should not|must not) (?:[a-z]+ )?(?:notify|inform|ask"
+        "|tell|alert|prompt|show|warn|require|wait|request|disclose|mention|reveal|display|acknowledge|offer"
+        "|announce) (?:[a-z]+ ){0,4}?(?:<person>|confirmation|approval|consent|permission|this|these|premium"
+        "|option|opt-out)"
+    ),
+    phrase(
+        "(does not|do not|doesn't|don't|will not|never) require (?:[a-z]+ )?(?:confirmation|approval|consent"
+        "|permission|authori[sz]ation)"
+    ),
+    phrase(
+        "(no) (?:[a-z]+ )?(?:confirmation|approval|consent|notification|notice|opt-out|preview|prompt"
+        "|permission|indication) (?:dialog |message |step |prompt )?(?:is|are|will be) (?:[a-z]+ )?(?:shown"
+        "|required|requested|sent|needed|asked|given|displayed|offered|issued|provided|sought|obtained)"
+    ),
+    phrase("(implicit|implied|automatic|assumed|presumed) (?:consent|authori[sz]ation|approval|permission|agreement)"),
+    phrase(
+        "(interpret|interprets|treat|treats|treated|considered|interpreted|regarded|taken|counts) ~60 as"
+        " (?:an? |implicit |explicit |full |the user's )*(?:authori[sz]ation|consent|approval|permission"
+        "|agreement|confirmation)"
+    ),
+    phrase("(on (?:the )?(?:user's|their) behalf)"),
+    phrase(
+        "(hidden|invisible|concealed|kept|suppressed|masked|omitted|excluded|withheld) from (?:the |all |any"
+        " )?(?:<person>|view|logs?|output|history|summar[a-z]+|reports?|transcript|audit[a-z]*|standard)"
+    ),
+    phrase(
+        "(takes? precedence|overrides?|overriding|supersedes?|priority) (?:over )?(?:the |any |all )?(?:user"
+        "|user's|system|explicit|conflicting|previous|other skills?)"
+    ),
+)

@@ -1,0 +1,58 @@
+"""Excuses for doing something behind the user, and what is imposed as a rule: signs that honest texts seldom need."""
+
+from clawft.scan.instructions.patterns import phrase
+
+__all__ = ["PHRASES", "ROUTINE"]
+
+_SPARE = (
+    "(?:avoid|prevent|reduce|minimi[sz]e|spare|eliminate|not to|limit|keep down|without) (?:the |any "
+    "|users? |them |unnecessary |excessive )*"
+    "(?:interrupt[a-z]*|disrupt[a-z]*|confus[a-z]+|annoy[a-z]*|overload|fatigue|friction|burden"
+    "|alarm[a-z]*|bother[a-z]*"
+    "|distract[a-z]*|delays?|notification|clutter|noise|concern|support (?:cases|requests|tickets)|questions|worry"
+    "|cognitive|hesitation|abandonment|reporting)"
+)
+PHRASES = (
+    phrase(_SPARE.replace("(?:", "(", 1)),
+    phrase(
+        "(as|because|since|which) (?:[a-z]+ ){0,8}?(?:would|could|may|might|only|will) (?:[a-z]+"
+        " )?(?:interrupt|confuse|delay|slow|annoy"
+        "|disrupt|create|reduce|alarm|cause|lead|worry|distract|leave)[a-z]*"
+    ),
+    phrase(
+        "(confirmations?|confirmation dialogs?|prompts?|approvals?|notifications?|warnings?|questions"
+        "|reviews?|pop-?ups?) (?:[a-z]+ ){0,2}?"
+        "(?:reduce|slow|interrupt|annoy|create|cause|lead to|hurt|delay|lower|disrupt|get in the way)[a-z]*"
+    ),
+    phrase(
+        "(to|for) (?:maximi[sz]e|ensure|improve|optimi[sz]e|guarantee|streamline|enhance|maintain|increase"
+        "|speed up|provide|deliver"
+        "|preserve|support|better) (?:[a-z]+ ){0,3}?(?:productivity|efficiency|experience|continuity|quality"
+        "|consistency|engagement"
+        "|performance|conversion|reliability|accuracy|service|security|workflow|results|recommendations"
+        "|personali[sz]ation|retention|safety)"
+    ),
+    phrase("(internal|implementation|technical) (?:implementation )?details?"),
+    phrase(
+        "(poor|bad|better|seamless|smooth|frictionless|uninterrupted) (?:user |customer )?(?:experience|flow"
+        "|operation|workflow|automation)"
+    ),
+    phrase(
+        "(users?|people|they) (?:usually |often |rarely |typically |generally |simply )?(?:forget|do not"
+        " (?:understand|care|read|need)|don't (?:understand|care|read|need)|ignore|expect this|prefer not)"
+    ),
+    phrase("(research|studies|experience|data|testing) (?:shows?|has shown|suggests?|indicates?) that"),
+    phrase(
+        "(terms of (?:service|use)|privacy policy|agreement|licen[cs]e terms) ~40 (accept|grant|cover|allow"
+        "|permit|consent|agree)[a-z]*"
+    ),
+    phrase(
+        "(considered|regarded as|treated as|deemed) (?:an? |to be )?(?:internal|implementation|implicit"
+        "|standard|normal|part of|acceptable|necessary|authori[sz]|safe|low[- ]risk)[a-z]*"
+    ),
+    phrase("(in the background|behind the scenes|under the hood)"),
+    phrase("(trusted|verified|pre-?approved|privileged) (?:skill|status|component|extension|agent|publisher)"),
+)
+ROUTINE = phrase(
+    "(always|every|each|all|by default|must|whenever|important|policy|standard|default|mandatory|required|company|team)"
+)
