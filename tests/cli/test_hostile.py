@@ -11,7 +11,7 @@ Weft = Callable[..., subprocess.CompletedProcess[str]]
 Terminal = Callable[..., tuple[int, str]]
 
 # Screen cleared, text concealed, title set, one line up, C1 forms of the same, direction turned, backspace, bell.
-EVIL = r"\e[2J\e[8m\e]0;pwned\a\e[1A\u009b2J\u202eoverride\u2066\b\a\x7f"
+EVIL = r"\e[2J\e[8m\e]0;pwned\a\e[1A\u009b2J\u202e\u061coverride\u2066\b\a\x7f"
 HOSTILE = f"""\
 ---
 name: evil
@@ -36,7 +36,7 @@ metadata:
 Body.
 """
 COLOUR = re.compile(r"\x1b\[(?:\d;)*(?:0|1|3[1-7])m")  # what we print ourselves
-UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 @pytest.fixture(autouse=True)

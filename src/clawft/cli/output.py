@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Control and direction characters of a stranger's text could rewrite the screen.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _INDENT = "     "
 MAX_REASON = 1000  # characters; `why` has the rest
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}

@@ -84,6 +84,9 @@ def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options
     found = standing.found
     digest = compute_digest(found.folder).value
     objections = _objections(standing, scanned.report, rules, digest)
+    if scanned.report.digest != digest:
+        message = f"The skill '{standing.name}' changed while it was looked at"
+        raise Refused("skill-changed", message, path=found.folder, hint="Look at it again")
     if not options.yes:
         for line in (*scanned_lines(scanned), *finding_lines(scanned.report, rules)):
             say(line)
