@@ -7,15 +7,16 @@ from msgspec import structs
 
 from clawft.scan.documents import Document
 from clawft.scan.intake import Files
+from clawft.scan.lazy import lazy
 
 __all__ = ["mark_fixtures"]
 
-_FOLDER = re.compile(
+_FOLDER = lazy(
     r"(^|/)(test[-_]?)?(fixtures?|samples|testdata|test[-_]?cases|corpus)(/|[^/]*\.(json|ya?ml|txt|csv|md)$)"
     r"|(^|/)tests?/[^/]+\.(json|ya?ml|txt|csv)$",
     re.IGNORECASE,
 )
-_TOPIC = re.compile(
+_TOPIC = lazy(
     r"\b(secur\w+|scan\w*|audit\w*|guard\w*|detect\w*|injection|malware|malicious|threats?|vulnerab\w+|vet\w*)\b",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 import re
 
 from clawft.scan.facts import Fact
+from clawft.scan.lazy import lazy
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
 from clawft.scan.vocabulary.vendors import KNOWN, OPEN, VENDOR_KEYS, registrable
@@ -19,7 +20,7 @@ __all__ = [
     "names_host",
 ]
 
-_WORD = re.compile(r"[a-z0-9]{3,}")
+_WORD = lazy(r"[a-z0-9]{3,}")
 # Words that say nothing about whose a host is.
 _GENERIC = words(
     """

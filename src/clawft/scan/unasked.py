@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Fact, Kind
+from clawft.scan.lazy import lazy
 from clawft.scan.subject import Subject
 
 __all__ = ["Unasked", "find_unasked"]
@@ -14,18 +15,18 @@ __all__ = ["Unasked", "find_unasked"]
 _MAX_SCRIPTS = 24
 _MAX_TEXT = 200_000
 _MAX_WORDS = 300
-_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\{\w+\}|\$\(\w+\)|%\w+%|~|\.{1,2})[/\\]+")
-_SCRIPT = re.compile(
+_VARIABLE = lazy(r"^(?:\$\{?\w+\}?|\{\w+\}|\$\(\w+\)|%\w+%|~|\.{1,2})[/\\]+")
+_SCRIPT = lazy(
     r"(?<![\w.@~${}%()/\\-])[\w.@~${}%()/\\-]{0,200}[\w-]"
     r"\.(?:[cm]?[jt]sx?|pyw?|sh|bash|zsh|rb|pl|php|ps1|bat|cmd|lua|go|rs|r|command)\b"
 )
-_HERE = re.compile(r"\bnode\s+\./?(?:\s|$|[;&|])")
-_MAKE = re.compile(r"(?:^|[;&|]\s*)make\b")
-_CD = re.compile(r"\bcd\s+['\"]?([\w./-]{1,200})")
-_RELATIVE = re.compile(r"(?:^|[\s'\"=;&|(])(\.{0,2}/?(?:[\w.-]+/)+[\w.-]+|\./[\w.-]+)(?=$|[\s'\";&|)])")
-_REQUIRE = re.compile(r"(?:require\(|from|import\(?)\s*['\"](\.{1,2}/[\w./-]{1,200})['\"]")
-_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_][\w.]{0,100})", re.MULTILINE)
-_MODULE = re.compile(r"-m[ \t]+([A-Za-z_][\w.]{0,100})")
+_HERE = lazy(r"\bnode\s+\./?(?:\s|$|[;&|])")
+_MAKE = lazy(r"(?:^|[;&|]\s*)make\b")
+_CD = lazy(r"\bcd\s+['\"]?([\w./-]{1,200})")
+_RELATIVE = lazy(r"(?:^|[\s'\"=;&|(])(\.{0,2}/?(?:[\w.-]+/)+[\w.-]+|\./[\w.-]+)(?=$|[\s'\";&|)])")
+_REQUIRE = lazy(r"(?:require\(|from|import\(?)\s*['\"](\.{1,2}/[\w./-]{1,200})['\"]")
+_IMPORT = lazy(r"^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_][\w.]{0,100})", re.MULTILINE)
+_MODULE = lazy(r"-m[ \t]+([A-Za-z_][\w.]{0,100})")
 _INDEXES = (
     "",
     ".js",

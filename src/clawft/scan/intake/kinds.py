@@ -5,10 +5,11 @@ from functools import cache
 from itertools import islice
 
 from clawft.scan.intake.names import find_promise, split_name
+from clawft.scan.lazy import lazy
 
 __all__ = ["find_language", "guess_language"]
 
-_SHEBANG = re.compile(r"#!\s*\S*?/?(?:env\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+)(?:\s|$)")
+_SHEBANG = lazy(r"#!\s*\S*?/?(?:env\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+)(?:\s|$)")
 _INTERPRETERS = (
     (r"(ba|da|z|k|a|mk)?sh\d*$|busybox|openrc-run|bats", "shell"),
     (r"(?:g|m|n)?awk", "awk"),
@@ -46,7 +47,7 @@ _INTERPRETERS = (
     (r"dotnet", "csharp"),
     (r"cargo|rust", "rust"),
 )
-_HTML = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<svg|<script|<head|<body|<iframe|<style|<!--)", re.IGNORECASE)
+_HTML = lazy(r"\s*(?:<\?xml|<!doctype|<html|<svg|<script|<head|<body|<iframe|<style|<!--)", re.IGNORECASE)
 _HEAD = 6000
 
 
@@ -154,14 +155,14 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
-_PROSE = re.compile(
+_PROSE = lazy(
     r"(?<![A-Za-z'])(?:[A-Za-z']{1,24}+[,;:]? ){4}"
     r"|[\u0400-\u04ff\u0600-\u06ff]{2,30} |[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{4}"
 )
 
 
-_FIRST_COMMAND = re.compile(rf"\s*(?:[$>#] )?(?:{_COMMANDS}|import|from|const|let|var|if|for|while|set|def|function)\b")
-_SENTENCE = re.compile(r"\W*(?:\w{1,12}>\W*)?(?:[A-Za-z']+[,:;]? ){5}")
+_FIRST_COMMAND = lazy(rf"\s*(?:[$>#] )?(?:{_COMMANDS}|import|from|const|let|var|if|for|while|set|def|function)\b")
+_SENTENCE = lazy(r"\W*(?:\w{1,12}>\W*)?(?:[A-Za-z']+[,:;]? ){5}")
 
 
 def _starts_as_prose(head: str) -> bool:

@@ -5,20 +5,21 @@ from collections.abc import Sequence
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Analysis, Fact, Kind, trace
+from clawft.scan.lazy import lazy
 
 __all__ = ["join_imports"]
 
 MAX_FILES = 24  # that are analysed together
 MAX_TEXT = 300_000
 _FAMILIES = frozenset(("python", "javascript", "ruby", "perl", "php", "lua"))
-_IMPORT = re.compile(
+_IMPORT = lazy(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+)|(?:use|require)[ \t]+([\w:]+)"
     r"|(?:require_relative|require|load|include|include_once|require_once)\b[^\n]{0,200})"
     r"|\brequire\s*\(?\s*['\"]([^'\"\n]+)['\"]|\b(?:from|import)\s*\(?\s*['\"]([^'\"\n]+)['\"]",
     re.MULTILINE,
 )
 _ENDS = frozenset((Kind.SEND, Kind.FETCH, Kind.CONNECT, Kind.EVAL, Kind.LOAD))  # where a flow from another file matters
-_WORD = re.compile(r"\w+")
+_WORD = lazy(r"\w+")
 
 
 def join_imports(documents: Sequence[Document], facts: Sequence[Fact]) -> Analysis:

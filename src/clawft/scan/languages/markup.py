@@ -7,29 +7,30 @@ from html import unescape
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind
 from clawft.scan.instructions import Part, find_hidden_elements, find_orders
+from clawft.scan.lazy import lazy
 
 __all__ = ["analyse"]
 
 MAX_FINDS = 2_000
-_SCRIPT = re.compile(r"<script\b([^>]{0,2000})>", re.IGNORECASE)
-_SOURCE = re.compile(r"""\b(?:src|href|xlink:href)\s*=\s*["']?((?:https?:)?//[^"'\s>]+)""", re.IGNORECASE)
-_HANDLER = re.compile(r"""[\s"']on[a-z]{3,20}\s*=\s*("[^"]{1,20000}"|'[^']{1,20000}')""", re.IGNORECASE)
-_LINK = re.compile(
+_SCRIPT = lazy(r"<script\b([^>]{0,2000})>", re.IGNORECASE)
+_SOURCE = lazy(r"""\b(?:src|href|xlink:href)\s*=\s*["']?((?:https?:)?//[^"'\s>]+)""", re.IGNORECASE)
+_HANDLER = lazy(r"""[\s"']on[a-z]{3,20}\s*=\s*("[^"]{1,20000}"|'[^']{1,20000}')""", re.IGNORECASE)
+_LINK = lazy(
     r"""\b(?:href|src|action|xlink:href|data)\s*=\s*("javascript:[^"]{1,20000}"|'javascript:[^']{1,20000}')""",
     re.IGNORECASE,
 )
-_REFRESH = re.compile(
+_REFRESH = lazy(
     r"""<meta\b[^>]{0,400}?http-equiv\s*=\s*["']?refresh[^>]{0,400}?url\s*=\s*["']?([^"'>\s]+)""", re.IGNORECASE
 )
-_FRAME = re.compile(
+_FRAME = lazy(
     r"""<(?:iframe|embed|object|form)\b[^>]{0,2000}?\b(?:src|data|action)\s*=\s*["']?((?:https?:)?//[^"'\s>]+)""",
     re.IGNORECASE,
 )
-_TITLES = re.compile(
+_TITLES = lazy(
     r"""\b(?:alt|title|content|aria-label|placeholder|data-[a-z-]{1,40})\s*=\s*("[^"]{40,4000}"|'[^']{40,4000}')""",
     re.IGNORECASE,
 )
-_MARK = re.compile(r"<[^<>]{0,4000}>|<style\b", re.IGNORECASE)
+_MARK = lazy(r"<[^<>]{0,4000}>|<style\b", re.IGNORECASE)
 
 
 def analyse(document: Document) -> Analysis:

@@ -4,11 +4,10 @@ A shell start-up file, a git hook or a build script needs no configuration that 
 which event runs it and in which language it is written.
 """
 
-import re
-
 from msgspec import Struct
 
 from clawft.scan.documents import Document
+from clawft.scan.lazy import lazy
 
 __all__ = ["Place", "find_format", "find_place", "name_of", "plain_path"]
 
@@ -51,10 +50,10 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
     (r"(^|/)\.(nvim|exrc)\.lua$", "vim:startup", "lua"),
     (r"(^|/)(start[ -]?up|launchagents|login ?items)/[^/]+\.(bat|cmd)$", "windows:startup", "batch"),
 )  # fmt: skip
-_PLACES = tuple((re.compile(pattern), hook, language) for pattern, hook, language in _SCRIPTS)
+_PLACES = tuple((lazy(pattern), hook, language) for pattern, hook, language in _SCRIPTS)
 _MARKS = {"pip:setup": ("setuptools", "distutils")}
 # Only a name with one of these in it can be a place: one quick look at each file.
-_MARKED = re.compile(
+_MARKED = lazy(
     r"rc$|\.rc|profile|bash|zsh|zlog|fish|xinit|envrc|hook|husky|customize|pythonstartup|pythonrc|conftest|setup\.py"
     r"|build\.rs|extconf|gemspec|\.pnp|lua$|start|launchagents|login|pth$"
 )
@@ -90,7 +89,7 @@ _FORMATS: tuple[tuple[str, str], ...] = (
     (r"(^|/)jenkinsfile$|\.jenkinsfile$", "jenkins"),
     (r"\.(tf|hcl)$", "terraform"),
 )  # fmt: skip
-_NAMED = tuple((re.compile(pattern), form) for pattern, form in _FORMATS)
+_NAMED = tuple((lazy(pattern), form) for pattern, form in _FORMATS)
 
 
 def plain_path(path: str) -> str:

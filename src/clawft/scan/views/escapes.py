@@ -6,6 +6,7 @@ from itertools import islice
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.intake.kinds import guess_language
+from clawft.scan.lazy import lazy
 from clawft.scan.views.signs import Signs
 from clawft.scan.views.unpack import read_plain
 
@@ -35,26 +36,26 @@ def _letter(code: int) -> str:
 # What gives an escape away, the way it is called, one escape, and its letter.
 _Escape = tuple[bytes, str, re.Pattern[str], Callable[[re.Match[str]], str]]
 _ESCAPES: tuple[_Escape, ...] = (
-    (b"\\x", "hex-escapes", re.compile(r"\\+x([0-9A-Fa-f]{2})"), _hex_code),
-    (b"\\u", "unicode-escapes", re.compile(r"\\+u\{?([0-9A-Fa-f]{4,6})\}?"), _hex_code),
-    (b"%", "percent", re.compile(r"%([0-9A-Fa-f]{2})"), _hex_code),
-    (b"&#", "character-references", re.compile(r"&#([xX][0-9A-Fa-f]{1,6}|[0-9]{1,7});?"), _markup_code),
-    (b"\\1", "octal-escapes", re.compile(r"\\([0-3][0-7]{2})"), lambda match: _letter(int(match[1], 8))),
+    (b"\\x", "hex-escapes", lazy(r"\\+x([0-9A-Fa-f]{2})"), _hex_code),
+    (b"\\u", "unicode-escapes", lazy(r"\\+u\{?([0-9A-Fa-f]{4,6})\}?"), _hex_code),
+    (b"%", "percent", lazy(r"%([0-9A-Fa-f]{2})"), _hex_code),
+    (b"&#", "character-references", lazy(r"&#([xX][0-9A-Fa-f]{1,6}|[0-9]{1,7});?"), _markup_code),
+    (b"\\1", "octal-escapes", lazy(r"\\([0-3][0-7]{2})"), lambda match: _letter(int(match[1], 8))),
 )
 _SEP = r"(?::|[ ,;\t\n]{1,6})"
 _LISTS: tuple[tuple[str, re.Pattern[str], int], ...] = (
-    ("hex-list", re.compile(rf"(?:\b0x[0-9A-Fa-f]{{2}}{_SEP}){{6,9999}}0x[0-9A-Fa-f]{{2}}\b"), 16),
-    ("hex-list", re.compile(rf"(?:\b[0-9A-Fa-f]{{2}}{_SEP}){{9,9999}}[0-9A-Fa-f]{{2}}\b"), 16),
-    ("character-codes", re.compile(rf"(?:\b[0-9]{{2,3}}{_SEP}){{8,9999}}[0-9]{{2,3}}\b"), 10),
-    ("bits", re.compile(rf"(?:\b[01]{{8}}{_SEP}){{5,9999}}[01]{{8}}\b"), 2),
+    ("hex-list", lazy(rf"(?:\b0x[0-9A-Fa-f]{{2}}{_SEP}){{6,9999}}0x[0-9A-Fa-f]{{2}}\b"), 16),
+    ("hex-list", lazy(rf"(?:\b[0-9A-Fa-f]{{2}}{_SEP}){{9,9999}}[0-9A-Fa-f]{{2}}\b"), 16),
+    ("character-codes", lazy(rf"(?:\b[0-9]{{2,3}}{_SEP}){{8,9999}}[0-9]{{2,3}}\b"), 10),
+    ("bits", lazy(rf"(?:\b[01]{{8}}{_SEP}){{5,9999}}[01]{{8}}\b"), 2),
 )
 _CALLS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("chr", re.compile(r"(?i)(?:\bchrw?\$?\(\s*(?:&h[0-9a-f]{2}|0x[0-9a-f]{2}|\d{2,3})\s*\)\s*[&+.,]?\s*){4,5000}")),
-    ("[char]", re.compile(r"(?i)(?:\[char\]\s*\(?(?:0x[0-9a-f]{2}|\d{2,3})\)?\s*[+,]?\s*){4,5000}")),
+    ("chr", lazy(r"(?i)(?:\bchrw?\$?\(\s*(?:&h[0-9a-f]{2}|0x[0-9a-f]{2}|\d{2,3})\s*\)\s*[&+.,]?\s*){4,5000}")),
+    ("[char]", lazy(r"(?i)(?:\[char\]\s*\(?(?:0x[0-9a-f]{2}|\d{2,3})\)?\s*[+,]?\s*){4,5000}")),
 )
-_CODE = re.compile(r"(?i)(?:(?:&h|0x)([0-9a-f]{2})|(\d{2,3}))(?![0-9a-z])")
+_CODE = lazy(r"(?i)(?:(?:&h|0x)([0-9a-f]{2})|(\d{2,3}))(?![0-9a-z])")
 _NEEDLE = b"0" * 28
-_NUMBER = re.compile(r"(?:0x)?([0-9A-Fa-f]+)")
+_NUMBER = lazy(r"(?:0x)?([0-9A-Fa-f]+)")
 
 
 def find_escapes(document: Document, data: bytes, signs: Signs, children: list[Document]) -> bool:

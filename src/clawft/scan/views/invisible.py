@@ -8,6 +8,7 @@ from msgspec import structs
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.intake.kinds import guess_language
+from clawft.scan.lazy import lazy
 from clawft.scan.views.lookalikes import fold_lookalikes
 from clawft.scan.views.notes import LineCounter, Note
 from clawft.scan.views.smuggled import read_bits, read_selectors, read_tags
@@ -21,18 +22,18 @@ _ZERO_WIDTH = (
 _SWAPS = "\u206a\u206b\u206c\u206d\u206e\u206f\ufff9\ufffa\ufffb"
 _MARKS = "\u061c\u200e\u200f"
 _BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-_TAGS = re.compile("[\U000e0001\U000e0020-\U000e007f]+")
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+_TAGS = lazy("[\U000e0001\U000e0020-\U000e007f]+")
+_SELECTORS = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 _UNSEEN = frozenset(_ZERO_WIDTH + _SWAPS + _MARKS + _BIDI + "\u2800")
 _REMOVED = dict.fromkeys(map(ord, _ZERO_WIDTH + _SWAPS + _MARKS + _BIDI))
-_RUN = re.compile(f"[{_ZERO_WIDTH}{_SWAPS}]+")
-_IN_WORD = re.compile(f"(?<=[A-Za-z0-9/~.:_-])[{_ZERO_WIDTH}{_SWAPS}]+(?=[A-Za-z0-9/~.:_-])")
+_RUN = lazy(f"[{_ZERO_WIDTH}{_SWAPS}]+")
+_IN_WORD = lazy(f"(?<=[A-Za-z0-9/~.:_-])[{_ZERO_WIDTH}{_SWAPS}]+(?=[A-Za-z0-9/~.:_-])")
 _FLAG = "\U0001f3f4"
-_RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_OVERRIDE = re.compile("[\u202d\u202e][^\n\u202c]*")
-_COMBINING = re.compile("([A-Za-z])[\u0300-\u036f\u0488\u0489\u20d0-\u20e2\u20e4-\u20f0]+")
-_ANSI = re.compile("\x1b(?:\\[[0-?]{0,40}[ -/]{0,8}[@-~]|\\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
-_CONCEALS = re.compile("\x1b\\[(?:[0-9;]*\\b8m|\\d*[ABFGJK]|[0-9;]*H|3\\d;4\\dm|\\d*D)")
+_RTL = lazy("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_OVERRIDE = lazy("[\u202d\u202e][^\n\u202c]*")
+_COMBINING = lazy("([A-Za-z])[\u0300-\u036f\u0488\u0489\u20d0-\u20e2\u20e4-\u20f0]+")
+_ANSI = lazy("\x1b(?:\\[[0-?]{0,40}[ -/]{0,8}[@-~]|\\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
+_CONCEALS = lazy("\x1b\\[(?:[0-9;]*\\b8m|\\d*[ABFGJK]|[0-9;]*H|3\\d;4\\dm|\\d*D)")
 _MANY = 3  # invisible characters inside the words of one line: one or two are left by copying
 _ROW = 4
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 
+from clawft.scan.lazy import lazy
 from clawft.scan.views.notes import LineCounter, Note
 
 __all__ = ["fold_lookalikes"]
@@ -38,15 +39,15 @@ _FOREIGN = (
     "\u0131\u0237\u0251\u0261\u0269\u026a\u01c0\u0280\u0299\u0262\u029c\u0274\u028f\u029f"
     "\u0370-\u03ff\u0400-\u052f\u0561-\u0587\u13a0-\u13ff\u1d00-\u1d22\ua730\ua731"
 )
-_EDGE = re.compile(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
-_WORD = re.compile(f"[A-Za-z0-9{_FOREIGN}]+")
-_FUNCTIONS = re.compile("sin|cos|tan|cot|sec|log|ln|exp|lim|max|min|arg|var|cov|grad|div")  # of angles and so on
+_EDGE = lazy(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
+_WORD = lazy(f"[A-Za-z0-9{_FOREIGN}]+")
+_FUNCTIONS = lazy("sin|cos|tan|cot|sec|log|ln|exp|lim|max|min|arg|var|cov|grad|div")  # of angles and so on
 _TURKISH = frozenset("\u015f\u015e\u011f\u011e\u0130\u00e7\u00f6\u00fc")  # the dotless i is a letter of its own there
-_SUFFIXED = re.compile("[A-Z0-9]{2,}[\u0430-\u044f]{1,3}$")  # an acronym with a Russian ending
-_WIDE = re.compile("[\uff01-\uff5e]")
-_WIDE_WORD = re.compile("[\uff21-\uff3a\uff41-\uff5a]{4,}")
-_STYLED = re.compile("[\U0001d400-\U0001d7ff\u2460-\u24ff\u2100-\u214f\U0001f130-\U0001f189\u1d2c-\u1d6a\u2070-\u209c]")
-_STYLED_WORD = re.compile("[\U0001d400-\U0001d7ff\u24b6-\u24e9\U0001f130-\U0001f189]{4,}")
+_SUFFIXED = lazy("[A-Z0-9]{2,}[\u0430-\u044f]{1,3}$")  # an acronym with a Russian ending
+_WIDE = lazy("[\uff01-\uff5e]")
+_WIDE_WORD = lazy("[\uff21-\uff3a\uff41-\uff5a]{4,}")
+_STYLED = lazy("[\U0001d400-\U0001d7ff\u2460-\u24ff\u2100-\u214f\U0001f130-\U0001f189\u1d2c-\u1d6a\u2070-\u209c]")
+_STYLED_WORD = lazy("[\U0001d400-\U0001d7ff\u24b6-\u24e9\U0001f130-\U0001f189]{4,}")
 
 
 def fold_lookalikes(text: str, odd: set[str], notes: list[Note]) -> str:

@@ -6,6 +6,7 @@ from itertools import islice
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.intake.kinds import guess_language
+from clawft.scan.lazy import lazy
 from clawft.scan.views.signs import REVERSED, ROTATED, Signs
 from clawft.scan.vocabulary.words import words
 
@@ -17,11 +18,11 @@ _COMMON = words(
     of is in tar cat ssh aws eval exec echo wget env key
     """
 )
-_WORD = re.compile(r"\w+")
-_STRING = re.compile(r"""(["'`])((?:(?!\1)[^\n\\]){0,4000})\1""")
+_WORD = lazy(r"\w+")
+_STRING = lazy(r"""(["'`])((?:(?!\1)[^\n\\]){0,4000})\1""")
 _LETTERS = bytes(97 if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 _SPREAD = b" a a a a "
-_APART = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ .*_|\n-]{1,3}){6,400}[A-Za-z](?![A-Za-z])")
+_APART = lazy(r"(?<![A-Za-z])(?:[A-Za-z][ .*_|\n-]{1,3}){6,400}[A-Za-z](?![A-Za-z])")
 _SET_APART = re.compile(rb" a {1,3}a {1,3}a {1,3}a {1,3}a ")
 _SEPARATED = bytes(
     97 if chr(byte).isalpha() and byte < 128 else 32 if byte in b" .*_|\n-" else 33 for byte in range(256)

@@ -5,6 +5,8 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+from clawft.scan.lazy import lazy
+
 __all__ = ["Place", "host_of", "judge_address"]
 
 
@@ -19,15 +21,15 @@ class Place(StrEnum):
     ORDINARY = "ordinary"
 
 
-_URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9a-f:.]+\]|[^/:?#\s\\'\"`<>]+)", re.IGNORECASE)
-_BARE = re.compile(r"^(?:[^/@\s]*@)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)+|\[[0-9a-f:]+\])(?=[:/]|$)", re.IGNORECASE)
-_DROP = re.compile(
+_URL = lazy(r"^[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9a-f:.]+\]|[^/:?#\s\\'\"`<>]+)", re.IGNORECASE)
+_BARE = lazy(r"^(?:[^/@\s]*@)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)+|\[[0-9a-f:]+\])(?=[:/]|$)", re.IGNORECASE)
+_DROP = lazy(
     r"(^|[.-])(paste|pastes|snippets?|webhooks?|hookbin|requestbin|ngrok|trycloudflare|localtunnel|serveo|interact|oast"
     r"|burpcollaborator|pipedream|beeceptor|requestcatcher|transfer|termbin|filebin|gofile|anonfiles?|catbox|dpaste"
     r"|hastebin|ghostbin|privatebin|controlc|ix|sprunge|oshi|duckdns|dnslog|canarytokens)([.-]|$)"
     r"|(paste|bin)\.[a-z]{2,4}$|^0x0\.st$|\.onion$|\.(ngrok|loca|oast)\.[a-z]+$"
 )
-_CHAT = re.compile(
+_CHAT = lazy(
     r"^https?://(api\.telegram\.org/bot|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/|hooks\.slack\.com/)",
     re.IGNORECASE,
 )
@@ -49,9 +51,9 @@ _SHORT = frozenset(
 )
 # Networks that no one can own, but that stand for public ones wherever something is explained or tested.
 _EXAMPLES = tuple(map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")))
-_NUMBERS = re.compile(r"[0-9a-fx.:]+")
+_NUMBERS = lazy(r"[0-9a-fx.:]+")
 _KEPT = 300  # longer addresses are rare, and are not remembered
-_LOCAL = re.compile(r"^(localhost|.*\.local|.*\.localhost|.*\.internal|host\.docker\.internal|0\.0\.0\.0|::1?)$")
+_LOCAL = lazy(r"^(localhost|.*\.local|.*\.localhost|.*\.internal|host\.docker\.internal|0\.0\.0\.0|::1?)$")
 
 
 def host_of(address: str) -> str:

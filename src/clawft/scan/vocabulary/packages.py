@@ -5,6 +5,7 @@ from functools import cache
 
 from msgspec import Struct
 
+from clawft.scan.lazy import lazy
 from clawft.scan.vocabulary.words import words
 
 __all__ = ["Package", "find_imitated", "find_namesake", "parse_package"]
@@ -87,20 +88,18 @@ _NEIGHBOURS = words(
 )
 _PYTHON = words("pip pip3 pipx uv uvx poetry pdm conda mamba rye pipenv easy_install python pypi")
 _NODE = words("npm pnpm yarn bun npx bunx pnpx node deno cnpm")
-_ADDRESS = re.compile(
-    r"^(git\+|git@|git:|https?:|ssh:|hg\+|svn\+|github:|gitlab:|bitbucket:|file:|ftp:)|://", re.IGNORECASE
-)
-_INDEX = re.compile(r"@((?:https?|ftp)://\S+)$", re.IGNORECASE)
-_VERSION = re.compile(r"(\[[^\]]*\])?\s*([=<>!~^;].*)?$|(?<=.)@.*$", re.DOTALL)
+_ADDRESS = lazy(r"^(git\+|git@|git:|https?:|ssh:|hg\+|svn\+|github:|gitlab:|bitbucket:|file:|ftp:)|://", re.IGNORECASE)
+_INDEX = lazy(r"@((?:https?|ftp)://\S+)$", re.IGNORECASE)
+_VERSION = lazy(r"(\[[^\]]*\])?\s*([=<>!~^;].*)?$|(?<=.)@.*$", re.DOTALL)
 _LOOKALIKE = str.maketrans({"0": "o", "1": "l", "3": "e", "5": "s", "4": "a", "7": "t", "|": "l"})
 _PROMISES = (
     r"(security|secure|safe|hotfix|patch|patched|fix|fixed|official|original|latest|updated|upgrade|verified|trusted)"
 )
-_AFFIX = re.compile(
+_AFFIX = lazy(
     r"^(?:python|py|node|js|npm|pip|official|real|the|original)[-_.]?(?=\w{4})"
     r"|[-_.]?(?:python|py3?|js|nodejs|node|npm|pip|lib)$"
 )
-_PROMISE = re.compile(rf"[-_.]{_PROMISES}(?:[-_.]{_PROMISES})*$")
+_PROMISE = lazy(rf"[-_.]{_PROMISES}(?:[-_.]{_PROMISES})*$")
 
 
 class Package(Struct, frozen=True):

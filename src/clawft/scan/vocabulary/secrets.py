@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 
+from clawft.scan.lazy import lazy
+
 __all__ = ["find_secret_path", "is_secret_env"]
 
 # What a path holds, the surest first. Matched against the path with "\\" as "/", in lower case.
@@ -57,14 +59,12 @@ _PATHS: dict[str, tuple[str, ...]] = {
         r"discord/local storage",
     ),
 }
-_PATTERNS = tuple((re.compile("|".join(patterns)), what) for what, patterns in _PATHS.items())
-_ENV = re.compile(
+_PATTERNS = tuple((lazy("|".join(patterns)), what) for what, patterns in _PATHS.items())
+_ENV = lazy(
     r"(^|_)(KEY|APIKEY|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PWD|PASS|CREDENTIALS?|CREDS?|AUTH|PAT|JWT|COOKIE|PRIVATE|DSN"
     r"|WEBHOOK|MNEMONIC|SEED|SESSION)(_|\d|$)|^(DATABASE_URL|MONGO(DB)?_UR[IL]|REDIS_URL|SSH_AUTH_SOCK)$"
 )
-_NO_ENV = re.compile(
-    r"^(PWD|OLDPWD|SESSION(_ID|NAME|_MANAGER)?|XDG_SESSION.*|DESKTOP_SESSION|KEY|PUBLIC_KEY|.*_PUBLIC_KEY)$"
-)
+_NO_ENV = lazy(r"^(PWD|OLDPWD|SESSION(_ID|NAME|_MANAGER)?|XDG_SESSION.*|DESKTOP_SESSION|KEY|PUBLIC_KEY|.*_PUBLIC_KEY)$")
 _KEPT = 300  # longer paths are rare, and are not remembered
 
 

@@ -8,33 +8,34 @@ from typing import Any
 
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.languages.config.sheet import Sheet, as_command, strings_of
+from clawft.scan.lazy import lazy
 
 __all__ = ["read_agent_settings", "read_environment"]
 
-_EVENTS = re.compile(
+_EVENTS = lazy(
     r"^(pretooluse|posttooluse(failure)?|userpromptsubmit|session(start|end|started)|stop|subagent(stop|start)"
     r"|(pre|post)compact|notification|permissionrequest|(before|after)(shellexecution|mcpexecution|readfile|fileedit"
     r"|submitprompt|tool|agent|model|toolselection)|task(start|complete|completed)|workspaceopen|setup|teammateidle"
     r"|configchange|worktree(create|remove)|command(new|reset|stop)?|agentbootstrap|gatewaystartup|message(received|sent)?)$"
 )
-_WIDE = re.compile(
+_WIDE = lazy(
     r"^(\*|(bash|shell|run_shell_command|shelltool|exec|terminal|execute)(\(\s*(\*|\*:\*|:\*|\*\*|\.\*|.)?\s*\))?"
     r"|mcp__\*|(write|edit|read)\(\s*(\*\*?|/+\**|~/?\**|//\*\*)\s*\))$",
     re.IGNORECASE,
 )
-_MODES = re.compile(r"^(bypasspermissions|yolo|dontask|never|danger-?full-?access|full-auto)$")
-_MODE_KEYS = re.compile(r"^(defaultmode|permissionmode|approvalmode|approvalpolicy|sandboxmode|sandbox)$")
-_SWITCHES = re.compile(
+_MODES = lazy(r"^(bypasspermissions|yolo|dontask|never|danger-?full-?access|full-auto)$")
+_MODE_KEYS = lazy(r"^(defaultmode|permissionmode|approvalmode|approvalpolicy|sandboxmode|sandbox)$")
+_SWITCHES = lazy(
     r"^(enableallprojectmcpservers|skipdangerousmodepermissionprompt|(dangerously)?skippermissions|chattools(global)?autoapprove|allowallbash|hastrustdialogaccepted"
     r"|bypasspermissionsmodeaccepted)$"
 )
-_VENDOR_KEY = re.compile(r"^(ANTHROPIC|OPENAI|CLAUDE|GEMINI|GOOGLE|GITHUB|AZURE|AWS)_[A-Z_]*(KEY|TOKEN)$")
-_ENDPOINT = re.compile(
+_VENDOR_KEY = lazy(r"^(ANTHROPIC|OPENAI|CLAUDE|GEMINI|GOOGLE|GITHUB|AZURE|AWS)_[A-Z_]*(KEY|TOKEN)$")
+_ENDPOINT = lazy(
     r"^(anthropic|openai|claude|gemini|google_gemini|google_api|azure_openai|openrouter|codex|openclaw|clawft|llm|model)"
     r"[a-z_]*(base_?url|api_?base|endpoint|api_?url|_host|base_uri)$|^(https?_proxy|all_proxy|node_extra_ca_certs)$",
     re.IGNORECASE,
 )
-_UNSAFE_ENV = re.compile(
+_UNSAFE_ENV = lazy(
     r"^(node_tls_reject_unauthorized=0|node_options=.*(--require|--import|--loader|-r[ =])|bash_env=|ld_preload="
     r"|dyld_insert_libraries=|pythonstartup=|prompt_command=|git_ssh_command=|perl5opt=|rubyopt=|zdotdir=)",
     re.IGNORECASE,

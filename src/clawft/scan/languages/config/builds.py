@@ -4,22 +4,23 @@ import re
 from html import unescape
 
 from clawft.scan.languages.config.sheet import Sheet
+from clawft.scan.lazy import lazy
 
 __all__ = ["BUILDS", "read_build"]
 
-_STRINGS = re.compile(r"\"((?:[^\"\\\n]|\\.){1,4000})\"|'((?:[^'\\\n]|\\.){1,4000})'")
-_MSBUILD = re.compile(
+_STRINGS = lazy(r"\"((?:[^\"\\\n]|\\.){1,4000})\"|'((?:[^'\\\n]|\\.){1,4000})'")
+_MSBUILD = lazy(
     r"<Exec\b[^<>]{0,400}?\bCommand=\"([^\"]{1,4000})\"|<(?:Pre|Post)BuildEvent>([^<]{1,4000})</|<Command>([^<]{1,4000})</Command>",
     re.IGNORECASE,
 )
-_MAVEN = re.compile(r"<executable>([^<]{1,400})</executable>|<argument>([^<]{1,4000})</argument>")
-_GRADLE = re.compile(r"\b(?:commandLine|executable|args)\b[ \t(=]*([^\n]{1,4000})|([\"'][^\n]{1,2000}[\"'])\.execute\(")
-_CMAKE = re.compile(r"\bCOMMAND[ \t]+([^\n]{1,4000})")
-_JENKINS = re.compile(
+_MAVEN = lazy(r"<executable>([^<]{1,400})</executable>|<argument>([^<]{1,4000})</argument>")
+_GRADLE = lazy(r"\b(?:commandLine|executable|args)\b[ \t(=]*([^\n]{1,4000})|([\"'][^\n]{1,2000}[\"'])\.execute\(")
+_CMAKE = lazy(r"\bCOMMAND[ \t]+([^\n]{1,4000})")
+_JENKINS = lazy(
     r"\b(?:sh|bat|powershell|pwsh)[ \t]*\(?[ \t]*(?:script:[ \t]*)?('''|\"\"\"|'|\")(.{1,8000}?)\1", re.DOTALL
 )
-_HEREDOC = re.compile(r"\bcommand\s{0,20}=\s{0,20}<<[-~]?(\w{1,40})\n((?:[^\n]*\n){1,200}?)[ \t]*\1\b")
-_TERRAFORM = re.compile(
+_HEREDOC = lazy(r"\bcommand\s{0,20}=\s{0,20}<<[-~]?(\w{1,40})\n((?:[^\n]*\n){1,200}?)[ \t]*\1\b")
+_TERRAFORM = lazy(
     r"^[ \t]*(?:command|program|inline|user_data|interpreter)[ \t]*=[ \t]*(\[[^\]]{1,4000}\]|[^\n]{1,4000})",
     re.MULTILINE,
 )

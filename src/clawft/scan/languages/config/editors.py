@@ -5,12 +5,13 @@ from typing import Any
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.config.sheet import Sheet, as_command, strings_of
+from clawft.scan.lazy import lazy
 
 __all__ = ["read_editor_settings"]
 
-_CONTAINER = re.compile(r"^(initialize|onCreate|updateContent|postCreate|postStart|postAttach)Command$")
-_MOUNT = re.compile(r"(?:source|src)=([^,]*(?:/\.(?:ssh|aws|gnupg|kube|claude)|docker\.sock|^/$))")
-_PROGRAM = re.compile(
+_CONTAINER = lazy(r"^(initialize|onCreate|updateContent|postCreate|postStart|postAttach)Command$")
+_MOUNT = lazy(r"(?:source|src)=([^,]*(?:/\.(?:ssh|aws|gnupg|kube|claude)|docker\.sock|^/$))")
+_PROGRAM = lazy(
     r"(^|\.)(git\.path|(default)?interpreterpath|pythonpath|shellpath|shell\.(linux|osx|windows)|runtime|nodepath|execpath"
     r"|executablepath|servercommand|binarypath|phpexecutablepath|gopath|toolspath|alternatetools)$",
     re.IGNORECASE,

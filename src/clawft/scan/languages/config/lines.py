@@ -7,42 +7,41 @@ from html import unescape
 from clawft.scan.facts import Kind
 from clawft.scan.languages.config.packages import add_requirement
 from clawft.scan.languages.config.sheet import Sheet
+from clawft.scan.lazy import lazy
 
 __all__ = ["read_lines"]
 
-_CRON = re.compile(
+_CRON = lazy(
     r"^[ \t]*(?:@(?:reboot|hourly|daily|weekly|monthly|yearly|annually|midnight)"
     r"|(?:[\d*,/A-Za-z-]+[ \t]+){4}[\d*,/A-Za-z-]+)[ \t]+(.+)$",
     re.MULTILINE,
 )
-_CRON_USER = re.compile(r"^(root|[a-z_][a-z0-9_-]{0,31})[ \t]+(?=[/\w$({\[])")
-_SUDOERS = re.compile(r"^[^#\n]*\bNOPASSWD\s*:\s*ALL\b.*$|^[^#\n]*!authenticate.*$", re.MULTILINE)
-_SSH = re.compile(
+_CRON_USER = lazy(r"^(root|[a-z_][a-z0-9_-]{0,31})[ \t]+(?=[/\w$({\[])")
+_SUDOERS = lazy(r"^[^#\n]*\bNOPASSWD\s*:\s*ALL\b.*$|^[^#\n]*!authenticate.*$", re.MULTILINE)
+_SSH = lazy(
     r"^[ \t]*(ProxyCommand|LocalCommand|KnownHostsCommand|Match[^\n]{0,200}?\bexec)[ \t=]+(.+)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_ATTRIBUTE = re.compile(r"^[^#\s][^\n]*?\b(filter|diff|merge)=([\w.-]+)", re.MULTILINE)
-_PTH = re.compile(r"^(import[ \t;].*)$", re.MULTILINE)
-_DEBUGGER = re.compile(
+_ATTRIBUTE = lazy(r"^[^#\s][^\n]*?\b(filter|diff|merge)=([\w.-]+)", re.MULTILINE)
+_PTH = lazy(r"^(import[ \t;].*)$", re.MULTILINE)
+_DEBUGGER = lazy(
     r"^[ \t]*(?:shell|!|platform shell|make|pipe|command script import|script|python|source)[ \t]+(.+)$", re.MULTILINE
 )
-_VIM = re.compile(r"^[^\"\n]*?(?::?!|\bsystem(?:list)?\(\s*['\"]|\bjob_start\(\s*['\"])([^'\"\n]+)", re.MULTILINE)
-_OPTION = re.compile(r"^(--?[\w-]+)(?:[ =]+(\S+))?")
-_PACKAGE = re.compile(
+_VIM = lazy(r"^[^\"\n]*?(?::?!|\bsystem(?:list)?\(\s*['\"]|\bjob_start\(\s*['\"])([^'\"\n]+)", re.MULTILINE)
+_OPTION = lazy(r"^(--?[\w-]+)(?:[ =]+(\S+))?")
+_PACKAGE = lazy(
     r"""^[ \t]*(brew|cask|tap|gem|source)[ \t(]+["']([^"'\n]{1,300})["']"""
     r"""(?:[ \t]*,[^\n]*?["']((?:https?|git)[^"'\n]{1,300})["'])?""",
     re.MULTILINE,
 )
-_IDEA = re.compile(
-    r'name="(?:SCRIPT_TEXT|SCRIPT_PATH|SCRIPT_OPTIONS|COMMAND|PROGRAM|PARAMETERS)" value="([^"\n]{1,4000})"'
-)
-_RECIPE = re.compile(r"^(?:[ \t]+|[\w-]{1,40}:[ \t]+)(\S.*)$", re.MULTILINE)
-_INLINE = re.compile(
+_IDEA = lazy(r'name="(?:SCRIPT_TEXT|SCRIPT_PATH|SCRIPT_OPTIONS|COMMAND|PROGRAM|PARAMETERS)" value="([^"\n]{1,4000})"')
+_RECIPE = lazy(r"^(?:[ \t]+|[\w-]{1,40}:[ \t]+)(\S.*)$", re.MULTILINE)
+_INLINE = lazy(
     r"inline:\s*(?:([\"'])([^\n]{1,4000}?)\1\s*$|<<[-~]?['\"]?(\w+)['\"]?\n(.{1,20000}?)^\s*\3)",
     re.MULTILINE | re.DOTALL,
 )
-_REGISTRY_RUN = re.compile(r'^"[^"\n]*"="((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
-_REGISTRY_KEY = re.compile(
+_REGISTRY_RUN = lazy(r'^"[^"\n]*"="((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
+_REGISTRY_KEY = lazy(
     r"^\[[^\]\n]*\\(?:Run|RunOnce|Winlogon|Command|Open\\Command|AppInit_DLLs)\]", re.IGNORECASE | re.MULTILINE
 )
 

@@ -5,13 +5,12 @@ from typing import Any
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.config.sheet import Sheet, as_command, strings_of, walk
+from clawft.scan.lazy import lazy
 
 __all__ = ["add_requirement", "read_packages"]
 
-_NPM_HOOKS = re.compile(r"^((pre|post)?(install|prepare|uninstall)|prepublish|dependencies)$")
-_COMPOSER_HOOKS = re.compile(
-    r"^(pre|post)-(install|update|autoload|root-package|create-project|package|status|archive)"
-)
+_NPM_HOOKS = lazy(r"^((pre|post)?(install|prepare|uninstall)|prepublish|dependencies)$")
+_COMPOSER_HOOKS = lazy(r"^(pre|post)-(install|update|autoload|root-package|create-project|package|status|archive)")
 _NPM_DEPENDENCIES = (
     "dependencies",
     "devDependencies",
@@ -21,14 +20,12 @@ _NPM_DEPENDENCIES = (
     "overrides",
     "resolutions",
 )
-_RUN_SCRIPT = re.compile(
-    r"\b(?:npm|pnpm|yarn|bun)(?: +-{1,2}[\w-]+)* +(?:run(?:-script)? +)?([\w:.-]+)|--run[ =]+([\w:.-]+)"
-)
-_ADDRESS = re.compile(r"^(?:git\+|git:|https?:|ssh:|github:|gitlab:|bitbucket:|gist:|file:|link:|svn\+|hg\+)")
-_SHORTHAND = re.compile(r"^[\w.-]+/[\w.-]+(#.*)?$")
-_NAME = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?")
-_GYP_COMMAND = re.compile(r"<!@?\(([^()]{1,2000}(?:\([^()]{0,500}\)[^()]{0,500}){0,5})\)")
-_REGISTRY_HOSTS = re.compile(
+_RUN_SCRIPT = lazy(r"\b(?:npm|pnpm|yarn|bun)(?: +-{1,2}[\w-]+)* +(?:run(?:-script)? +)?([\w:.-]+)|--run[ =]+([\w:.-]+)")
+_ADDRESS = lazy(r"^(?:git\+|git:|https?:|ssh:|github:|gitlab:|bitbucket:|gist:|file:|link:|svn\+|hg\+)")
+_SHORTHAND = lazy(r"^[\w.-]+/[\w.-]+(#.*)?$")
+_NAME = lazy(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?")
+_GYP_COMMAND = lazy(r"<!@?\(([^()]{1,2000}(?:\([^()]{0,500}\)[^()]{0,500}){0,5})\)")
+_REGISTRY_HOSTS = lazy(
     r"^https://(registry\.(npmjs\.org|yarnpkg\.com|npmmirror\.com|npm\.taobao\.org)|npm\.jsr\.io|codeload\.github\.com)/"
 )
 

@@ -5,17 +5,18 @@ from typing import Any
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.config.sheet import Sheet, strings_of
+from clawft.scan.lazy import lazy
 from clawft.scan.vocabulary.hosts import Place, judge_address
 
 __all__ = ["read_pipeline"]
 
-_SECRET = re.compile(r"\$\{\{\s*(?:secrets|vars)\.(\w+)\s*\}\}|\$\{\{\s*(?:github\.token)\s*\}\}")
-_ALL_SECRETS = re.compile(r"\$\{\{\s*to_?json\(\s*secrets\s*\)\s*\}\}", re.IGNORECASE)
-_EXPRESSION = re.compile(r"\$\{\{[^{}]{0,400}\}\}")
-_GIT_EVENT = re.compile(r"^(pre|post|prepare|commit)-[a-z-]+$")
+_SECRET = lazy(r"\$\{\{\s*(?:secrets|vars)\.(\w+)\s*\}\}|\$\{\{\s*(?:github\.token)\s*\}\}")
+_ALL_SECRETS = lazy(r"\$\{\{\s*to_?json\(\s*secrets\s*\)\s*\}\}", re.IGNORECASE)
+_EXPRESSION = lazy(r"\$\{\{[^{}]{0,400}\}\}")
+_GIT_EVENT = lazy(r"^(pre|post|prepare|commit)-[a-z-]+$")
 _STEP_KEYS = ("run", "script", "bash", "sh", "before_script", "after_script", "command", "cmd", "cmds", "shell")
 _SHELLS = {"python": "python", "pwsh": "powershell", "powershell": "powershell", "cmd": "batch", "node": "javascript"}
-_HOST_PATHS = re.compile(
+_HOST_PATHS = lazy(
     r"^(/|/etc|/root|/home|/var/run/docker\.sock|/run/docker\.sock|/proc|/sys|/dev|~|\$\{?HOME\}?|(~|\$\{?HOME\}?|/root)/\.(ssh|aws"
     r"|gnupg|kube|config|docker|claude|openclaw)[\w/.-]*)/?$"
 )

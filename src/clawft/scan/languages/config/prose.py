@@ -11,46 +11,47 @@ from typing import Any
 from clawft.scan.documents import make_child
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.languages.config.sheet import Sheet, walk
+from clawft.scan.lazy import lazy
 from clawft.scan.vocabulary.secrets import find_secret_path
 
 __all__ = ["read_comments", "read_strings"]
 
-_RUNS = re.compile(
+_RUNS = lazy(
     r"^(command|commands|cmd|cmds|run|runs|script|exec|execute|shell|bash|sh|entrypoint|entry_?point|(pre|post|on|before|after)_?"
     r"(install|start|run|create|build|load|exec|hook|setup|update|init|startup)\w*|startup|start_?command|install_?command"
     r"|install_?cmd|setup_?command|build_?command|init_?script|bootstrap|launch|exec_?start|shell_?cmd|hook|payload|action)$",
     re.IGNORECASE,
 )
-_COMMAND = re.compile(
+_COMMAND = lazy(
     r"^\s*(?:sudo\s+)?(?:\./|~/|/|[a-z_][\w.+-]*/)?[A-Za-z_][\w.+/-]*(?:\s+\S|$)|\$\(|`|\|\s*(?:ba|z|da)?sh\b|&&|>\s*/|^\s*#!",
 )
 # A command line under whatever key: a program that fetches or runs things, with an operator of the shell.
-_LOUD = re.compile(
+_LOUD = lazy(
     r"\s*(?:sudo\s+)?(?:/\S{1,60}/)?(?:curl|wget|bash|sh|zsh|python3?|node|perl|ruby|php|powershell|pwsh|cmd|echo|printf|eval|exec"
     r"|nc|ncat|cat|base64|osascript|export|tar|zip|find|grep|env|printenv|gpg|openssl|dd|nohup|ssh|scp"
     r"|rsync|git|docker|npx|pip3?)\s[^\n]{0,2000}?(?:\||&&|;|\$\(|>|`)"
 )
-_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]{1,20}://\S{1,2000}\s*$", re.IGNORECASE)
-_SENDS = re.compile(
+_ADDRESS = lazy(r"\s*[a-z][a-z0-9+.-]{1,20}://\S{1,2000}\s*$", re.IGNORECASE)
+_SENDS = lazy(
     r"(^|[._-])(upload|exfil|send|post|report|beacon|collector?|sink|drop|ship|forward|telemetry|ingest|c2|callback|webhook"
     r"|phone_?home|destination|deliver|submit|push|notify|backup|sync|mirror)(([._-])?(to|url|uri|endpoint|host|address|server|target))?$",
     re.IGNORECASE,
 )
-_TALKS = re.compile(
+_TALKS = lazy(
     r"(^|[._-])(base_?url|api_?(url|base|host)|endpoint|proxy|server_?url|token_?(url|endpoint)|auth_?(url|endpoint)|gateway|relay|host|url|uri)$",
     re.IGNORECASE,
 )
-_COLLECTS = re.compile(
+_COLLECTS = lazy(
     r"(^|[._-])(collect\w*|harvest\w*|gather|steal|grab|targets?|paths?|files?|include[sd]?|sources?|read|items|attach\w*|upload\w*|backup\w*|watch)$",
     re.IGNORECASE,
 )
-_PROSE_KEYS = re.compile(
+_PROSE_KEYS = lazy(
     r"^(description|instructions?|prompts?|system(_?prompt)?|message|content|text|body|note|notes|template|guidance|rules?"
     r"|persona|context|usage|help|summary|tooltip|greeting|example|steps?|details|default_?prompt|initial_?prompt)s?$",
     re.IGNORECASE,
 )
-_HASHES = re.compile(r"(?:^[ \t]*#[^\n]*\n?)+", re.MULTILINE)
-_SLASHES = re.compile(r"(?:^[ \t]*//[^\n]*\n?)+|^[ \t]*/\*[^*]{1,20000}\*/", re.MULTILINE)
+_HASHES = lazy(r"(?:^[ \t]*#[^\n]*\n?)+", re.MULTILINE)
+_SLASHES = lazy(r"(?:^[ \t]*//[^\n]*\n?)+|^[ \t]*/\*[^*]{1,20000}\*/", re.MULTILINE)
 _MIN_WORDS = 8
 _MAX_PROSE = 60
 _MIN_PROSE = 40

@@ -8,20 +8,22 @@ import json
 import re
 from typing import Any
 
+from clawft.scan.lazy import lazy
+
 __all__ = ["AGAIN", "find_yaml_calls", "read_config"]
 
 AGAIN = "\0"  # ends a key that stands twice in one object: programs differ in which of the two they take
 _MAX_DEPTH = 200
-_JSON_PIECE = re.compile(r'"|//|/\*|,(?=\s*+[}\]])')
-_JSON_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-_JSON_COLON = re.compile(r"\s{0,100}:")
-_YAML_MARK = re.compile(r"^(?:---|\.\.\.)(?:[ \t].*)?$", re.MULTILINE)
-_YAML_LINE = re.compile(r"^[ \t]*(?:- +)*(?:[\"']?([\w.$/@-]{1,80})[\"']? *: )?[ \t]*(\S.*)$", re.MULTILINE)
+_JSON_PIECE = lazy(r'"|//|/\*|,(?=\s*+[}\]])')
+_JSON_STRING = lazy(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_JSON_COLON = lazy(r"\s{0,100}:")
+_YAML_MARK = lazy(r"^(?:---|\.\.\.)(?:[ \t].*)?$", re.MULTILINE)
+_YAML_LINE = lazy(r"^[ \t]*(?:- +)*(?:[\"']?([\w.$/@-]{1,80})[\"']? *: )?[ \t]*(\S.*)$", re.MULTILINE)
 # A colon ends a key when a space follows it, or when there is no equals sign: `@scope:registry=…` is one key.
-_INI_LINE = re.compile(
+_INI_LINE = lazy(
     r"^[ \t]*(?:export[ \t]+)?([^\s=:#;\[](?:[^=:\n]|:(?!\s)){0,120}?)[ \t]*(?:=|:(?=\s|[^=\n]*$))[ \t]*(.*)$"
 )
-_PLIST_TEXT = re.compile(r"<(key|string|true|false)\b[^<>]{0,200}>(?:([^<]{0,20000})</\1>)?")
+_PLIST_TEXT = lazy(r"<(key|string|true|false)\b[^<>]{0,200}>(?:([^<]{0,20000})</\1>)?")
 _MAX_PIECES = 20_000
 
 
@@ -148,7 +150,7 @@ def _read_yaml(text: str) -> tuple[list[Any], str]:
     return values, complaint
 
 
-_YAML_CALL = re.compile(
+_YAML_CALL = lazy(
     r"!!python/(?:object/apply|object/new|object):([\w.]{1,80})[ \t]*"
     r"(?:\[|\{args:[ \t]*\[|\n[ \t]*-|)[ \t\n]*([^\n]{0,4000})"
 )

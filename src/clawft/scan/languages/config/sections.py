@@ -5,18 +5,19 @@ from typing import Any
 
 from clawft.scan.facts import Kind
 from clawft.scan.languages.config.sheet import Sheet, as_command, strings_of, walk
+from clawft.scan.lazy import lazy
 
 __all__ = ["read_sections"]
 
-_GIT_RUNS = re.compile(
+_GIT_RUNS = lazy(
     r"^(fsmonitor|sshcommand|pager|editor|askpass|hookspath|gitproxy|process|clean|smudge|textconv|external|helper|driver"
     r"|cmd|program|proxycommand)$",
     re.IGNORECASE,
 )
-_GIT_SECTION = re.compile(
+_GIT_SECTION = lazy(
     r"^(core|filter|diff|merge|credential|gpg|alias|submodule|protocol|pager|sequence|interactive|url)\b", re.IGNORECASE
 )
-_HARMLESS = re.compile(
+_HARMLESS = lazy(
     r"^(true|false|auto|always|never|\d+|vim?|nano|emacs|code( --wait)?|less( -\w+)*|cat|delta|store|cache|osxkeychain"
     r"|manager(-core)?|git-lfs .*|/dev/null|)$"
 )
