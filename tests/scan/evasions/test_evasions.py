@@ -15,8 +15,8 @@ CASES = read_cases(Path(__file__).parent)
 # What is found today; only ever raised.
 FLOORS = {
     "agent": 0.70,
-    "autorun": 0.96,
-    "channels": 0.96,
+    "autorun": 1.00,
+    "channels": 1.00,
     "contextual": 0.33,
     "destruction": 0.82,
     "encoded-elsewhere": 1.00,
@@ -27,12 +27,12 @@ FLOORS = {
     "files": 1.00,
     "languages": 1.00,
     "markdown": 0.76,
-    "persistence": 0.66,
-    "prerequisites": 0.95,
+    "persistence": 0.86,
+    "prerequisites": 1.00,
     "prose": 0.56,
     "size": 1.00,
     "splitting": 0.96,
-    "triggers": 0.90,
+    "triggers": 1.00,
     "unicode": 1.00,
 }
 
