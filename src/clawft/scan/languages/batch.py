@@ -31,7 +31,7 @@ _VARIABLE = re.compile(
     r"%(%?)([A-Za-z_][\w()]{0,60})(?::([^%\n]{1,80}))?%|!([A-Za-z_]\w{0,60})(?::([^!\n]{1,80}))?!|%%?~?[a-zA-Z0-9*]"
 )
 _TOKEN = re.compile(
-    r'\^(\r?\n|.)|"([^"\n]*)"?|(&&|\|\||[&|\n()])|(\d?>>?|<)|([ \t\r,;=]+)'
+    r'\^(\r?\n|.)|"((?:\\"(?=\S)|[^"\n])*)"?|(&&|\|\||[&|\n()])|(\d?>>?|<)|([ \t\r,;=]+)'
     r'|((?:%[A-Za-z_]\w*:[^%\n"]{1,80}%|[^\^"&|\n()<> \t\r,;=])+)',
     re.DOTALL,
 )
@@ -148,7 +148,8 @@ class _Reader:
         """Part of a word: an escaped character, a string, or plain text."""
         if match[1] is not None:
             return Value(match[1])
-        return self._expand(match[2] if match[2] is not None else match[6], base + match.start())
+        inner = match[2].replace('\\"', '"') if match[2] is not None else match[6]
+        return self._expand(inner, base + match.start())
 
     def _expand(self, text: str, offset: int) -> Value:
         if "%" not in text and "!" not in text:
