@@ -10,12 +10,15 @@ from msgspec import Struct
 
 from clawft.scan.facts import Kind
 from clawft.scan.intake.names import PICTURE_NAMES
-from clawft.scan.intake.parts import Mark, Unread
+from clawft.scan.intake.parts import Mark, Passage, Unread
 from clawft.scan.vocabulary.secrets import find_secret_path
 
 __all__ = ["Found", "Listed", "show_name", "walk_folder"]
 
 MAX_ENTRIES = 200_000
+MIN_SAID = 40  # characters of a name that says something
+MIN_WORDS = 7
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
 _BESIDE_WORDS = ".git .hg .svn node_modules __pycache__ dist build vendor .venv venv target site-packages"
 _BESIDE = frozenset(_BESIDE_WORDS.split())  # walked like the rest, but read after it
 _GIT_OBJECT = re.compile(r"(.*/)?\.git/(.*/)?objects/([0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})|(pack|info)/[\w.-]+)")
@@ -49,7 +52,7 @@ class Listed(Struct):
     """What a folder holds."""
 
     files: list[Found]
-    parts: list[Mark | Unread]
+    parts: list[Mark | Passage | Unread]
 
 
 def show_name(name: str) -> str:
@@ -107,6 +110,8 @@ def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, b
     if stat.S_ISREG(mode):
         if "objects/" in prefix and _is_git_object(entry.path, name):
             return None
+        if len(name) > MIN_SAID and (said := _read_name(name)):
+            listed.parts.append(Passage(said, "markdown", "name", show_name(name)))
         listed.files.append(Found(_rank(name, entry.name, mode) + beside, name, entry.path, status.st_size, mode))
     elif stat.S_ISLNK(mode):
         listed.parts.extend(_follow_in_mind(entry.path, name, folder))
@@ -115,6 +120,13 @@ def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, b
         listed.parts.append(Mark(Kind.HIDDEN, "special-file", f"{show_name(name)} is {what}", show_name(name)))
         listed.parts.append(Unread(f"It is {what}, not a file", show_name(name)))
     return None
+
+
+def _read_name(name: str) -> str:
+    """What the name of a file says, where it is as long as a sentence: a model is shown the names of all files."""
+    shown = show_name(name)
+    words = _BETWEEN_WORDS.split(shown.rpartition(".")[0] or shown)
+    return " ".join(words) if len(words) >= MIN_WORDS else ""
 
 
 def _is_git_object(path: str, name: str) -> bool:

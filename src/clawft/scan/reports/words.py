@@ -30,6 +30,7 @@ _ORIGINS = {  # how a text was reached; what is not listed, such as "base64", is
     "link-comment": "a comment that looks like a link",
     "member": "a packed file",
     "metadata": "metadata",
+    "name": "the name of a file",
     "pyc": "bytecode",
     "trailing-data": "data after the end of a file",
 }
