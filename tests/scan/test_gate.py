@@ -271,7 +271,7 @@ def test_a_scan_that_failed_is_not_tried_each_time_though_its_files_never_settle
     (skill / "SKILL.md").rename(world.root / ".store" / "text")
     (skill / "SKILL.md").symlink_to("../.store/text")
     now = time.time
-    for passed, scanned in ((0, 1), (300, 0), (500, 0), (700, 1)):
+    for passed, scanned in ((0, 1), (300, 0), (500, 0), (700, 1), (-3600, 1)):
         monkeypatch.setattr(time, "time", lambda passed=passed: now() + passed)
         screening = world.screen()["one"]
         assert screening is not None

@@ -20,12 +20,22 @@ from clawft.scan.version import scanner_version
 if TYPE_CHECKING:
     from clawft.scan.findings import Report
 
-__all__ = ["Known", "index_path", "load_index", "load_report", "prune_reports", "store_index", "store_report"]
+__all__ = [
+    "AGAIN_S",
+    "Known",
+    "index_path",
+    "load_index",
+    "load_report",
+    "prune_reports",
+    "store_index",
+    "store_report",
+]
 
 MAX_INDEXES = 64
 MAX_REPORTS = 8_000
 MAX_INDEX_BYTES = 256 << 20
 MAX_REPORT_BYTES = 16 << 20
+AGAIN_S = 600  # a scan that failed is not tried at every command
 _CHECKSUM_BYTES = 4
 
 
@@ -38,6 +48,10 @@ class Known(Struct, frozen=True, array_like=True, gc=False):
     content: str
     screening: bytes = b""  # encoded; nothing for a skill that is clean
     again_at: int = 0  # the second from which a scan that failed is tried again
+
+    def is_due(self, now: float) -> bool:
+        """Whether the scan failed so long ago that it is tried again, or at a time that is not over by this clock."""
+        return bool(self.again_at) and not now < self.again_at <= now + AGAIN_S
 
 
 class _Index(Struct, frozen=True, array_like=True):

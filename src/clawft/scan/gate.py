@@ -74,7 +74,7 @@ def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:
 
 def _holds(entry: Known, one: Found, now: float) -> bool:
     """Whether what is known of a skill is still so."""
-    if entry.again_at and not now < entry.again_at:
+    if entry.is_due(now):
         return False
     seen = one.seen
     if seen is not None:

@@ -18,7 +18,7 @@ from clawft.discovery.read import LEGACY_PROMPT, load_bytes
 from clawft.discovery.sidecars import SIDECAR
 from clawft.errors import ClawftError
 from clawft.files import real_path
-from clawft.scan.cache import Known, load_report, prune_reports, store_index, store_report
+from clawft.scan.cache import AGAIN_S, Known, load_report, prune_reports, store_index, store_report
 from clawft.scan.findings import Report
 from clawft.scan.fingerprint import Fingerprint, take_fingerprint
 from clawft.scan.gate import Tell
@@ -28,8 +28,6 @@ from clawft.scan.stamps import pack_stamps
 from clawft.scan.targets import Target
 
 __all__ = ["load_or_scan", "rescan"]
-
-AGAIN_S = 600  # a scan that failed is not tried at every command
 
 
 class _Job(Struct):
@@ -86,9 +84,7 @@ def rescan(
 def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> tuple[Screening | None, int] | None:
     """What is known of the same content at the same place, and for a scan that failed when it is tried again."""
     known = indexes[job.found.location.path].get(job.found.file)
-    if known is None or not known.content or known.content != job.fingerprint.content:
-        return None
-    if known.again_at and not time.time() < known.again_at:
+    if known is None or not known.content or known.content != job.fingerprint.content or known.is_due(time.time()):
         return None
     try:
         return decode_screening(known.screening), known.again_at
