@@ -44,3 +44,19 @@ def test_what_only_computes_is_not_read(language: str, text: str) -> None:
 
 def test_programs_that_use_each_other_are_looked_at_together() -> None:
     assert may_act(["from b import run\nrun('ls')\n", "import os\nrun = os.system\n"], "python")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "kind"),
+    [
+        ("python", "import os\nprint(f'{os.environ}')\n", Kind.ENV),
+        ("python", "import os\nprint(os.popen('ls').read())\n", Kind.EXEC),
+        ("python", "import os\nprint(f'{os.popen(chr(108) + chr(115)).read()}')\n", Kind.EXEC),
+        ("python", "import os\nprint((os.popen)('ls'))\n", Kind.EXEC),
+        ("javascript", "console.log(process.env.TOKEN);\n", Kind.ENV),
+        ("javascript", "console.log(`${require('child_process').execSync('ls')}`);\n", Kind.EXEC),
+        ("javascript", "console.log([1].map(x => eval('2')));\n", Kind.EVAL),
+    ],
+)
+def test_what_is_done_on_the_way_to_a_print_is_found(language: str, text: str, kind: Kind) -> None:
+    assert kind in {one.kind for one in analyse(Document("program", text, language)).facts}

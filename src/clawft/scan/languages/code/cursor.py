@@ -30,6 +30,7 @@ class Cursor:
     """A place in the tokens; the parts of the parser build on it."""
 
     def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
         self.kinds, self.values, self.offsets, self.match = tokens.kinds, tokens.values, tokens.offsets, tokens.match
         self.syntax = tokens.syntax
         self.language = tokens.syntax.name

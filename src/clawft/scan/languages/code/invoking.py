@@ -71,8 +71,13 @@ class Invoking(Operands):
         if function.function is None and isinstance(function.const, str) and self.module.language in ("php", "perl"):
             function = Value((), function.marks, function.const)  # a function called by a variable that holds its name
         call = Call(offset, function.ref, arguments, named, owner, callee, items)
-        result = self.charge(self.apply(function, call))
-        self._call_back(call, result)
+        result = self.apply(function, call)
+        if result.consts or result.items is not None:
+            self.charge(result)
+        for one in (*arguments, *named.values()):
+            if one.function is not None or one.ref:
+                self._call_back(call, result)
+                break
         return result
 
     def _method(self, callee: Node, owner: Value) -> Value:

@@ -30,12 +30,15 @@ class Operands(Machine):
         raise NotImplementedError
 
     def eval(self, node: Node) -> Value:
+        kind = node[0]
+        if kind == "const":
+            return Value(() if node[2] is None else (node[2],))
         self.steps += 1
         if self.depth > MAX_DEPTH or self.steps > self.last_step:
             self.overflow = self.overflow or self.steps > self.last_step
             return Value()
         self.depth += 1
-        value: Value = self.kinds[node[0]](node)
+        value: Value = self.kinds[kind](node)
         self.depth -= 1
         return value
 

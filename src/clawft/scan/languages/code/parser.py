@@ -16,6 +16,7 @@ from clawft.scan.languages.code.lexer import (
     OPERATOR,
     Tokens,
 )
+from clawft.scan.languages.code.quiet import TELLING, skip_telling
 from clawft.scan.languages.code.syntax import DEFINERS
 
 __all__ = ["parse"]
@@ -132,8 +133,12 @@ class _Parser(Control):
                 and self.language in ("python", "java", "kotlin", "swift", "javascript", "dart")
             ):
                 self.at += 1  # a decorator: its call stands on its own
-        if kind == NAME and value in _WORDS and not self._is_called(value) and self._keyword(value, found):
-            return
+        if kind == NAME:
+            if value in _WORDS and not self._is_called(value) and self._keyword(value, found):
+                return
+            if value in TELLING and (end := skip_telling(self.tokens, self.at, self.limit)) > self.at:
+                self.at = end
+                return
         found.extend(self._simple())
 
     def _is_called(self, value: str) -> bool:

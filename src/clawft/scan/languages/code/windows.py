@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 __all__ = ["MAX_WHOLE", "Shortened", "is_whole", "shorten"]
 
-MAX_WHOLE = 300_000
+MAX_WHOLE = 150_000
 _AROUND = 40  # lines kept on either side of a word that matters
-_MAX_KEPT = 400_000
+_MAX_KEPT = 150_000
 _BESIDE = 3000  # characters kept on either side of such a word, in a line that is too long
 _WORDS = re.compile(
     r"\b(?:exec\w*|eval|system|popen|Popen|spawn\w*|subprocess|child_process|socket|connect|requests?|urlopen|urllib|fetch|axios"
