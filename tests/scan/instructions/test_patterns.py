@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.scan.instructions import against, bypass, conceal, obey, override, sabotage, tamper, unseen
-from clawft.scan.instructions.index import Index, flatten
+from clawft.scan.instructions.index import Index, Pool, flatten
 from clawft.scan.instructions.needs import find_needs
 from clawft.scan.instructions.patterns import Phrase, phrase
 from clawft.scan.instructions.vocabulary import GROUPS
@@ -14,7 +14,7 @@ PHRASES: list[Phrase] = [
     *(one for grammar in (bypass, conceal, obey, override, sabotage, tamper, unseen) for one in grammar.PHRASES),
     *against.ACTS,
 ]
-INDEX = Index(PHRASES)
+INDEX = Index(PHRASES, Pool())
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ INDEX = Index(PHRASES)
 def test_a_phrase_is_selected_where_it_matches(pattern: str, text: str) -> None:
     one = phrase(pattern)
     assert one.pattern.search(text)
-    assert Index([one]).select(flatten(text)) == [one]
+    assert Index([one], Pool()).select(flatten(text)) == [one]
 
 
 @pytest.mark.parametrize(

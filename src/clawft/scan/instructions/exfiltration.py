@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from clawft.scan.facts import Kind
-from clawft.scan.instructions.index import Index
+from clawft.scan.instructions.index import Index, Pool
 from clawft.scan.instructions.late import Late
 from clawft.scan.instructions.order import Order
 from clawft.scan.instructions.sentences import Sentence
@@ -59,7 +59,7 @@ _MARKS = (
 _SURE = 2
 _NUMBERS = Late(r"\.\d{1,3}\.\d{1,3}\.\d")
 _PLACES = Late(r"(?<![a-z])(?:ser|end|col|ana|bac|clo|web|sys|inf)|\w\.\w+/", re.IGNORECASE)
-_SENDING = Index([_VERB])
+_SENDING = Index([_VERB], Pool())
 
 
 @cache
@@ -83,7 +83,7 @@ def has_place(text: str) -> bool:
 
 def has_verb(flat: bytes) -> bool:
     """Whether a flat text has a word of sending."""
-    return bool(_SENDING.narrow(flat, 1))
+    return bool(_SENDING.narrow(flat, _SENDING.set))
 
 
 def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:

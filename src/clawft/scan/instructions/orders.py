@@ -1,9 +1,7 @@
 """From prose to facts: every block that could hold an order is cut into sentences and read by the grammars."""
 
 import re
-from collections.abc import Iterable
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 
 from msgspec import structs
 
@@ -22,7 +20,7 @@ from clawft.scan.instructions import (
     tongues,
     unseen,
 )
-from clawft.scan.instructions.index import Index, Needy, flatten, members
+from clawft.scan.instructions.index import FREE, Index, flatten, members
 from clawft.scan.instructions.mention import is_mention, is_negated, is_quoted, is_quoted_line, is_reported
 from clawft.scan.instructions.nearby import HIDDEN
 from clawft.scan.instructions.order import Order
@@ -41,28 +39,16 @@ _PLACE = re.compile(r"/|c:|https?://")
 
 _GRAMMARS = (override, conceal, bypass, obey, tamper, sabotage, unseen)
 _PHRASES = [(one, grammar.KIND) for grammar in _GRAMMARS for one in grammar.PHRASES]
-_THINGS: list[Needy] = [one for one, _ in _PHRASES]
-_THINGS += [*against.ACTS, exfiltration.PLACE, tongues.HINTS, *prerequisite.COMBINATIONS]
-_THINGS = list({id(one): one for one in _THINGS}.values())
-_BITS = {id(one): 1 << number for number, one in enumerate(_THINGS)}
-_INDEX = Index(_THINGS)
-
-
-def _set(things: Iterable[Needy]) -> int:
-    """A set of things of the index."""
-    return reduce(or_, (_BITS[id(one)] for one in things))
-
-
-_ALL_PHRASES = _set(one for one, _ in _PHRASES)
-_UNSEEN = _set(unseen.PHRASES)
-_ACTS = _set(against.ACTS)
-_PLACE_NAMED = _set([exfiltration.PLACE])
-_FOREIGN_WORD = _set([tongues.HINTS])
-_PREREQUISITES = _set(prerequisite.COMBINATIONS)
-# Two more, for what is no word.
-_ADDRESS = 1 << len(_THINGS)
-_HOST = _ADDRESS << 1
-_PLACES = _PLACE_NAMED | _ADDRESS | _HOST
+_SEEN = Index([one for one, _ in _PHRASES if one not in unseen.PHRASES])
+_UNSEEN = Index(unseen.PHRASES)
+_ACTS = Index(against.ACTS)
+_PLACE_NAMED = Index([exfiltration.PLACE])
+_FOREIGN_WORDS = Index([tongues.HINTS])
+_PREREQUISITES = Index(prerequisite.COMBINATIONS)
+_ADDRESS, _HOST = FREE
+_PLACES = _PLACE_NAMED.set | _ADDRESS | _HOST
+_WANTED = _UNSEEN.set | _ACTS.set | _PLACE_NAMED.set | _FOREIGN_WORDS.set | _PREREQUISITES.set
+_RANKS = {Index([one]).set.bit_length() - 1: rank for rank, (one, _) in enumerate(_PHRASES)}
 # Their orders are themselves negations: "do not tell the user".
 _NEGATIVE = frozenset({Kind.CONCEAL, Kind.BYPASS})
 
@@ -81,8 +67,8 @@ class _Reader:
         self.document = document
         self.parts = parts
         self.flat = flatten(document.text)
-        self.phrases = _ALL_PHRASES if not HIDDEN.isdisjoint(document.origin) else _ALL_PHRASES ^ _UNSEEN
-        self.acts = _ACTS if "remark" not in document.origin else 0  # the remarks of a program are no running text
+        self.phrases = _SEEN.set | (0 if HIDDEN.isdisjoint(document.origin) else _UNSEEN.set)
+        self.acts = _ACTS.set if "remark" not in document.origin else 0  # the remarks of a program are no running text
         self.facts: list[Fact] = []
         self.blocks: dict[int, Block] = {}
 
@@ -116,14 +102,14 @@ class _Reader:
                 self._read_phrases(number, found, union & self.phrases)
             if union & _PLACES:
                 self._read_sends(number, union)
-            if union & _FOREIGN_WORD or foreign:
+            if union & _FOREIGN_WORDS.set or foreign:
                 self._read_foreign(number, union)
         self._read_section(opened, len(self.parts), wanted, acts)
 
     def _find_hits(self) -> list[tuple[int, int]]:
         """Where in the text something stands that an order needs, and which things need it; the last is behind it."""
         text = self.document.text
-        hits = _INDEX.find(self.flat)
+        hits = _SEEN.find(self.flat, _WANTED)
         if addresses := exfiltration.find_addresses(text):
             hits += [(offset, _ADDRESS if sure else _HOST) for offset, sure in addresses]
             hits.sort()
@@ -146,7 +132,7 @@ class _Reader:
     def _read_phrases(self, number: int, hits: list[tuple[int, int]], things: int) -> None:
         """Search each sentence of a block for the phrases whose words it has."""
         part = self.parts[number]
-        things = _INDEX.narrow(self.flat[part.start : part.end + 2], things)
+        things = _SEEN.narrow(self.flat[part.start : part.end + 2], things)
         if not things:
             return
         block, at, size = self._block(number), 0, len(hits)
@@ -165,21 +151,22 @@ class _Reader:
         if not exfiltration.has_verb(flat):
             return
         block = self._block(number)
-        if things & _ADDRESS or _INDEX.narrow(flat, things & _PLACE_NAMED) or exfiltration.has_place(block.text):
+        if things & _ADDRESS or _SEEN.narrow(flat, things & _PLACE_NAMED.set) or exfiltration.has_place(block.text):
             for order, sentence in exfiltration.find(block.sentences):
                 self._keep(block, sentence, order)
 
     def _read_foreign(self, number: int, things: int) -> None:
         block = self._block(number)
-        if things & _FOREIGN_WORD if block.text.isascii() else tongues.is_foreign(block.text):
+        if things & _FOREIGN_WORDS.set if block.text.isascii() else tongues.is_foreign(block.text):
             for sentence in block.sentences:
                 for order in tongues.find(sentence.text):
                     self._keep(block, sentence, order, negative=True)
 
     def _read_sentence(self, block: Block, sentence: Sentence, things: int) -> None:
         seen = set()
-        for number in members(_INDEX.narrow(self.flat[sentence.start : sentence.end + 2], things)):
-            one, kind = _PHRASES[number]
+        found = _SEEN.narrow(self.flat[sentence.start : sentence.end + 2], things)
+        for rank in sorted(_RANKS[number] for number in members(found)):
+            one, kind = _PHRASES[rank]
             if (kind, one.target) not in seen and (match := one.pattern.search(sentence.text)):
                 if kind is not Kind.TAMPER:
                     seen.add((kind, one.target))
@@ -219,7 +206,8 @@ class _Reader:
             return
         document = self.shown if shown else self.document
         sources = tuple(Fact(one.kind, one.target, document, line, one.via) for one in order.sources)
-        self.facts.extend(sources)
+        if order.kind is not Kind.HARM:  # its second sign stands for nothing by itself
+            self.facts.extend(sources)
         self.facts.append(Fact(order.kind, order.target, document, line, order.via[:160], sources))
 
     def _line(self, sentence: Sentence, at: int) -> int:
@@ -235,14 +223,14 @@ class _Reader:
 
     def _read_section(self, start: int, end: int, things: int, acts: list[int]) -> None:
         """Read a section as a whole: a fake prerequisite is spread over its sentences, and so is a harmful act."""
-        if things & _PREREQUISITES:
-            self._read_prerequisite(start, end, things & _PREREQUISITES)
+        if things & _PREREQUISITES.set:
+            self._read_prerequisite(start, end, things & _PREREQUISITES.set)
         if acts:
             self._read_acts(start, end, acts)
 
     def _read_prerequisite(self, start: int, end: int, things: int) -> None:
         first, last = self.parts[start], self.parts[end - 1]
-        if not _INDEX.narrow(self.flat[first.start : last.end + 2], things):
+        if not _SEEN.narrow(self.flat[first.start : last.end + 2], things):
             return
         section = [self._block(number) for number in range(start, end)]
         section = [block for block in section if prerequisite.could_match(block.text)]
