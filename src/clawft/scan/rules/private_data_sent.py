@@ -32,7 +32,7 @@ def check_private_data_sent(subject: Subject) -> Iterator[Hit]:
             continue
         for source in (*subject.trace(sink), *_taken_beside(subject, sink)):
             what = _PRIVATE.get(source.target, "") if source.kind is Kind.READ else ""
-            if what:
+            if what and not (source.target == "keychain" and judge_address(sink.target) is Place.ORDINARY):
                 yield Hit(sink, f"{what.capitalize()} is taken and sent to {host_of(sink.target)}", 0.85)
 
 

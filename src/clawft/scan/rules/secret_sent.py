@@ -53,6 +53,8 @@ def _is_at_home(subject: Subject, what: str, path: str, sink: Fact) -> bool:
     name = registrable(host).split(".")[0]
     if any(host.endswith(home) for home in _HOME_OF.get(what, ())) or (len(name) >= LONG and names_host(path, host)):
         return True  # a login goes to whom it is named after
+    if not host and what in _SOFT:
+        return True  # its own login goes to an address that the user sets
     if what not in _SOFT or judge_address(sink.target) in (Place.BARE, Place.DROP, Place.SHORT):
         return False
     if sink.kind is not Kind.SEND or registrable(host) in KNOWN or is_named(subject, sink):
