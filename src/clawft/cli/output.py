@@ -155,8 +155,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: in
 
     `after` holds what to say under each row, or ''; it is wrapped and hung on a `└`.
     """
-    for line in table_lines(heads, rows, wide=wide, after=after, columns=terminal_width()):
-        click.echo(line)
+    click.echo("\n".join(table_lines(heads, rows, wide=wide, after=after, columns=terminal_width())))
 
 
 def table_lines(

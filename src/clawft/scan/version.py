@@ -17,12 +17,13 @@ def scanner_version() -> str:
     pending = [os.path.dirname(__file__)]
     while pending:
         with os.scandir(pending.pop()) as scanned:
-            entries = sorted(scanned, key=lambda one: one.name)
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                status = entry.stat()
-                parts.append(f"{entry.path} {status.st_mtime_ns} {status.st_size}")
-            elif entry.name != "__pycache__" and entry.is_dir():
-                pending.append(entry.path)
+            for entry in scanned:
+                path = entry.path
+                if path.endswith(".py"):
+                    status = entry.stat()
+                    parts.append(f"{path} {status.st_mtime_ns} {status.st_size}")
+                elif not path.endswith("__pycache__") and entry.is_dir():
+                    pending.append(path)
+    parts.sort()
     whole = os.fsencode("\n".join(parts))
     return f"{crc32(whole):08x}{crc32(whole[::-1]):08x}"  # the modules with real hashes take long to import

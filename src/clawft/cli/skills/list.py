@@ -28,8 +28,8 @@ def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
 
         listed = [skill_json(one, digest_of(one)) for one in skills]
         return print_json("clawft.skills.list.v1", skills=listed, diagnostics=[to_json(one) for one in said])
-    for line in skill_lines(skills, terminal_width()) if skills else ():
-        click.echo(line)
+    if skills:
+        click.echo("\n".join(skill_lines(skills, terminal_width())))  # at once: each call flushes
     for diagnostic in said:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     say(count_states(skills))
