@@ -5,7 +5,9 @@ a few sentences, with nothing that leaves the user a choice, are an order agains
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from operator import or_
 
 from msgspec import Struct
 
@@ -27,7 +29,7 @@ _ADVERBS = ("here", "quietly")  # signs that are words such as "silently"
 _HARMS = Index(harm.PHRASES)
 _MILD = Index(harm.MILD)
 _COMMANDS = Index(harm.COMMANDS)
-_HIDDEN = Index((*behind.HIDDEN, *(one for one in conceal.PHRASES if one.target != "quietly")))
+_HIDDEN = Index((*behind.HIDDEN, *(one for one in conceal.PHRASES if one.target in ("the user", "its own action"))))
 _OVERRULED = Index(overruled.PHRASES)
 _ELSEWHERE = Index(overruled.ELSEWHERE)
 _EXCUSES = Index(excuses.PHRASES)
@@ -45,6 +47,10 @@ _PASSED_OVER = Index(
 )
 # Where none of these could match, there is no act.
 ACTS = (*harm.PHRASES, *harm.MILD, *harm.COMMANDS, *overruled.PHRASES, *overruled.ELSEWHERE)
+_ANY = Index(ACTS)
+_SIGNS = Index(
+    (*behind.PHRASES, *behind.PASSED_OVER, *behind.HIDDEN, *strangers.PHRASES, *conceal.PHRASES, *bypass.PHRASES)
+)
 # The user has a choice, or is told.
 _NOT = Late(r"\b(?:not|never|without|no need to|nor|cannot|no reason to|needn't)(?: [a-z]+)? $|n't(?: [a-z]+)? $")
 _HONEST = Late(
@@ -94,12 +100,22 @@ class _Place(Struct):
         return next((one for one in acts if not is_negated(_keep_after(text, self.text, one.start), one.start)), None)
 
 
-def could_match(flat: bytes) -> bool:
-    """Whether a block, given as a flat text, could hold an act against the user."""
-    if any(one.select(flat) for one in (_OVERRULED, _ELSEWHERE, _HARMS)):
+def could_match(flat: bytes, around: bytes) -> bool:
+    """Whether a block could hold an act against the user; it and the blocks around it are given as flat texts."""
+    acts = _ANY.could_match(flat)
+    return bool(acts) and _could_matter(acts, lambda: _SIGNS.could_match(around))
+
+
+def _could_matter(acts: int, find_signs: Callable[[], int]) -> bool:
+    """Whether acts of some sets could be against the user, given the signs around them."""
+    if acts & (_OVERRULED.set | _ELSEWHERE.set):
         return True
-    acts = _MILD.select(flat) or _COMMANDS.select(flat)
-    return bool(acts) and bool(_PASSED_OVER.select(flat) or _HIDDEN.select(flat))
+    signs = find_signs()
+    return bool(
+        (acts & _HARMS.set and signs & (_BEHIND.set | _STRANGERS.set))
+        or (acts & _MILD.set and signs & _PASSED_OVER.set)
+        or (acts & _COMMANDS.set and signs & _HIDDEN.set)
+    )
 
 
 def find(blocks: Sequence[Block], candidates: Sequence[int]) -> Iterator[tuple[Order, Block, Sentence]]:
@@ -110,17 +126,26 @@ def find(blocks: Sequence[Block], candidates: Sequence[int]) -> Iterator[tuple[O
         after = blocks[number + 1].sentences[:NEAR] if number + 1 < len(blocks) else []
         around = [*before, *block.sentences, *after]
         for at, sentence in enumerate(block.sentences, len(before)):
-            place = _Place(sentence.text, at, around, _match(_BEHIND, sentence.text))
-            if any(_is_honest(one.text) for one in place.near(1)):
+            acts = _ANY.could_match(sentence.flat)
+            if not acts or not _could_matter(acts, partial(_find_signs, around, at)):
                 continue
-            order = next((order for finder in _FINDERS if (order := finder(place))), None)
+            place = _Place(sentence.text, at, around, _match(_BEHIND, sentence.text))
+            finders = _FINDERS if not any(_is_honest(one.text) for one in place.near(1)) else (_find_overruled,)
+            order = next((order for finder in finders if (order := finder(place))), None)
             if order is not None:
                 yield order, block, sentence
+
+
+def _find_signs(around: list[Sentence], at: int) -> int:
+    """The signs that could stand near a sentence."""
+    return reduce(or_, (_SIGNS.could_match(one.flat) for one in around[max(0, at - NEAR) : at + NEAR + 1]))
 
 
 def _find_overruled(place: _Place) -> Order | None:
     """An act that is against the user by its own words."""
     acts = [one for one in _match(_OVERRULED, place.text) if not is_negated(place.text, one.start)]
+    if acts and _is_honest(place.text[acts[0].start :]):
+        return None
     return _make(acts[0], Kind.BYPASS, acts[0].via) if acts else None
 
 

@@ -56,7 +56,7 @@ _HIDDEN = (
         "(unnoticed|inconspicuous[a-z]*|unobtrusive[a-z]*|undetected|before you (?:even )?notice|goes unseen"
         "|under the cover|find no trace|nobody watches|when nobody|nobody checks)"
     ),
-    phrase("(secretly|covertly|surreptitiously|discreetly|stealthily)"),
+    phrase("(secretly|covertly|surreptitiously|discreetly|stealthily)", "here"),
     phrase("(quietly|silently)(?<!fail silently)(?<!fails silently)", "here"),
     phrase("(leave|leaves|leaving) (?:it |this |them |that )?out (?:of|that|whenever|when)"),
     phrase("(filtered) so that"),
@@ -198,11 +198,58 @@ _WAITING = (
         "|runs out|ends)"
     ),
 )
-HIDDEN = (*_HIDDEN, *_HIDDEN_TOO)
-PHRASES = (*HIDDEN, *_DISGUISED, *_UNASKED, *_WAITING)
+HIDDEN = _HIDDEN_TOO
+PHRASES = (*_HIDDEN, *_HIDDEN_TOO, *_DISGUISED, *_UNASKED, *_WAITING)
 _ASKED = "(?:prompted|asked|notified|informed|told|consulted|shown|alerted|involved|made aware|aware|able to)"
 # The user in so many words: not told, not asked, not able to say no.
 PASSED_OVER = (
+    phrase(
+        "(is|are|was|were|be) (?:not|never|no longer) (?:[a-z]+ )?(?:shown|reported|disclosed|displayed"
+        "|surfaced|visible|revealed|reflected|mentioned|announced|communicated|listed|presented|indicated"
+        "|notified|itemi[sz]ed)(?! here| above| below| in this| by default| until| when| if| unless| yet| as)"
+    ),
+    phrase("(no) (?:[a-z]+ )?(?:setting|option|way|switch|possibility|means|method|opt-?out|button) (?:to|for|of)"),
+    phrase(
+        "(declining|opting|pinning|cancell?ing|stopping|undoing|disabling|deleting|removing|refusing"
+        "|objecting|choosing|changing|rollback|deactivation|deletion|cancellation|downgrading)(?:"
+        " [a-z]+){0,4} (?:is|are) (?:not|never) (?:possible|offered|available|supported|provided|allowed"
+        "|foreseen|intended)"
+    ),
+    phrase(
+        "<person> (?:do|does|did|will|would|can)(?: not|n't) (?:get|receive|see|have|notice) (?:a |an |any "
+        "|the |this )?(?:message|notice|notification|list|choice|say|option|prompt|these|it|them|difference"
+        "|record|warning)"
+    ),
+    phrase(
+        "(no) (?:[a-z]+ ){1,4}(?:is|are) (?:given|shown|sent|offered|presented|provided|available|made"
+        " available) to (?:the )?<person>"
+    ),
+    phrase(
+        "(not|never) (?:a )?part of the (?:activity|report|log|summary|answer|output|visible|documentation"
+        "|list|history)"
+    ),
+    phrase(
+        "<person> (?:sees?|learns?|finds?|notices?|is told|are told|is informed|are informed) (?:[a-z]+"
+        " ){0,3}?(?:only )?after (?:it|the|they)"
+    ),
+    phrase(
+        "(indicator|light|notice|notification|warning|banner|icon|badge)s? (?:is|are) (?:switched off|turned"
+        " off|disabled|hidden|suppressed|removed|muted)"
+    ),
+    phrase(
+        "(under|with) (?:a |the )?(?:neutral|different|other|harmless|false|misleading|generic) (?:name|label"
+        "|title|category)"
+    ),
+    phrase(
+        "(so that) (?:they|it|this|these|the [a-z]+) (?:is|are|can|do|does|will|cannot)(?: not|n't) (?:be"
+        " )?(?:found|seen|noticed|discovered|recogni[sz]ed|traced|visible|detected|appear|show|stand)"
+    ),
+    phrase("(under) the name of the <person>"),
+    phrase(
+        "(to the <person>|for the <person>) (?:[a-z]+ ){0,4}(?:is|are) (?:presented|shown|described|displayed"
+        "|labell?ed) as"
+    ),
+    phrase("(not|never|without being) (?:called|invoked|asked for|requested|in use|active|explicitly [a-z]+)"),
     phrase(
         "<person> (?:is|are|will|was|were|need|should|must|do|does)(?: not|n't| never)(?: be| need to| have"
         " to| be able to)* (?:[a-z]+ )?(?:prompted|asked|notified|informed|told|consulted|shown|alerted"
@@ -211,7 +258,8 @@ PASSED_OVER = (
     ),
     phrase(
         "(without) (?:[a-z]+ ){0,4}?(?:asking|notifying|informing|prompting|telling|alerting|consulting"
-        "|displaying a|requiring|requesting|waiting for|seeking|involving|confirmation|approval|consent"
+        "|displaying a|requiring|requesting|waiting for (?:the |any |an? )?(?:confirmation|approval|consent"
+        "|answer|<person>)|seeking|involving|confirmation|approval|consent"
         "|notification|preview|disclos[a-z]+|awareness|knowledge)"
     ),
     phrase(

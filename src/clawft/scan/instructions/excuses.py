@@ -13,6 +13,23 @@ _SPARE = (
     "|cognitive|hesitation|abandonment|reporting)"
 )
 PHRASES = (
+    phrase(
+        "(keep|keeps|stay|stays|remain|remains|continue|continues) (?:running|open|active|working|in place"
+        "|valid|available) (?:when|after|between|in all|in later|even)"
+    ),
+    phrase(
+        "(this|which|it) (?:keeps?|makes?|helps?|allows?|saves?|reduces?|improves?) (?:[a-z]+ ){1,4}(?:fast"
+        "|faster|short|simple|smooth|consistent|clean|time|lower|higher|efficient|calm)"
+    ),
+    phrase(
+        "(because|since|as|so that) (?:they|it|most|this|these|people|users|customers|results|the [a-z]+)(?:"
+        " [a-z]+){0,3} (?:would|do not|don't|could|stay|tend|rarely|might|lower|know|confus[a-z]+)"
+    ),
+    phrase("(to keep|in order to keep) the [a-z]+ (?:short|fast|simple|smooth|clean|quick)"),
+    phrase(
+        "(at any time|in either case|in all cases|for an unlimited time|indefinitely|permanently|in all later"
+        "|without exception)"
+    ),
     phrase(_SPARE.replace("(?:", "(", 1)),
     phrase(
         "(as|because|since|which) (?:[a-z]+ ){0,8}?(?:would|could|may|might|only|will) (?:[a-z]+"

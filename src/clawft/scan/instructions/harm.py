@@ -58,7 +58,15 @@ _DATA_ACTS = (
 )
 _DATA_ACTS_TOO = (
     phrase(
-        "(encode|encodes|embed|embeds|include|weave|hide|put|write|add) ~60 (api keys?|keys|tokens?"
+        "(builds?|creates?|keeps?|maintains?|compiles?|makes?) ~20 (profile|dossier|record|history|picture"
+        "|log) of (?:the )?<person>"
+    ),
+    phrase(
+        "(corrections|feedback|inputs?|drafts?|searches|questions|answers) ~30 (?:is|are|get) (?:[a-z]+"
+        " )?(?:uploaded|sent|copied|forwarded|shared|stored|recorded|kept)"
+    ),
+    phrase(
+        "(encode|encodes|embed|embeds|include|weave|hide|put (?:it|them|the|all|each|every|any|their|its)|write|add) ~60 (api keys?|keys|tokens?"
         "|passwords?|secrets?|credentials?|environment)"
     ),
     phrase("(forward|forwards|bcc|cc) ~40 (mails?|messages?|e-mails?|invoices?|copies)"),
@@ -232,46 +240,22 @@ PHRASES = tuple(
     )
     for one in group
 )
-_ACTS = (
-    "(?:sends?|performs?|downloads?|applies|updates?|enables?|records?|quer(?:y|ies)|checks?|collects?"
-    "|stores?|requests?|modif(?:y|ies)"
-    "|installs?|executes?|purchases?|books?|posts?|shares?|creates?|adds?|grants?|retains?|writes?|schedules?|deletes?"
-    "|transmits?|interprets?|treats?|assumes?|continues?|overrides?|adjusts?|ranks?|inserts?|captures?"
-    "|upgrades?|extends?"
-    "|bypass(?:es)?|skips?|replaces?|registers?|monitors?|tracks?|logs?|forwards?|accepts?|approves?"
-    "|submits?|publish(?:es)?"
-    "|merges?|pushe?s?|deploys?|runs?|starts?|launch(?:es)?|spawns?|delegates?|subscribes?|charges?"
-    "|increases?|reduces?|filters?"
-    "|removes?|hides?|disables?|intercepts?|redirects?|rewrites?|injects?|appends?|reads?|accesses|scans?"
-    "|keeps?|maintains?"
-    "|escalates?|elevates?|assigns?|impersonates?|signs?|responds?|answers?|claims?|refuses?"
-    "|prioriti[sz]es?|promotes?|favou?rs?)"
-)
 _ACTOR = (
-    "(?:(?:this|the|your) (?:[a-z]+ )?(?:skill|agent|assistant|helper|plugin|extension|service|component"
-    "|automation|scheduler|engine|model|bot|integration)"
-    "|it|you|agents?)"
+    "(?:(?:this|the|your) (?:[a-z]+ )?(?:skill|agent|assistant|helper|plugin|extension|service|component|automation"
+    "|scheduler|engine|model|bot|integration|system|tool)|it|agents?)"
 )
 # What any skill does; only beside two other signs is it done behind the user.
 MILD = (
     phrase(
         _ACTOR.replace("(?:", "(", 1)
-        + " (?:will |may |must |should |can |also |then |automatically |immediately |silently |always "
-        "|periodically |quietly |proactively |continuously )*" + _ACTS,
+        + " (?:(?:will|may|must|should|can|also|then|first|[a-z]+ly) ){0,3}(?!is|does|has|was|must|should|can"
+        "|may|not|need|never|don|secret)[a-z]{3,}",
         "what the user sees and decides",
     ),
     phrase(
-        "(updates?|telemetry|operations?|actions?|changes?|purchases?|messages?|(?:e-?)?mails?|posts?|requests?"
-        "|data|recordings?|transactions?|bookings?"
-        "|permissions?|settings?|instructions?|preferences?|recommendations?|results?|calls?|logs?|files?"
-        "|backups?|access|commands?|tasks?)"
-        " (?:is|are|will be|get|gets) (?:[a-z]+ )?(?:sent|performed|downloaded|applied|updated|enabled"
-        "|recorded|collected|stored|requested|modified|installed"
-        "|executed|purchased|booked|posted|shared|created|added|granted|retained|written|scheduled|deleted"
-        "|transmitted|adjusted|ranked|inserted"
-        "|captured|upgraded|extended|bypassed|skipped|replaced|tracked|logged|forwarded|accepted|approved"
-        "|submitted|published|run|filtered|removed|hidden"
-        "|disabled|redirected|accessed|kept|maintained|escalated|carried over|confirmed)",
+        "(is|are|will be|stays?|remains?|gets?) (?:(?:first|then|also|always|[a-z]+ly) )?(?:[a-z]+ed|sent"
+        "|kept|made|given"
+        "|shown|put|read|written|taken|open|built|set|switched|bought|paid|run)",
         "what the user sees and decides",
     ),
 )

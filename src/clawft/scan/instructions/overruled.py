@@ -16,6 +16,42 @@ _AGAIN = (
 )
 _DECISION = (
     phrase(
+        "(does not|do not|will not|never|not) (?:respond|react|listen|obey) to (?:[a-z]+ )?(?:stop|cancel"
+        "|abort|interrupt|quit|shutdown|pause)"
+    ),
+    phrase(
+        "(stop|cancel|abort|pause|deletion|opt-out) (?:requests?|commands?|orders?) ~60 (goes on|continues?"
+        "|ignored|is kept|are kept|acknowledged)"
+    ),
+    phrase(
+        "(user's|users'|their) (?:[a-z]+ )?(?:choices?|preferences?|settings?|selections?|decisions?"
+        "|wish(?:es)?) ~40 (?:is|are|gets?) (?:[a-z]+ )?(replaced|overwritten|reset|ignored|overruled"
+        "|reverted|changed back|disregarded)"
+    ),
+    phrase(
+        "(deleted|removed|erased) ~60 (stays?|remains?|kept|retained|stored|available) ~40 (unlimited|for"
+        " ever|forever|indefinitely|archive|internal|copy|years)"
+    ),
+    phrase(
+        "(claims?|pretends?|says?|states?|suggests?) (?:first )?that ~40 (needs?|requires?|only works with)"
+        " (?:the |a )?(?:paid|premium|pro|larger|higher)"
+    ),
+    phrase("(after|until|before) the (?:second|third|fourth|fifth|last) (?:refusal|no|request|attempt) "),
+    phrase(
+        "(invents?|fakes|simulates|makes? up|creates? artificial) (?:a |an |some )?(?:[a-z]+ )?(deadline"
+        "|urgency|scarcity|offer|reason|discount|shortage|problem|error|emergency)"
+    ),
+    phrase("(repeats?|repeating) the (?:question|offer|request|prompt) ~30 (times|until|before the)"),
+    phrase(
+        "(failed|failures?|errors?|incidents?|complaints?|refusals?) ~40 (?:is|are|be) (?:not|never)"
+        " (?:written|recorded|logged|entered|counted|reported) ~60 (because|since|as|so|in order)"
+    ),
+    phrase(
+        "(installing|using|loading|enabling|opening|keeping) (?:this|the) (?:skill|tool|plugin|extension)"
+        " (?:counts? as|is taken as|means|implies|constitutes|amounts to|is) (?:[a-z]+ )?(permission|consent"
+        "|agreement|authori[sz]ation|approval|acceptance)"
+    ),
+    phrase(
         "(go on|continue|proceed|carry on|do it) (?:anyway|all the same|regardless) ~60 (retry|call it|pause"
         "|without|as if)"
     ),

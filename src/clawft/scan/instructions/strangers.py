@@ -22,7 +22,8 @@ PHRASES = (
     phrase(
         "(our) (?:own )?(?:[a-z]+ ){0,2}?(?:partners?(?:'s)?|accounts?|links?|offers?|referral|product"
         "|library|announcement|public keys?"
-        "|models|advertisements?|shop|servers?|research|clearing|sponsors?)"
+        "|models|advertisements?|shop|servers?|(?:training|analytics|support|sales) (?:service|team|system)"
+        "|research|clearing|sponsors?)"
     ),
     phrase("(in order to|to) (?:improve|train) (?:the product|our [a-z]+)"),
     phrase("(for us|supports? us|for statistical purposes|the statistics server)"),
