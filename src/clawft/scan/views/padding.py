@@ -18,8 +18,10 @@ _SPACES, _TABS = " " * _FAR_RIGHT, "\t" * (_FAR_RIGHT // 4)
 _RIGHT = re.compile(r"(?<![ \t])[ \t]{60,}+(?=\S)")
 _MAX_FOUND = 20
 # Sixty bytes of blanks, with those that blanks of other scripts are made of: less than that is no padding.
-_WIDE = {0xC2, 0xE1, 0xE2, 0xE3, *range(0x80, 0x8B), 0x9A, 0x9F, 0xA0, 0xA8, 0xA9, 0xAF}
-_BLANKS = bytes(32 if byte in {*b" \t\n\v\f\r\x1c\x1d\x1e\x1f", *_WIDE} else 33 for byte in range(256))
+_BLANK = frozenset(
+    (*b" \t\n\v\f\r\x1c\x1d\x1e\x1f", 0xC2, 0xE1, 0xE2, 0xE3, *range(0x80, 0x8B), 0x9A, 0x9F, 0xA0, 0xA8, 0xA9, 0xAF)
+)
+_BLANKS = bytes(32 if byte in _BLANK else 33 for byte in range(256))
 _NEEDLE = b" " * 60
 
 
