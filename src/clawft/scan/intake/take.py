@@ -19,6 +19,7 @@ __all__ = ["Taken", "take_bytes", "take_compiled", "take_part", "take_reduced"]
 
 MAX_TEXT = 512 << 10  # larger texts are searched to their end, and analysed where something is marked
 MAX_ALL_TEXT = 4 << 20
+_DATA = frozenset({"text", "json", "yaml"})
 LATE_TEXT = 64 << 10  # the same, once that much has been taken in whole
 
 
@@ -89,8 +90,8 @@ def take_reduced(taken: Taken, path: str, reduced: Reduced, head: bytes) -> None
         for part in openers.find_opener("")(joined, taken.room):
             take_part(taken, path, (), part)
         return
-    _say_left_out(taken, path, reduced)
     language = find_language(path, texts[0][1].text) if texts and texts[0][1] else "text"
+    _say_left_out(taken, path, reduced, language)
     _add_pieces(taken, path, language, (), texts)
 
 
@@ -119,14 +120,15 @@ def _take_text(taken: Taken, path: str, data: bytes, origin: tuple[str, ...]) ->
         taken.documents.append(Document(path, text, language, origin=origin))
         return True
     reduced = reduce_bytes(data if 0 not in data[:4096] else text.encode("utf-8", "replace"))
-    _say_left_out(taken, path, reduced)
+    _say_left_out(taken, path, reduced, language)
     _add_pieces(taken, path, language, origin, [(line, decode_bytes(piece)) for line, piece in reduced.pieces])
     return True
 
 
-def _say_left_out(taken: Taken, path: str, reduced: Reduced) -> None:
+def _say_left_out(taken: Taken, path: str, reduced: Reduced, language: str) -> None:
     if reduced.unsearched:
-        taken.gaps.append(Gap(path, f"Too large: {reduced.unsearched} bytes were not looked at"))
+        reason = f"Too large: {reduced.unsearched} bytes were not looked at"
+        taken.gaps.append(Gap(path, reason, failed=language not in _DATA))  # a program may do anything there
     elif reduced.left_out:
         reason = f"Analysed in part: {reduced.left_out} bytes were only searched for words that matter"
         taken.gaps.append(Gap(path, reason))
