@@ -61,20 +61,20 @@ def test_endless_line_shows_the_part_that_matters(tmp_path: Path, report: Make, 
     assert len(line) < 500
 
 
-def test_file_of_millions_of_lines_costs_no_more_than_its_size(
+def test_file_of_a_million_lines_costs_no_more_than_its_size(
     tmp_path: Path, report: Make, finding: MakeFinding
 ) -> None:
-    path = _write(tmp_path, b"a\n" * 4_000_000)
+    path = _write(tmp_path, b"a\n" * 1_000_000)
     tracemalloc.start()
     try:
-        excerpt = load_excerpt(report(path=path), finding(path="run.sh", line=3_999_999, end_line=3_999_999))
+        excerpt = load_excerpt(report(path=path), finding(path="run.sh", line=999_999, end_line=999_999))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
     assert excerpt is not None
-    assert excerpt.lines[-1] == (4_000_000, "a")
-    assert peak < 20 << 20
+    assert excerpt.lines[-1] == (1_000_000, "a")
+    assert peak < 5 << 20
 
 
 @pytest.mark.parametrize(
