@@ -19,6 +19,10 @@ MAX_BITS = 4096
 
 def concat(left: Value, right: Value) -> tuple[Any, ...]:
     """The constants of two values written one after the other; a part that is unknown leaves a hole."""
+    if len(left.consts) == 1 == len(right.consts):
+        one, two = left.consts[0], right.consts[0]
+        if type(one) is str is type(two):
+            return (one + two,) if len(one) + len(two) <= MAX_TEXT else ()
     lefts = left.consts or (HOLE,)
     rights = right.consts or (HOLE,)
     if not left.consts and not right.consts:

@@ -203,20 +203,26 @@ class Operands(Machine):
         return Value((), marks)
 
     def _mixed(self, node: Node) -> Value:
+        """A text with expressions in it: one text, unless a part of it may be several."""
         result = Value(("",))
+        texts: list[str] = []
         for part in node[2]:
             if isinstance(part, str):
-                value = Value((part,))
+                texts.append(part)
+                continue
+            value = self.whole(self.eval(part), part[1])
+            if value.marks:
+                result.marks = merge(result.marks, value.marks)
+            consts = value.consts or (joined(" ", value) if value.items is not None else ()) or (HOLE,)
+            if len(consts) == 1:
+                texts.append(text_of(consts[0]))
             else:
-                value = self.whole(self.eval(part), part[1])
-                if not value.consts:
-                    value = (
-                        Value((HOLE,), value.marks)
-                        if value.items is None
-                        else Value(joined(" ", value) or (HOLE,), value.marks)
-                    )
-            result = self.charge(Value(concat(result, value), merge(result.marks, value.marks)))
-        return result
+                before = Value(concat(result, Value(("".join(texts),))))
+                result.consts = self.charge(Value(concat(before, Value(consts)))).consts
+                texts = []
+        if texts:
+            result.consts = concat(result, Value(("".join(texts),)))
+        return self.charge(result)
 
     def _any(self, node: Node) -> Value:
         self.eval(node[3])

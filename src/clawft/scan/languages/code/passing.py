@@ -80,8 +80,10 @@ def unknown(machine: "Machine", call: Call, method: str) -> Value:
     """A call nobody knows: what goes in comes out, and stays in the object it was called on."""
     owner = call.owner
     values = [machine.whole(one, call.offset) for one in (*call.arguments, *call.named.values())]
-    marks = merge(owner.marks if owner is not None else (), [mark for one in values for mark in one.marks])
-    _keep(marks, [owner, *values])
+    given = [mark for one in values if one.marks for mark in one.marks]
+    marks = merge(owner.marks if owner is not None else (), given)
+    if marks:
+        _keep(marks, [owner, *values])
     if owner is not None and method == "translate" and values and values[0].ref == "translation":
         return _translated(owner, values[0], marks)
     if owner is not None and owner.items is not None and method in ("append", "push", "add", "<<", "unshift"):
@@ -89,8 +91,8 @@ def unknown(machine: "Machine", call: Call, method: str) -> Value:
         if call.callee is not None and call.callee[2][0] == "name":
             machine.scope.holder(call.callee[2][2]).names[call.callee[2][2]] = owner
         return owner
-    if call.callee is not None and call.callee[0] == "attr":
-        machine.taint(call.callee[2], Value((), tuple(mark for one in values for mark in one.marks)))
+    if given and call.callee is not None and call.callee[0] == "attr":
+        machine.taint(call.callee[2], Value((), tuple(given)))
     result = Value((), marks, f"{call.ref}()" if call.ref else "")
     if method in _SAME:
         base = owner if owner is not None and not call.arguments else values[0] if values else owner

@@ -84,7 +84,6 @@ class Value:
         self.consts, self.marks, self.ref, self.items = consts, marks, ref, items
         self.function: Function | None = None
         self.handle: Mark | None = None  # the file it writes to
-        self.keys: dict[Any, Value] | None = None  # of many elements, once one is asked for
 
     @property
     def const(self) -> Any:
@@ -101,8 +100,8 @@ class Value:
         if isinstance(key, int):
             return self.items[key][1] if -len(self.items) <= key < len(self.items) else None
         if len(self.items) > MANY:
-            if self.keys is None:
-                self.keys = {}
+            if not hasattr(self, "keys"):  # made once one is asked for
+                self.keys: dict[Any, Value] = {}
                 for name, value in self.items:
                     self.keys.setdefault(name, value)
             return self.keys.get(key)

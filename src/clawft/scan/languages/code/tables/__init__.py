@@ -13,7 +13,7 @@ __all__ = ["find_names", "find_spec"]
 Spec = tuple[str, str]
 _FILES = {"kotlin": "java", "groovy": "java"}
 _MAX_CACHE = 50_000
-_found: dict[tuple[str, str], Spec | None] = {}
+_found: dict[str, dict[str, Spec | None]] = {}
 
 
 @cache
@@ -32,12 +32,14 @@ def find_spec(language: str, ref: str) -> Spec | None:
     """What a call of this name does in a language, if it is known to do anything."""
     if not ref:
         return None
-    key = (language, ref)
-    if key not in _found:
-        if len(_found) > _MAX_CACHE:
-            _found.clear()
-        _found[key] = _search(find_names(language), ref)
-    return _found[key]
+    found = _found.get(language)
+    if found is None:
+        found = _found[language] = {}
+    if ref not in found:
+        if len(found) > _MAX_CACHE:
+            found.clear()
+        found[ref] = _search(find_names(language), ref)
+    return found[ref]
 
 
 def _search(table: dict[str, Spec], ref: str) -> Spec | None:
