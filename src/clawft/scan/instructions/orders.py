@@ -96,7 +96,7 @@ class _Reader:
                 union |= things
                 offset, things = next(hits)
             wanted |= union
-            if union & self.acts and against.could_match(self.flat[part.start : part.end + 2]):
+            if union & self.acts and self._could_act(number):
                 acts.append(number)
             if union & self.phrases:
                 self._read_phrases(number, found, union & self.phrases)
@@ -238,6 +238,10 @@ class _Reader:
             for order, block, sentence in prerequisite.find(section, first.headings):
                 shown = self.document.mention or is_mention(first.headings, block.lead)
                 self._add(order, self._line(sentence, 0), shown)
+
+    def _could_act(self, number: int) -> bool:
+        part, before, after = (self.parts[max(0, min(len(self.parts) - 1, number + step))] for step in (0, -1, 1))
+        return against.could_match(self.flat[part.start : part.end + 2], self.flat[before.start : after.end + 2])
 
     def _read_acts(self, start: int, end: int, acts: list[int]) -> None:
         blocks = [self._block(number) for number in range(start, end)]

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from clawft.scan.instructions.index import flatten
 from clawft.scan.instructions.segments import Part
 
 __all__ = ["Block", "Sentence", "find_offset", "fold", "split_sentences"]
@@ -33,6 +34,10 @@ class Sentence(Struct, dict=True):
     @cached_property
     def text(self) -> str:
         return fold(self.raw)
+
+    @cached_property
+    def flat(self) -> bytes:
+        return flatten(self.text)
 
 
 class Block(Struct, dict=True):
