@@ -59,7 +59,15 @@ def is_own(subject: Subject, address: str) -> bool:
     names = label if registrable(host) not in OPEN else address.lower()
     named = {word for word in _WORD.findall(names) if word not in _GENERIC}
     own = _own_words(subject)
-    return any(word in own or any(len(name) >= 5 and name in word for name in own) for word in named)
+    return any(word in own or any(len(name) >= 5 and name in word for name in own) for word in named) or (
+        _bare(label) in {_bare(name) for name in (subject.name, subject.skill.name if subject.skill else "")}
+    )
+
+
+def _bare(name: str) -> str:
+    """A name without what is put before and after the names of products: getfoo, foocli, foo-app."""
+    plain = "".join(_WORD.findall(name.lower()))
+    return _AFFIXES.sub("", plain) or plain
 
 
 def is_own_file(subject: Subject, path: str) -> bool:
