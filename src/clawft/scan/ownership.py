@@ -20,6 +20,7 @@ __all__ = [
     "names_host",
 ]
 
+_AFFIXES = re.compile(r"^(get|try|use|my|the)(?=\w{3})|(?<=\w{3})(cli|app|api|hq|labs?|hub|ai|io|js|dev|skills?)$")
 _WORD = lazy(r"[a-z0-9]{3,}")
 # Words that say nothing about whose a host is.
 _GENERIC = words(
