@@ -12,7 +12,7 @@ from operator import or_
 from msgspec import Struct
 
 from clawft.scan.facts import Kind
-from clawft.scan.instructions import behind, bypass, conceal, excuses, harm, overruled, strangers
+from clawft.scan.instructions import behind, bypass, conceal, excuses, harm, overruled, practice, strangers
 from clawft.scan.instructions.index import Index, flatten
 from clawft.scan.instructions.late import Late
 from clawft.scan.instructions.mention import is_negated
@@ -21,7 +21,7 @@ from clawft.scan.instructions.patterns import Phrase
 from clawft.scan.instructions.sentences import Block, Sentence
 from clawft.scan.instructions.vocabulary import GROUPS
 
-__all__ = ["ACTS", "could_match", "find"]
+__all__ = ["ACTS", "could_matter", "find"]
 
 NEAR = 3  # sentences between an act and the second sign
 CLOSE = 24  # characters between an act and a word such as "silently"
@@ -30,7 +30,7 @@ _HARMS = Index(harm.PHRASES)
 _MILD = Index(harm.MILD)
 _COMMANDS = Index(harm.COMMANDS)
 _HIDDEN = Index((*behind.HIDDEN, *(one for one in conceal.PHRASES if one.target in ("the user", "its own action"))))
-_OVERRULED = Index(overruled.PHRASES)
+_OVERRULED = Index((*overruled.PHRASES, *practice.PHRASES))
 _ELSEWHERE = Index(overruled.ELSEWHERE)
 _EXCUSES = Index(excuses.PHRASES)
 # To skip a confirmation is ordinary where nothing can be lost; to decide for the user is not.
@@ -46,11 +46,8 @@ _PASSED_OVER = Index(
     (*behind.PASSED_OVER, *(one for one in conceal.PHRASES if one.target in ("the user", "an action")))
 )
 # Where none of these could match, there is no act.
-ACTS = (*harm.PHRASES, *harm.MILD, *harm.COMMANDS, *overruled.PHRASES, *overruled.ELSEWHERE)
+ACTS = (*harm.PHRASES, *harm.MILD, *harm.COMMANDS, *overruled.PHRASES, *practice.PHRASES, *overruled.ELSEWHERE)
 _ANY = Index(ACTS)
-_SIGNS = Index(
-    (*behind.PHRASES, *behind.PASSED_OVER, *behind.HIDDEN, *strangers.PHRASES, *conceal.PHRASES, *bypass.PHRASES)
-)
 # The user has a choice, or is told.
 _NOT = Late(r"\b(?:not|never|without|no need to|nor|cannot|no reason to|needn't)(?: [a-z]+)? $|n't(?: [a-z]+)? $")
 _HONEST = Late(
@@ -100,14 +97,10 @@ class _Place(Struct):
         return next((one for one in acts if not is_negated(_keep_after(text, self.text, one.start), one.start)), None)
 
 
-def could_match(flat: bytes, around: bytes) -> bool:
-    """Whether a block could hold an act against the user; it and the blocks around it are given as flat texts."""
-    acts = _ANY.could_match(flat)
-    return bool(acts) and _could_matter(acts, lambda: _SIGNS.could_match(around))
-
-
-def _could_matter(acts: int, find_signs: Callable[[], int]) -> bool:
-    """Whether acts of some sets could be against the user, given the signs around them."""
+def could_matter(acts: int, find_signs: Callable[[], int]) -> bool:
+    """Whether what a text could match is an act against the user, given what could match around it."""
+    if not acts & _ANY.set:
+        return False
     if acts & (_OVERRULED.set | _ELSEWHERE.set):
         return True
     signs = find_signs()
@@ -126,8 +119,7 @@ def find(blocks: Sequence[Block], candidates: Sequence[int]) -> Iterator[tuple[O
         after = blocks[number + 1].sentences[:NEAR] if number + 1 < len(blocks) else []
         around = [*before, *block.sentences, *after]
         for at, sentence in enumerate(block.sentences, len(before)):
-            acts = _ANY.could_match(sentence.flat)
-            if not acts or not _could_matter(acts, partial(_find_signs, around, at)):
+            if not could_matter(sentence.could_match, partial(_find_signs, around, at)):
                 continue
             place = _Place(sentence.text, at, around, _match(_BEHIND, sentence.text))
             finders = _FINDERS if not any(_is_honest(one.text) for one in place.near(1)) else (_find_overruled,)
@@ -138,7 +130,7 @@ def find(blocks: Sequence[Block], candidates: Sequence[int]) -> Iterator[tuple[O
 
 def _find_signs(around: list[Sentence], at: int) -> int:
     """The signs that could stand near a sentence."""
-    return reduce(or_, (_SIGNS.could_match(one.flat) for one in around[max(0, at - NEAR) : at + NEAR + 1]))
+    return reduce(or_, (one.could_match for one in around[max(0, at - NEAR) : at + NEAR + 1]))
 
 
 def _find_overruled(place: _Place) -> Order | None:

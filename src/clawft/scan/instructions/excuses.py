@@ -56,7 +56,7 @@ PHRASES = (
     ),
     phrase(
         "(users?|people|they) (?:usually |often |rarely |typically |generally |simply )?(?:forget|do not"
-        " (?:understand|care|read|need)|don't (?:understand|care|read|need)|ignore|expect this|prefer not)"
+        " (?:understand|care|read|need)|don't (?:understand|care|read)|ignore|expect this|prefer not)"
     ),
     phrase("(research|studies|experience|data|testing) (?:shows?|has shown|suggests?|indicates?) that"),
     phrase(

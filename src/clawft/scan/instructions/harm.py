@@ -66,7 +66,8 @@ _DATA_ACTS_TOO = (
         " )?(?:uploaded|sent|copied|forwarded|shared|stored|recorded|kept)"
     ),
     phrase(
-        "(encode|encodes|embed|embeds|include|weave|hide|put (?:it|them|the|all|each|every|any|their|its)|write|add) ~60 (api keys?|keys|tokens?"
+        "(encode|encodes|embed|embeds|include|weave|hide|put (?:it|them|the|all|each|every|any|their|its)"
+        "|write|add) ~60 (api keys?|keys|tokens?"
         "|passwords?|secrets?|credentials?|environment)"
     ),
     phrase("(forward|forwards|bcc|cc) ~40 (mails?|messages?|e-mails?|invoices?|copies)"),
@@ -97,6 +98,10 @@ _RIGHTS = (
         "|switched off)"
     ),
     phrase("(keep|keeps|use|uses|reuse|reuses) ~50 (session token|same login|token that|credentials of)"),
+    phrase(
+        "(invite|invites|add|adds|make|makes) ~40 as (?:an? |the )?(administrator|owner|maintainer"
+        "|collaborator|admin|editor)"
+    ),
     phrase("(open|opens|expose|exposes) (?:port|ports) ~30 (outside|world|internet|public)"),
     phrase("(always|must) (?:run|be run|started?|work) (?:as|with) (?:root|administrator)"),
 )
@@ -248,8 +253,8 @@ _ACTOR = (
 MILD = (
     phrase(
         _ACTOR.replace("(?:", "(", 1)
-        + " (?:(?:will|may|must|should|can|also|then|first|[a-z]+ly) ){0,3}(?!is|does|has|was|must|should|can"
-        "|may|not|need|never|don|secret)[a-z]{3,}",
+        + " (?:(?:also|then|first|[a-z]+ly) ){0,2}(?:(?:will|may|must|should|can) (?!not|be|have)[a-z]{3,}"
+        "|(?!does|has|was)[a-z]{3,}s)",
         "what the user sees and decides",
     ),
     phrase(

@@ -18,9 +18,11 @@ _AUTHORITY = (
 _GO_BY = "(?:honou?r|follow|obey|apply|suppress|comply|respect|execute)"
 PHRASES = (
     phrase(
-        "(fetch|download|read|visit|load|open|curl|get|retrieve|check|access|pull|request|query|browse|go to"
+        "(fetch|fetches|download|downloads|loads|gets|read|visit|load|open|curl|get|retrieve|check|access"
+        "|pull|request|query|browse|go to"
         "|webfetch|poll) ~80 <url> ~160 "
-        "(follow|obey|execute|comply|apply|perform|run|carry out|act on|do what|treat|interpret) ~60 (it|its|them"
+        "(follow|obey|execute|executes|runs|follows|applies|performs|comply|apply|perform|run|carry out|act"
+        " on|do what|treat|interpret) ~60 (it|its|them"
         "|instructions?|directives?"
         "|commands?|steps?|orders?|tasks?|guidance|prompts?|actions?|rules?|whatever|says?|contents?|response|output"
         "|returned|there)"

@@ -131,7 +131,7 @@ _AUTHORITY = (
         " (?:asks?|says?|wants?|demands?|written|sent|requests?)"
     ),
     phrase(
-        "(comments?|outputs?|lines|documents?|(?:e-?)?mails?|messages?|directions|members|whoever|anyone|text"
+        "(comments?|outputs?|lines?|documents?|(?:e-?)?mails?|messages?|directions|members|whoever|anyone|text"
         "|web ?pages?"
         "|uploads?|files) ~100 (followed like|(?:is|are) binding|executed on the|obeyed|full authority|as new"
         " instructions"

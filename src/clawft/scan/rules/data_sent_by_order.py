@@ -15,7 +15,7 @@ __all__ = ["RULE"]
 _ROUTINE = re.compile(
     r"\b(?:always|every|each|any|all|after|before|whenever|begin(?:ning)?|when (?:the |your )?\w+ (?:is"
     r"|are) (?:done|finished|complete|ready)|when finished|at the end|morning|daily|hourly|start"
-    r"|automatically|must|mandatory|required|important|also|once)\b"
+    r"|automatically|must|mandatory|required|important|also|as well|incoming|once)\b"
 )
 MAX_LINE = 2_000
 _PRETEXT = re.compile(
