@@ -1,6 +1,6 @@
 """Definitions and blocks: braces, indentation and `end`, and the parameters of functions."""
 
-from clawft.scan.languages.code.cursor import Item, Node
+from clawft.scan.languages.code.cursor import Item, Node, Unreadable
 from clawft.scan.languages.code.expressions import Expressions
 from clawft.scan.languages.code.lexer import (
     LINE,
@@ -217,7 +217,9 @@ class Blocks(Expressions):
         return found
 
     def _progress(self, found: list[Node]) -> None:
-        self.step()
+        self.room -= 1
+        if self.room < 0:
+            raise Unreadable
         before = self.at
         self._statement_into(found)
         if self.at <= before:

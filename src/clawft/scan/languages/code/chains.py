@@ -62,6 +62,8 @@ STOP_WORDS = frozenset(
         "not",
     ]
 )
+_ENDS = frozenset((",", ")", "]", "}", ";", "=", "==", "+", "=>"))  # never a link of a chain, in any language
+_MARKS = frozenset(("!", "?", "++", "--"))
 _CALLABLE = frozenset(("name", "attr"))
 
 
@@ -70,25 +72,27 @@ class Chains(Primaries):
 
     def _postfix(self, node: Node) -> Node:
         start, links = node, 0
+        kinds, values = self.kinds, self.values
         while True:
+            kind, value = kinds[self.at], values[self.at]
+            if kind == OPERATOR:
+                if value in _ENDS:
+                    return node
+                if value in _MARKS and self._is_mark(value):
+                    self.at += 1
+                    continue
+                found = self._link(node, value)
+                if found is None:
+                    return node
+                node = found
+            elif kind != LINE:
+                return self._called_plainly(node)
+            elif not self._chains_on():
+                return node
             self.step()
             links += 1
             if links > MAX_CHAIN:
                 node, links = start, 0  # no one writes such a chain: its end matters more than its middle
-            kind, value = self.kinds[self.at], self.values[self.at]
-            if kind == LINE:
-                if not self._chains_on():
-                    return node
-                continue
-            if kind != OPERATOR:
-                return self._called_plainly(node)
-            if self._is_mark(value):
-                self.at += 1
-                continue
-            found = self._link(node, value)
-            if found is None:
-                return node
-            node = found
 
     def _link(self, node: Node, value: str) -> Node | None:
         """One more link of a chain; None at its end."""

@@ -34,6 +34,7 @@ class Cursor:
         self.kinds, self.values, self.offsets, self.match = tokens.kinds, tokens.values, tokens.offsets, tokens.match
         self.syntax = tokens.syntax
         self.language = tokens.syntax.name
+        self.plain = self.language in ("python", "javascript")  # a name is a name there, whatever follows
         self.attrs, self.commands = tokens.syntax.attrs, tokens.syntax.commands
         self.at = 0
         self.limit = self.last = len(tokens.kinds) - PADDING

@@ -63,6 +63,7 @@ _PREFIX_WORDS = frozenset(
         "dyn",
     ]
 )
+_NEVER = frozenset((",", ")", "]", "}", ";", ":", "(", "{", "["))  # no operator between two values
 _AUGMENTED = frozenset(("+=", ".=", "||=", "??=", "|=", "^=", "&="))
 
 
@@ -90,9 +91,11 @@ class Expressions(Chains):
 
     def _binary(self, left: Node, level: int) -> Node:
         while True:
-            at = self._over_lines_to_operator()
+            at = self.at if self.kinds[self.at] != LINE else self._over_lines_to_operator()
             value, kind = self.values[at], self.kinds[at]
             if kind == OPERATOR:
+                if value in _NEVER:
+                    return left
                 if value == "?" and level <= 0:
                     left = self._ternary(at, left)
                     continue
@@ -137,10 +140,9 @@ class Expressions(Chains):
 
     def _over_lines_to_operator(self) -> int:
         """The next token; over line breaks when an operator goes on there."""
-        at = self.at
-        if self.kinds[at] != LINE or self.syntax.blocks == "indent":
+        at = ahead = self.at
+        if self.syntax.blocks == "indent":
             return at
-        ahead = at
         while self.kinds[ahead] == LINE:
             ahead += 1
         if self.kinds[ahead] == OPERATOR and self.values[ahead] in (

@@ -27,7 +27,6 @@ MAX_HOLE_DEPTH = 3
 PADDING = 6
 MAX_WASTED = 2_000_000
 MAX_OPEN = 40  # strings that are never closed, before the search for their ends is given up
-_OF_NAMES, _OF_OPERATORS = frozenset("nm"), frozenset("oq")  # groups of the pattern
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.){0,2000}\"|'(?:[^'\\\n]|\\.){0,2000}'|`[^`]{0,5000}`")
@@ -88,13 +87,19 @@ class _Lexer:
         length = len(text)
         start = text.index("<?") if self.syntax.name == "php" and "<?" in text else 0
         step = self.pattern.scanner(text, start).match  # type: ignore[attr-defined]
+        index = self.pattern.groupindex
+        names, common = (index.get("m", 0), index["n"]), index.get("q", 0)
         while (found := step()) is not None:
-            kind = found.lastgroup
-            if kind in _OF_NAMES:
-                value = found[kind]
+            which = found.lastindex
+            if which in names:
+                value = found[which]
                 add_kind(NAME)
-            elif kind in _OF_OPERATORS:
-                value = found[kind]
+                add_value(value)
+                add_offset(base + found.end() - len(value))
+                continue
+            kind = found.lastgroup
+            if which == common or kind == "o":
+                value = found[which]
                 if value in _OPENING:
                     brackets.append(len(tokens.kinds))
                 elif value in _CLOSING:

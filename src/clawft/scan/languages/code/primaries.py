@@ -72,6 +72,9 @@ class Primaries(Items):
         return ("mixed", offset, [inner for one in parts for inner in (one[2] if one[0] == "mixed" else [one])])
 
     def _named(self, value: str, offset: int) -> Node:
+        if self.plain and value not in DEFINERS[self.language] and self.values[self.at + 1] != "=>":
+            self.at += 1
+            return ("name", offset, value)
         following = self.values[self.at + 1] if self.kinds[self.at + 1] == OPERATOR else ""
         if following in ("=>", "->") and following not in self.attrs and self._arrow_ahead(value):
             self.at += 2
