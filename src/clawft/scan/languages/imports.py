@@ -1,23 +1,28 @@
 """Flows across files: programs of one skill that import each other are analysed again, together."""
 
-import re
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from clawft.scan.documents import Document
 from clawft.scan.facts import Analysis, Fact, Kind, trace
 from clawft.scan.lazy import lazy
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import AhoCorasick
 
 __all__ = ["join_imports"]
 
 MAX_FILES = 24  # that are analysed together
 MAX_TEXT = 300_000
 _FAMILIES = frozenset(("python", "javascript", "ruby", "perl", "php", "lua"))
-_IMPORT = lazy(
-    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+)|(?:use|require)[ \t]+([\w:]+)"
+# The words that imports begin with, and what follows them: at the start of a line, and anywhere.
+_WORDS = ("from", "import", "use", "require", "load", "include")
+_STATEMENT = lazy(
+    r"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+)|(?:use|require)[ \t]+([\w:]+)"
     r"|(?:require_relative|require|load|include|include_once|require_once)\b[^\n]{0,200})"
-    r"|\brequire\s*\(?\s*['\"]([^'\"\n]+)['\"]|\b(?:from|import)\s*\(?\s*['\"]([^'\"\n]+)['\"]",
-    re.MULTILINE,
 )
+_CALL = lazy(r"\brequire\s*\(?\s*['\"]([^'\"\n]+)['\"]|\b(?:from|import)\s*\(?\s*['\"]([^'\"\n]+)['\"]")
 _ENDS = frozenset((Kind.SEND, Kind.FETCH, Kind.CONNECT, Kind.EVAL, Kind.LOAD))  # where a flow from another file matters
 _WORD = lazy(r"\w+")
 
@@ -76,7 +81,25 @@ def _groups(files: dict[tuple[str, str], Document]) -> list[dict[str, Document]]
 
 
 def _imported(text: str) -> set[str]:
+    text = text[:MAX_TEXT]
     names: set[str] = set()
-    for match in _IMPORT.finditer(text[:MAX_TEXT]):
-        names.update(_WORD.findall(match[0]))
+    end = 0
+    for _, at, _ in _find_words().find_matches_as_indexes(text):
+        if at < end:
+            continue
+        line = at
+        while line > end and text[line - 1] in " \t":
+            line -= 1
+        match = _STATEMENT.match(text, line) if line == 0 or text[line - 1] == "\n" else None
+        match = match or _CALL.match(text, at)
+        if match:
+            names.update(_WORD.findall(match[0]))
+            end = match.end()
     return names
+
+
+@cache
+def _find_words() -> "AhoCorasick":
+    from ahocorasick_rs import AhoCorasick
+
+    return AhoCorasick(_WORDS)

@@ -15,6 +15,7 @@ MAX_FINDS = 2_000
 _SCRIPT = lazy(r"<script\b([^>]{0,2000})>", re.IGNORECASE)
 _SOURCE = lazy(r"""\b(?:src|href|xlink:href)\s*=\s*["']?((?:https?:)?//[^"'\s>]+)""", re.IGNORECASE)
 _HANDLER = lazy(r"""[\s"']on[a-z]{3,20}\s*=\s*("[^"]{1,20000}"|'[^']{1,20000}')""", re.IGNORECASE)
+_ON = lazy(r"on[a-z]{3,20}\s*=\s*[\"']")  # quick to look for
 _LINK = lazy(
     r"""\b(?:href|src|action|xlink:href|data)\s*=\s*("javascript:[^"]{1,20000}"|'javascript:[^']{1,20000}')""",
     re.IGNORECASE,
@@ -69,11 +70,14 @@ def _comments(document: Document) -> Iterator[Document]:
 
 def _attributes(document: Document) -> Iterator[Document]:
     """Code in event handlers and links, and long texts in attributes that are not drawn."""
+    lower = document.text.lower()
     for pattern, language, how in (
-        (_HANDLER, "javascript", "event-handler"),
-        (_LINK, "javascript", "script-link"),
+        (_HANDLER if _ON.search(lower) else None, "javascript", "event-handler"),
+        (_LINK if "javascript:" in lower else None, "javascript", "script-link"),
         (_TITLES, "text", "metadata"),
     ):
+        if pattern is None:
+            continue
         for count, match in enumerate(pattern.finditer(document.text)):
             if count >= MAX_FINDS:
                 break

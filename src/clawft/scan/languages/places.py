@@ -90,6 +90,7 @@ _FORMATS: tuple[tuple[str, str], ...] = (
     (r"\.(tf|hcl)$", "terraform"),
 )  # fmt: skip
 _NAMED = tuple((lazy(pattern), form) for pattern, form in _FORMATS)
+_ANY_NAMED = lazy("|".join(pattern for pattern, _ in _FORMATS))
 
 
 def plain_path(path: str) -> str:
@@ -119,7 +120,8 @@ def find_place(path: str) -> Place | None:
 def find_format(path: str) -> str:
     """The format of a configuration that only its name tells; empty when the name says nothing."""
     path = plain_path(path)
-    for pattern, form in _NAMED:
-        if pattern.search(path):
-            return form
+    if _ANY_NAMED.search(path):
+        for pattern, form in _NAMED:
+            if pattern.search(path):
+                return form
     return ""

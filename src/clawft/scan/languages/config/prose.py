@@ -78,14 +78,29 @@ def read_strings(sheet: Sheet, tree: Any, *, commands: bool) -> None:
 
 def read_comments(sheet: Sheet, form: str) -> None:
     """Comments of a file as texts: programs skip them, models read them."""
-    mark = "//" if form == "json" else "#"
-    if sheet.document.origin or mark not in sheet.document.text:
+    text = sheet.document.text
+    if sheet.document.origin or ("//" if form == "json" else "#") not in text:
         return
-    blocks = (_SLASHES if form == "json" else _HASHES).finditer(sheet.document.text)
+    if not any(_begins_a_line(text, mark) for mark in (("//", "/*") if form == "json" else ("#",))):
+        return
+    blocks = (_SLASHES if form == "json" else _HASHES).finditer(text)
     for match in islice((one for one in blocks if one[0].count(" ") >= _MIN_WORDS), _MAX_PROSE):
         words = re.sub(r"^[ \t]*(?://+|#+|/\*+|\*+/?)[ \t]?", "", match[0], flags=re.MULTILINE)
         child = make_child(sheet.document, words, "markdown", "comment", match.start(), flat=False)
         sheet.children.append(child)
+
+
+def _begins_a_line(text: str, mark: str) -> bool:
+    """Whether a mark stands first in a line: most of them are parts of addresses."""
+    at = text.find(mark)
+    while at >= 0:
+        first = at
+        while first and text[first - 1] in " \t":
+            first -= 1
+        if not first or text[first - 1] == "\n":
+            return True
+        at = text.find(mark, at + 1)
+    return False
 
 
 def _is_command(key: str, value: str) -> bool:
