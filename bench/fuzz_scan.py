@@ -1,8 +1,9 @@
 """Fuzz the scanner: `fuzz_scan.py [--seconds 60] [--count 20000] [--seed N] [--files 100000]`.
 
 Files of every kind are broken, spliced and wrapped at random and taken in; texts are put together of everything that
-disguises. Nothing may raise, take long or hold much memory, and no view may change the lines of a text. At last a
-folder of many files is taken in. A failure prints the seed that makes it again.
+disguises; programs of every language are broken and analysed. Nothing may raise, take long or hold much memory, and no
+view may change the lines of a text. At last a folder of many files is taken in. A failure prints the seed that makes it
+again.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import os
 import pickle
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -29,8 +31,10 @@ from clawft.scan.documents import Document
 from clawft.scan.intake import read_files
 from clawft.scan.intake.parts import Room
 from clawft.scan.intake.take import Taken, take_bytes, take_compiled
+from clawft.scan.languages import analyse
 from clawft.scan.views import undisguise
 from scan_material import SCRIPT, make_png, make_pyc, make_tar, make_zip
+from scan_programs import make_program
 
 MAX_INPUT_S = 2.0
 MAX_GROWTH_KB = 220_000
@@ -183,8 +187,28 @@ def check_documents(documents: list[Document]) -> None:
                 pending.append(child)
 
 
+def check_program(rng: random.Random) -> None:
+    """Analyse a broken program, and the first of what it holds."""
+    text, language = make_program(rng)
+    pending = [Document("program", text, language)]
+    for _ in range(20):
+        if not pending:
+            return
+        analysis = analyse(pending.pop())
+        for fact in analysis.facts:
+            assert fact.line >= 1
+        pending += [one for one in analysis.children if one.depth <= 3]
+
+
+def stop(*_: object) -> None:
+    raise TimeoutError("it did not end")
+
+
 def run_one(seed: int, seeds: list[bytes]) -> None:
     rng = random.Random(seed)
+    if rng.random() < 0.6:
+        check_program(rng)
+        return
     if rng.random() < 0.5:
         text = make_text(rng)
         check_documents([Document("SKILL.md", text, rng.choice(("markdown", "shell", "python", "text", "json")))])
@@ -193,7 +217,7 @@ def run_one(seed: int, seeds: list[bytes]) -> None:
         data = rng.choice(seeds)
     for _ in range(rng.randrange(1, 4)):
         data = break_bytes(rng, data, seeds)[: 8 << 20]
-    taken = Taken(Room(time.monotonic() + 5), [], [], [], [])
+    taken = Taken(Room(time.monotonic() + 5), [], [], [], [], {})
     take_bytes(taken, rng.choice(NAMES), data)
     take_compiled(taken)
     assert not [gap for gap in taken.gaps if gap.failed], taken.gaps
@@ -205,19 +229,23 @@ def fuzz(seed: int, count: int, seconds: float) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         seeds = make_seeds(Path(folder))
     for data in seeds:
-        take_bytes(Taken(Room(time.monotonic() + 5), [], [], [], []), "warm", data)
+        take_bytes(Taken(Room(time.monotonic() + 5), [], [], [], [], {}), "warm", data)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    signal.signal(signal.SIGALRM, stop)
     end, slowest, done = time.monotonic() + seconds, 0.0, 0
     for one in range(seed, seed + count):
         if time.monotonic() > end:
             break
         start = time.process_time()
+        signal.setitimer(signal.ITIMER_REAL, 5 * MAX_INPUT_S)
         try:
             run_one(one, seeds)
         except Exception:
             traceback.print_exc()
             print(f"FAIL  seed {one}: repeat with --seed {one} --count 1", file=sys.stderr)
             return False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         slowest, done = max(slowest, time.process_time() - start), done + 1
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         if slowest > MAX_INPUT_S or grown > MAX_GROWTH_KB:
