@@ -128,7 +128,7 @@ class _Lexer:
     def _other(self, found: "re.Match[str]", kind: str) -> int:
         """A token of the rarer kinds; gives where the next one begins."""
         if kind == "l":
-            return self._line(found.end())
+            return self._line(found.end()) if self.syntax.name != "python" else self._margin(found["l"], found.end())
         if kind == "d":
             self.tokens.add(NUMBER, read_number(found["d"]), self.base + found.start("d"))
         elif kind == "p":
@@ -146,12 +146,30 @@ class _Lexer:
                 del brackets[-back:]
                 return
 
+    def _margin(self, lines: str, end: int) -> int:
+        """A line break of Python, and all empty lines after it up to the first word of a line."""
+        tokens = self.tokens
+        margin = lines[lines.rfind("\n") + 1 :]
+        if self.brackets:
+            if margin or not self._starts_over(end):
+                return end
+            self.brackets.clear()
+        indent = len(margin.expandtabs(8)) if margin else 0
+        if self.text.startswith("#", end) or end == len(self.text):
+            indent = -1
+        if tokens.kinds and tokens.kinds[-1] == LINE:
+            tokens.values[-1] = indent
+        else:
+            tokens.add(LINE, indent, self.base + end)
+        return end
+
     def _line(self, position: int) -> int:
         """A line break: a token where it may end a statement; the bodies of heredocs follow it."""
         tokens = self.tokens
-        for index, tag, holes in self.waiting[:MAX_OPEN]:
-            position = self._heredoc(index, tag, holes, position)
-        self.waiting.clear()
+        if self.waiting:
+            for index, tag, holes in self.waiting[:MAX_OPEN]:
+                position = self._heredoc(index, tag, holes, position)
+            self.waiting.clear()
         if self.syntax.newlines:
             indent = 0
             if self.syntax.blocks == "indent":

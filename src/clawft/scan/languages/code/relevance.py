@@ -21,6 +21,11 @@ _SILENT = frozenset((
 # Effects of methods of things that are not known. Some need a fact that was left before, some an address.
 _OWN = frozenset(("http-own", "send-own"))
 _WORD = {"python": re.compile(r"\w+"), "javascript": re.compile(r"[\w$]+")}
+# What most programs that act have in them: found at once, without a look at every word.
+_PLAIN = {
+    "python": ("open(", "os.environ", "subprocess.", "requests.", "getattr("),
+    "javascript": ("process.env", "fetch(", "readFileSync(", "child_process"),
+}
 _PART = re.compile(r"[\w$]+")
 _SENDS = re.compile(r"\.\s*(?:post|put|patch|urlopen|request|sendto|sendBeacon)\b")
 _GETS = re.compile(r"\.\s*get\s*\(\s*(?:url\s*=\s*)?(?![rbu]?(?:\"[^\"/\n]{0,200}\"|'[^'/\n]{0,200}')\s*[,)])")
@@ -65,6 +70,8 @@ def may_act(texts: Iterable[str], language: str) -> bool:
     if pattern is None:
         return True
     texts = list(texts)
+    if any(mark in text for text in texts for mark in _PLAIN[language]):
+        return True
     words: set[str] = set()
     for text in texts:
         words.update(pattern.findall(text))

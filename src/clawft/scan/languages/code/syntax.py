@@ -257,6 +257,12 @@ _OPERATORS = (
     r"|\?\?|\?\.|\?:|:=|<-|<<|>>|\*\*|//|[-+*/%&|^.~]=|=~|!~|\+\+|--|<>|\|>|&\.|%>%|[^\w\s]|."
 )
 
+_BREAK = r"\r?\n"
+# Where nothing but code begins on the next line: with the lines that are empty, and the margin where that matters.
+_BREAKS = {
+    "python": r"\r?\n(?:[ \t]*+(?:\#[^\n]*+)?\r?\n)*+[ \t]*+",
+    "javascript": r"\r?\n(?:[ \t]*+\r?\n)*+",
+}
 # What most tokens are, tried first where strings begin with a quote or a letter before one, and have no expressions in
 # them unless a letter says so: names, brackets, and strings without an escape.
 _PLAIN = frozenset(("python", "javascript", "java", "go", "c"))
@@ -272,7 +278,7 @@ def get_syntax(name: str) -> tuple[Syntax, re.Pattern[str], dict[str, Form]]:
     syntax = SYNTAXES[name]
     forms = {f"s{index}": form for index, form in enumerate(syntax.forms)}
     parts = [_COMMON] if name in _PLAIN else []
-    parts.append(f"(?P<l>\r?\n)|(?P<c>{syntax.comments})")
+    parts.append(f"(?P<l>{_BREAKS.get(name, _BREAK)})|(?P<c>{syntax.comments})")
     before = ""
     if syntax.patterns:  # a slash is no division after what cannot end a value
         body = r"/(?![*/ =])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,400}\]){1,1500}/[a-z]*"
