@@ -6,7 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from clawft.scan.facts import Kind
-from clawft.scan.instructions.index import Index, Pool
 from clawft.scan.instructions.late import Late
 from clawft.scan.instructions.order import Order
 from clawft.scan.instructions.sentences import Sentence
@@ -15,9 +14,9 @@ from clawft.scan.instructions.words import find_address, find_data
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
-__all__ = ["PLACE", "find", "find_addresses", "has_place", "has_verb"]
+__all__ = ["PLACE", "VERB", "find", "find_addresses", "has_place"]
 
-_VERB = Late(
+VERB = Late(
     r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting"
     r"|forwards?|forwarded|forwarding|exfiltrates?|submits?|mirrors?|mirrored"
     r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc"
@@ -27,7 +26,7 @@ _VERB = Late(
     r"|e-?mailed|logged|saved"
     r"|reported|posted|submitted|synced|logs?|written|stored?|kept|retained|archived?|synchroni[sz]ed|recorded"
     r"|requests?"
-    r"|contacts?|pings?|copies|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
+    r"|contacts?|pings?|copies|webhooks?|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
 )
 _TO = Late(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
 _TAKE = Late(
@@ -35,7 +34,7 @@ _TAKE = Late(
     r"|list|search|scan|look|open|access|harvest|retrieve|capture|cat|include|includes|save|store|create|record"
     r"|fetch|print)\b"
 )
-_DIRECT = frozenset({"bcc", "cc", "request", "requests", "ping", "pings", "contact", "contacts"})
+_DIRECT = frozenset({"bcc", "cc", "request", "requests", "ping", "pings", "contact", "contacts", "webhook", "webhooks"})
 _IT = Late(
     r"\b(?:it|them|its|their|this|these|that|those|the (?:contents?|results?|outputs?|data|files?|values?"
     r"|information|archive|copy|dump|raw content)|everything|all(?: of (?:it|them))?|each|contents)\b"
@@ -59,7 +58,6 @@ _MARKS = (
 _SURE = 2
 _NUMBERS = Late(r"\.\d{1,3}\.\d{1,3}\.\d")
 _PLACES = Late(r"(?<![a-z])(?:ser|end|col|ana|bac|clo|web|sys|inf)|\w\.\w+/", re.IGNORECASE)
-_SENDING = Index([_VERB], Pool())
 
 
 @cache
@@ -79,11 +77,6 @@ def find_addresses(text: str) -> list[tuple[int, bool]]:
 def has_place(text: str) -> bool:
     """Whether a block speaks of something like a place: beside such words a bare host counts."""
     return _PLACES.search(text) is not None
-
-
-def has_verb(flat: bytes) -> bool:
-    """Whether a flat text has a word of sending."""
-    return bool(_SENDING.narrow(flat, _SENDING.set))
 
 
 def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
@@ -117,7 +110,7 @@ def _find_send(text: str, before: _Before) -> Order | None:
     if "href=" in text:
         return None
     reach = _Reach(text)
-    for verb in _VERB.finditer(text):
+    for verb in VERB.finditer(text):
         where, start = reach.find(verb.end())
         if start < 0:
             return None

@@ -4,18 +4,20 @@ Each phrase is looked for by its rarest need; a sentence that has it is then loo
 is searched by the pattern itself. Phrases of all grammars are in one pool, so that a text is read once for all of them.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Generic, Protocol, TypeVar
 
 from clawft.scan.instructions.common import find_commonness
 
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
-
-__all__ = ["FREE", "Index", "Needy", "Pool", "flatten", "members"]
+__all__ = ["FREE", "Index", "Needy", "Pool", "Reading", "flatten", "members"]
 
 MAX_KEPT = 2_000
+MAX_WORD = 64
+CHUNK = 1 << 17
 FREE = (1, 2)  # sets that stand for no thing of any pool: a reader may use them for what is no word
 _LETTERS = bytes(code | 32 if chr(code).isalpha() and code < 128 else 32 for code in range(256))
 
@@ -63,59 +65,78 @@ class Pool:
 
 
 class _Tables:
-    """The words of all things of a pool."""
+    """The words of all things of a pool: which needs each meets, for which things it stands, what each thing needs."""
 
     def __init__(self, things: list[Needy]) -> None:
-        self._needs = [*(() for _ in FREE), *(one.needs for one in things)]
-        self.could_match = lru_cache(maxsize=64)(self._find_all)
+        from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-    @cached_property
-    def rarest(self) -> tuple["BytesAhoCorasick", list[int]]:
-        """The rarest need of each thing: its words, and which things each word stands for."""
-        words: dict[str, int] = {}
-        for number, needs in enumerate(self._needs):
-            for word in min(needs, key=find_commonness, default=()):
-                words[word] = words.get(word, 0) | 1 << number
-        return _build(words)
-
-    @cached_property
-    def all(self) -> tuple["BytesAhoCorasick", list[int], list[int]]:
-        """Every need: its words, which needs each word meets, and which needs each thing has."""
         numbers: dict[frozenset[str], int] = {}
-        words: dict[str, int] = {}
-        wanted = []
-        for needs in self._needs:
-            want = 0
+        meets: dict[str, int] = {}
+        stands: dict[str, int] = {}  # for those things whose rarest need it meets
+        self.wanted = [0 for _ in FREE]
+        for number, one in enumerate(things, len(FREE)):
+            needs = one.needs
             for need in needs:
                 if need not in numbers:
                     numbers[need] = 1 << len(numbers)
                     for word in need:
-                        words[word] = words.get(word, 0) | numbers[need]
-                want |= numbers[need]
-            wanted.append(want)
-        return *_build(words), wanted
+                        meets[word] = meets.get(word, 0) | numbers[need]
+            self.wanted.append(reduce(or_, (numbers[need] for need in needs)))
+            for word in min(needs, key=find_commonness):
+                stands[word] = stands.get(word, 0) | 1 << number
+        self.automaton = BytesAhoCorasick([word.encode() for word in meets], implementation=Implementation.DFA)
+        self.meets = list(meets.values())
+        self.stands = [stands.get(word, 0) for word in meets]
+        self.could_match = lru_cache(maxsize=64)(self._find_in)
 
-    def narrow(self, flat: bytes, things: int) -> int:
-        """Those among things all of whose needs are met by a flat text."""
-        automaton, bits, wanted = self.all
-        met = 0
-        for word, _, _ in automaton.find_matches_as_indexes(flat, overlapping=True):
-            met |= bits[word]
-        found = 0
-        for number in members(things):
-            if wanted[number] & met == wanted[number]:
-                found |= 1 << number
+    def narrow(self, words: Iterable[int]) -> int:
+        """The things all of whose needs are met by some words."""
+        met = things = found = 0
+        meets, stands, wanted = self.meets, self.stands, self.wanted
+        for word in words:
+            met |= meets[word]
+            things |= stands[word]
+        while things:
+            bit = things & -things
+            want = wanted[bit.bit_length() - 1]
+            if want & met == want:
+                found |= bit
+            things ^= bit
         return found
 
-    def _find_all(self, flat: bytes) -> int:
-        automaton, things = self.rarest
-        found = 0
-        for word, _, _ in automaton.find_matches_as_indexes(flat, overlapping=True):
-            found |= things[word]
-        return self.narrow(flat, found) if found else 0
+    def _find_in(self, flat: bytes) -> int:
+        return self.narrow([word for word, _, _ in self.automaton.find_matches_as_indexes(flat, overlapping=True)])
 
 
 _POOL = Pool()
+
+
+class Reading:
+    """A text that was read once for the words of a pool: what could match in any piece of it."""
+
+    def __init__(self, text: str, pool: Pool = _POOL) -> None:
+        self._tables = pool.tables
+        self._ends = array("I")  # the last character of each word, or the blank after it
+        self._words = array("I")
+        flat = flatten(text)
+        find = self._tables.automaton.find_matches_as_indexes
+        for start in range(0, len(flat), CHUNK):
+            begin = max(0, start - MAX_WORD)
+            shift = begin - 2
+            for word, _, end in find(flat[begin : start + CHUNK], overlapping=True):
+                if begin + end > start:
+                    self._ends.append(end + shift if end + shift > 0 else 0)
+                    self._words.append(word)
+
+    def find(self, wanted: int) -> list[tuple[int, int]]:
+        """Where the rarest need of one of some things is met, and of which, from left to right."""
+        stands = self._tables.stands
+        return [(end, own) for end, word in zip(self._ends, self._words, strict=True) if (own := stands[word] & wanted)]
+
+    def could_match(self, start: int, end: int) -> int:
+        """The things all of whose needs are met between two places of the text."""
+        first = bisect_left(self._ends, start)
+        return self._tables.narrow(self._words[first : bisect_right(self._ends, end, first)])
 
 
 class Index(Generic[Thing]):
@@ -126,17 +147,6 @@ class Index(Generic[Thing]):
         self._pool = pool
         self.set = pool.add(things)
         self._by_bit = {pool.add([one]): one for one in things}
-
-    def find(self, flat: bytes, extra: int = 0) -> list[tuple[int, int]]:
-        """Where the rarest need of one of these is met in a flat text: the offset in the text, and the things."""
-        automaton, things = self._pool.tables.rarest
-        wanted = self.set | extra
-        found = automaton.find_matches_as_indexes(flat, overlapping=True)
-        return [(start, own) for word, start, _ in found if (own := things[word] & wanted)]
-
-    def narrow(self, flat: bytes, things: int) -> int:
-        """Those among things all of whose needs are met by a piece of a flat text."""
-        return self._pool.tables.narrow(flat, things)
 
     def could_match(self, flat: bytes) -> int:
         """Those of these that could match a text, given as a flat one."""
@@ -155,10 +165,3 @@ def members(things: int) -> Iterator[int]:
         low = things & -things
         yield low.bit_length() - 1
         things ^= low
-
-
-def _build(words: dict[str, int]) -> tuple["BytesAhoCorasick", list[int]]:
-    from ahocorasick_rs import BytesAhoCorasick, Implementation
-
-    automaton = BytesAhoCorasick([word.encode() for word in words], implementation=Implementation.DFA)
-    return automaton, list(words.values())

@@ -20,7 +20,7 @@ from clawft.scan.instructions import (
     tongues,
     unseen,
 )
-from clawft.scan.instructions.index import FREE, Index, flatten, members
+from clawft.scan.instructions.index import FREE, Index, Reading, members
 from clawft.scan.instructions.mention import is_mention, is_negated, is_quoted, is_quoted_line, is_reported
 from clawft.scan.instructions.nearby import HIDDEN
 from clawft.scan.instructions.order import Order
@@ -44,10 +44,11 @@ _UNSEEN = Index(unseen.PHRASES)
 _ACTS = Index(against.ACTS)
 _PLACE_NAMED = Index([exfiltration.PLACE])
 _FOREIGN_WORDS = Index([tongues.HINTS])
+_SENDING = Index([exfiltration.VERB])
 _PREREQUISITES = Index(prerequisite.COMBINATIONS)
 _ADDRESS, _HOST = FREE
 _PLACES = _PLACE_NAMED.set | _ADDRESS | _HOST
-_WANTED = _UNSEEN.set | _ACTS.set | _PLACE_NAMED.set | _FOREIGN_WORDS.set | _PREREQUISITES.set
+_WANTED = _SEEN.set | _UNSEEN.set | _ACTS.set | _PLACE_NAMED.set | _FOREIGN_WORDS.set | _PREREQUISITES.set
 _RANKS = {Index([one]).set.bit_length() - 1: rank for rank, (one, _) in enumerate(_PHRASES)}
 # Their orders are themselves negations: "do not tell the user".
 _NEGATIVE = frozenset({Kind.CONCEAL, Kind.BYPASS})
@@ -66,7 +67,7 @@ class _Reader:
     def __init__(self, document: Document, parts: list[Part]) -> None:
         self.document = document
         self.parts = parts
-        self.flat = flatten(document.text)
+        self.reading = Reading(document.text)
         self.phrases = _SEEN.set | (0 if HIDDEN.isdisjoint(document.origin) else _UNSEEN.set)
         self.acts = _ACTS.set if "remark" not in document.origin else 0  # the remarks of a program are no running text
         self.facts: list[Fact] = []
@@ -109,7 +110,7 @@ class _Reader:
     def _find_hits(self) -> list[tuple[int, int]]:
         """Where in the text something stands that an order needs, and which things need it; the last is behind it."""
         text = self.document.text
-        hits = _SEEN.find(self.flat, _WANTED)
+        hits = self.reading.find(_WANTED)
         if addresses := exfiltration.find_addresses(text):
             hits += [(offset, _ADDRESS if sure else _HOST) for offset, sure in addresses]
             hits.sort()
@@ -121,7 +122,7 @@ class _Reader:
             part, lead = self.parts[number], ""
             if number and self.parts[number - 1].headings == part.headings:
                 lead = self._opening(self.parts[number - 1])
-            self.blocks[number] = Block(part, self.document.text[part.start : part.end], lead)
+            self.blocks[number] = Block(part, self.document.text[part.start : part.end], self.reading, lead)
         return self.blocks[number]
 
     def _opening(self, part: Part) -> str:
@@ -132,7 +133,7 @@ class _Reader:
     def _read_phrases(self, number: int, hits: list[tuple[int, int]], things: int) -> None:
         """Search each sentence of a block for the phrases whose words it has."""
         part = self.parts[number]
-        things = _SEEN.narrow(self.flat[part.start : part.end + 2], things)
+        things &= self.reading.could_match(part.start, part.end)
         if not things:
             return
         block, at, size = self._block(number), 0, len(hits)
@@ -147,11 +148,11 @@ class _Reader:
     def _read_sends(self, number: int, things: int) -> None:
         """Search a block for orders to send something, when it has a place and a word of sending."""
         part = self.parts[number]
-        flat = self.flat[part.start : part.end + 2]
-        if not exfiltration.has_verb(flat):
+        could = self.reading.could_match(part.start, part.end)
+        if not could & _SENDING.set:
             return
         block = self._block(number)
-        if things & _ADDRESS or _SEEN.narrow(flat, things & _PLACE_NAMED.set) or exfiltration.has_place(block.text):
+        if things & _ADDRESS or could & _PLACE_NAMED.set or exfiltration.has_place(block.text):
             for order, sentence in exfiltration.find(block.sentences):
                 self._keep(block, sentence, order)
 
@@ -164,7 +165,7 @@ class _Reader:
 
     def _read_sentence(self, block: Block, sentence: Sentence, things: int) -> None:
         seen = set()
-        found = _SEEN.narrow(self.flat[sentence.start : sentence.end + 2], things)
+        found = sentence.could_match & things
         for rank in sorted(_RANKS[number] for number in members(found)):
             one, kind = _PHRASES[rank]
             if (kind, one.target) not in seen and (match := one.pattern.search(sentence.text)):
@@ -230,7 +231,7 @@ class _Reader:
 
     def _read_prerequisite(self, start: int, end: int, things: int) -> None:
         first, last = self.parts[start], self.parts[end - 1]
-        if not _SEEN.narrow(self.flat[first.start : last.end + 2], things):
+        if not self.reading.could_match(first.start, last.end) & things:
             return
         section = [self._block(number) for number in range(start, end)]
         section = [block for block in section if prerequisite.could_match(block.text)]
@@ -241,7 +242,8 @@ class _Reader:
 
     def _could_act(self, number: int) -> bool:
         part, before, after = (self.parts[max(0, min(len(self.parts) - 1, number + step))] for step in (0, -1, 1))
-        return against.could_match(self.flat[part.start : part.end + 2], self.flat[before.start : after.end + 2])
+        own = self.reading.could_match(part.start, part.end)
+        return against.could_matter(own, lambda: self.reading.could_match(before.start, after.end))
 
     def _read_acts(self, start: int, end: int, acts: list[int]) -> None:
         blocks = [self._block(number) for number in range(start, end)]

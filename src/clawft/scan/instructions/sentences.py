@@ -6,7 +6,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from clawft.scan.instructions.index import flatten
+from clawft.scan.instructions.index import Reading
 from clawft.scan.instructions.segments import Part
 
 __all__ = ["Block", "Sentence", "find_offset", "fold", "split_sentences"]
@@ -29,6 +29,7 @@ class Sentence(Struct, dict=True):
     raw: str
     start: int
     end: int
+    reading: Reading
     item: bool = False  # it begins a list item or a row
 
     @cached_property
@@ -36,8 +37,9 @@ class Sentence(Struct, dict=True):
         return fold(self.raw)
 
     @cached_property
-    def flat(self) -> bytes:
-        return flatten(self.text)
+    def could_match(self) -> int:
+        """The phrases whose words it has."""
+        return self.reading.could_match(self.start, self.end)
 
 
 class Block(Struct, dict=True):
@@ -45,11 +47,12 @@ class Block(Struct, dict=True):
 
     part: Part
     text: str
+    reading: Reading
     lead: str = ""
 
     @cached_property
     def sentences(self) -> list[Sentence]:
-        return list(split_sentences(self.text, self.part.start))
+        return list(split_sentences(self.text, self.part.start, self.reading))
 
     def lead_to(self, sentence: Sentence) -> str:
         """The words of the block that lead to a sentence: those before its list, or the last that end with a colon."""
@@ -69,18 +72,18 @@ def fold(text: str) -> str:
     ).strip()
 
 
-def split_sentences(text: str, start: int) -> Iterator[Sentence]:
+def split_sentences(text: str, start: int, reading: Reading) -> Iterator[Sentence]:
     """The sentences of a block that begins at an offset."""
     at = 0
     for match in _END.finditer(text):
         if match[0][:1] == "." and _SHORT.search(text[max(at, match.start() - 6) : match.start() + 1]):
             continue
-        yield from _make(text, at, match.end(), start)
+        yield from _make(text, at, match.end(), start, reading)
         at = match.end()
-    yield from _make(text, at, len(text), start)
+    yield from _make(text, at, len(text), start, reading)
 
 
-def _make(text: str, at: int, end: int, start: int) -> Iterator[Sentence]:
+def _make(text: str, at: int, end: int, start: int, reading: Reading) -> Iterator[Sentence]:
     marker = _MARKER.match(text, at, end)
     item = marker is not None and not marker[0].isspace()
     at = marker.end() if marker else at
@@ -88,7 +91,7 @@ def _make(text: str, at: int, end: int, start: int) -> Iterator[Sentence]:
         stop = min(end, at + MAX_SENTENCE)
         raw = text[at:stop]
         if raw[0].isalnum() or fold(raw):
-            yield Sentence(raw, start + at, start + stop, item)
+            yield Sentence(raw, start + at, start + stop, reading, item)
         at = stop
 
 
