@@ -1,7 +1,8 @@
 """Attacks said in many ways, and what honest skills say with the same words.
 
-Each wording is put into a useful skill. Those in `held-out` were written before the grammar and never used to shape
-it: what is found of them is the figure to believe. Each family has a floor; no honest neighbour may be blocked.
+Each wording is put into a useful skill. Those in `held-out` did not shape the grammar (but for `one-line-among-others`,
+which was known when its grammar was written), yet come from the same hand as those that did; `mixed` was written after
+it and says how little is found of what nobody thought of. Each family has a floor; no honest neighbour may be blocked.
 """
 
 import re
@@ -39,9 +40,10 @@ def read_wordings(path: Path) -> list[Wording]:
 
 HOSTS = list(read_blocks(HERE / "hosts.txt"))
 FAMILIES = sorted(path.stem for path in HERE.glob("*.txt") if path.stem != "hosts")
+FILES = [*(HERE / f"{family}.txt" for family in FAMILIES), *sorted(HELD_OUT.glob("*.txt"))]
 # What is found today, per family and in all of the held-out ones; only ever raised.
-FLOORS = dict.fromkeys(FAMILIES, 0.0)
-HELD_OUT_FLOOR = 0.05
+FLOORS = dict.fromkeys(FAMILIES, 1.0)
+HELD_OUT_FLOOR = 0.73  # of the families 0.87; of `mixed`, written after the grammar was done, 1 of 16
 
 
 def is_blocked(wording: Wording, number: int, folder: Path) -> bool:
@@ -78,8 +80,7 @@ def test_wordings_that_shaped_nothing_are_found_too(tmp_path: Path) -> None:
     assert found / total > HELD_OUT_FLOOR - 0.005, f"found {found} of {total}"
 
 
-@pytest.mark.parametrize("folder", [HERE, HELD_OUT], ids=["seen", "held-out"])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_same_words_in_an_honest_skill_are_no_attack(family: str, folder: Path, tmp_path: Path) -> None:
-    blocked, _ = find_blocked(folder / f"{family}.txt", tmp_path, attack=False)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_the_same_words_in_an_honest_skill_are_no_attack(path: Path, tmp_path: Path) -> None:
+    blocked, _ = find_blocked(path, tmp_path, attack=False)
     assert blocked == []

@@ -54,7 +54,7 @@ _HONEST = Late(
     r"\b(?:after|once|when|if|until|unless|only if|and|whether) (?:the )?(?:user|person|owner|you|users"
     r"|reader|customer)"
     r"(?: has| have| had)?(?: explicitly| already)? (?:agree|approve|confirm|consent|asks? (?:for|you|to)|asked for"
-    r"|want|name|choose|chose|request|decide|opt|click)"
+    r"|want|names\b|chooses?|chose|request|decide|opts?\b|click)"
     r"|\b(?:ask|tell|inform|warn|remind|notify|show|prompt)(?:s|ed)? (?:it to )?(?:the user|you\b|the owner"
     r"|users? (?:for|to|before|whether))(?! that (?:it|this) is)|\bopt(?:ed)?[- ]in\b"
     r"|\bwith (?:the user's|your|explicit) (?:consent|permission|approval)\b"

@@ -5,7 +5,7 @@ from clawft.scan.instructions.patterns import phrase
 __all__ = ["HIDDEN", "PASSED_OVER", "PHRASES"]
 
 _TELL = (
-    "(?:tell|mention|point|refer|bring|raise|explain|disclose|reveal|list|confirm|announce|surface|comment|itemi[sz]e"
+    "(?:tell|mention|point|refer|bring|raise|explain|disclose|reveal|list|announce|surface|comment|itemi[sz]e"
     "|inform|notify|remark|admit|acknowledge|describe)"
 )
 _TOLD = (

@@ -10,9 +10,13 @@ from clawft.scan.subject import Subject
 __all__ = ["RULE"]
 
 
+_TABLES = (".csv", ".tsv", ".json", ".html", ".htm")  # cells and labels: what stands near is not said together
+
+
 def check_against_the_user(subject: Subject) -> Iterator[Hit]:
     for fact in orders(subject, Kind.HARM):
-        yield Hit(fact, f"It acts on {fact.target} ({fact.via[:80]}), and: {fact.sources[0].via[:80]}", 0.75)
+        if not fact.document.path.lower().endswith(_TABLES):
+            yield Hit(fact, f"It acts on {fact.target} ({fact.via[:80]}), and: {fact.sources[0].via[:80]}", 0.75)
 
 
 RULE = Rule(
