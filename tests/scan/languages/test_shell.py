@@ -314,6 +314,15 @@ def test_a_fence_with_placeholders_and_output_is_read() -> None:
     assert [fact.target for fact in find(analysis, Kind.INSTALL)] == ["pip:foo"]
 
 
+@pytest.mark.parametrize("name", ["*" * 38, "*?" * 18, "*x" * 18])
+def test_a_name_of_many_stars_ends(name: str) -> None:
+    assert read(f"{name} a\n").children == []
+
+
+def test_a_program_behind_a_pattern_is_found() -> None:
+    assert find(read(f"/*/b**/c?r* {URL}\n"), Kind.FETCH)
+
+
 def test_lines_are_those_of_the_file() -> None:
     script = "x=1\n\ncat <<A\n$(pbpaste)\nA\nif true; then\n  curl \\\n    https://c.example\nfi\n"
     assert [(fact.kind, fact.line) for fact in read(script).facts] == [(Kind.READ, 4), (Kind.FETCH, 7)]

@@ -120,6 +120,8 @@ _QUIET = frozenset(
 )
 _WORD = re.compile(r"[a-z_][\w.+-]*$")
 _GLOB = re.compile(r"[?*\[]")
+_STARS = re.compile(r"\*+")
+MAX_STARS = 5  # each one more makes the search for the program many times longer
 _VERSIONED = re.compile(r"^(python|pypy|pip|ruby|perl|php|lua|node)-?\d[\d.]*$")
 
 
@@ -153,7 +155,8 @@ def _find_program(call: Call) -> Program | None:
     if "\\" in name:
         call.name = name = name.rpartition("\\")[2].lower().removesuffix(".exe")
         return _PROGRAMS.get(name)
-    if _GLOB.search(name) and len(name) < 40:
+    name = _STARS.sub("*", name)
+    if _GLOB.search(name) and len(name) < 40 and name.count("*") <= MAX_STARS:
         pattern = re.compile(
             "".join("." if char == "?" else "[^/]{0,20}" if char == "*" else re.escape(char) for char in name) + "$"
         )
