@@ -60,8 +60,11 @@ class Invoking(Operands):
             function = self.eval(callee)
         arguments: list[Value] = []
         named: dict[str, Value] = {}
-        for key, inner in items[:2000]:
+        for key, inner in items if len(items) <= 2000 else items[:2000]:
             value = self.eval(inner)
+            if key is None:
+                arguments.append(value)
+                continue
             if isinstance(key, tuple):
                 key = self.eval(key).const
             if isinstance(key, str):
@@ -110,9 +113,9 @@ class Invoking(Operands):
         return self.module.functions.get(name)
 
     def apply(self, function: Value, call: "Call") -> Value:
-        if function.function is not None and find_spec(self.module.language, call.ref) is None:
-            return self.invoke(function.function, call)
         spec = find_spec(self.module.language, call.ref)
+        if spec is None and function.function is not None:
+            return self.invoke(function.function, call)
         if spec is not None:
             if spec[0] == "environment":
                 return self._environment_call(call)

@@ -51,9 +51,12 @@ class Operands(Machine):
 
     def _name(self, node: Node) -> Value:
         name = node[2]
-        found = self.scope.find(name)
-        if found is not None:
-            return found
+        scope: Scope | None = self.scope
+        while scope is not None:  # as Scope.find, but names are looked up more often than anything else is done
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
         function = self.module.functions.get(name)
         value = Value(ref=name)
         value.function = function

@@ -123,6 +123,8 @@ class Value:
 def merge(first: tuple[Mark, ...], second: Iterable[Mark]) -> tuple[Mark, ...]:
     if not second:
         return first
+    if not first and isinstance(second, tuple) and len(second) <= 64:
+        return second
     seen = dict.fromkeys(first)
     seen.update(dict.fromkeys(second))
     return tuple(seen)[:64]
