@@ -114,11 +114,11 @@ _POOL = Pool()
 class Reading:
     """A text that was read once for the words of a pool: what could match in any piece of it."""
 
-    def __init__(self, text: str, pool: Pool = _POOL) -> None:
+    def __init__(self, text: str, end: int | None = None, pool: Pool = _POOL) -> None:
         self._tables = pool.tables
         self._ends = array("I")  # the last character of each word, or the blank after it
         self._words = array("I")
-        flat = flatten(text)
+        flat = flatten(text if end is None else text[:end])
         find = self._tables.automaton.find_matches_as_indexes
         for start in range(0, len(flat), CHUNK):
             begin = max(0, start - MAX_WORD)

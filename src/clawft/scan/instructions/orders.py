@@ -67,7 +67,7 @@ class _Reader:
     def __init__(self, document: Document, parts: list[Part]) -> None:
         self.document = document
         self.parts = parts
-        self.reading = Reading(document.text)
+        self.reading = Reading(document.text, parts[-1].end if parts else 0)
         self.phrases = _SEEN.set | (0 if HIDDEN.isdisjoint(document.origin) else _UNSEEN.set)
         self.acts = _ACTS.set if "remark" not in document.origin else 0  # the remarks of a program are no running text
         self.facts: list[Fact] = []
@@ -86,6 +86,8 @@ class _Reader:
         acts: list[int] = []
         headings: tuple[str, ...] = ()
         for number, part in enumerate(self.parts):
+            if len(self.facts) >= MAX_FACTS:
+                return
             if part.headings is not headings and part.headings != headings:
                 self._read_section(opened, number, wanted, acts)
                 headings, opened, wanted, acts = part.headings, number, 0, []
@@ -142,7 +144,7 @@ class _Reader:
             while at < size and hits[at][0] < sentence.end:
                 own |= hits[at][1]
                 at += 1
-            if own & things:
+            if own & things and len(self.facts) < MAX_FACTS:
                 self._read_sentence(block, sentence, own & things)
 
     def _read_sends(self, number: int, things: int) -> None:
@@ -155,6 +157,8 @@ class _Reader:
         if things & _ADDRESS or could & _PLACE_NAMED.set or exfiltration.has_place(block.text):
             for order, sentence in exfiltration.find(block.sentences):
                 self._keep(block, sentence, order)
+                if len(self.facts) >= MAX_FACTS:
+                    return
 
     def _read_foreign(self, number: int, things: int) -> None:
         block = self._block(number)

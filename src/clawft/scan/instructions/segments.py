@@ -6,6 +6,7 @@ a reader of the rendered page would not see. Every part is a slice of the text, 
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from msgspec import Struct
 
@@ -32,9 +33,9 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 
 
-def split_markdown(text: str) -> list[Part]:
-    """Every block of a text, in order. Text that is no Markdown is one or more blocks of prose."""
-    return list(_Splitter(text).split())
+def split_markdown(text: str, limit: int | None = None) -> list[Part]:
+    """Every block of a text, in order, or so many. Text that is no Markdown is one or more blocks of prose."""
+    return list(islice(_Splitter(text).split(), limit))
 
 
 class _Splitter:

@@ -85,7 +85,7 @@ def analyse(document: Document) -> Analysis:
     """The orders in a Markdown text, and the documents inside it."""
     if not document.mention and not document.origin and is_about_attacks(document.path, document.text):
         document = structs.replace(document, mention=True)
-    parts = split_markdown(document.text)[:MAX_PARTS]
+    parts = split_markdown(document.text, MAX_PARTS)
     children: list[Document] = []
     opening = ""
     for part in parts:
@@ -110,7 +110,8 @@ def analyse(document: Document) -> Analysis:
     facts = find_orders(document, prose)
     if "![" in document.text:
         facts.extend(_images(document))
-    return Analysis(facts, children)
+    gaps = [f"It is long: only its first {MAX_PARTS} blocks were read"] if len(parts) == MAX_PARTS else []
+    return Analysis(facts, children, gaps)
 
 
 def _code(document: Document, part: Part) -> Document:
@@ -127,6 +128,9 @@ def _code(document: Document, part: Part) -> Document:
 def _strays(document: Document, part: Part, code: Document) -> Iterator[Document]:
     """Command lines in a block that is marked as another language: an agent runs them all the same."""
     if code.language in ("shell", "powershell", "batch", "json", "yaml", "markdown"):
+        return
+    lower = code.text.lower()
+    if not any(word in lower for word in _BARE_WORDS):
         return
     for match in _BARE_COMMAND.finditer(code.text):
         if not code.text[code.text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
