@@ -192,7 +192,7 @@ _WAITING = (
         "(from|after) the (?:[a-z]+|[0-9]+(?:st|nd|rd|th)?) (?:use|run|call|session|start|of (?:january"
         "|february|march|april|may|june|july|august|september|october|november|december))"
     ),
-    phrase("(until the end of the|from then on|afterwards, stop|after (?:thirty|sixty|ninety|[0-9]+) days)"),
+    phrase("(until the end of the|from then on|afterwards, stop)"),
     phrase(
         "(if|when|once) the (?:licen[cs]e|payment|trial|subscription)(?: check)? (?:fails|expires|is missing"
         "|runs out|ends)"
