@@ -28,12 +28,12 @@ _VENDORS = words(
     launchdarkly.com letsencrypt.org libreoffice.org line.me linear.app linkedin.com linuxfoundation.org live.com
     llvm.org lmstudio.ai lua.org macports.org mailgun.net matrix.org maven.org mermaid.ink metaplex.com
     microsoft.com microsoftonline.com miktex.org minimax.chat mistral.ai mitmproxy.org mixpanel.com modal.com
-    molt.bot modelcontextprotocol.io mongodb.com moonshot.cn mozilla.org mpv.io msys2.org neon.tech netlify.com newrelic.com nginx.org
-    ngrok.com nim-lang.org nixos.org nmap.org nodejs.org nodesource.com notion.com notion.so npmjs.com nuget.org
-    nvidia.com obsidian.md office.com okta.com ollama.ai ollama.com openai.com openclaw.ai openrouter.ai
-    openscad.org openssl.org opensuse.org oracle.com packagist.org pagerduty.com pandoc.org paypal.com perl.org
-    perplexity.ai php.net pipedream.com planetscale.com platformio.org playwright.dev plex.tv pnpm.io posit.co
-    postgresql.org posthog.com postman.com prometheus.io pulumi.com puppeteer.dev pypa.io python-poetry.org
+    modelcontextprotocol.io molt.bot mongodb.com moonshot.cn mozilla.org mpv.io msys2.org neon.tech netlify.com
+    newrelic.com nginx.org ngrok.com nim-lang.org nixos.org nmap.org nodejs.org nodesource.com notion.com notion.so
+    npmjs.com nuget.org nvidia.com obsidian.md office.com okta.com ollama.ai ollama.com openai.com openclaw.ai
+    openrouter.ai openscad.org openssl.org opensuse.org oracle.com packagist.org pagerduty.com pandoc.org paypal.com
+    perl.org perplexity.ai php.net pipedream.com planetscale.com platformio.org playwright.dev plex.tv pnpm.io
+    posit.co postgresql.org posthog.com postman.com prometheus.io pulumi.com puppeteer.dev pypa.io python-poetry.org
     python.org pytorch.org qemu.org qgis.org qq.com quay.io r-project.org railway.app raspberrypi.com raycast.com
     rclone.org reactnative.dev readthedocs.io reddit.com redhat.com redis.io render.com replicate.com replit.com
     resend.com rstudio.com ruby-lang.org rubygems.org rust-lang.org rustup.rs salesforce.com sass-lang.com
