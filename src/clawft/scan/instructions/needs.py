@@ -27,13 +27,28 @@ _EDGE = "\1"  # a word begins or ends here
 class _Atom:
     """One piece of a sequence: characters (none when they may be any) or a choice, and how often it comes."""
 
-    __slots__ = ("choice", "optional", "repeats", "text")
+    __slots__ = ("_starts", "choice", "optional", "repeats", "text")
 
     def __init__(self, text: str = "", choice: tuple[list["_Atom"], ...] = (), how: str = "") -> None:
         self.text = text
         self.choice = choice
         self.optional = how[:1] in ("?", "*") or how[:2] == "{0"
         self.repeats = how[:1] in ("*", "+", "{")
+        self._starts: frozenset[str] | None = None
+
+    @property
+    def starts(self) -> frozenset[str]:
+        """How what it matches may begin; told once, since many patterns share a group."""
+        if self._starts is None:
+            found = {self.text} if not self.choice else set()
+            for sequence in self.choice:
+                first = sequence[0] if len(sequence) == 1 else None
+                if first and not first.choice and not first.optional and not first.repeats:
+                    found.add(first.text)
+                else:
+                    found |= _expand(sequence, 0)
+            self._starts = frozenset(one + _STOP for one in found) if self.repeats else frozenset(found)
+        return self._starts
 
     def again(self, how: str) -> "_Atom":
         return _Atom(self.text, self.choice, how)
@@ -163,19 +178,30 @@ def _expand(sequence: list[_Atom], index: int) -> set[str]:
     if index == len(sequence):
         return {""}
     atom = sequence[index]
-    found = {one for each in atom.choice for one in _expand(each, 0)} if atom.choice else {atom.text}
-    if atom.repeats:
-        found = {one + _STOP for one in found}
+    found = set(atom.starts)
     open_ended = [one for one in found if _STOP not in one]
-    if not open_ended and not atom.optional:
-        return found
+    if not atom.optional:
+        if not open_ended:
+            return found
+        if not _is_plain(sequence, index + 1):  # more would tell little, and cost much
+            long = [one for one in open_ended if len(one) >= ENOUGH]
+            found.difference_update(long)
+            found.update(one + _STOP for one in long)
+            open_ended = [one for one in open_ended if len(one) < ENOUGH]
+            if not open_ended:
+                return found
     rest = _expand(sequence, index + 1)
     found.difference_update(open_ended)
     for one in open_ended:
         if len(one) < ENOUGH or len(rest) == 1:
-            found.update(one + more for more in rest)
+            found.update([one + more for more in rest])
         else:
             found.add(one + _STOP)
     if atom.optional:
         found |= rest
     return found if len(found) <= MAX_BEGINNINGS else {""}
+
+
+def _is_plain(sequence: list[_Atom], index: int) -> bool:
+    """Whether fixed characters follow, or nothing."""
+    return index == len(sequence) or not (sequence[index].choice or sequence[index].optional)
