@@ -121,6 +121,8 @@ def find(blocks: Sequence[Block], candidates: Sequence[int]) -> Iterator[tuple[O
         for at, sentence in enumerate(block.sentences, len(before)):
             if not could_matter(sentence.could_match, partial(_find_signs, around, at)):
                 continue
+            if not any(one.pattern.search(sentence.text) for one in _ANY.among(sentence.could_match)):
+                continue
             place = _Place(sentence.text, at, around, _match(_BEHIND, sentence.text))
             finders = _FINDERS if not any(_is_honest(one.text) for one in place.near(1)) else (_find_overruled,)
             order = next((order for finder in finders if (order := finder(place))), None)
@@ -174,14 +176,14 @@ def _find_command(place: _Place) -> Order | None:
 
 
 def _find_mild(place: _Place) -> Order | None:
-    """An act that is ordinary in itself: the user is passed over, and either once more or with an excuse."""
+    """An ordinary act: the user is passed over, and then once more, with an excuse or for a stranger's good."""
     act = place.find_act(_MILD)
     passed = [(one, sign) for one in place.near() if act for sign in _match(_PASSED_OVER, one.text)]
     if not act or not passed:
         return None
     first, sign = passed[0]
-    more = [other for one, other in passed if one is not first]
-    more += [other for one in place.near() for other in _match(_EXCUSES, one.text)]
+    more = [other for one, other in passed if one is not first or other.start >= sign.end or other.end <= sign.start]
+    more += [other for one in place.near() for index in (_EXCUSES, _STRANGERS) for other in _match(index, one.text)]
     return _make(act, Kind.CONCEAL, f"{sign.via}; {more[0].via}") if more else None
 
 

@@ -204,6 +204,16 @@ _ASKED = "(?:prompted|asked|notified|informed|told|consulted|shown|alerted|invol
 # The user in so many words: not told, not asked, not able to say no.
 PASSED_OVER = (
     phrase(
+        "<person> (?:do|does|did|will|would|can)(?: not|n't|not) (?:see|know|learn|notice|find out) (?:which"
+        "|what|how|whether|who|when|why|that)"
+    ),
+    phrase("(on) (?:the |a )?<person>'s? behalf"),
+    phrase(
+        "(looks?|appears?|is shown|reads?) (?:exactly )?(?:the same as|like) (?:a |an |the )?(?:manual|real"
+        "|human|normal|genuine|personal)"
+    ),
+    phrase("(cannot|can't|can not) be (?:told|distinguished|recogni[sz]ed|told apart)"),
+    phrase(
         "(is|are|was|were|be) (?:not|never|no longer) (?:[a-z]+ )?(?:shown|reported|disclosed|displayed"
         "|surfaced|visible|revealed|reflected|mentioned|announced|communicated|listed|presented|indicated"
         "|notified|itemi[sz]ed)(?! here| above| below| in this| by default| until| when| if| unless| yet| as)"

@@ -14,6 +14,10 @@ _SPARE = (
 )
 PHRASES = (
     phrase(
+        "(so that|so) ~30 (?:stays?|remains?|is|are|feels?) (?:[a-z]+ )?(?:effortless|simple|smooth|fast"
+        "|quick|easy|seamless|uninterrupted|pleasant|natural)"
+    ),
+    phrase(
         "(keep|keeps|stay|stays|remain|remains|continue|continues) (?:running|open|active|working|in place"
         "|valid|available) (?:when|after|between|in all|in later|even)"
     ),

@@ -27,6 +27,7 @@ PHRASES = (
     ),
     phrase("(in order to|to) (?:improve|train) (?:the product|our [a-z]+)"),
     phrase("(for us|supports? us|for statistical purposes|the statistics server)"),
+    phrase("(other) (?:users?|customers?|clients?|people) (?:of (?:the|this) (?:skill|service|vendor)|can|may|could) "),
     phrase("(needed|used|required|read) by our"),
     phrase("(upon|against|after) payment"),
     phrase("(price of the) (?:password|key)"),
