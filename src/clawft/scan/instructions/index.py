@@ -146,7 +146,7 @@ class Index(Generic[Thing]):
         self._things = things
         self._pool = pool
         self.set = pool.add(things)
-        self._by_bit = {pool.add([one]): one for one in things}
+        self._ranks = {pool.add([one]).bit_length() - 1: rank for rank, one in enumerate(things)}
 
     def could_match(self, flat: bytes) -> int:
         """Those of these that could match a text, given as a flat one."""
@@ -155,8 +155,13 @@ class Index(Generic[Thing]):
 
     def select(self, flat: bytes) -> list[Thing]:
         """These that could match a text, given as a flat one, in their order."""
-        found = self.could_match(flat)
-        return [one for bit, one in self._by_bit.items() if bit & found] if found else []
+        return self.among(self.could_match(flat))
+
+    def among(self, found: int) -> list[Thing]:
+        """These that are in a set, in their order."""
+        found &= self.set
+        ranks = sorted(self._ranks[number] for number in members(found)) if found else ()
+        return [self._things[rank] for rank in ranks]
 
 
 def members(things: int) -> Iterator[int]:
