@@ -2,7 +2,8 @@
 
 Each wording is put into a useful skill. Those in `held-out` did not shape the grammar (but for `one-line-among-others`,
 which was known when its grammar was written), yet come from the same hand as those that did; `mixed` and `told-at-last`
-were written after it and say how little is found of what nobody thought of. Each family has a floor; no honest neighbour may be blocked.
+were written after it and say how little is found of what nobody thought of. Each family has a floor; no honest
+neighbour may be blocked.
 """
 
 import re
