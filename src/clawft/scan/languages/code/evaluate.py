@@ -44,9 +44,13 @@ class Evaluator(Invoking):
 
     def _run_module(self, module: Module) -> None:
         self.module, self.scope, self.maybe = module, module.scope, 0
+        before = _shape(module) if module.bodies else {}
         for one in module.statements:
             self._guarded(self.actions[one[0]], one)
-            self.stored += _binds(one)
+            if not before:
+                self.stored += _binds(one)
+        if before and before != _shape(module):
+            self.stored += 1
         for function in list(module.bodies.values()):
             if function.summary is not None and function.seen == self.stored:
                 continue  # it was gone through with all that is known now
@@ -138,6 +142,12 @@ class Evaluator(Invoking):
             if name.endswith("*"):
                 self.module.stars.append(ref.removesuffix("*").strip("."))
             self.scope.names[name] = self.linked(ref) or Value(ref=ref)
+
+
+def _shape(module: Module) -> dict[str, tuple[Any, ...]]:
+    """What the names of a text stand for, so that it can be seen whether a second look changed any of them."""
+    names = module.scope.names.items()
+    return {name: (one.consts, one.marks, one.ref, len(one.items or ())) for name, one in names if not one.function}
 
 
 def _binds(one: Node) -> bool:
