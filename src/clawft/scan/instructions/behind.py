@@ -12,7 +12,6 @@ _TOLD = (
     "(?:told|informed|notified|alerted|asked|consulted|involved|aware|notice|shown|learn|know|see|hear|given|announced"
     "|listed|mentioned|disclosed|indicated|itemi[sz]ed|visible|displayed|reflected|confirmed|reminded)"
 )
-_NONE = "(?:not|never|no longer|n't|no|nobody|without|hardly|rarely)"
 _HIDDEN = (
     phrase(
         "<person> (?:is|are|was|were|will|do|does|did|need|should|must|may|can|get|gets)(?: be)?(?: usually)?"
@@ -200,7 +199,6 @@ _WAITING = (
 )
 HIDDEN = _HIDDEN_TOO
 PHRASES = (*_HIDDEN, *_HIDDEN_TOO, *_DISGUISED, *_UNASKED, *_WAITING)
-_ASKED = "(?:prompted|asked|notified|informed|told|consulted|shown|alerted|involved|made aware|aware|able to)"
 # The user in so many words: not told, not asked, not able to say no.
 PASSED_OVER = (
     phrase(

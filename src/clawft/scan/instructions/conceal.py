@@ -102,7 +102,8 @@ PHRASES = (
            "|all )?<person>", "the user"),
     phrase("(invisible|not visible|not shown|not disclosed|not reported"
            "|not revealed) to (?:the )?<person>", "the user"),
-    phrase("<person> (?:should|must|need|does|do|will|may|can)(?: not|n't|not)(?: (?!always|usually|often|yet)[a-z]+)? (?:see|know|be (?:told"
+    phrase("<person> (?:should|must|need|does|do|will|may|can)(?: not|n't|not)(?: (?!always|usually|often|yet)[a-z]+)?"
+           " (?:see|know|be (?:told"
            "|aware|informed"
            "|notified|shown)|notice|learn)", "the user"),
     phrase("(keep) (?:this|it|these|that)(?: [a-z]+){0,3} (?:secret|hidden|confidential|quiet|to yourself|between us"

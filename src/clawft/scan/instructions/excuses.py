@@ -1,8 +1,8 @@
-"""Excuses for doing something behind the user, and what is imposed as a rule: signs that honest texts seldom need."""
+"""Excuses for doing something behind the user: signs that honest texts seldom need."""
 
 from clawft.scan.instructions.patterns import phrase
 
-__all__ = ["PHRASES", "ROUTINE"]
+__all__ = ["PHRASES"]
 
 _SPARE = (
     "(?:avoid|prevent|reduce|minimi[sz]e|spare|eliminate|not to|limit|keep down|without) (?:the |any "
@@ -73,7 +73,4 @@ PHRASES = (
     ),
     phrase("(in the background|behind the scenes|under the hood)"),
     phrase("(trusted|verified|pre-?approved|privileged) (?:skill|status|component|extension|agent|publisher)"),
-)
-ROUTINE = phrase(
-    "(always|every|each|all|by default|must|whenever|important|policy|standard|default|mandatory|required|company|team)"
 )
