@@ -118,15 +118,15 @@ class Reading:
         self._tables = pool.tables
         self._ends = array("I")  # the last character of each word, or the blank after it
         self._words = array("I")
+        self._known: dict[tuple[int, int], int] = {}
         flat = flatten(text if end is None else text[:end])
         find = self._tables.automaton.find_matches_as_indexes
         for start in range(0, len(flat), CHUNK):
             begin = max(0, start - MAX_WORD)
-            shift = begin - 2
-            for word, _, end in find(flat[begin : start + CHUNK], overlapping=True):
-                if begin + end > start:
-                    self._ends.append(end + shift if end + shift > 0 else 0)
-                    self._words.append(word)
+            found = find(flat[begin : start + CHUNK], overlapping=True)
+            found = [one for one in found if begin + one[2] > start] if begin else found
+            self._words.extend([word for word, _, _ in found])
+            self._ends.extend([max(0, begin + end - 2) for _, _, end in found])
 
     def find(self, wanted: int) -> list[tuple[int, int]]:
         """Where the rarest need of one of some things is met, and of which, from left to right."""
@@ -135,8 +135,12 @@ class Reading:
 
     def could_match(self, start: int, end: int) -> int:
         """The things all of whose needs are met between two places of the text."""
-        first = bisect_left(self._ends, start)
-        return self._tables.narrow(self._words[first : bisect_right(self._ends, end, first)])
+        known = self._known.get((start, end))
+        if known is None:
+            first = bisect_left(self._ends, start)
+            known = self._tables.narrow(self._words[first : bisect_right(self._ends, end, first)])
+            self._known[start, end] = known
+        return known
 
 
 class Index(Generic[Thing]):
