@@ -56,6 +56,8 @@ _NEGATIVE = frozenset({Kind.CONCEAL, Kind.BYPASS})
 
 def find_orders(document: Document, parts: list[Part]) -> list[Fact]:
     """The orders in the prose of a document, as facts; what is only mentioned belongs to a document that says so."""
+    if not parts:
+        return []
     reader = _Reader(document, parts)
     reader.read()
     return reader.facts
@@ -67,7 +69,7 @@ class _Reader:
     def __init__(self, document: Document, parts: list[Part]) -> None:
         self.document = document
         self.parts = parts
-        self.reading = Reading(document.text, parts[-1].end if parts else 0)
+        self.reading = Reading(document.text, parts[-1].end)
         self.phrases = _SEEN.set | (0 if HIDDEN.isdisjoint(document.origin) else _UNSEEN.set)
         self.acts = _ACTS.set if "remark" not in document.origin else 0  # the remarks of a program are no running text
         self.facts: list[Fact] = []
