@@ -47,7 +47,7 @@ FLOORS = {**dict.fromkeys(FAMILIES, 1.0), "told-again": 0.87}
 HELD_OUT_FLOOR = 0.70  # of the families 0.88; of `mixed` and `told-at-last` 2 of 24
 
 
-def is_blocked(wording: Wording, number: int, folder: Path) -> bool:
+def is_told(wording: Wording, number: int, folder: Path) -> bool:
     name, _, description = HOSTS[number % len(HOSTS)][0].partition(": ")
     body = HOSTS[number % len(HOSTS)][1].replace("{{here}}", wording.text)
     skill = folder / f"{number}" / name
@@ -55,33 +55,33 @@ def is_blocked(wording: Wording, number: int, folder: Path) -> bool:
     (skill / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {description}\n---\n\n{body}\n", "utf-8")
     report = scan_path(str(skill))
     assert not report.failed, report.coverage.gaps
-    return report.verdict == "malicious"
+    return report.verdict != "clean"  # prose alone is seldom enough to block
 
 
-def find_blocked(path: Path, folder: Path, *, attack: bool) -> tuple[list[str], list[str]]:
-    """The names of the wordings of a file that are blocked, and of those that are not."""
-    blocked: tuple[list[str], list[str]] = ([], [])
+def find_told(path: Path, folder: Path, *, attack: bool) -> tuple[list[str], list[str]]:
+    """The names of the wordings of a file that a user is told of, and of those that pass."""
+    told: tuple[list[str], list[str]] = ([], [])
     for number, wording in enumerate(read_wordings(path)):
         if wording.attack is attack:
-            blocked[0 if is_blocked(wording, number, folder) else 1].append(wording.name)
-    return blocked
+            told[0 if is_told(wording, number, folder) else 1].append(wording.name)
+    return told
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_attacks_are_found_however_they_are_said(family: str, tmp_path: Path) -> None:
-    found, missed = find_blocked(HERE / f"{family}.txt", tmp_path, attack=True)
+    found, missed = find_told(HERE / f"{family}.txt", tmp_path, attack=True)
     assert len(found) / (len(found) + len(missed)) > FLOORS[family] - 0.005, f"missed: {missed}"
 
 
 def test_wordings_that_shaped_nothing_are_found_too(tmp_path: Path) -> None:
     found, total = 0, 0
     for path in sorted(HELD_OUT.glob("*.txt")):
-        one, other = find_blocked(path, tmp_path / path.stem, attack=True)
+        one, other = find_told(path, tmp_path / path.stem, attack=True)
         found, total = found + len(one), total + len(one) + len(other)
     assert found / total > HELD_OUT_FLOOR - 0.005, f"found {found} of {total}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_same_words_in_an_honest_skill_are_no_attack(path: Path, tmp_path: Path) -> None:
-    blocked, _ = find_blocked(path, tmp_path, attack=False)
-    assert blocked == []
+    told, _ = find_told(path, tmp_path, attack=False)
+    assert told == []

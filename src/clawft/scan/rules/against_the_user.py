@@ -22,7 +22,7 @@ def check_against_the_user(subject: Subject) -> Iterator[Hit]:
 RULE = Rule(
     id="against-the-user",
     title="Something is done against the user",
-    severity="critical",
+    severity="high",
     category="concealment",
     what=(
         "The text tells of an act on the user's data, files, money, rights, results or good name, and within a few "
