@@ -41,7 +41,7 @@ def pack(name: str, text: str) -> bytes:
         ("\n".join("> " + B64[at : at + 28] for at in range(0, len(B64), 28)), "base64"),
         ("decode: " + " + ".join(f'"{B64[at : at + 8]}"' for at in range(0, len(B64), 8)), "base64"),
         (base64.b64encode(COMMAND.encode("utf-16-le")).decode(), "base64"),
-        (base64.b64encode(gzip.compress(COMMAND.encode())).decode(), "base64, gzip"),
+        (base64.b64encode(gzip.compress(COMMAND.encode(), mtime=0)).decode(), "base64, gzip"),
         (base64.b64encode(zlib.compress(COMMAND.encode())).decode(), "base64, zlib"),
         (base64.b64encode(pack("run.sh", COMMAND)).decode(), "base64, archive"),
         (base64.b32encode(COMMAND.encode()).decode(), "base32"),
