@@ -5,6 +5,8 @@ A fact names its target, the line that shows it and the facts whose values flow 
 power of a skill is their summary.
 """
 
+from collections import deque
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -69,13 +71,14 @@ class Analysis(Struct):
     gaps: list[str] = []  # what of the document could not be analysed, in words
 
 
-def trace(fact: Fact) -> list[Fact]:
-    """Everything that flows into a fact, nearest first, each once."""
-    seen: dict[int, Fact] = {}
-    pending = list(fact.sources)
+def trace(fact: Fact, find_more: Callable[[Fact], Iterable[Fact]] = lambda _: ()) -> list[Fact]:
+    """Everything that flows into a fact, nearest first, each once; `find_more`: what flows in on ways of its own."""
+    seen = {id(fact): fact}
+    pending = deque((*fact.sources, *find_more(fact)))
     while pending:
-        one = pending.pop(0)
+        one = pending.popleft()
         if id(one) not in seen:
             seen[id(one)] = one
             pending.extend(one.sources)
-    return list(seen.values())
+            pending.extend(find_more(one))
+    return list(seen.values())[1:]

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from clawft.format.model import Skill
 from clawft.scan.documents import Document
-from clawft.scan.facts import Fact, Kind
+from clawft.scan.facts import Fact, Kind, trace
 from clawft.scan.findings import Gap
 
 __all__ = ["Subject"]
@@ -42,15 +42,7 @@ class Subject(Struct, dict=True, eq=False):
 
     def trace(self, fact: Fact) -> list[Fact]:
         """Everything that flows into a fact, nearest first, each once; a file carries what was written into it."""
-        seen: dict[int, Fact] = {}
-        pending = [*fact.sources, *self._carried(fact)]
-        while pending:
-            one = pending.pop(0)
-            if id(one) not in seen and one is not fact:
-                seen[id(one)] = one
-                pending.extend(one.sources)
-                pending.extend(self._carried(one))
-        return list(seen.values())
+        return trace(fact, self._carried)
 
     def _carried(self, fact: Fact) -> list[Fact]:
         if not self.written:
