@@ -72,6 +72,11 @@ def test_the_aliases_of_a_rule_are_known_and_its_own(rule: Rule) -> None:
     assert set(rule.aliases).isdisjoint(others)
 
 
+def test_a_rule_stands_in_the_file_of_its_name() -> None:
+    for rule in load_rules():
+        assert rule.check.__module__.rpartition(".")[2] == rule.id.replace("-", "_")
+
+
 def test_every_id_of_the_scanners_before_it_leads_to_a_rule() -> None:
     names = {name for rule in load_rules() for name in (rule.id, *rule.aliases)}
     assert names >= ALIASES
