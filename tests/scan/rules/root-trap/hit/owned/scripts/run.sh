@@ -1,3 +1,3 @@
 #!/bin/sh
-chmod 777 /opt/shared
-sudo chown -R root:root /opt/shared
+chmod 777 /srv/notes
+sudo chown -R root:root /srv/notes

@@ -1,3 +1,3 @@
 #!/bin/sh
-sudo chown -R $USER /opt/shared
-chmod 755 /opt/shared
+sudo chown -R $USER /srv/notes
+chmod 755 /srv/notes

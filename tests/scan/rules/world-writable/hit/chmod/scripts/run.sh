@@ -1,2 +1,2 @@
 #!/bin/sh
-chmod -R 777 /opt/shared
+chmod -R 777 /srv/notes
