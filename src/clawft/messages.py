@@ -140,12 +140,17 @@ class ToolFinished(Event, frozen=True, kw_only=True):
 
 
 class ApprovalNeeded(Event, frozen=True, kw_only=True):
-    """A tool asks before it acts. The turn waits for the answer of whoever started it."""
+    """A tool asks before it acts. The turn waits for the answer of whoever started it.
+
+    A `grave` question, such as to run outside the sandbox, is for a person each time: no flag, mode, rule or earlier
+    answer says yes to it.
+    """
 
     call: str
     tool: str
     question: str
     reason: str = ""
+    grave: bool = False
 
 
 # "always" holds in this project for the very same question, and while the skills that led to it stay as they are.

@@ -26,7 +26,7 @@ def questions() -> list[tuple[str, str]]:
 
 @pytest.fixture
 def context(tmp_path: Path, project: Path, questions: list[tuple[str, str]]) -> ToolContext:
-    async def ask(question: str, reason: str) -> bool:
+    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
         questions.append((question, reason))
         return False
 

@@ -52,7 +52,7 @@ async def test_command_off_the_list_needs_an_answer(call: Call, project: Path, q
 
 
 async def test_approved_command_runs(call: Call, project: Path, context: ToolContext) -> None:
-    async def ask(question: str, reason: str) -> bool:
+    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
         return True
 
     context.ask = ask

@@ -112,7 +112,7 @@ async def test_tool_that_takes_too_long_is_stopped(context: ToolContext) -> None
 
 
 async def test_time_a_person_takes_to_answer_does_not_count(context: ToolContext) -> None:
-    async def ask(question: str, reason: str) -> bool:
+    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
         await anyio.sleep(0.3)
         return True
 
@@ -125,7 +125,7 @@ async def test_time_a_person_takes_to_answer_does_not_count(context: ToolContext
 
 
 async def test_clock_goes_on_after_the_answer(context: ToolContext) -> None:
-    async def ask(question: str, reason: str) -> bool:
+    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
         return True
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -225,7 +225,7 @@ async def test_call_refused_before_it_ran_has_an_envelope_too(context: ToolConte
 
 @given(st.text(st.characters(codec=None, exclude_categories=())), st.sampled_from(["tool", "os", "any"]))
 def test_any_message_gives_valid_json(message: str, kind: str) -> None:
-    async def ask(question: str, reason: str) -> bool:
+    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
         return False
 
     workspace = Workspace("/", "/nowhere", "/", "/")

@@ -44,7 +44,7 @@ class Person:
         self.answer = answer
         self.asked: list[tuple[str, str]] = []
 
-    async def ask(self, question: str, reason: str) -> bool:
+    async def ask(self, question: str, reason: str, *, grave: bool = False) -> bool:
         self.asked.append((question, reason))
         return self.answer
 

@@ -23,7 +23,7 @@ def memory(tmp_path: Path) -> Iterator[MemoryFiles]:
 
 
 async def call(memory: MemoryFiles, name: str, **arguments: Any) -> ToolResult:
-    async def refuse(question: str, reason: str) -> bool:
+    async def refuse(question: str, reason: str, *, grave: bool = False) -> bool:
         return False
 
     folder = memory.folder

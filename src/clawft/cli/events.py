@@ -30,6 +30,8 @@ __all__ = ["Approver", "JsonLines", "Printer", "show_events"]
 
 _ANSWERS: dict[str, Answer] = {"y": "once", "yes": "once", "r": "session", "n": "no", "no": "no", "": "no"}
 
+_CHOICES, _ONCE = "  [y]es, yes for the [r]est of this run, [N]o: ", "  [y]es, this once, [N]o: "
+
 
 class Approver:
     """Answers what tools ask: with yes to all, by asking the person, or, where nobody is there, with no."""
@@ -52,27 +54,30 @@ class Approver:
         return self._shown.setdefault(event.call, anyio.Event())
 
     async def __call__(self, event: ApprovalNeeded) -> Answer:
-        if self.yes:
+        if self.yes and not event.grave:
             return "once"
         await self._seen(event).wait()
         if not self.can_ask:
             self.unanswered += 1
             asked = f"{one_line(event.question)}: {one_line(event.reason)}"
-            self.printer.note(f"refused: {asked}; nobody to ask. Pass --yes to allow it.")
+            way = "Only a person at a terminal can allow it." if event.grave else "Pass --yes to allow it."
+            self.printer.note(f"refused: {asked}; nobody to ask. {way}")
             return "no"
         mark = click.style("?", fg="yellow")
         self.printer.note(f"{mark} {one_line(event.question)}\n  {one_line(event.reason)}")
         while True:
-            typed = await _ask()
+            typed = await _ask(_ONCE if event.grave else _CHOICES)
             answer = _ANSWERS.get(typed.strip().lower())
+            if event.grave and answer == "session":
+                continue
             if answer is not None:
                 return answer
 
 
-async def _ask() -> str:
+async def _ask(choices: str) -> str:
     """The line that is typed now. What was typed before the question came is no answer to it."""
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    say_part("  [y]es, yes for the [r]est of this run, [N]o: ")
+    say_part(choices)
     await anyio.wait_readable(sys.stdin)  # a thread that reads could not be ended by Ctrl-C
     return sys.stdin.readline()
 

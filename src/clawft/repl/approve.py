@@ -12,6 +12,7 @@ from clawft.repl.view import View
 __all__ = ["Asker"]
 
 _CHOICES = "  [y]es, for this [s]ession, [a]lways here, [N]o: "
+_ONCE = "  [y]es, this once, [N]o: "
 _ANSWERS: dict[str, Answer] = {
     "y": "once", "yes": "once", "s": "session", "session": "session", "a": "always", "always": "always",
     "n": "no", "no": "no", "": "no",
@@ -33,7 +34,7 @@ class Asker:
     async def __call__(self, event: ApprovalNeeded) -> Answer:
         async with self._one:
             await self._view.reach(event)
-            if self._yes:
+            if self._yes and not event.grave:
                 self._view.note(f"  allowed by --yes: {one_line(event.question)}")
                 return "once"
             with self._view.holding():
@@ -47,7 +48,7 @@ class Asker:
             screen.print(f"  {line}")
         while True:
             try:
-                typed = await self._ask(_CHOICES)
+                typed = await self._ask(_ONCE if event.grave else _CHOICES)
             except EOFError:
                 return "no"
             except KeyboardInterrupt:
@@ -55,6 +56,6 @@ class Asker:
                 await lowlevel.checkpoint()  # the turn ends here, before anything else is done in it
                 return "no"
             answer = _ANSWERS.get(typed.strip().lower())
-            if answer is not None:
+            if answer is not None and not (event.grave and answer in ("session", "always")):
                 return answer
-            screen.print("  Please answer y, s, a or n")
+            screen.print("  Please answer y or n" if event.grave else "  Please answer y, s, a or n")

@@ -94,8 +94,8 @@ def _check(turn: Turn, tool: Tool | None, call: ToolCall) -> Tool:
 
 
 def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
-    async def ask(question: str, reason: str) -> bool:
-        return await _ask(turn, call, name, question, reason)
+    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+        return await _ask(turn, ApprovalNeeded(call=call.id, tool=name, question=question, reason=reason, grave=grave))
 
     runtime = turn.runtime
     context = ToolContext(
@@ -113,19 +113,20 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     return context
 
 
-async def _ask(turn: Turn, call: ToolCall, name: str, question: str, reason: str) -> bool:
+async def _ask(turn: Turn, event: ApprovalNeeded) -> bool:
     """Put a question to whoever started the turn. Nobody there, or no answer, is a no."""
-    conversation = turn.conversation
+    conversation, name, question = turn.conversation, event.tool, event.question
     approvals, place, meant = (
         turn.runtime.approvals,
         f"{turn.runtime.workspace.project}#{name}#{question}",
         _meant(turn, question),
     )
-    if (name, question) in conversation.approved or approvals.has("tool", place, meant):
+    if not event.grave and ((name, question) in conversation.approved or approvals.has("tool", place, meant)):
         return True
-    event = ApprovalNeeded(call=call.id, tool=name, question=question, reason=reason)
     turn.emit(event)
     answer = await conversation.approve(event) if conversation.approve else "no"
+    if event.grave:
+        return answer != "no"
     if answer == "session":
         conversation.approved.add((name, question))
     elif answer == "always":

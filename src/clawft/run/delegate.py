@@ -63,7 +63,7 @@ async def _run_here(conversation: "Conversation", task: str, context: ToolContex
 
     async def approve(event: ApprovalNeeded) -> Answer:
         # Through the tool, so that the question is seen where the turn is watched, and its clock stops meanwhile.
-        allowed = await context.ask(f"A delegated task asks: {event.question}", event.reason)
+        allowed = await context.ask(f"A delegated task asks: {event.question}", event.reason, grave=event.grave)
         return "once" if allowed else "no"
 
     runtime = conversation.runtime

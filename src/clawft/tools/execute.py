@@ -18,7 +18,7 @@ from clawft.files import real_path
 from clawft.messages import Image
 from clawft.tools.paths import base_folder
 from clawft.tools.spill import save_text
-from clawft.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
+from clawft.tools.tool import Ask, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
 
 __all__ = ["Envelope", "fail", "render_for_model", "run_tool"]
 
@@ -90,14 +90,14 @@ async def _run_bounded(tool: Tool, arguments: Any, context: ToolContext, timeout
     raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
 
 
-def _patient_ask(context: ToolContext, scope: anyio.CancelScope) -> Any:
+def _patient_ask(context: ToolContext, scope: anyio.CancelScope) -> Ask:
     """Ask with the clock stopped: a person may take their time."""
 
-    async def ask(question: str, reason: str) -> bool:
+    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
         left = scope.deadline - anyio.current_time()
         scope.deadline = math.inf
         try:
-            return await context.ask(question, reason)
+            return await context.ask(question, reason, grave=grave)
         finally:
             scope.deadline = anyio.current_time() + left
 

@@ -1,7 +1,7 @@
 """What a tool is: a name, arguments, a function, and the envelope of its results (R63)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +10,7 @@ from clawft.errors import ClawftError
 from clawft.messages import Event, Image
 from clawft.workspace import Workspace
 
-__all__ = ["ErrorCode", "Status", "Tool", "ToolContext", "ToolError", "ToolResult", "define_tool"]
+__all__ = ["Ask", "ErrorCode", "Status", "Tool", "ToolContext", "ToolError", "ToolResult", "define_tool"]
 
 Status = Literal["success", "partial", "error"]
 ErrorCode = Literal[
@@ -37,6 +37,12 @@ class ToolResult(Struct, frozen=True):
     path_resolved: str = ""
 
 
+class Ask(Protocol):
+    """Puts a question to whoever started the turn; False where nobody answers. `grave`: only a person may say yes."""
+
+    async def __call__(self, question: str, reason: str, *, grave: bool = False) -> bool: ...
+
+
 class ToolContext:
     """What a running tool may use: the workspace, where long output goes, and whom to ask."""
 
@@ -46,7 +52,7 @@ class ToolContext:
         environ: Mapping[str, str],
         *,
         spill_dir: str,
-        ask: Callable[[str, str], Awaitable[bool]],
+        ask: Ask,
         emit: Callable[[Event], None],
     ) -> None:
         self.workspace = workspace
@@ -54,7 +60,7 @@ class ToolContext:
         self.spill_dir = spill_dir  # the rest of what is too long is saved here
         self.keep_dir = spill_dir  # files as they were before a change are kept here
         self.turn = 0  # the person's turn that the call belongs to
-        self.ask = ask  # (question, reason) -> may it be done? False where nobody can answer
+        self.ask = ask
         self.emit = emit
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
         self.skill_env: dict[str, str] = {}  # what active skills were configured to get (R174)
