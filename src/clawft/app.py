@@ -29,6 +29,8 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.files import read_regular
 from clawft.format.model import Agent, Skill
 from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
+from clawft.trust.origin import Origins
+from clawft.trust.strangers import RunTrust, Strangers
 from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
     from clawft.sessions import SessionStore
     from clawft.trust.approvals import Approvals
     from clawft.trust.blocking import Scanned
+    from clawft.trust.cleared import Cleared
     from clawft.trust.overrides import Overrides
+    from clawft.trust.seal import Seal
 
 __all__ = ["App", "open_app"]
 
@@ -56,6 +60,7 @@ class App:
         self.environ = environ
         self.dirs = tuple(dirs)
         self.tell_scan: Tell | None = None  # told how many skills are scanned, where somebody waits for it
+        self.run_trust = RunTrust()
 
     @cached_property
     def config(self) -> Config:
@@ -65,13 +70,23 @@ class App:
     def approvals(self) -> "Approvals":
         from clawft.trust.approvals import Approvals  # not needed where there is nothing to approve
 
-        return Approvals(os.path.join(self.workspace.user_dir, "approvals.json"))
+        return Approvals(os.path.join(self.workspace.user_dir, "approvals.json"), self.seal)
+
+    @cached_property
+    def seal(self) -> "Seal":
+        from clawft.trust.seal import KEY_NAME, Seal
+
+        return Seal(os.path.join(self.workspace.user_dir, KEY_NAME))
+
+    @cached_property
+    def strangers(self) -> Strangers:
+        return Strangers(Origins(self.workspace, self.locations), lambda: self.approvals, self.run_trust)
 
     @cached_property
     def overrides(self) -> "Overrides":
         from clawft.trust.overrides import Overrides
 
-        return Overrides(os.path.join(self.workspace.user_dir, "overrides.json"))
+        return Overrides(os.path.join(self.workspace.user_dir, "overrides.json"), self.seal)
 
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)
@@ -127,7 +142,8 @@ class App:
     @cached_property
     def skills(self) -> tuple[Standing, ...]:
         """Every skill with its state, in order of precedence."""
-        return judge_skills(self.catalog, self.config.skills, self.host, self._scan(self.catalog.found))
+        scanned = self._scan(self.catalog.found)
+        return judge_skills(self.catalog, self.config.skills, self.host, scanned, self.strangers.check)
 
     @property
     def scan_dir(self) -> str | None:
@@ -161,7 +177,7 @@ class App:
     @cached_property
     def agents(self) -> tuple[AgentStanding, ...]:
         """Every agent with its state, in order of precedence."""
-        return judge_agents(load_agents(agent_locations(self.workspace)))
+        return judge_agents(load_agents(agent_locations(self.workspace)), self._distrust_agent)
 
     def get_skill(self, reference: str) -> Standing:
         """The skill of a name, or of `scope:name`. Raises: NotFound with the close match."""
@@ -191,10 +207,14 @@ class App:
 
     def load_skills(self, only: str = "") -> tuple[Standing, ...]:
         """Every skill, or those of one name, with their state, as it is on disk now."""
-        app = App(self.workspace, self.environ, self.dirs)
-        app.tell_scan = self.tell_scan
-        skills = app.skills
+        skills = self.reopen().skills
         return tuple(one for one in skills if one.name == only) if only else skills
+
+    def reopen(self) -> "App":
+        """The same app, with everything as it is on disk now."""
+        app = App(self.workspace, self.environ, self.dirs)
+        app.tell_scan, app.run_trust = self.tell_scan, self.run_trust
+        return app
 
     def choose_agent(self, name: str = "") -> Agent:
         """The agent of a name, or the default one; a project's own only if it was approved.
@@ -231,9 +251,22 @@ class App:
         return (*passed_over, *lost)
 
     def _is_trusted_agent(self, found: FoundAgent) -> bool:
-        if found.scope != "project":
-            return True
-        return self.approvals.has("agent", found.file, read_regular(found.file, MAX_FILE_BYTES)[0])
+        return self._distrust_agent(found) is None
+
+    def _distrust_agent(self, found: FoundAgent) -> Diagnostic | None:
+        """Why an agent may not answer; None if it may."""
+        if found.scope != "project" or self.run_trust.project:
+            return None
+        hint = f"Read it, then: weft skills trust {found.name}"
+        try:
+            known = self.approvals.find("agent", found.file)
+            if self.approvals.has("agent", found.file, read_regular(found.file, MAX_FILE_BYTES)[0]):
+                return None
+        except ClawftError as error:
+            return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
+        changed = f"It changed since it was approved on {known.at[:10]}" if known else ""
+        message = changed or "It comes with the project and is not approved"
+        return Diagnostic("untrusted", "warning", message, found.file, 0, hint)
 
     def load_stats(self) -> "dict[str, SkillUse]":
         """How skills were used, by name."""
@@ -342,15 +375,27 @@ class App:
         finally:
             await provider.close()
 
-    def load_cleared(self, found: Found) -> Skill:
-        """The skill with its prompt, for use: what was edited meanwhile is scanned first. Raises: ClawftError."""
-        skill = self.load_prompt(found)
+    def load_cleared(self, found: Found) -> "Cleared":
+        """The skill with its prompt, for use: what was edited meanwhile is scanned and judged first.
+
+        The text is of the very bytes that the digest was taken of. Raises: ClawftError.
+        """
+        from clawft.discovery.snapshot import Reading
+        from clawft.trust.cleared import Cleared
+
+        reading = Reading()
+        skill = load_prompt(found, self.config.skills.max_skill_prompt_bytes, reading.load)
+        digest = reading.digest(found.folder)
         alone = Catalog((structs.replace(found, seen=None),))
         now = judge_skills(alone, self.config.skills, self.host, self._scan(alone.found, by_content=True))[0]
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")
-        return skill
+        strangers = self.reopen().strangers  # what was approved or taken back meanwhile counts
+        approval = strangers.clear(found, digest, reading.linked)
+        if approval is None:
+            return Cleared(skill, digest.value)
+        return Cleared(skill, digest.value, stranger=True, granted=approval.power)
 
     def load_prompt(self, found: Found) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import Diagnostic
 
-__all__ = ["Content", "Digest", "compute_digest", "hash_content", "list_files"]
+__all__ = ["Content", "Digest", "compute_digest", "hash_content", "list_covered", "list_files"]
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 << 20
@@ -62,6 +62,11 @@ def list_files(folder: str) -> tuple[str, ...]:
         return ()
     names = sorted(relative for relative, _, _ in _list_files(folder, []) if relative != b"SKILL.md")
     return tuple(name.decode() for name in names if _is_text(name))
+
+
+def list_covered(folder: str) -> list[tuple[bytes, str, os.stat_result]]:
+    """What a digest covers: the path below the folder, the whole path and the status of every regular file."""
+    return sorted(_list_files(folder, []))
 
 
 def _is_text(name: bytes) -> bool:

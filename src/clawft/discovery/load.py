@@ -8,7 +8,7 @@ from clawft.discovery.cache import load_cache, store_cache
 from clawft.discovery.catalog import Catalog, Found, encode_skill
 from clawft.discovery.listing import Listing, Place
 from clawft.discovery.locations import Location
-from clawft.discovery.read import SkillFile, load_file
+from clawft.discovery.read import Load, SkillFile, load_bytes, load_file
 from clawft.discovery.sidecars import with_sidecar
 from clawft.discovery.walk import Walk
 from clawft.errors import ClawftError, Diagnostic
@@ -54,19 +54,19 @@ def _load_catalog(locations: Sequence[Location], max_prompt_bytes: int, cache_di
     return Catalog(tuple(found), tuple(diagnostics))
 
 
-def load_prompt(found: Found, max_prompt_bytes: int) -> Skill:
+def load_prompt(found: Found, max_prompt_bytes: int, load: Load = load_bytes) -> Skill:
     """The skill of an entry with its prompt, read from disk now (R30). Raises: ClawftError."""
     from clawft.discovery.parse import parse_command_file, parse_file  # not needed for a warm catalog
 
     root = found.location.path
     folder, _, name = found.file.rpartition("/")
     try:
-        file = load_file(folder, name, root)
+        file = load_file(folder, name, root, load)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ClawftError("skill-gone", "The skill was removed meanwhile", path=found.file) from error
     if found.location.kind == "commands":
         return parse_command_file(file, root, max_prompt_bytes)
-    return with_sidecar(parse_file(file, root, max_prompt_bytes), folder, root)
+    return with_sidecar(parse_file(file, root, max_prompt_bytes, load), folder, root, load)
 
 
 class _Loader:

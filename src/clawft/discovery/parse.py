@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from clawft.discovery.read import LEGACY_PROMPT, SkillFile, load_bytes
+from clawft.discovery.read import LEGACY_PROMPT, Load, SkillFile, load_bytes
 from clawft.errors import Diagnostic, Unreadable
 from clawft.format import Skill, decode_text, parse_command, parse_legacy, parse_skill_md
 from clawft.format.names import is_safe_folder
@@ -14,12 +14,12 @@ _OPEN, _DASHES = b"---\n", b"\n---"
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte twice as fast as for bytes
 
 
-def parse_file(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
+def parse_file(file: SkillFile, root: str, max_prompt_bytes: int, load: Load = load_bytes) -> Skill:
     """The skill in a file, with its prompt. Raises: ClawftError when the skill is broken."""
     path, name = file.path, _folder_name(file)
     decoded = decode_text(file.data, path)
     if file.name == "skill.json":
-        prompt = _load_prompt(file.folder, root)
+        prompt = _load_prompt(file.folder, root, load)
         skill = parse_legacy(decoded.text, prompt, name, path=path, max_prompt_bytes=max_prompt_bytes)
     else:
         skill = parse_skill_md(decoded.text, name, path=path, max_prompt_bytes=max_prompt_bytes)
@@ -68,10 +68,10 @@ def _folder_name(file: SkillFile) -> str:
     return name
 
 
-def _load_prompt(folder: str, root: str) -> str | None:
+def _load_prompt(folder: str, root: str, load: Load) -> str | None:
     path = f"{folder}/{LEGACY_PROMPT}"
     try:
-        return decode_text(load_bytes(path, root)[0], path).text
+        return decode_text(load(path, root)[0], path).text
     except (FileNotFoundError, NotADirectoryError):
         return None
 

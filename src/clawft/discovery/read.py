@@ -1,6 +1,7 @@
 """Read the files of a skill folder: regular ones of bounded size, and no link that leads out of the location."""
 
 import os
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -9,10 +10,11 @@ from clawft.discovery.walk import is_below
 from clawft.errors import Unreadable
 from clawft.files import read_regular, real_path
 
-__all__ = ["LEGACY_PROMPT", "MAX_FILE_BYTES", "SkillFile", "load_bytes", "load_file"]
+__all__ = ["LEGACY_PROMPT", "MAX_FILE_BYTES", "Load", "SkillFile", "load_bytes", "load_file"]
 
 MAX_FILE_BYTES = 1 << 20  # D26
 LEGACY_PROMPT = "prompt.md"  # beside skill.json
+Load = Callable[[str, str], tuple[bytes, os.stat_result]]  # (path, root): how the files of a skill are read
 
 
 class SkillFile(Struct, frozen=True, gc=False):
@@ -23,13 +25,6 @@ class SkillFile(Struct, frozen=True, gc=False):
     path: str
     data: bytes
     status: os.stat_result
-
-
-def load_file(folder: str, name: str, root: str) -> SkillFile:
-    """The skill file of a folder. Raises: FileNotFoundError, NotADirectoryError, Unreadable."""
-    path = f"{folder}/{name}"
-    data, status = load_bytes(path, root)
-    return SkillFile(folder, name, path, data, status)
 
 
 def load_bytes(path: str, root: str) -> tuple[bytes, os.stat_result]:
@@ -54,3 +49,10 @@ def load_bytes(path: str, root: str) -> tuple[bytes, os.stat_result]:
         return read_regular(real, MAX_FILE_BYTES)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Unreadable("unreadable", f"The link leads to nothing: {real}", path=path) from error
+
+
+def load_file(folder: str, name: str, root: str, load: Load = load_bytes) -> SkillFile:
+    """The skill file of a folder. Raises: FileNotFoundError, NotADirectoryError, Unreadable."""
+    path = f"{folder}/{name}"
+    data, status = load(path, root)
+    return SkillFile(folder, name, path, data, status)

@@ -5,7 +5,7 @@ import os
 from msgspec import structs
 
 from clawft.discovery.catalog import Catalog, Found
-from clawft.discovery.read import load_bytes
+from clawft.discovery.read import Load, load_bytes
 from clawft.discovery.walk import is_below
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import real_path
@@ -30,7 +30,7 @@ def _apply(found: Found) -> Found:
     return Found(found.location, found.folder, found.file, skill, None, found.seen)
 
 
-def with_sidecar(skill: Skill, folder: str, root: str) -> Skill:
+def with_sidecar(skill: Skill, folder: str, root: str, load: Load = load_bytes) -> Skill:
     """The skill with what its sidecar says, if it has one."""
     path = f"{folder}/{SIDECAR}"
     if not os.access(path, os.F_OK):
@@ -42,7 +42,7 @@ def with_sidecar(skill: Skill, folder: str, root: str) -> Skill:
             raise Unreadable(
                 "link-leaves-root", "The sidecar stands behind a link out of the searched folder", path=path
             )
-        return apply_sidecar(skill, decode_text(load_bytes(path, root)[0], path).text, path)
+        return apply_sidecar(skill, decode_text(load(path, root)[0], path).text, path)
     except ClawftError as error:
         problem = structs.replace(error.diagnostic, severity="warning")
         return structs.replace(skill, diagnostics=(*skill.diagnostics, problem))

@@ -139,7 +139,7 @@ def _inject(turn: Turn) -> str:
     for standing in turn.skills.standings:
         if standing.state in states and standing.found.skill is not None:
             try:
-                bodies.append(turn.runtime.load_prompt(standing.found))
+                bodies.append(turn.runtime.clear(standing.found).skill)
             except ClawftError as error:
                 message = f"The skill '{standing.name}' cannot be loaded: {error}"
                 turn.emit(Noticed(code="skill-unreadable", message=message, severity="warning"))

@@ -45,7 +45,7 @@ class Conversation:
         self.approved: set[tuple[str, str]] = set()
         self.skills: Skillset = Skillset(
             runtime.load_skills,
-            runtime.load_prompt,
+            runtime.clear,
             session_id=session.key,
             project=runtime.workspace.project,
             refresh_on_call=runtime.refresh_on_call,

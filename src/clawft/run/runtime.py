@@ -11,7 +11,7 @@ from clawft.config import Config
 from clawft.config.masking import Secrets
 from clawft.discovery.catalog import Found
 from clawft.discovery.instructions import Instructions, load_instructions
-from clawft.format.model import Agent, Skill
+from clawft.format.model import Agent
 from clawft.messages import Event, Noticed
 from clawft.providers.request import Provider
 from clawft.providers.select import check_model, open_provider
@@ -26,6 +26,7 @@ from clawft.tools.skill import skill_tools
 from clawft.tools.tool import Tool
 from clawft.trust import Standing
 from clawft.trust.approvals import Approvals
+from clawft.trust.cleared import Cleared
 from clawft.workspace import Workspace
 
 __all__ = ["Runtime", "new_key"]
@@ -42,7 +43,7 @@ class Runtime:
     config: Config
     secrets: Secrets
     load_skills: Callable[[], Sequence[Standing]]
-    load_prompt: Callable[[Found], Skill]
+    clear: Callable[[Found], Cleared]
     sessions: SessionStore
     ledger: Ledger
     stats: Stats

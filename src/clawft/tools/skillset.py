@@ -7,13 +7,15 @@ from msgspec import Struct
 
 from clawft.config import SkillEntry
 from clawft.discovery.catalog import Found
-from clawft.discovery.digest import compute_digest, list_files
+from clawft.discovery.digest import list_files
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.format.model import Skill
 from clawft.messages import By, SkillActivated
 from clawft.render import Arguments, Variables, render_skill
+from clawft.scan.findings import Power
 from clawft.tools.tool import ToolError
 from clawft.trust import STATES, Standing
+from clawft.trust.cleared import Cleared
 
 __all__ = ["Activation", "Skillset"]
 
@@ -25,14 +27,31 @@ class Activation(Struct, frozen=True):
     """A skill whose text reached the model."""
 
     standing: Standing
-    skill: Skill
+    cleared: Cleared
     text: str
-    digest: str
     diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def skill(self) -> Skill:
+        return self.cleared.skill
 
     @property
     def name(self) -> str:
         return self.skill.name
+
+    @property
+    def digest(self) -> str:
+        """Of the folder whose text this is."""
+        return self.cleared.digest
+
+    @property
+    def stranger(self) -> bool:
+        return self.cleared.stranger
+
+    @property
+    def granted(self) -> Power | None:
+        """What a stranger's skill could do when it was approved; None for one of the user's own."""
+        return self.cleared.granted
 
 
 class Skillset:
@@ -41,14 +60,14 @@ class Skillset:
     def __init__(
         self,
         load: Callable[[], Sequence[Standing]],
-        load_prompt: Callable[[Found], Skill],
+        clear: Callable[[Found], Cleared],
         *,
         session_id: str,
         project: str,
         refresh_on_call: bool = True,
     ) -> None:
         self._load = load
-        self._load_prompt = load_prompt
+        self._clear = clear
         self.session_id = session_id
         self.project = project
         self.refresh_on_call = refresh_on_call
@@ -85,13 +104,13 @@ class Skillset:
     def read(self, standing: Standing, arguments: Arguments) -> Activation:
         """A skill's text as a model gets it, read from disk now. Raises: ClawftError."""
         found = standing.found
-        digest = compute_digest(found.folder)
-        skill = self._load_prompt(found)
+        cleared = self._clear(found)
+        skill = cleared.skill
         variables = Variables(self.session_id, found.base_dir, self.project)
         rendered = render_skill(skill, arguments, variables, found.file)
         text = _wrap(skill.name, found.base_dir, rendered.text)
         said = tuple(one for one in skill.diagnostics if one.code == "body-truncated")
-        return Activation(standing, skill, text, digest.value, (*said, *rendered.diagnostics))
+        return Activation(standing, cleared, text, (*said, *rendered.diagnostics))
 
     def get_loaded(self, name: str) -> str:
         """The folder of a skill that was loaded and may still be used as it is now. Raises: ToolError."""
@@ -101,10 +120,11 @@ class Skillset:
         standing = next((one for one in self.standings if one.found.folder == folder), None)
         if standing is None:
             raise ToolError("NOT_FOUND", f"The skill '{name}' was removed")
-        if standing.state == "blocked":
-            raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is blocked: {STATES['blocked']}")
+        if standing.state in ("blocked", "untrusted"):
+            why = STATES[standing.state]
+            raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is {standing.state}: {why}")
         try:
-            self._load_prompt(standing.found)
+            self._clear(standing.found)
         except ClawftError as error:
             raise load_failure(error) from error
         return folder

@@ -1,50 +1,91 @@
-"""What the user approved, by digest: a changed file asks again. One small file that only the user may read."""
+"""What the user approved, by digest: a changed file asks again. One small sealed file that only the user may read."""
 
 import hashlib
-from collections.abc import Mapping
+import os
+import pwd
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
 
+from clawft.scan.findings import Power
 from clawft.trust.records import Codes, Records
+from clawft.trust.seal import Seal
 
-__all__ = ["Approval", "Approvals"]
+__all__ = ["Approval", "Approvals", "current_user", "hash_bytes", "make_approval"]
 
 
-class Approval(Struct, frozen=True):
-    """One decision: this content, at this place, may be used as what it is."""
+class Approval(Struct, frozen=True, omit_defaults=True):
+    """One decision: this content, at this place, may be used as what it is.
+
+    `kind` is skill, agent, config, instructions, or tool for a lasting yes to a question.
+    """
 
     kind: str
     path: str
     digest: str
     at: str
+    name: str = ""
+    by: str = ""
+    power: Power = Power()  # of a skill, as the user saw it
 
 
 class Approvals:
     """The approvals of one user, read when they are asked for."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, seal: Seal) -> None:
         self.path = path
-        codes = Codes("approvals-damaged", "approvals-unsafe", "approvals-busy")
-        self._records = Records(path, Approval, "approvals", codes)
+        codes = Codes("approvals-damaged", "approvals-unsafe", "approvals-busy", "approvals-tampered")
+        self._records = Records(path, Approval, "approvals", codes, seal)
 
     def load(self) -> tuple[Approval, ...]:
         """All of them. Raises: ClawftError for a file that cannot be understood: nothing is approved by accident."""
         return self._records.load()
 
+    def find(self, kind: str, path: str) -> Approval | None:
+        """The decision about a place, whatever is there now. Raises: ClawftError."""
+        return next((one for one in self.load() if (one.kind, one.path) == (kind, path)), None)
+
     def has(self, kind: str, path: str, content: bytes) -> bool:
-        """Whether this content was approved, at this place."""
-        meant = (kind, path, _hash(content))
-        return any((one.kind, one.path, one.digest) == meant for one in self.load())
+        """Whether this content was approved, at this place. Raises: ClawftError."""
+        known = self.find(kind, path)
+        return known is not None and known.digest == hash_bytes(content)
 
-    def add(self, kind: str, contents: Mapping[str, bytes]) -> None:
-        """Approve files by path; the newest decision about a place takes the place of older ones."""
-        if not contents:
-            return
-        at = datetime.now().astimezone().isoformat(timespec="seconds")
-        made = [Approval(kind, path, _hash(content), at) for path, content in contents.items()]
-        self._records.change(lambda known: tuple({(one.kind, one.path): one for one in (*known, *made)}.values()))
+    def add(self, kind: str, contents: Mapping[str, bytes], name: str = "") -> None:
+        """Approve files by path. Raises: ClawftError."""
+        self.record(make_approval(kind, path, hash_bytes(content), name) for path, content in contents.items())
+
+    def record(self, made: Iterable[Approval]) -> None:
+        """Keep decisions; the newest about a place takes the place of older ones. Raises: ClawftError."""
+        new = tuple(made)
+        if new:
+            self._records.change(lambda known: tuple({(one.kind, one.path): one for one in (*known, *new)}.values()))
+
+    def remove(self, meant: Callable[[Approval], bool]) -> tuple[Approval, ...]:
+        """Take decisions back; those that were there. Raises: ClawftError."""
+        taken: list[Approval] = []
+
+        def keep(known: tuple[Approval, ...]) -> list[Approval]:
+            taken[:] = [one for one in known if meant(one)]
+            return [one for one in known if one not in taken]
+
+        self._records.change(keep)
+        return tuple(taken)
 
 
-def _hash(content: bytes) -> str:
+def make_approval(kind: str, path: str, digest: str, name: str = "", power: Power = Power()) -> Approval:  # noqa: B008
+    """A decision that is made now, by the user this process runs as."""
+    at = datetime.now().astimezone().isoformat(timespec="seconds")
+    return Approval(kind, path, digest, at, name, current_user(), power)
+
+
+def current_user() -> str:
+    """Who decides: the one this process runs as, whatever the environment says."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def hash_bytes(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()

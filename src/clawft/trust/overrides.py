@@ -11,6 +11,7 @@ from msgspec import Struct
 from clawft.scan.findings import Power
 from clawft.scan.screening import Objection
 from clawft.trust.records import Codes, Records
+from clawft.trust.seal import Seal
 
 __all__ = ["NEVER", "Override", "Overrides"]
 
@@ -47,10 +48,10 @@ class Override(Struct, frozen=True):
 class Overrides:
     """The exceptions of one user, read when they are asked for."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, seal: Seal) -> None:
         self.path = path
-        codes = Codes("overrides-damaged", "overrides-unsafe", "overrides-busy")
-        self._records = Records(path, Override, "overrides", codes)
+        codes = Codes("overrides-damaged", "overrides-unsafe", "overrides-busy", "overrides-tampered")
+        self._records = Records(path, Override, "overrides", codes, seal)
 
     def load(self) -> tuple[Override, ...]:
         """All of them, the ended ones too. Raises: ClawftError for a file that cannot be understood."""

@@ -1,5 +1,6 @@
 """The state of a skill, and why (DESIGN.md). One function decides it; every surface prints its answer."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
@@ -16,17 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = ["STATES", "AgentStanding", "Standing", "State", "judge_agents", "judge_skills"]
 
-State = Literal["broken", "shadowed", "disabled", "blocked", "ineligible", "manual", "ready"]
+State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 STATES: dict[State, str] = {
     "broken": "it cannot be read",
     "shadowed": "another skill of this name comes first",
     "disabled": "the config turns it off",
     "blocked": "the scanner found an attack in it, or could not look at it",
+    "untrusted": "it is a stranger's, and nobody approved it as it is now",
     "ineligible": "something it requires is missing",
     "manual": "only a person may start it",
     "ready": "a model may be offered it",
 }
 _USABLE = frozenset({"ineligible", "manual", "ready"})
+_WORSE_THAN_UNTRUSTED = frozenset({"broken", "disabled", "blocked"})
 _NO_ENTRY = SkillEntry()
 
 
@@ -66,13 +69,28 @@ class AgentStanding(Struct, frozen=True):
 
 
 def judge_skills(
-    catalog: Catalog, settings: SkillsSettings, host: Host, scanned: "Scanned | None" = None
+    catalog: Catalog,
+    settings: SkillsSettings,
+    host: Host,
+    scanned: "Scanned | None" = None,
+    distrust: Callable[[Found], Diagnostic | None] = lambda _: None,
 ) -> tuple[Standing, ...]:
-    """The state of every skill found, in the order found. Without `scanned` none is blocked."""
+    """The state of every skill found, in the order found.
+
+    Without `scanned` none is blocked; `distrust` tells why a skill is untrusted, if it is.
+    """
     standings = [_judge(found, settings, host) for found in catalog.found]
     if scanned is not None:
         standings = [_screen(one, scanned, number) for number, one in enumerate(standings)]
-    return tuple(_shadow(standings))
+    return tuple(_shadow([_distrust(one, distrust) for one in standings]))
+
+
+def _distrust(standing: Standing, distrust: Callable[[Found], Diagnostic | None]) -> Standing:
+    """A standing with what speaks against its origin: untrusted, or as it was."""
+    if standing.state in _WORSE_THAN_UNTRUSTED or (objection := distrust(standing.found)) is None:
+        return standing
+    said = tuple(one for one in standing.reasons if one.code.startswith("scan-"))
+    return Standing(standing.found, "untrusted", (objection, *said))
 
 
 def _screen(standing: Standing, scanned: "Scanned", number: int) -> Standing:
@@ -175,13 +193,17 @@ def _not_hiding(unusable: Standing, winner: Standing) -> Standing:
     return structs.replace(unusable, reasons=(*unusable.reasons, note))
 
 
-def judge_agents(found: tuple[FoundAgent, ...]) -> tuple[AgentStanding, ...]:
-    """The state of every agent: broken, shadowed by an earlier one of its name, or ready."""
+def judge_agents(
+    found: tuple[FoundAgent, ...], distrust: Callable[[FoundAgent], Diagnostic | None] = lambda _: None
+) -> tuple[AgentStanding, ...]:
+    """The state of every agent: broken, untrusted, shadowed by an earlier one of its name, or ready."""
     standings: list[AgentStanding] = []
     winners: dict[str, int] = {}
     for one in found:
         if one.agent is None:
             standings.append(AgentStanding(one, "broken", (one.problem,) if one.problem else ()))
+        elif (objection := distrust(one)) is not None:
+            standings.append(AgentStanding(one, "untrusted", (objection,)))
         elif one.name in winners:
             winner = standings[winners[one.name]]
             reason = Diagnostic(

@@ -1,0 +1,82 @@
+"""A skill whose files change while they are looked at: what is used is what the digest was taken of (D57).
+
+Text is parsed from the very bytes that were hashed; programs run on a copy whose bytes were hashed while it was made.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from clawft.discovery.digest import Content, Digest, compute_digest, hash_content, list_covered
+from clawft.discovery.read import load_bytes
+from clawft.errors import Refused
+
+__all__ = ["Reading", "open_copy"]
+
+MAX_COPIED = 128 << 20
+
+
+class Reading:
+    """Reads files of one skill, and takes its digest from the same bytes."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, Content] = {}
+        self.linked: list[str] = []  # what was read through a link, which no digest covers
+
+    def load(self, path: str, root: str) -> tuple[bytes, os.stat_result]:
+        """A file of the skill, as `load_bytes` gives it."""
+        data, status = load_bytes(path, root)
+        self._contents[path] = hash_content(data)
+        if os.path.islink(path):
+            self.linked.append(path)
+        return data, status
+
+    def digest(self, folder: str) -> Digest:
+        """The digest of the skill, as far as it was read here by what was read."""
+        return compute_digest(folder, self._contents)
+
+
+@contextmanager
+def open_copy(folder: str, digest: str, below: str) -> Iterator[str]:
+    """A copy of a skill, in a new folder below `below`, sure to be what has this digest; removed on leaving.
+
+    Raises: Refused if the skill is not, or no longer, what was approved; OSError.
+    """
+    os.makedirs(below, mode=0o700, exist_ok=True)
+    target = os.path.join(below, os.urandom(8).hex())
+    os.mkdir(target, 0o700)
+    try:
+        if not digest or _copy(folder, target) != digest:
+            hint = "Look at it again: weft skills trust"
+            raise Refused("skill-changed", "The skill changed since it was approved", path=folder, hint=hint)
+        yield target
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(target)
+
+
+def _copy(folder: str, target: str) -> str:
+    """Copy what a digest covers; the digest of what was copied."""
+    copied: dict[str, Content] = {}
+    total = 0
+    for relative, path, status in list_covered(folder):
+        data = _read(path)
+        total += len(data)
+        if total > MAX_COPIED:
+            message = f"The skill has more than {MAX_COPIED} bytes, so programs of it cannot be run"
+            raise Refused("skill-too-large", message, path=folder)
+        place = os.path.join(target, os.fsdecode(relative))
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        mode = stat.S_IRUSR | (stat.S_IXUSR if status.st_mode & 0o111 else 0)
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        copied[place] = hash_content(data)
+    return compute_digest(target, copied).value
+
+
+def _read(path: str) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return file.read(MAX_COPIED + 1)

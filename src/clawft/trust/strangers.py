@@ -1,0 +1,113 @@
+"""Whether a stranger's skill may be used as it is: its digest was approved, for good or for this run (D27, R116)."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clawft.discovery.catalog import Found
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.trust.origin import Origins
+
+if TYPE_CHECKING:  # a list without a stranger's skill needs none of these
+    from clawft.discovery.digest import Digest
+    from clawft.trust.approvals import Approval, Approvals
+
+__all__ = ["RunTrust", "Strangers", "why_unbindable"]
+
+
+class RunTrust:
+    """What is approved for as long as this process runs. A skill is taken as it is when it is first seen."""
+
+    def __init__(self) -> None:
+        self.project = False  # `--trust-project-skills`
+        self.digests: dict[str, str] = {}  # by folder
+
+    def holds(self, found: Found, digest: str) -> bool:
+        if self.project and found.location.scope == "project":
+            self.digests.setdefault(found.folder, digest)
+        return bool(digest) and self.digests.get(found.folder) == digest
+
+
+class Strangers:
+    """Judges the skills of one app."""
+
+    def __init__(self, origins: Origins, approvals: "Callable[[], Approvals]", run: RunTrust) -> None:
+        self._origins = origins
+        self._approvals = approvals
+        self._run = run
+
+    def is_strange(self, found: Found) -> bool:
+        return bool(self._origins.why_strange(found))
+
+    def check(self, found: Found) -> Diagnostic | None:
+        """Why a skill is untrusted; None if it may be used. What `--dir` names may be looked at by anybody."""
+        why = self._origins.why_strange(found)
+        if not why or found.location.scope == "dir":
+            return None
+        return self._object(found, why, None)
+
+    def clear(self, found: Found, digest: "Digest", linked: list[str]) -> "Approval | None":
+        """The approval under which a skill that was read with this digest may be used now; None for the user's own.
+
+        Raises: Refused.
+        """
+        why = self._origins.why_strange(found)
+        if not why:
+            return None
+        objection = why_unbindable(found, digest, linked) or self._object(found, why, digest)
+        if objection is not None:
+            name, hint = found.name, objection.hint
+            message = f"The skill '{name}' is not approved: {objection.message[0].lower()}{objection.message[1:]}"
+            raise Refused("skill-untrusted", message, path=found.file, hint=hint)
+        from clawft.trust.approvals import make_approval
+
+        known = self._known.get(found.folder)
+        if known is not None and known.digest == digest.value:
+            return known
+        return make_approval("run", found.folder, digest.value, found.name)
+
+    @cached_property
+    def _known(self) -> "dict[str, Approval]":
+        return {one.path: one for one in self._approvals().load() if one.kind == "skill"}
+
+    def _object(self, found: Found, why: str, digest: "Digest | None") -> Diagnostic | None:
+        hint = f"Look at it, then: weft skills trust {_word(found)}"
+        try:
+            known = self._known.get(found.folder)
+        except ClawftError as error:
+            said = error.diagnostic
+            return Diagnostic("untrusted", "warning", f"{why}, and {_lower(said.message)}", said.path, 0, said.hint)
+        if known is None and not self._run.project and found.folder not in self._run.digests:
+            return Diagnostic("untrusted", "warning", f"{why} and is not approved", found.file, 0, hint)
+        from clawft.discovery.digest import compute_digest
+
+        digest = digest or compute_digest(found.folder)  # read only where somebody decided about it
+        if self._run.holds(found, digest.value) or (known is not None and digest.value == known.digest):
+            return None
+        changed = f"It changed since it was approved on {known.at[:10]}" if known else "It changed since this run began"
+        return Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
+
+
+def why_unbindable(found: Found, digest: "Digest", linked: list[str]) -> Diagnostic | None:
+    """Why nothing can be bound to a digest: there is none, or it does not cover all that is read."""
+    if not digest.value:
+        said = next(iter(digest.diagnostics), None)
+        why = f": {_lower(said.message)}" if said else ""
+        hint = "Put plain files in the place of links"
+        return Diagnostic("no-digest", "error", f"There is no digest of it to approve{why}", found.folder, 0, hint)
+    if linked:
+        message = "A part of it is read through a link, which no approval covers"
+        return Diagnostic("no-digest", "error", message, linked[0], 0, "Put a copy of the file there")
+    return None
+
+
+def _word(found: Found) -> str:
+    """The skill as words of a command line, with where it is found if only that leads to it."""
+    import shlex
+
+    name, at = shlex.quote(found.name), found.location
+    return f"{name} --dir {shlex.quote(at.path)}" if at.scope == "dir" else name
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
