@@ -35,6 +35,7 @@ from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
+    from clawft.config.masking import Secrets
     from clawft.run import Runtime
     from clawft.run.judge import Judged
     from clawft.run.stats import SkillUse
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from clawft.scan.gate import Tell
     from clawft.sessions import SessionStore
     from clawft.trust.approvals import Approvals
+    from clawft.trust.audit import Audit
     from clawft.trust.blocking import Scanned
     from clawft.trust.cleared import Cleared
     from clawft.trust.overrides import Overrides
@@ -81,6 +83,21 @@ class App:
     @cached_property
     def strangers(self) -> Strangers:
         return Strangers(Origins(self.workspace, self.locations), lambda: self.approvals, self.run_trust)
+
+    @cached_property
+    def secrets(self) -> "Secrets":
+        """What no text may hold. Raises: ClawftError for a store of keys that must not be used."""
+        from clawft.config.masking import Secrets
+
+        return Secrets.of(self.config, self.environ)
+
+    @cached_property
+    def audit(self) -> "Audit":
+        """The log of what is decided and done."""
+        from clawft.trust.audit import Audit
+
+        path = os.path.join(self.workspace.user_dir, "audit.jsonl")
+        return Audit(path, self.seal, lambda text: self.secrets.mask(text))
 
     @cached_property
     def overrides(self) -> "Overrides":
@@ -307,7 +324,6 @@ class App:
         Raises: ClawftError.
         """
         # A list of skills needs none of these.
-        from clawft.config.masking import Secrets
         from clawft.mcp import McpHub
         from clawft.memory import open_memory
         from clawft.run import Runtime
@@ -330,13 +346,14 @@ class App:
                 self.workspace,
                 self.environ,
                 config,
-                Secrets.of(config, self.environ),
+                self.secrets,
                 lambda: self.load_skills(only),
                 self.load_cleared,
                 self.sessions,
                 Ledger(usage, config.agents.budget, datetime.now),
                 Stats(usage, datetime.now),
                 self.approvals,
+                self.audit,
                 build_tools(config, memory),
                 (TELL_CONFIG, INVOKE, *servers, *remembering),
             )

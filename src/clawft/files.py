@@ -109,7 +109,7 @@ def sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def lock_file(descriptor: int, wait_s: float = 0) -> bool:
+def lock_file(descriptor: int, wait_s: float = 0, poll_s: float = _POLL_S) -> bool:
     """Whether an open file could be locked in time; closing it lets go of the lock. Raises: OSError."""
     deadline = time.monotonic() + wait_s
     while True:
@@ -118,6 +118,6 @@ def lock_file(descriptor: int, wait_s: float = 0) -> bool:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_POLL_S)
+            time.sleep(poll_s)
         else:
             return True

@@ -26,6 +26,7 @@ from clawft.tools.skill import skill_tools
 from clawft.tools.tool import Tool
 from clawft.trust import Standing
 from clawft.trust.approvals import Approvals
+from clawft.trust.audit import Audit
 from clawft.trust.cleared import Cleared
 from clawft.workspace import Workspace
 
@@ -48,6 +49,7 @@ class Runtime:
     ledger: Ledger
     stats: Stats
     approvals: Approvals
+    audit: Audit
     tools: tuple[Tool, ...] = ()
     insertions: tuple[Insertion, ...] = ()
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed

@@ -1,0 +1,5 @@
+"""What was decided and done, line by line, in a file that shows when somebody changed it."""
+
+from clawft.trust.audit.log import Audit
+
+__all__ = ["Audit"]

@@ -1,0 +1,46 @@
+"""Where the log ends, under a seal: without it, nobody could tell that the last lines were removed.
+
+The file is written in place, before and after each line: `next` is the hash of the line that is being written, so that
+a process that is killed in between leaves nothing that looks like a stranger's line.
+"""
+
+import os
+
+import msgspec
+from msgspec import Struct
+
+from clawft.trust.audit.line import NO_HASH
+from clawft.trust.seal import Seal
+
+__all__ = ["HEAD_BYTES", "Head", "read_head", "write_head"]
+
+HEAD_BYTES = 512  # one page at most, so that nobody reads half of it
+LABEL = "audit-head"
+
+
+class Head(Struct, frozen=True, array_like=True):
+    """The end of the log: the number and hash of its last line, and how many bytes its file has."""
+
+    seq: int = 0
+    hash: str = NO_HASH
+    size: int = 0
+    files: int = 0  # how many full ones lie beside it
+    next: str = ""
+
+
+def write_head(descriptor: int, head: Head, seal: Seal) -> None:
+    """Raises: OSError; ClawftError for a key that cannot be used."""
+    content = msgspec.json.encode(head)
+    signed = content + b" " + seal.sign(content, LABEL).encode()
+    os.pwrite(descriptor, signed.ljust(HEAD_BYTES - 1) + b"\n", 0)
+
+
+def read_head(descriptor: int, seal: Seal) -> Head | None:
+    """What the seal holds for; None where it holds for nothing. A new file is an empty log. Raises: as above."""
+    data = os.pread(descriptor, HEAD_BYTES, 0)
+    if not data:
+        return Head()
+    content, _, mac = data.rstrip().rpartition(b" ")
+    if not seal.holds(content, LABEL, mac.decode("ascii", "replace")):
+        return None
+    return msgspec.json.decode(content, type=Head)

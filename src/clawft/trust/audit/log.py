@@ -1,0 +1,283 @@
+"""Writing the audit log: whole lines, one after the other, by any number of processes and threads.
+
+A line is with the system when `write` returns, so it survives the end of the process; only those about approvals are
+also forced to the disk, and survive a loss of power. Each line opens the files anew: what others renamed or removed
+meanwhile is noticed, and threads and forked processes exclude each other like any two writers.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, TypedDict, Unpack
+
+from msgspec import structs
+
+from clawft.errors import ClawftError, Refused
+from clawft.files import lock_file, sync_folder
+from clawft.trust.audit.head import Head, read_head, write_head
+from clawft.trust.audit.line import (
+    MAX_SUBJECT,
+    NO_HASH,
+    Line,
+    bound_detail,
+    bound_text,
+    encode_line,
+    hash_bytes,
+    parse_line,
+)
+from clawft.trust.seal import Seal
+
+__all__ = ["HEAD_NAME", "LOG_NAME", "Audit", "full_path", "open_own"]
+
+LOG_NAME = "audit.jsonl"
+HEAD_NAME = "audit.head"
+MAX_BYTES = 16 << 20  # of one file; then the chain goes on in the next
+LOCK_S = 5.0
+POLL_S = 0.0002
+SYNCED = frozenset({"approval"})
+OWN = "audit"  # the kind of lines about the log itself
+_TAIL = 1 << 16
+_ATTEMPTS = 20
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class More(TypedDict, total=False):
+    """What else a line may say."""
+
+    rule: str  # what decided
+    skill: str
+    digest: str
+    session: str
+    detail: Mapping[str, Any] | None
+
+
+class Audit:
+    """The log of one user. `mask` takes secrets out of every text, so that no caller has to think of it."""
+
+    def __init__(self, path: str, seal: Seal, mask: Callable[[str], str] = str, *, max_bytes: int = MAX_BYTES) -> None:
+        self.path = path
+        self.head_path = os.path.join(os.path.dirname(path), HEAD_NAME)
+        self.seal = seal
+        self.mask = mask
+        self.max_bytes = max_bytes
+        self._lost = 0
+
+    def write(self, kind: str, subject: str, *, decision: str, **more: Unpack[More]) -> None:
+        """Add a line. What gives power is not done when this raises.
+
+        Raises: Refused with code `audit-unwritable`.
+        """
+        try:
+            fields = self._fields(kind, subject, decision, more)
+            with self._locked() as descriptor, _Pen(self, descriptor) as pen:
+                if self._lost:
+                    pen.put(_own("lost", f"{self._lost} lines could not be written", {"lines": self._lost}))
+                    self._lost = 0
+                pen.put(fields)
+                if kind in SYNCED:
+                    pen.sync()
+        except (OSError, ClawftError) as error:
+            why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+            hint = error.hint if isinstance(error, ClawftError) and error.hint else "Make room, or check its rights"
+            message = f"The audit log cannot be written, so this is not done: {why}"
+            raise Refused("audit-unwritable", message, path=self.path, hint=hint) from error
+
+    def tell(self, kind: str, subject: str, *, decision: str, **more: Unpack[More]) -> bool:
+        """Add a line about what gives no power, such as a denial: it stands, whether or not it could be written.
+
+        The next line that can be written says how many are missing.
+        """
+        try:
+            self.write(kind, subject, decision=decision, **more)
+        except Refused:
+            self._lost += 1
+            return False
+        return True
+
+    def _fields(self, kind: str, subject: str, decision: str, more: More) -> dict[str, Any]:
+        texts = {
+            name: bound_text(str(more.get(name, "")), self.mask) for name in ("rule", "skill", "digest", "session")
+        }
+        return {
+            "kind": kind,
+            "subject": bound_text(subject, self.mask, MAX_SUBJECT),
+            "decision": decision,
+            **texts,
+            "detail": bound_detail(more.get("detail"), self.mask),
+        }
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The head, which one writer holds at a time. Raises: OSError, ClawftError."""
+        for _ in range(_ATTEMPTS):
+            try:
+                descriptor = open_own(self.head_path, _FLAGS)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+                continue
+            try:
+                if not lock_file(descriptor, LOCK_S, POLL_S):
+                    raise ClawftError("audit-busy", "Another program holds the audit log", path=self.head_path)
+                if _is_at(descriptor, self.head_path):
+                    yield descriptor
+                    return
+            finally:
+                os.close(descriptor)
+        raise ClawftError("audit-busy", "Another program keeps replacing the audit log", path=self.head_path)
+
+
+class _Pen:
+    """The log while it is locked: open, and its end understood."""
+
+    def __init__(self, audit: Audit, descriptor: int) -> None:
+        self.audit = audit
+        self.head_file = descriptor
+        self.file = -1
+
+    def __enter__(self) -> "_Pen":
+        sealed = read_head(self.head_file, self.audit.seal)
+        self.file = open_own(self.audit.path, _FLAGS | os.O_APPEND)
+        try:
+            size = os.fstat(self.file).st_size
+            if sealed and not size and _is_full(self.audit.path, sealed):  # killed in the middle of `_turn_over`
+                sealed = Head(sealed.seq, sealed.hash, 0, sealed.files + 1)
+            self.head = sealed or Head()
+            if sealed is None or size != sealed.size:
+                self._settle(sealed, size)
+            if self.head.size >= self.audit.max_bytes:
+                self._turn_over()
+        except BaseException:
+            os.close(self.file)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.file)
+
+    def put(self, fields: Mapping[str, Any]) -> None:
+        """Write one line at the end, and seal it."""
+        head = self.head
+        at = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line, digest = encode_line({**fields, "seq": head.seq + 1, "at": at, "prev": head.hash})
+        write_head(self.head_file, structs.replace(head, next=digest), self.audit.seal)
+        self._append(line)
+        self.head = Head(head.seq + 1, digest, head.size + len(line), head.files)
+        write_head(self.head_file, self.head, self.audit.seal)
+
+    def sync(self) -> None:
+        os.fsync(self.file)
+        os.fsync(self.head_file)
+
+    def _append(self, content: bytes) -> None:
+        """All of it or nothing, unless the process is killed."""
+        written = os.write(self.file, content)
+        if written != len(content):
+            os.ftruncate(self.file, self.head.size)
+            raise OSError(28, "No space left on device")
+
+    def _settle(self, sealed: Head | None, size: int) -> None:
+        """The file is not as it was sealed: find out why, and go on from there. Nothing of it is changed."""
+        extra = os.pread(self.file, _TAIL, sealed.size) if sealed and sealed.size < size <= sealed.size + _TAIL else b""
+        if sealed and extra.count(b"\n") == 1 and extra.endswith(b"\n"):
+            parsed = parse_line(extra[:-1])
+            if parsed and parsed[1] and parsed[0].hash == sealed.next:  # killed before it could be sealed
+                self.head = Head(sealed.seq + 1, sealed.next, size, sealed.files)
+                return
+        if extra and b"\n" not in extra:  # killed in the middle of a line, which stays where it is
+            self._end_line(size)
+            facts = {"bytes": len(extra), "sha256": hash_bytes(extra)}
+            self.put(_own("torn", "A line was not written to its end", facts))
+            return
+        self._mark_broken(sealed, size)
+
+    def _mark_broken(self, sealed: Head | None, size: int) -> None:
+        """Say for ever that something was wrong here: going on must not hide it."""
+        last = _find_last(self.file, size)
+        facts: dict[str, Any] = {"found_seq": last.seq if last else 0, "found_bytes": size}
+        if sealed is None:
+            subject = "The seal of the log did not hold"
+        else:
+            subject = "The log was not as it was sealed"
+            facts |= {"sealed_seq": sealed.seq, "sealed_hash": sealed.hash, "sealed_bytes": sealed.size}
+        seq = max(sealed.seq if sealed else 0, last.seq if last else 0)
+        files = sealed.files if sealed else _count_full(self.audit.path)
+        self.head = Head(seq, last.hash if last else sealed.hash if sealed else NO_HASH, size, files)
+        if size and os.pread(self.file, 1, size - 1) != b"\n":
+            self._end_line(size)
+        self.put(_own("broken", subject, facts))
+
+    def _end_line(self, size: int) -> None:
+        self.head = structs.replace(self.head, size=size)
+        self._append(b"\n")
+        self.head = structs.replace(self.head, size=size + 1)
+
+    def _turn_over(self) -> None:
+        """Begin a new file; the chain goes on."""
+        os.fsync(self.file)
+        path = self.audit.path
+        os.rename(path, full_path(path, self.head.files + 1))
+        self.head = structs.replace(self.head, size=0, files=self.head.files + 1, next="")
+        write_head(self.head_file, self.head, self.audit.seal)
+        os.close(self.file)
+        self.file = open_own(path, _FLAGS | os.O_APPEND)
+        sync_folder(os.path.dirname(path))
+
+
+def _own(decision: str, subject: str, detail: dict[str, Any]) -> dict[str, Any]:
+    """A line of the log about itself."""
+    empty = dict.fromkeys(("rule", "skill", "digest", "session"), "")
+    return {"kind": OWN, "subject": subject, "decision": decision, "detail": detail, **empty}
+
+
+def full_path(path: str, number: int) -> str:
+    """Where the full file of a number lies: `audit-000001.jsonl`."""
+    stem, end = os.path.splitext(path)
+    return f"{stem}-{number:06d}{end}"
+
+
+def open_own(path: str, flags: int) -> int:
+    """A descriptor of a regular file, which is made such that only the user may read it. Raises: OSError."""
+    descriptor = os.open(path, flags, 0o600)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise OSError(22, "It is not a regular file")
+    if mode & 0o077 and flags & os.O_RDWR:
+        with suppress(PermissionError):
+            os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _is_full(path: str, sealed: Head) -> bool:
+    """Whether the file that was sealed has been put aside as full."""
+    try:
+        return sealed.size > 0 and os.lstat(full_path(path, sealed.files + 1)).st_size == sealed.size
+    except FileNotFoundError:
+        return False
+
+
+def _count_full(path: str) -> int:
+    number = 0
+    while os.path.lexists(full_path(path, number + 1)):
+        number += 1
+    return number
+
+
+def _find_last(descriptor: int, size: int) -> Line | None:
+    """The last line of a file that can be read as one."""
+    start = max(0, size - _TAIL)
+    for raw in reversed(os.pread(descriptor, _TAIL, start).split(b"\n")):
+        parsed = parse_line(raw)
+        if parsed and parsed[1]:
+            return parsed[0]
+    return None
