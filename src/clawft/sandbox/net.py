@@ -5,9 +5,8 @@ What may be fetched is `trust/urls.py`'s to say.
 """
 
 import re
-import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
 from urllib.parse import urljoin
 
@@ -16,13 +15,11 @@ import httpx2
 from msgspec import Struct
 
 from clawft.config.tools import WebSettings
-from clawft.errors import ClawftError
+from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
 from clawft.trust.urls import Target, UrlPolicy
 
 __all__ = ["FetchError", "Fetched", "Resolve", "fetch", "resolve_host"]
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-CONNECT_TIMEOUT_S = 10.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DEFAULT_HEADERS = {"user-agent": "clawft", "accept": "*/*"}
 # What another origin may be told, too.
@@ -44,10 +41,6 @@ _OUR_HEADERS = frozenset(
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
-class FetchError(ClawftError):
-    """Codes: `fetch-unresolved`, `fetch-failed`, `fetch-timeout`, `fetch-redirects`, `fetch-scheme`, `fetch-header`."""
-
-
 class Fetched(Struct, frozen=True):
     """An answer. `url` is where it came from after redirects; `truncated` tells that more than `max_bytes` came."""
 
@@ -56,15 +49,6 @@ class Fetched(Struct, frozen=True):
     headers: dict[str, str]
     body: bytes
     truncated: bool
-
-
-async def resolve_host(host: str, port: int) -> tuple[str, ...]:
-    """The addresses of a host. Raises: FetchError."""
-    try:
-        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise FetchError("fetch-unresolved", f"The host '{host}' has no address", hint="Check its spelling") from error
-    return tuple(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 async def fetch(
@@ -124,34 +108,28 @@ class _Fetch:
         """The answer, or where it redirects to."""
         if target.scheme not in ("http", "https"):
             raise FetchError("fetch-scheme", f"'{target.scheme}' is a scheme that cannot be fetched")
-        failure: Exception | None = None
-        for address in await self._judged_addresses(target):
+
+        async def attempt(address: str) -> Fetched | str:
             # A connection is never shared: it was opened, and its certificate checked, for one name.
             async with httpx2.AsyncHTTPTransport(verify=self._ssl_context, trust_env=False) as transport:
                 try:
                     response = await transport.handle_async_request(self._aim(target, address, headers))
                     return await self._read(response, target)
                 except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                    failure = error
+                    raise Unreachable(str(error) or type(error).__name__) from error
                 except (httpx2.TransportError, httpx2.DecodingError) as error:
                     if isinstance(error, httpx2.TimeoutException):
                         raise
-                    raise _failed(target, error) from error
-        raise _failed(target, failure) from failure
+                    why = str(error) or type(error).__name__
+                    raise FetchError("fetch-failed", f"'{target.host}' could not be fetched: {why}") from error
 
-    async def _judged_addresses(self, target: Target) -> Sequence[str]:
-        """Where to connect to: one address that is refused refuses them all. Raises: PolicyViolation, FetchError."""
-        if target.address is not None:
-            return (str(target.address),)
-        addresses = await self._resolve(target.host, _port(target))
-        for address in addresses:
-            if violation := self._policy.check_address(address):
-                raise violation
-        return addresses
+        return await reach(target, self._policy, self._resolve, attempt)
 
     def _aim(self, target: Target, address: str, headers: dict[str, str]) -> httpx2.Request:
         """A request to the judged address that speaks of, and wants the certificate of, the host."""
-        url = httpx2.URL(scheme=target.scheme, host=address, port=_port(target), raw_path=target.path.encode("ascii"))
+        url = httpx2.URL(
+            scheme=target.scheme, host=address, port=target.connect_port, raw_path=target.path.encode("ascii")
+        )
         seconds = self._settings.timeout_s
         timeout = {"connect": min(CONNECT_TIMEOUT_S, seconds), "read": seconds, "write": seconds, "pool": seconds}
         ours = {"host": target.authority, "accept-encoding": "gzip, deflate", "connection": "close"}
@@ -183,12 +161,3 @@ def _read_headers(asked: Mapping[str, str]) -> dict[str, str]:
                 "fetch-header", f"{name[:60]!r} is no header that can be sent", hint="Write it in plain ASCII"
             )
     return {name.lower(): value for name, value in asked.items() if name.lower() not in _OUR_HEADERS}
-
-
-def _port(target: Target) -> int:
-    return target.port or (443 if target.scheme == "https" else 80)
-
-
-def _failed(target: Target, error: Exception | None) -> FetchError:
-    why = str(error) if error else "it has no address"
-    return FetchError("fetch-failed", f"'{target.host}' could not be fetched: {why or type(error).__name__}")

@@ -1,4 +1,4 @@
-"""The URL policy: may this be fetched (R151, R159, D32)? Pure judgement; `sandbox/net.py` resolves and connects.
+"""The URL policy: may this be fetched (R151, R159, D32)? Pure judgement; `sandbox/reach.py` resolves and connects.
 
 A URL is read once, strictly, into a `Target`, and what was judged is what is requested: no second parser gets a say.
 """
@@ -21,6 +21,7 @@ __all__ = [
     "Target",
     "UrlPolicy",
     "is_loopback",
+    "read_host",
     "read_url",
 ]
 
@@ -99,6 +100,11 @@ class Target(Struct, frozen=True):
     address: Address | None = None
 
     @property
+    def connect_port(self) -> int:
+        """Where to connect to; 443 for a scheme that has no port of its own."""
+        return self.port or _DEFAULT_PORTS.get(self.scheme, 443)
+
+    @property
     def authority(self) -> str:
         """What the header `Host` holds."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -165,7 +171,7 @@ def read_url(url: str) -> Target:
     port = int(authority["port"]) if authority["port"] else None
     if port is not None and not 1 <= port <= 65535:
         raise InvalidUrl("has no possible port")
-    host, address = _read_host(authority["host"])
+    host, address = read_host(authority["host"])
     path = quote((rest["path"] or "/") + (rest["query"] or ""), safe="!$%&'()*+,-./:;=?@[]_~")
     name = scheme[1].lower()
     return Target(name, host, None if port == _DEFAULT_PORTS.get(name) else port, path, address)
@@ -182,7 +188,7 @@ def is_loopback(host: str) -> bool:
 def _read_blocked(domain: str) -> str:
     try:
         bare_ipv6 = ":" in domain and not domain.startswith("[")
-        return _read_host(f"[{domain}]" if bare_ipv6 else domain)[0]
+        return read_host(f"[{domain}]" if bare_ipv6 else domain)[0]
     except InvalidUrl as error:
         raise ClawftError(
             "policy-domain",
@@ -191,8 +197,8 @@ def _read_blocked(domain: str) -> str:
         ) from error
 
 
-def _read_host(text: str) -> tuple[str, Address | None]:
-    """The host in its one form, and the address it is if it is one."""
+def read_host(text: str) -> tuple[str, Address | None]:
+    """A host in its one form, and the address it is if it is one. Raises: InvalidUrl."""
     if text.startswith("["):
         try:
             address: Address = IPv6Address(text[1:-1])

@@ -1,0 +1,75 @@
+"""Who may be reached through one proxy, and the record of every decision."""
+
+from collections.abc import Callable
+
+from clawft.errors import Refused
+from clawft.sandbox.reach import Resolve, resolve_host
+from clawft.trust.hosts import Grant, find_grant
+from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
+
+__all__ = ["Denied", "Gate", "Record", "deny", "subject_of"]
+
+Record = Callable[[str, str, str, str], None]  # (kind, subject, decision, rule)
+_MAX_DECISIONS = 1000  # different ones, in the life of one program
+
+
+class Denied(Refused):
+    """A host that may not be reached. `rule` is what refused it."""
+
+    def __init__(self, rule: str, message: str, *, hint: str = "") -> None:
+        super().__init__("host-refused", message, hint=hint)
+        self.rule = rule
+
+
+class Gate:
+    """The hosts that one program was granted, in front of the URL policy.
+
+    A decision is recorded when it is first made: a program that repeats itself does not fill the log.
+    """
+
+    def __init__(
+        self,
+        hosts: tuple[str, ...],
+        policy: UrlPolicy,
+        record: Record = lambda *_: None,
+        *,
+        resolve: Resolve = resolve_host,
+        setting: str = "permissions.allow",
+    ) -> None:
+        self._hosts = hosts
+        self._record = record
+        self._setting = setting
+        self._said: set[tuple[str, str, str]] = set()
+        self.policy = policy
+        self.resolve = resolve
+
+    def admit(self, target: Target) -> Grant:
+        """The grant under which a host may be reached, as far as its name tells. Raises: Denied."""
+        grant = find_grant(target.host, target.connect_port, self._hosts)
+        if grant is None:
+            message = f"The host '{subject_of(target)}' is not among those that this program may reach"
+            raise Denied("not-granted", message, hint=f"To allow it, add it to {self._setting}")
+        if len(self._said) >= _MAX_DECISIONS:
+            raise Denied("too-many-hosts", f"This program asked for more than {_MAX_DECISIONS} hosts")
+        try:
+            self.policy.read_allowed(target.url)
+        except PolicyViolation as error:
+            raise deny(error) from error
+        return grant
+
+    def note(self, subject: str, decision: str, rule: str) -> None:
+        """Record a decision, if it is a new one."""
+        if (subject, decision, rule) not in self._said and len(self._said) <= _MAX_DECISIONS:
+            self._said.add((subject, decision, rule))
+            self._record("url", subject, decision, rule)
+
+
+def deny(violation: PolicyViolation) -> Denied:
+    """What the URL policy says, as a refusal of ours."""
+    return Denied(violation.code, str(violation), hint=violation.hint)
+
+
+def subject_of(target: Target) -> str:
+    """What a record names: host and port."""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{host}:{target.connect_port}"

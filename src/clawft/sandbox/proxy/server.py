@@ -1,0 +1,96 @@
+"""The proxy: accepts connections, reads what is asked, has it judged, and connects, or says why not.
+
+It answers CONNECT (a tunnel) and absolute `http://` addresses. It never decrypts: of a tunnel it sees the host that is
+asked for and the name in the TLS greeting.
+"""
+
+import socket
+
+import anyio
+from anyio.abc import SocketListener, SocketStream
+
+from clawft.sandbox.proxy.connection import GONE, Connection
+from clawft.sandbox.proxy.forward import forward
+from clawft.sandbox.proxy.gate import Denied, Gate, deny, subject_of
+from clawft.sandbox.proxy.request import MAX_HEAD_BYTES, BadRequest, Request, read_request
+from clawft.sandbox.proxy.tunnel import tunnel
+from clawft.sandbox.reach import FetchError
+from clawft.trust.urls import PolicyViolation
+
+__all__ = ["proxy_env", "serve_proxy"]
+
+_MAX_CONNECTIONS = 128
+_IDLE_S = 300.0  # of a connection on which nothing moves
+_HEAD_S = 30.0
+
+
+def proxy_env(port: int) -> dict[str, str]:
+    """The variables by which programs find a proxy on their loopback."""
+    url = f"http://127.0.0.1:{port}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    both = {spelling: url for name in names for spelling in (name, name.lower())}
+    return {**both, "NO_PROXY": "", "no_proxy": "", "NODE_USE_ENV_PROXY": "1"}  # Node does not look unless told to
+
+
+async def serve_proxy(
+    listener: socket.socket, gate: Gate, *, idle_s: float = _IDLE_S, max_connections: int = _MAX_CONNECTIONS
+) -> None:
+    """Serve on a listening socket, which is closed in the end, until cancelled."""
+    server = _Server(gate, idle_s, max_connections)
+    async with await SocketListener.from_socket(listener) as accepting:
+        await accepting.serve(server.handle)
+
+
+class _Server:
+    def __init__(self, gate: Gate, idle_s: float, max_connections: int) -> None:
+        self._gate = gate
+        self._idle_s = idle_s
+        self._max = max_connections
+        self._open = 0
+
+    async def handle(self, stream: SocketStream) -> None:
+        """One connection, from its request to its end."""
+        self._open += 1
+        connection = Connection(stream, self._idle_s)
+        try:
+            async with stream:
+                try:
+                    await self._serve(connection)
+                except GONE:
+                    pass  # whoever asked went away
+                except Exception as error:  # what one connection runs into must not end the others
+                    await connection.refuse(500, f"The proxy failed: {type(error).__name__}")
+        except GONE:
+            pass
+        finally:
+            self._open -= 1
+
+    async def _serve(self, connection: Connection) -> None:
+        if self._open > self._max:
+            await connection.refuse(503, f"More than {self._max} connections at once")
+            return
+        try:
+            with anyio.fail_after(min(_HEAD_S, self._idle_s)):
+                head = await connection.source.receive_until(b"\r\n\r\n", MAX_HEAD_BYTES)
+            request = read_request(head)
+            await self._fulfil(connection, request)
+        except (BadRequest, anyio.DelimiterNotFound) as error:
+            why = str(error) if isinstance(error, BadRequest) else f"It is longer than {MAX_HEAD_BYTES} bytes"
+            self._gate.note("request", "denied", "request-invalid")
+            await connection.refuse(400, f"The request was not understood: {why}")
+        except TimeoutError:
+            await connection.refuse(408, "No request came in time")
+
+    async def _fulfil(self, connection: Connection, request: Request) -> None:
+        try:
+            grant = self._gate.admit(request.target)
+            if request.is_tunnel:
+                await tunnel(connection, request, self._gate, grant)
+            else:
+                await forward(connection, request, self._gate, grant)
+        except (Denied, PolicyViolation) as error:
+            denied = error if isinstance(error, Denied) else deny(error)
+            self._gate.note(subject_of(request.target), "denied", denied.rule)
+            await connection.refuse(403, f"{subject_of(request.target)}: {denied}", denied.hint)
+        except FetchError as error:
+            await connection.refuse(502, f"{subject_of(request.target)}: {error}")

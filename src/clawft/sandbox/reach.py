@@ -1,0 +1,63 @@
+"""Reach a host: resolve its name, have every address judged, and connect to a judged one, and to nothing else.
+
+Whatever leaves this machine on behalf of a model or a skill goes through `reach`. The address that was judged is the
+one that is connected to: a name that resolves anew later (DNS rebinding) is judged anew.
+"""
+
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import anyio
+
+from clawft.errors import ClawftError
+from clawft.trust.urls import Target, UrlPolicy
+
+__all__ = ["CONNECT_TIMEOUT_S", "FetchError", "Resolve", "Unreachable", "reach", "resolve_host"]
+
+T = TypeVar("T")
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+CONNECT_TIMEOUT_S = 10.0
+
+
+class FetchError(ClawftError):
+    """Codes: `fetch-unresolved`, `fetch-failed`, `fetch-timeout`, `fetch-redirects`, `fetch-scheme`, `fetch-header`."""
+
+
+class Unreachable(Exception):
+    """Nothing answers at one address; the next may."""
+
+
+async def resolve_host(host: str, port: int) -> tuple[str, ...]:
+    """The addresses of a host. Raises: FetchError."""
+    try:
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError("fetch-unresolved", f"The host '{host}' has no address", hint="Check its spelling") from error
+    return tuple(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+async def reach(target: Target, policy: UrlPolicy, resolve: Resolve, attempt: Callable[[str], Awaitable[T]]) -> T:
+    """What `attempt` makes of the first judged address that answers; it raises Unreachable for one that does not.
+
+    Raises: PolicyViolation, FetchError.
+    """
+    failure: Exception | None = None
+    for address in await _judged_addresses(target, policy, resolve):
+        try:
+            return await attempt(address)
+        except Unreachable as error:
+            failure = error
+    why = str(failure) if failure else "it has no address"
+    raise FetchError("fetch-failed", f"'{target.host}' could not be fetched: {why}") from failure
+
+
+async def _judged_addresses(target: Target, policy: UrlPolicy, resolve: Resolve) -> Sequence[str]:
+    """Where to connect to: one address that is refused refuses them all. Raises: PolicyViolation, FetchError."""
+    if target.address is not None:
+        return (str(target.address),)
+    addresses = await resolve(target.host, target.connect_port)
+    for address in addresses:
+        if violation := policy.check_address(address):
+            raise violation
+    return addresses
