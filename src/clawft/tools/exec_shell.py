@@ -5,15 +5,15 @@ text and data. The same holds where it was stopped; what it wrote until then is 
 """
 
 import os
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import ExecSettings
-from clawft.sandbox.output import FLOOD_BYTES
-from clawft.sandbox.process import Finished, Streams, run_process
+from clawft.sandbox.process import Streams, run_process
 from clawft.tools.command_places import CommandPlaces
+from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside, show_path
 from clawft.tools.spill import mask_file, new_spill_path
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
@@ -67,7 +67,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         finally:  # a command that was cancelled has left its output there, too
             if os.path.exists(spill_path):
                 mask_file(context, spill_path)
-        return _tell(finished, cwd)
+        return tell_finished(finished, cwd)
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)
     return structs.replace(tool, max_chars=settings.max_output_bytes + _ROOM_FOR_NOTES)
@@ -109,38 +109,3 @@ def _environment(settings: ExecSettings, context: ToolContext) -> dict[str, str]
     if "PATH" in chosen:  # a relative folder of it would make a file of the project a listed command
         chosen["PATH"] = os.pathsep.join(one for one in chosen["PATH"].split(os.pathsep) if os.path.isabs(one))
     return {**_QUIET, **chosen, **context.skill_env}
-
-
-def _tell(finished: Finished, cwd: str) -> ToolResult:
-    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
-    if finished.truncated:
-        saved = f"the whole is in {finished.saved_to}, to be read with read_file" if finished.saved_to else "it is lost"
-        gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {saved}]\n"
-        text = head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
-    else:
-        text = finished.output.decode("utf-8", "replace")
-    note = _note(finished)
-    shown = "\n".join(filter(None, (text.rstrip("\n"), f"[{note}]" if note else ""))) or "[no output]"
-    data: dict[str, Any] = {
-        "exit_code": finished.code,
-        "seconds": round(finished.seconds, 3),
-        "timed_out": finished.timed_out,
-        "truncated": finished.truncated,
-    }
-    if finished.saved_to:
-        data["saved_to"] = finished.saved_to
-    whole = finished.code == 0 and not finished.truncated and not finished.timed_out
-    return ToolResult(shown, "success" if whole else "partial", data, path_resolved=cwd)
-
-
-def _note(finished: Finished) -> str:
-    took = f"after {finished.seconds:.1f} s"
-    if finished.timed_out:
-        return f"stopped {took}: its time was up"
-    if finished.flooded:
-        return f"stopped {took}: it wrote more than {FLOOD_BYTES} bytes"
-    if finished.code < 0:
-        return f"ended by signal {-finished.code} {took}"
-    if finished.code:
-        return f"exit code {finished.code} {took}"
-    return took if finished.seconds >= 1 else ""
