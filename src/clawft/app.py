@@ -42,11 +42,13 @@ if TYPE_CHECKING:
     from clawft.scan.findings import Report
     from clawft.scan.gate import Tell
     from clawft.sessions import SessionStore
-    from clawft.trust.approvals import Approvals
+    from clawft.trust.approvals import Approval, Approvals
     from clawft.trust.audit import Audit
     from clawft.trust.blocking import Scanned
     from clawft.trust.cleared import Cleared
+    from clawft.trust.kept import Kept
     from clawft.trust.overrides import Overrides
+    from clawft.trust.review import Review
     from clawft.trust.seal import Seal
 
 __all__ = ["App", "open_app"]
@@ -81,6 +83,12 @@ class App:
         return Seal(os.path.join(self.workspace.user_dir, KEY_NAME))
 
     @cached_property
+    def kept(self) -> "Kept":
+        from clawft.trust.kept import Kept
+
+        return Kept(os.path.join(self.workspace.user_dir, "approved"))
+
+    @cached_property
     def strangers(self) -> Strangers:
         return Strangers(Origins(self.workspace, self.locations), lambda: self.approvals, self.run_trust)
 
@@ -94,9 +102,9 @@ class App:
     @cached_property
     def audit(self) -> "Audit":
         """The log of what is decided and done."""
-        from clawft.trust.audit import Audit
+        from clawft.trust.audit import LOG_NAME, Audit
 
-        path = os.path.join(self.workspace.user_dir, "audit.jsonl")
+        path = os.path.join(self.workspace.user_dir, LOG_NAME)
         return Audit(path, self.seal, lambda text: self.secrets.mask(text))
 
     @cached_property
@@ -307,10 +315,10 @@ class App:
         from clawft.discovery.instructions import load_instructions
 
         found = {one.path: one.content for one in load_instructions(self.workspace)[0] if not one.own}
-        agents = [one.found.file for one in self.agents if one.found.scope == "project"]
+        agents = [one.found for one in self.agents if one.found.scope == "project"]
         self.approvals.add("instructions", found)
-        self.approvals.add("agent", {path: read_regular(path, MAX_FILE_BYTES)[0] for path in agents})
-        return [*found, *agents]
+        self.approve_agents(agents)
+        return [*found, *(one.file for one in agents)]
 
     def user_file(self, name: str) -> str:
         """A file of the user's folder, which is made if it is not there."""
@@ -366,6 +374,40 @@ class App:
 
         return load_or_scan(found, self.scan_dir)
 
+    def review(self, found: Found) -> "Review":
+        """What a person is to see before they approve a stranger's skill as it is now. Raises: ClawftError."""
+        from clawft.discovery.snapshot import Reading
+        from clawft.trust.review import make_review
+
+        reading = Reading(found.folder)
+        if found.skill is not None:
+            load_prompt(found, self.config.skills.max_skill_prompt_bytes, reading.load)
+        return make_review(
+            found, reading, self.load_report(found), self.approvals.find("skill", found.folder), self.kept
+        )
+
+    def approve(self, reviews: "Sequence[Review]") -> None:
+        """Approve skills as they were reviewed. Raises: ClawftError."""
+        from clawft.trust.approvals import make_approval
+
+        for one in reviews:
+            self.kept.keep(one.found.folder, one.digest)
+        self.approvals.record(
+            make_approval("skill", one.found.folder, one.digest, one.found.name, one.report.power) for one in reviews
+        )
+        self.kept.prune([one.digest for one in self.approvals.load() if one.kind == "skill"])
+
+    def approve_agents(self, found: "Sequence[FoundAgent]") -> None:
+        """Approve agents as they are now. Raises: ClawftError."""
+        for one in found:
+            self.approvals.add("agent", {one.file: read_regular(one.file, MAX_FILE_BYTES)[0]}, one.name)
+
+    def revoke(self, meant: "Sequence[Approval]") -> "tuple[Approval, ...]":
+        """Take approvals back; those that were there. Raises: ClawftError."""
+        taken = self.approvals.remove(lambda one: one in meant)
+        self.kept.prune([one.digest for one in self.approvals.load() if one.kind == "skill"])
+        return taken
+
     def check_judge(self, model: str = "") -> str:
         """The model that would judge skills. Raises: ClawftError when no language model is configured."""
         from clawft.providers.select import OFFLINE, check_model
@@ -400,9 +442,9 @@ class App:
         from clawft.discovery.snapshot import Reading
         from clawft.trust.cleared import Cleared
 
-        reading = Reading()
+        reading = Reading(found.folder)
         skill = load_prompt(found, self.config.skills.max_skill_prompt_bytes, reading.load)
-        digest = reading.digest(found.folder)
+        digest = reading.digest()
         alone = Catalog((structs.replace(found, seen=None),))
         now = judge_skills(alone, self.config.skills, self.host, self._scan(alone.found, by_content=True))[0]
         if now.state == "blocked":

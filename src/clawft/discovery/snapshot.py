@@ -12,16 +12,18 @@ from contextlib import contextmanager, suppress
 from clawft.discovery.digest import Content, Digest, compute_digest, hash_content, list_covered
 from clawft.discovery.read import load_bytes
 from clawft.errors import Refused
+from clawft.files import real_path
 
-__all__ = ["Reading", "open_copy"]
+__all__ = ["Reading", "copy_folder", "open_copy"]
 
 MAX_COPIED = 128 << 20
 
 
 class Reading:
-    """Reads files of one skill, and takes its digest from the same bytes."""
+    """Reads files of one skill, and takes its digest from the same bytes. `folder` is the file itself of a command."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
         self._contents: dict[str, Content] = {}
         self.linked: list[str] = []  # what was read through a link, which no digest covers
 
@@ -29,13 +31,14 @@ class Reading:
         """A file of the skill, as `load_bytes` gives it."""
         data, status = load_bytes(path, root)
         self._contents[path] = hash_content(data)
-        if os.path.islink(path):
+        base = self._folder if path.startswith(f"{self._folder}/") else os.path.dirname(path)
+        if real_path(path) != real_path(base) + path[len(base) :]:
             self.linked.append(path)
         return data, status
 
-    def digest(self, folder: str) -> Digest:
+    def digest(self) -> Digest:
         """The digest of the skill, as far as it was read here by what was read."""
-        return compute_digest(folder, self._contents)
+        return compute_digest(self._folder, self._contents)
 
 
 @contextmanager
@@ -48,7 +51,7 @@ def open_copy(folder: str, digest: str, below: str) -> Iterator[str]:
     target = os.path.join(below, os.urandom(8).hex())
     os.mkdir(target, 0o700)
     try:
-        if not digest or _copy(folder, target) != digest:
+        if not digest or copy_folder(folder, target) != digest:
             hint = "Look at it again: weft skills trust"
             raise Refused("skill-changed", "The skill changed since it was approved", path=folder, hint=hint)
         yield target
@@ -57,8 +60,11 @@ def open_copy(folder: str, digest: str, below: str) -> Iterator[str]:
             shutil.rmtree(target)
 
 
-def _copy(folder: str, target: str) -> str:
-    """Copy what a digest covers; the digest of what was copied."""
+def copy_folder(folder: str, target: str) -> str:
+    """Copy what a digest covers into an empty folder; the digest of what was copied.
+
+    Raises: Refused for what is too large; OSError.
+    """
     copied: dict[str, Content] = {}
     total = 0
     for relative, path, status in list_covered(folder):

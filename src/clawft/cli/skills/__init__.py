@@ -22,6 +22,7 @@ __all__ = ["command"]
             "fix",
             "scan",
             "allow",
+            "trust",
             "search",
             "stats",
             "pin",

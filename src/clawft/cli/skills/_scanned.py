@@ -16,7 +16,15 @@ from clawft.scan.reports.words import describe_power, reveal
 from clawft.trust import Standing
 from clawft.trust.overrides import Override
 
-__all__ = ["ScannedSkill", "finding_lines", "load_scanned", "override_json", "scanned_json", "scanned_lines"]
+__all__ = [
+    "ScannedSkill",
+    "finding_lines",
+    "load_scanned",
+    "override_json",
+    "power_lines",
+    "scanned_json",
+    "scanned_lines",
+]
 
 MAX_VALUES = 12
 MAX_FINDINGS = 20
@@ -49,12 +57,12 @@ def scanned_lines(scanned: ScannedSkill) -> list[str]:
     report = scanned.report
     sure = "nothing is known" if report.failed else f"{report.confidence:.0%} sure"
     lines = [f"Verdict: {'not scanned' if report.failed else report.verdict} ({sure})"]
-    lines += _power_lines("Would use", report.power)
-    lines += _power_lines("Does not declare", scanned.undeclared)
+    lines += power_lines("Would use", report.power)
+    lines += power_lines("Does not declare", scanned.undeclared)
     if scanned.change:
         since = max(one.at for one in scanned.overrides)[:10]
-        lines += _power_lines(f"New since it was allowed on {since}", scanned.change.added)
-        lines += _power_lines(f"Gone since it was allowed on {since}", scanned.change.removed)
+        lines += power_lines(f"New since it was allowed on {since}", scanned.change.added)
+        lines += power_lines(f"Gone since it was allowed on {since}", scanned.change.removed)
     return lines
 
 
@@ -92,7 +100,7 @@ def override_json(override: Override) -> dict[str, Any]:
     return {name: getattr(override, name) for name in names}
 
 
-def _power_lines(title: str, power: Power) -> list[str]:
+def power_lines(title: str, power: Power) -> list[str]:
     parts = describe_power(power)
     return [f"{title}: {'; '.join(f'{label} {_list(values)}' for label, values in parts)}"] if parts else []
 
