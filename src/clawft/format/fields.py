@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clawft.format.model import Install, ToolDefinition
+from clawft.format.model import Install
 from clawft.format.notes import Notes
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "UNREAD",
     "Field",
     "json_safe",
-    "provided_tool",
     "read_arguments",
     "read_denied",
     "read_names",
@@ -197,15 +196,6 @@ def _refuse(value: Any, key: str, wanted: str, notes: Notes) -> object:
     shown = repr(value)[:40] if isinstance(value, str | int | float | bool) else f"a {type(value).__name__}"
     notes.add("wrong-type", "warning", f"'{key}' should be {wanted}, not {shown}; it was left out", key=key)
     return UNREAD
-
-
-def provided_tool(item: dict[str, Any]) -> ToolDefinition | None:
-    """A tool definition of 001 §14.4, or of MCP (`inputSchema`)."""
-    name = item.get("name")
-    schema = item.get("parameters") or item.get("inputSchema") or {}
-    if not isinstance(name, str) or not isinstance(schema, dict):
-        return None
-    return ToolDefinition(name, str(item.get("description") or ""), json_safe(schema))
 
 
 # Skill field -> (reader, further spellings). The canonical key is the field's name with hyphens; its snake_case and

@@ -47,6 +47,8 @@ class ToolDefinition(Struct, frozen=True, omit_defaults=True):
     name: str
     description: str = ""
     parameters: dict[str, Any] = {}
+    command: tuple[str, ...] = ()  # the words of its program; without them it is a file of `scripts/`
+    execution: str = ""  # in the place of the skill's
 
 
 class Interface(Struct, frozen=True, omit_defaults=True):

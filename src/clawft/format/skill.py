@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from clawft.errors import Edit, MissingFrontmatter, YamlParse, find_close
-from clawft.format.fields import KEYS, UNREAD, Field, json_safe, provided_tool, read_text
+from clawft.format.fields import KEYS, UNREAD, Field, json_safe, read_text
 from clawft.format.frontmatter import Frontmatter, split_frontmatter
 from clawft.format.model import Interface, Skill
 from clawft.format.names import MAX_NAME, is_canonical, slugify
@@ -208,9 +208,11 @@ def _read_metadata(fields: dict[str, Any], notes: Notes) -> None:
 
 def _divide_tools(fields: dict[str, Any], notes: Notes) -> None:
     """`tools:` items that are mappings are provided by the skill, strings are required by it (D14)."""
+    from clawft.format.tools import read_tool  # few skills bring any
+
     items = fields.pop("tools")
-    provided = [provided_tool(item) for item in items if isinstance(item, dict)]
-    if None in provided or any(not isinstance(item, dict | str) for item in items):
+    provided = [read_tool(item, notes) for item in items if isinstance(item, dict)]
+    if any(not isinstance(item, dict | str) for item in items):
         notes.add(
             "wrong-type",
             "warning",
