@@ -4,15 +4,17 @@ The file is written in place, before and after each line: `next` is the hash of 
 a process that is killed in between leaves nothing that looks like a stranger's line.
 """
 
+import errno
 import os
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from clawft.trust.audit.line import NO_HASH
+from clawft.trust.audit.line import NO_HASH, parse_line
 from clawft.trust.seal import Seal
 
-__all__ = ["HEAD_BYTES", "Head", "read_head", "write_head"]
+__all__ = ["HEAD_BYTES", "Head", "judge_extra", "read_head", "write_head"]
 
 HEAD_BYTES = 512  # one page at most, so that nobody reads half of it
 LABEL = "audit-head"
@@ -32,7 +34,9 @@ def write_head(descriptor: int, head: Head, seal: Seal) -> None:
     """Raises: OSError; ClawftError for a key that cannot be used."""
     content = msgspec.json.encode(head)
     signed = content + b" " + seal.sign(content, LABEL).encode()
-    os.pwrite(descriptor, signed.ljust(HEAD_BYTES - 1) + b"\n", 0)
+    if os.pwrite(descriptor, signed.ljust(HEAD_BYTES - 1) + b"\n", 0) != HEAD_BYTES:  # a new file on a full disk
+        os.ftruncate(descriptor, 0)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def read_head(descriptor: int, seal: Seal) -> Head | None:
@@ -44,3 +48,14 @@ def read_head(descriptor: int, seal: Seal) -> Head | None:
     if not seal.holds(content, LABEL, mac.decode("ascii", "replace")):
         return None
     return msgspec.json.decode(content, type=Head)
+
+
+def judge_extra(extra: bytes, sealed: Head) -> Literal["own", "torn", "foreign"]:
+    """What stands after the sealed end: the line that was being written, the start of one, or something else."""
+    line = extra.removesuffix(b"\n")
+    if not extra or b"\n" in line:
+        return "foreign"
+    parsed = parse_line(line)
+    if parsed is None:
+        return "torn"
+    return "own" if parsed[1] and parsed[0].hash == sealed.next else "foreign"

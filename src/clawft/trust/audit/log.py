@@ -5,6 +5,7 @@ also forced to the disk, and survive a loss of power. Each line opens the files 
 meanwhile is noticed, and threads and forked processes exclude each other like any two writers.
 """
 
+import errno
 import os
 import stat
 import time
@@ -17,7 +18,7 @@ from msgspec import structs
 
 from clawft.errors import ClawftError, Refused
 from clawft.files import lock_file, sync_folder
-from clawft.trust.audit.head import Head, read_head, write_head
+from clawft.trust.audit.head import Head, judge_extra, read_head, write_head
 from clawft.trust.audit.line import (
     MAX_SUBJECT,
     NO_HASH,
@@ -30,7 +31,18 @@ from clawft.trust.audit.line import (
 )
 from clawft.trust.seal import Seal
 
-__all__ = ["HEAD_NAME", "LOG_NAME", "Audit", "full_path", "open_own"]
+__all__ = [
+    "HEAD_NAME",
+    "LOCK_S",
+    "LOG_NAME",
+    "OWN",
+    "POLL_S",
+    "Audit",
+    "count_full",
+    "full_path",
+    "open_own",
+    "turned_over",
+]
 
 LOG_NAME = "audit.jsonl"
 HEAD_NAME = "audit.head"
@@ -142,8 +154,8 @@ class _Pen:
         self.file = open_own(self.audit.path, _FLAGS | os.O_APPEND)
         try:
             size = os.fstat(self.file).st_size
-            if sealed and not size and _is_full(self.audit.path, sealed):  # killed in the middle of `_turn_over`
-                sealed = Head(sealed.seq, sealed.hash, 0, sealed.files + 1)
+            if sealed and not size:
+                sealed = turned_over(self.audit.path, sealed)
             self.head = sealed or Head()
             if sealed is None or size != sealed.size:
                 self._settle(sealed, size)
@@ -176,22 +188,23 @@ class _Pen:
         written = os.write(self.file, content)
         if written != len(content):
             os.ftruncate(self.file, self.head.size)
-            raise OSError(28, "No space left on device")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _settle(self, sealed: Head | None, size: int) -> None:
         """The file is not as it was sealed: find out why, and go on from there. Nothing of it is changed."""
         extra = os.pread(self.file, _TAIL, sealed.size) if sealed and sealed.size < size <= sealed.size + _TAIL else b""
-        if sealed and extra.count(b"\n") == 1 and extra.endswith(b"\n"):
-            parsed = parse_line(extra[:-1])
-            if parsed and parsed[1] and parsed[0].hash == sealed.next:  # killed before it could be sealed
-                self.head = Head(sealed.seq + 1, sealed.next, size, sealed.files)
-                return
-        if extra and b"\n" not in extra:  # killed in the middle of a line, which stays where it is
-            self._end_line(size)
-            facts = {"bytes": len(extra), "sha256": hash_bytes(extra)}
-            self.put(_own("torn", "A line was not written to its end", facts))
+        found = judge_extra(extra, sealed) if sealed else "foreign"
+        if not sealed or found == "foreign":
+            self._mark_broken(sealed, size)
             return
-        self._mark_broken(sealed, size)
+        self.head = structs.replace(sealed, size=size)
+        self._end_line()
+        if found == "own":  # its writer was killed before it could seal it
+            self.head = Head(sealed.seq + 1, sealed.next, self.head.size, sealed.files)
+        else:  # its writer was killed in the middle; what there is of it stays where it is
+            torn = extra.removesuffix(b"\n")
+            facts = {"bytes": len(torn), "sha256": hash_bytes(torn)}
+            self.put(_own("torn", "A line was not written to its end", facts))
 
     def _mark_broken(self, sealed: Head | None, size: int) -> None:
         """Say for ever that something was wrong here: going on must not hide it."""
@@ -203,16 +216,17 @@ class _Pen:
             subject = "The log was not as it was sealed"
             facts |= {"sealed_seq": sealed.seq, "sealed_hash": sealed.hash, "sealed_bytes": sealed.size}
         seq = max(sealed.seq if sealed else 0, last.seq if last else 0)
-        files = sealed.files if sealed else _count_full(self.audit.path)
+        files = sealed.files if sealed else count_full(self.audit.path)
         self.head = Head(seq, last.hash if last else sealed.hash if sealed else NO_HASH, size, files)
-        if size and os.pread(self.file, 1, size - 1) != b"\n":
-            self._end_line(size)
+        self._end_line()
         self.put(_own("broken", subject, facts))
 
-    def _end_line(self, size: int) -> None:
-        self.head = structs.replace(self.head, size=size)
-        self._append(b"\n")
-        self.head = structs.replace(self.head, size=size + 1)
+    def _end_line(self) -> None:
+        """Nothing may be written onto the end of what stands there."""
+        size = self.head.size
+        if size and os.pread(self.file, 1, size - 1) != b"\n":
+            self._append(b"\n")
+            self.head = structs.replace(self.head, size=size + 1)
 
     def _turn_over(self) -> None:
         """Begin a new file; the chain goes on."""
@@ -244,7 +258,7 @@ def open_own(path: str, flags: int) -> int:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise OSError(22, "It is not a regular file")
+        raise OSError(errno.EINVAL, "It is not a regular file")
     if mode & 0o077 and flags & os.O_RDWR:
         with suppress(PermissionError):
             os.fchmod(descriptor, 0o600)
@@ -258,15 +272,17 @@ def _is_at(descriptor: int, path: str) -> bool:
         return False
 
 
-def _is_full(path: str, sealed: Head) -> bool:
-    """Whether the file that was sealed has been put aside as full."""
+def turned_over(path: str, sealed: Head) -> Head:
+    """The end of the log where its writer was killed after it had put the full file aside."""
     try:
-        return sealed.size > 0 and os.lstat(full_path(path, sealed.files + 1)).st_size == sealed.size
+        full = sealed.size > 0 and os.lstat(full_path(path, sealed.files + 1)).st_size == sealed.size
     except FileNotFoundError:
-        return False
+        full = False
+    return Head(sealed.seq, sealed.hash, 0, sealed.files + 1) if full else sealed
 
 
-def _count_full(path: str) -> int:
+def count_full(path: str) -> int:
+    """How many full files there are."""
     number = 0
     while os.path.lexists(full_path(path, number + 1)):
         number += 1
