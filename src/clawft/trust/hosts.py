@@ -13,9 +13,9 @@ from msgspec import Struct
 from clawft.errors import ClawftError
 from clawft.trust.urls import InvalidUrl, read_host
 
-__all__ = ["Grant", "find_grant", "parse_grant"]
+__all__ = ["WEB_PORTS", "Grant", "find_grant", "parse_grant"]
 
-_WEB_PORTS = frozenset({80, 443})
+WEB_PORTS = frozenset({80, 443})
 _GRANT = re.compile(r"(?P<any>\*(?:\.|(?=:|$)))?(?P<host>\[[^\]]*\]|[^:\[\]*]*)(?::(?P<port>[0-9]{1,5}))?")
 
 
@@ -29,7 +29,7 @@ class Grant(Struct, frozen=True):
 
     def covers(self, host: str, port: int) -> bool:
         """Whether a host, in the form that `read_host` gives it, is meant."""
-        if port != self.port if self.port is not None else port not in _WEB_PORTS:
+        if port != self.port if self.port is not None else port not in WEB_PORTS:
             return False
         if self.subdomains:
             return not self.host or host.endswith(f".{self.host}")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from clawft.errors import Refused
 from clawft.sandbox.reach import Resolve, resolve_host
-from clawft.trust.hosts import Grant, find_grant
+from clawft.trust.hosts import WEB_PORTS, Grant, find_grant
 from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
 
 __all__ = ["Denied", "Gate", "Record", "deny", "subject_of"]
@@ -35,6 +35,7 @@ class Gate:
         *,
         resolve: Resolve = resolve_host,
         setting: str = "permissions.allow",
+        tls_ports: frozenset[int] = WEB_PORTS,
     ) -> None:
         self._hosts = hosts
         self._record = record
@@ -42,15 +43,16 @@ class Gate:
         self._said: set[tuple[str, str, str]] = set()
         self.policy = policy
         self.resolve = resolve
+        self.tls_ports = tls_ports  # where a tunnel carries TLS and nothing else
 
     def admit(self, target: Target) -> Grant:
         """The grant under which a host may be reached, as far as its name tells. Raises: Denied."""
-        grant = find_grant(target.host, target.connect_port, self._hosts)
-        if grant is None:
-            message = f"The host '{subject_of(target)}' is not among those that this program may reach"
-            raise Denied("not-granted", message, hint=f"To allow it, add it to {self._setting}")
         if len(self._said) >= _MAX_DECISIONS:
             raise Denied("too-many-hosts", f"This program asked for more than {_MAX_DECISIONS} hosts")
+        grant = find_grant(target.host, target.connect_port, self._hosts)
+        if grant is None:
+            message = "The host is not among those that this program may reach"
+            raise Denied("not-granted", message, hint=f"To allow it, add it to {self._setting}")
         try:
             self.policy.read_allowed(target.url)
         except PolicyViolation as error:
@@ -58,10 +60,13 @@ class Gate:
         return grant
 
     def note(self, subject: str, decision: str, rule: str) -> None:
-        """Record a decision, if it is a new one."""
-        if (subject, decision, rule) not in self._said and len(self._said) <= _MAX_DECISIONS:
-            self._said.add((subject, decision, rule))
-            self._record("url", subject, decision, rule)
+        """Record a decision, if it is a new one; when there are too many, that all others are refused."""
+        if (subject, decision, rule) in self._said or len(self._said) > _MAX_DECISIONS:
+            return
+        if len(self._said) == _MAX_DECISIONS:
+            subject, decision, rule = "all further hosts", "denied", "too-many-hosts"
+        self._said.add((subject, decision, rule))
+        self._record("url", subject, decision, rule)
 
 
 def deny(violation: PolicyViolation) -> Denied:

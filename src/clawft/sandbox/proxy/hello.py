@@ -2,12 +2,12 @@
 
 from msgspec import Struct
 
-__all__ = ["MAX_HELLO_BYTES", "Hello", "NotTls", "read_hello"]
+__all__ = ["MAX_HELLO_BYTES", "TLS_HANDSHAKE", "Hello", "NotTls", "read_hello"]
 
 MAX_HELLO_BYTES = 64 * 1024
 _RECORD_HEADER = 5
 _MAX_RECORD = 1 << 14
-_HANDSHAKE = 0x16
+TLS_HANDSHAKE = 0x16  # the first byte of a TLS connection
 _CLIENT_HELLO = 0x01
 _SERVER_NAME = 0
 
@@ -41,7 +41,7 @@ def _join_records(data: bytes) -> bytes:
     """What the records hold, as far as they have come: a ClientHello may be cut into several."""
     handshake, at = bytearray(), 0
     while at < len(data):
-        if data[at] != _HANDSHAKE or (len(data) > at + 1 and data[at + 1] != 3):
+        if data[at] != TLS_HANDSHAKE or (len(data) > at + 1 and data[at + 1] != 3):
             raise NotTls("it is not TLS")
         if len(data) < at + _RECORD_HEADER:
             break

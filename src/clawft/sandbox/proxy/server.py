@@ -22,6 +22,7 @@ __all__ = ["proxy_env", "serve_proxy"]
 _MAX_CONNECTIONS = 128
 _IDLE_S = 300.0  # of a connection on which nothing moves
 _HEAD_S = 30.0
+_TOO_LONG = f"Its head is longer than {MAX_HEAD_BYTES} bytes"
 
 
 def proxy_env(port: int) -> dict[str, str]:
@@ -72,10 +73,11 @@ class _Server:
         try:
             with anyio.fail_after(min(_HEAD_S, self._idle_s)):
                 head = await connection.source.receive_until(b"\r\n\r\n", MAX_HEAD_BYTES)
-            request = read_request(head)
-            await self._fulfil(connection, request)
+            if len(head) > MAX_HEAD_BYTES:
+                raise BadRequest(_TOO_LONG)
+            await self._fulfil(connection, read_request(head))
         except (BadRequest, anyio.DelimiterNotFound) as error:
-            why = str(error) if isinstance(error, BadRequest) else f"It is longer than {MAX_HEAD_BYTES} bytes"
+            why = str(error) if isinstance(error, BadRequest) else _TOO_LONG
             self._gate.note("request", "denied", "request-invalid")
             await connection.refuse(400, f"The request was not understood: {why}")
         except TimeoutError:

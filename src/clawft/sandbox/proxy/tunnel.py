@@ -1,8 +1,8 @@
 """A tunnel (CONNECT): bytes both ways between a program and a judged address.
 
-A grant for the ports of the web is one for TLS, whose greeting must name the host that was asked for, or none: else a
-granted host that shares its address with others would be the way to all of them. A grant that names a port is one for
-whatever is spoken there.
+The greeting of TLS must name the host that was asked for, or none: else a granted host that shares its address with
+others would be the way to all of them. On the ports of the web there is nothing but TLS; on another one, which a grant
+has to name, whatever is spoken there.
 """
 
 import anyio
@@ -10,7 +10,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, SocketStream
 
 from clawft.sandbox.proxy.connection import GONE, Connection
 from clawft.sandbox.proxy.gate import Gate, subject_of
-from clawft.sandbox.proxy.hello import MAX_HELLO_BYTES, NotTls, read_hello
+from clawft.sandbox.proxy.hello import MAX_HELLO_BYTES, TLS_HANDSHAKE, NotTls, read_hello
 from clawft.sandbox.proxy.request import Request
 from clawft.sandbox.reach import CONNECT_TIMEOUT_S, Unreachable, reach
 from clawft.trust.hosts import Grant
@@ -37,8 +37,9 @@ async def tunnel(connection: Connection, request: Request, gate: Gate, grant: Gr
 
     async with await reach(target, gate.policy, gate.resolve, connect) as server:
         await connection.begin(_ESTABLISHED)
+        carrier = _Carrier(connection, server)
         try:
-            await _Carrier(connection, server).carry(target, grant)
+            await carrier.carry(target, only_tls=target.connect_port in gate.tls_ports)
         except NotTls as error:
             gate.note(subject_of(target), "denied", f"tunnel: {error}")
             await connection.stream.send(_UNRECOGNISED_NAME)
@@ -54,21 +55,32 @@ class _Carrier:
         self._idle_s = connection.idle_s
         self._scope = anyio.CancelScope()
 
-    async def carry(self, target: Target, grant: Grant) -> None:
-        """Raises: NotTls for what the grant does not cover; nothing of it has reached the server."""
+    async def carry(self, target: Target, *, only_tls: bool) -> None:
+        """Raises: NotTls for what may not be carried; nothing of it has reached the server."""
         self._stir()
+        refused: NotTls | None = None
         with self._scope:
-            if grant.port is None:
-                await self._server.send(await self._read_greeting(target))
             async with anyio.create_task_group() as group:
-                group.start_soon(self._pump, self._server, self._client)
+                if not only_tls:  # the server may be the one to speak first
+                    group.start_soon(self._pump, self._server, self._client)
+                try:
+                    await self._server.send(await self._read_first(target, only_tls=only_tls))
+                except NotTls as error:
+                    refused = error
+                    group.cancel_scope.cancel()
+                if only_tls:
+                    group.start_soon(self._pump, self._server, self._client)
                 group.start_soon(self._pump, self._source, self._server)
+        if refused is not None:
+            raise refused
 
-    async def _read_greeting(self, target: Target) -> bytes:
+    async def _read_first(self, target: Target, *, only_tls: bool) -> bytes:
         """The first that a program sends, once it is known for whom it is meant."""
         data = b""
         while len(data) <= MAX_HELLO_BYTES:
             data += await self._source.receive(_CHUNK)
+            if not only_tls and data[0] != TLS_HANDSHAKE:
+                return data
             hello = read_hello(data)
             if hello is not None:
                 if hello.name not in ("", target.host):
