@@ -121,7 +121,10 @@ class App:
         found = self._project_configs()
         for path, content in found.items():
             parse_config(path, content, self.environ)
+            self.audit.write("approval", f"config {path}", decision="allowed")
         self.approvals.add("config", found)
+        for name in ("config", "secrets"):  # read anew when asked for: what was approved counts from now on
+            vars(self).pop(name, None)
         return list(found)
 
     def edit_config(self, scope: "Scope", changes: "Sequence[Change]") -> "Edited":
@@ -316,6 +319,8 @@ class App:
 
         found = {one.path: one.content for one in load_instructions(self.workspace)[0] if not one.own}
         agents = [one.found for one in self.agents if one.found.scope == "project"]
+        for path in found:
+            self.audit.write("approval", f"instructions {path}", decision="allowed")
         self.approvals.add("instructions", found)
         self.approve_agents(agents)
         return [*found, *(one.file for one in agents)]
@@ -335,10 +340,11 @@ class App:
         from clawft.mcp import McpHub
         from clawft.memory import open_memory
         from clawft.run import Runtime
-        from clawft.run.insertions import memory_insertions, server_insertion
+        from clawft.run.insertions import TELL_UNTRUSTED, memory_insertions, server_insertion
         from clawft.run.invoke import INVOKE, TELL_CONFIG
         from clawft.run.ledger import Ledger
         from clawft.run.stats import Stats
+        from clawft.sandbox.sandbox import Sandbox
         from clawft.tools.build import build_tools
 
         config, user_dir = self.config, self.workspace.user_dir
@@ -361,9 +367,10 @@ class App:
                 Ledger(usage, config.agents.budget, datetime.now),
                 Stats(usage, datetime.now),
                 self.approvals,
+                Sandbox(config.sandbox, self.workspace, self.environ),
                 self.audit,
                 build_tools(config, memory),
-                (TELL_CONFIG, INVOKE, *servers, *remembering),
+                (TELL_CONFIG, TELL_UNTRUSTED, INVOKE, *servers, *remembering),
             )
             stack.push_async_callback(runtime.close)
             yield runtime
@@ -392,19 +399,30 @@ class App:
 
         for one in reviews:
             self.kept.keep(one.found.folder, one.digest)
+            name, place = one.found.name, one.found.folder
+            self.audit.write("approval", f"skill {place}", decision="allowed", skill=name, digest=one.digest)
         self.approvals.record(
             make_approval("skill", one.found.folder, one.digest, one.found.name, one.report.power) for one in reviews
         )
         self.kept.prune([one.digest for one in self.approvals.load() if one.kind == "skill"])
 
+    def approve_for_run(self, review: "Review") -> None:
+        """Approve a skill as it was reviewed, for as long as this process runs. Raises: ClawftError."""
+        found, digest = review.found, review.digest
+        self.audit.write("approval", f"skill {found.folder}", decision="allowed once", skill=found.name, digest=digest)
+        self.run_trust.digests[found.folder] = digest
+
     def approve_agents(self, found: "Sequence[FoundAgent]") -> None:
         """Approve agents as they are now. Raises: ClawftError."""
         for one in found:
+            self.audit.write("approval", f"agent {one.file}", decision="allowed")
             self.approvals.add("agent", {one.file: read_regular(one.file, MAX_FILE_BYTES)[0]}, one.name)
 
     def revoke(self, meant: "Sequence[Approval]") -> "tuple[Approval, ...]":
         """Take approvals back; those that were there. Raises: ClawftError."""
         taken = self.approvals.remove(lambda one: one in meant)
+        for one in taken:
+            self.audit.tell("approval", f"{one.kind} {one.path}", decision="revoked", skill=one.name, digest=one.digest)
         self.kept.prune([one.digest for one in self.approvals.load() if one.kind == "skill"])
         return taken
 

@@ -39,6 +39,7 @@ def command(
     """
     options = msgspec.convert(given, TurnOptions)
     app = open_here()
+    app.run_trust.project = options.trust_project_skills
     if go_on and options.session:
         raise click.UsageError("--continue and --session name two sessions; give one of them")
     if go_on:

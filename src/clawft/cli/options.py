@@ -53,6 +53,7 @@ class TurnOptions(Struct, frozen=True):
     session: str = ""
     yes: bool = False
     output: str = "text"
+    trust_project_skills: bool = False
 
 
 def turn_options(function: F) -> F:
@@ -73,6 +74,11 @@ def turn_options(function: F) -> F:
             shell_complete=complete_sessions,
         ),
         click.option("--yes", "-y", is_flag=True, help="Allow what tools ask for; what a policy forbids stays so."),
+        click.option(
+            "--trust-project-skills",
+            is_flag=True,
+            help="Use the project's skills and agents as they are now, in this run only.",
+        ),
         click.option(
             "--format",
             "output",

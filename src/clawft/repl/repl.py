@@ -154,12 +154,21 @@ class Repl:
         if known is not None:
             return await known.run(self, expand_pastes(rest, self.reader.pastes))
         names = {one.name for one in self.app.skills if one.user_may_invoke}
+        if name not in names and await self._ask_trust(name):
+            names.add(name)
         if name in names:
             return self._invoke(expand_pastes(line, self.reader.pastes), names)
         close = find_close(name, (*names, *(one.name for one in COMMANDS)))
         hint = f" Did you mean /{close}?" if close else ""
         self.screen.print(f"Unknown command: /{one_line(name)}. Type /help for available commands.{hint}")
         return None
+
+    async def _ask_trust(self, name: str) -> bool:
+        """Whether a person who starts a stranger's skill approves it. Raises: ClawftError."""
+        from clawft.repl.trusting import ask_trust, find_untrusted
+
+        waiting = find_untrusted(self, name)
+        return bool(waiting) and await ask_trust(self, waiting[0])
 
     def _invoke(self, line: str, names: set[str]) -> "TurnRequest":
         """A skill, or several stacked at the start of a message."""

@@ -9,11 +9,25 @@ from clawft.messages import Noticed
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.mcp import server_tools
 
-__all__ = ["memory_insertions", "server_insertion"]
+__all__ = ["TELL_UNTRUSTED", "memory_insertions", "server_insertion"]
 
 MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
 MAX_HISTORY = 300
+MAX_NAMED = 8  # skills that are kept back, in one sentence
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+async def _tell_untrusted(turn: Turn) -> None:
+    """Which skills are kept back since nobody approved them, at the first turn of a conversation."""
+    names = sorted({one.name for one in turn.skills.standings if one.state == "untrusted"}) if turn.id == 1 else []
+    if names:
+        shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
+        message = f"Not approved, so not offered: {shown}"
+        hint = "Look at them: weft skills trust --all; or /trust in the terminal"
+        turn.emit(Noticed(code="skills-untrusted", message=message, severity="warning", hint=hint))
+
+
+TELL_UNTRUSTED = Insertion(Phase.PRE_ROUTE, "untrusted", _tell_untrusted)
 
 
 def server_insertion(hub: McpHub) -> Insertion:

@@ -41,10 +41,12 @@ class Strangers:
 
     def check(self, found: Found) -> Diagnostic | None:
         """Why a skill is untrusted; None if it may be used. What `--dir` names may be looked at by anybody."""
+        return self.object_to_use(found) if found.location.scope != "dir" else None
+
+    def object_to_use(self, found: Found) -> Diagnostic | None:
+        """The same, also for what `--dir` names: to run that it must be approved."""
         why = self._origins.why_strange(found)
-        if not why or found.location.scope == "dir":
-            return None
-        return self._object(found, why, None)
+        return self._object(found, why, None) if why else None
 
     def clear(self, found: Found, digest: "Digest", linked: list[str]) -> "Approval | None":
         """The approval under which a skill that was read with this digest may be used now; None for the user's own.

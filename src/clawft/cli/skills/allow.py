@@ -99,6 +99,10 @@ def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options
         Override(one.rule, standing.name, found.folder, digest, one.mark, because, _user(), at, expires, power)
         for one in objections
     ]
+    facts = {"because": because, "expires": expires}
+    for one in made:
+        subject, name = f"scan rule for {found.folder}", standing.name
+        app.audit.write("approval", subject, decision="allowed", rule=one.rule, skill=name, digest=digest, detail=facts)
     app.overrides.add(made)
     now = next((one for one in app.load_skills() if one.found.file == found.file), standing)
     if options.output == "json":
@@ -157,6 +161,9 @@ def _list(app: App, name: str | None, output: str) -> int:
 def _remove(app: App, standing: Standing, rules: Sequence[str], output: str) -> int:
     folder = standing.found.folder
     taken = [one for rule in (rules or ("",)) for one in app.overrides.remove(folder, rule)]
+    for one in taken:
+        subject = f"scan rule for {folder}"
+        app.audit.tell("approval", subject, decision="revoked", rule=one.rule, skill=one.name, digest=one.digest)
     if output == "json":
         print_json("clawft.skills.allow.v1", removed=[override_json(one) for one in taken])
     else:

@@ -18,6 +18,7 @@ from clawft.repl.commands.session import SESSION
 from clawft.repl.commands.skill import SKILL
 from clawft.repl.commands.skills import SKILLS
 from clawft.repl.commands.tools import TOOLS
+from clawft.repl.commands.trust import TRUST
 from clawft.repl.commands.undo import UNDO
 from clawft.repl.commands.why import WHY
 from clawft.repl.commands.workspace import WORKSPACE
@@ -29,6 +30,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SKILLS,
     SKILL,
     WHY,
+    TRUST,
     AGENTS,
     AGENT,
     TOOLS,

@@ -1,0 +1,46 @@
+"""A stranger's skill at the prompt: shown, and approved for good, for this session, or not."""
+
+from typing import TYPE_CHECKING
+
+from clawft.errors import ClawftError
+from clawft.trust import Standing
+
+if TYPE_CHECKING:
+    from clawft.repl.repl import Repl
+
+__all__ = ["ask_trust", "find_untrusted", "trust_all"]
+
+_CHOICES = "  [a]lways as it is now, for this [s]ession, [N]o: "
+
+
+def find_untrusted(repl: "Repl", name: str = "") -> list[Standing]:
+    """The skills that wait for an approval: all, or those of one name."""
+    return [one for one in repl.app.skills if one.state == "untrusted" and name in ("", one.name)]
+
+
+async def ask_trust(repl: "Repl", standing: Standing) -> bool:
+    """Show what a skill could do, ask, and keep the answer. Raises: ClawftError; EOFError, KeyboardInterrupt."""
+    from clawft.cli.skills._review import review_lines
+    from clawft.repl.commands._lines import print_lines
+
+    review = repl.app.review(standing.found)
+    print_lines(repl, review_lines(review, repl.app.workspace.shorten))
+    answer = (await repl.reader.ask(_CHOICES)).strip().lower()
+    if answer in ("a", "always"):
+        repl.app.approve([review])
+    elif answer in ("s", "session"):
+        repl.app.approve_for_run(review)
+    else:
+        repl.screen.print(f"{standing.name} stays untrusted")
+        return False
+    repl.app = repl.app.reopen()
+    return True
+
+
+async def trust_all(repl: "Repl", standings: list[Standing]) -> None:
+    """One after the other; what cannot be approved is said."""
+    for one in standings:
+        try:
+            await ask_trust(repl, one)
+        except ClawftError as error:
+            repl.show_error(error)
