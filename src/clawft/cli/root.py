@@ -55,6 +55,7 @@ class LazyGroup(click.Group):
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",
         "cron": "clawft.cli.cron",
+        "audit": "clawft.cli.audit",
         "config": "clawft.cli.config",
         "onboard": "clawft.cli.onboard",
         "doctor": "clawft.cli.doctor",

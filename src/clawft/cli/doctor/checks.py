@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from clawft.app import App
 from clawft.cli.doctor.basics import check_config, check_install, check_locations, check_skills
 from clawft.cli.doctor.check import Check, from_error
-from clawft.cli.doctor.disk import check_folder, check_keys
+from clawft.cli.doctor.disk import check_audit, check_folder, check_keys
 from clawft.cli.doctor.model import check_answering
 from clawft.cli.doctor.parts import check_approvals, check_jobs, check_memory, check_optional, check_servers
 from clawft.errors import ClawftError
@@ -25,6 +25,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
     checks: tuple[tuple[str, Callable[[App], Iterator[Check]]], ...] = (
         ("model", lambda app: check_answering(app, online=online)),
         ("keys", check_keys),
+        ("audit", check_audit),
         ("mcp", check_servers),
         ("cron", check_jobs),
         ("memory", check_memory),

@@ -10,7 +10,7 @@ from clawft.config.keystore import find_keyring, open_keystore
 from clawft.config.secret import find_secrets
 from clawft.errors import ClawftError
 
-__all__ = ["check_folder", "check_keys", "check_space"]
+__all__ = ["check_audit", "check_folder", "check_keys", "check_space"]
 
 _WRITE = os.W_OK | os.X_OK
 _LITTLE = 500 << 20
@@ -18,7 +18,7 @@ _TOO_LITTLE = 20 << 20
 # What is in the folder -> the rights that nobody else should have.
 _RIGHTS = {
     **dict.fromkeys(("config.toml", "config.json", "approvals.json", "skills", "agents", "AGENTS.md"), 0o022),
-    **dict.fromkeys(("sessions", "memory", "output", "usage.sqlite", "cron.json"), 0o077),
+    **dict.fromkeys(("sessions", "memory", "output", "usage.sqlite", "cron.json", "audit.jsonl"), 0o077),
 }
 _KEEPING = "a turn keeps its session, costs and output there"
 
@@ -94,6 +94,25 @@ def check_keys(app: App) -> Iterator[Check]:
         held = names.get(name) == "keyring"
         message = f"The keyring does not give the key '{name}'" if held else f"No key '{name}' is stored"
         yield Check("keys", "note", message, why=f"{'.'.join(wanted[name])} names it", fix="weft onboard")
+
+
+def check_audit(app: App) -> Iterator[Check]:
+    """Whether the log of decisions ends as it was sealed; `weft audit verify` looks at every line."""
+    from clawft.trust.audit.verify import check_end
+
+    why = "what gives power is not done when its line cannot be written"
+    try:
+        reason = check_end(app.audit)
+    except OSError as error:
+        message, fix = f"The audit log cannot be read: {error.strerror}", mend("u+rwX", app.workspace.user_dir)
+        yield Check("audit", "problem", message, why=why, fix=fix)
+        return
+    if reason:
+        yield Check(
+            "audit", "problem", f"The audit log: {reason}", why="somebody may hide a deed", fix="weft audit verify"
+        )
+    elif os.path.exists(app.audit.path):
+        yield Check("audit", "ok", app.workspace.shorten(app.audit.path))
 
 
 def _removal(error: ClawftError, path: str) -> dict[str, str]:

@@ -43,8 +43,12 @@ class Line(_Open, frozen=True, forbid_unknown_fields=True):
     hash: str
 
     @property
-    def time(self) -> datetime:
-        return datetime.fromisoformat(self.at).astimezone(UTC)
+    def time(self) -> datetime | None:
+        """When it was written; None where another hand wrote something else."""
+        try:
+            return datetime.fromisoformat(self.at).astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
 
 
 def encode_line(fields: Mapping[str, Any]) -> tuple[bytes, str]:

@@ -1,0 +1,97 @@
+"""`weft audit show`: what was decided and done."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+import msgspec
+from msgspec import Struct
+
+from clawft.cli._complete import complete_sessions, complete_skills
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import print_json, print_table, say
+from clawft.errors import ClawftError
+from clawft.trust.audit.line import Line
+from clawft.trust.audit.verify import select_lines
+
+__all__ = ["command"]
+
+_UNITS = {"m": 1 / 60, "h": 1, "d": 24, "w": 24 * 7}
+_HEADS = ("TIME", "KIND", "DECISION", "SUBJECT", "RULE", "SKILL", "SESSION")
+
+
+class _Wanted(Struct, frozen=True):
+    """Which lines are asked for; '' means any."""
+
+    kind: str
+    skill: str
+    session: str
+    decision: str
+    since: str
+
+
+@click.command("show")
+@click.option(
+    "--limit", "-n", default=50, show_default=True, type=click.IntRange(1, 1_000_000), help="How many to show."
+)
+@click.option("--kind", default="", metavar="KIND", help="Only approval, denial, command, url, secret, tool, mode, …")
+@click.option(
+    "--skill", default="", metavar="NAME", help="Only while this skill was active.", shell_complete=complete_skills
+)
+@click.option("--session", default="", metavar="KEY", help="Only of this session.", shell_complete=complete_sessions)
+@click.option("--decision", default="", metavar="WORD", help="Only allowed, denied, asked, done, …")
+@click.option("--since", default="", metavar="WHEN", help="Only since then: 30m, 2h, 3d, 1w, or a date.")
+@format_option
+def command(limit: int, output: str, **given: Any) -> None:
+    """Show the newest lines of the audit log, the newest last."""
+    keep = _filter(_Wanted(**given))
+    app = open_here()
+    try:
+        found = select_lines(app.audit, limit, keep)
+    except OSError as error:
+        raise ClawftError("audit-unreadable", f"The audit log cannot be read: {error.strerror}") from error
+    if output == "json":
+        lines = [msgspec.to_builtins(line) for line in found.lines]
+        return print_json("clawft.audit.v1", lines=lines, unreadable=found.unreadable)
+    if found.lines:
+        print_table(_HEADS, map(_row, found.lines), wide=3)
+    else:
+        say("No such line in the audit log")
+    if found.unreadable:
+        say(f"{found.unreadable} lines cannot be read. Run: weft audit verify")
+    return None
+
+
+def _filter(wanted: _Wanted) -> Callable[[Line], bool]:
+    since = _parse_since(wanted.since)
+
+    def keep(line: Line) -> bool:
+        return (
+            wanted.kind in ("", line.kind)
+            and wanted.session in ("", line.session)
+            and wanted.decision in ("", line.decision)
+            and (not wanted.skill or wanted.skill in line.skill.split(", "))
+            and (since is None or line.time is None or line.time >= since)
+        )
+
+    return keep
+
+
+def _parse_since(text: str) -> datetime | None:
+    """The moment from which lines are wanted. Raises: UsageError."""
+    if not text:
+        return None
+    length = re.fullmatch(r"(\d{1,5})([mhdw])", text)
+    try:
+        if length:
+            return datetime.now(UTC) - timedelta(hours=int(length[1]) * _UNITS[length[2]])
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise click.UsageError(f"--since {text}: say 30m, 2h, 3d, 1w, or a date such as 2030-01-31") from error
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    when = line.time.astimezone().strftime("%Y-%m-%d %H:%M:%S") if line.time else line.at
+    return (when, line.kind, line.decision, line.subject, line.rule, line.skill, line.session)
