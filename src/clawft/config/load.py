@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a list of skills needs none of these
     from clawft.config.mcp import McpSettings
     from clawft.config.memory import MemorySettings
     from clawft.config.providers import ProviderSettings
+    from clawft.config.sandbox import SandboxSettings
     from clawft.config.tools import ToolsSettings
 
 __all__ = [
@@ -43,7 +44,7 @@ __all__ = [
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
-SECTIONS = ("agents", "providers", "skills", "tools", "mcp", "memory")
+SECTIONS = ("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory")
 LATER = ("serve", "hooks", "plugins")  # kept as written until something reads them
 
 
@@ -81,6 +82,11 @@ class Config(Struct, frozen=True):
     @property
     def tools(self) -> "ToolsSettings":
         section: ToolsSettings = self._section("tools")
+        return section
+
+    @property
+    def sandbox(self) -> "SandboxSettings":
+        section: SandboxSettings = self._section("sandbox")
         return section
 
     @property

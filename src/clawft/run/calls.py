@@ -108,6 +108,7 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     # What a delegated agent changes belongs to the turn of the person, who may want it back.
     context.keep_dir, context.turn = runtime.spill_dir(turn.conversation.account), turn.conversation.turn
     context.mask = runtime.secrets.mask
+    context.sandbox = runtime.sandbox
     context.skill_env = turn.skills.env(runtime.config.skills.entries, runtime.environ)
     context.read_roots = tuple(turn.skills.loaded.values())
     return context

@@ -20,6 +20,7 @@ from clawft.run.delegate import delegate_tool
 from clawft.run.ledger import Ledger
 from clawft.run.stats import Stats
 from clawft.run.turn import Insertion
+from clawft.sandbox.sandbox import Sandbox
 from clawft.sessions import SessionStore, encode_key
 from clawft.tools.registry import Registry
 from clawft.tools.skill import skill_tools
@@ -49,6 +50,7 @@ class Runtime:
     ledger: Ledger
     stats: Stats
     approvals: Approvals
+    sandbox: Sandbox
     audit: Audit
     tools: tuple[Tool, ...] = ()
     insertions: tuple[Insertion, ...] = ()

@@ -1,14 +1,15 @@
 """Run a program, bounded in time and output, and leave nothing of it behind.
 
 It gets a session of its own, so that it has no terminal and is ended as a group with all it started. What left
-the group on purpose (`setsid`) is out of reach, but is never waited for.
+the group on purpose (`setsid`) is out of reach, but is never waited for; `Sandbox.run` reaches that too.
 """
 
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import anyio
 from anyio import CancelScope, Event, to_thread
@@ -16,7 +17,7 @@ from msgspec import Struct
 
 from clawft.sandbox.output import Sink
 
-__all__ = ["Finished", "Streams", "run_process"]
+__all__ = ["Finished", "Launch", "Streams", "run_launch", "run_process"]
 
 _GRACE_S = 2.0  # from asking a program to end to ending it
 _DRAIN_S = 1.0  # for what is left in the pipe once the program has ended
@@ -44,6 +45,23 @@ class Finished(Struct, frozen=True):
     timed_out: bool = False
     flooded: bool = False  # it wrote without end, and was ended
     saved_to: str = ""
+    exceeded: str = ""  # which limit of the sandbox ended it: "processes" or "memory"
+
+
+class Launch(Struct, frozen=True):
+    """A program to be started, and who attends it.
+
+    `attend` runs beside the program and is cancelled when it has ended; `kill` ends at once all that was started, and
+    `settle` waits until nothing of it is left.
+    """
+
+    words: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    pass_fds: tuple[int, ...] = ()
+    attend: Callable[[], Coroutine[Any, Any, None]] | None = None
+    kill: Callable[[], None] | None = None
+    settle: Callable[[], Awaitable[None]] | None = None
 
 
 async def run_process(
@@ -61,9 +79,14 @@ async def run_process(
 
     Raises: OSError if it cannot be started.
     """
-    started = anyio.current_time()
     words = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
-    running = _Running(_start(words, cwd, env, streams), streams, max_bytes)
+    return await run_launch(Launch(words, cwd, env), timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+
+
+async def run_launch(launch: Launch, *, timeout_s: float, max_bytes: int, streams: Streams) -> Finished:
+    """As `run_process`, with somebody who attends the program. Raises: OSError."""
+    started = anyio.current_time()
+    running = _Running(_start(launch, streams), launch, streams, max_bytes)
     try:
         timed_out = await running.follow(timeout_s)
     finally:
@@ -84,24 +107,26 @@ async def run_process(
     )
 
 
-def _start(words: tuple[str, ...], cwd: str, env: Mapping[str, str], streams: Streams) -> "subprocess.Popen[bytes]":
+def _start(launch: Launch, streams: Streams) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        words,
-        cwd=cwd,
-        env=dict(env),
+        launch.words,
+        cwd=launch.cwd,
+        env=dict(launch.env),
         stdin=subprocess.PIPE if streams.stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if streams.merged else subprocess.PIPE,
         bufsize=0,
         start_new_session=True,
+        pass_fds=launch.pass_fds,
     )
 
 
 class _Running:
     """A program while it runs."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", streams: Streams, max_bytes: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", launch: Launch, streams: Streams, max_bytes: int) -> None:
         self.process = process
+        self._launch = launch
         self.output = Sink(max_bytes, streams.spill_path)
         self.errors = Sink(max_bytes)
         self.flooded = False
@@ -116,6 +141,8 @@ class _Running:
             tasks.start_soon(self._feed)
             tasks.start_soon(self._read_all, drained)
             tasks.start_soon(self._watch)
+            if self._launch.attend:
+                tasks.start_soon(self._launch.attend)
             with anyio.move_on_after(timeout_s) as scope:
                 await self._ended.wait()
             if scope.cancelled_caught or self.flooded:
@@ -133,6 +160,8 @@ class _Running:
         if not self._gone:
             await self._stop()
         self._signal(signal.SIGKILL)
+        if self._launch.settle:
+            await self._launch.settle()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -142,7 +171,10 @@ class _Running:
 
     async def _stop(self) -> None:
         """Ask the group to end, and end it if it does not."""
-        self._signal(signal.SIGTERM)
+        if self._launch.kill:
+            self._launch.kill()
+        else:
+            self._signal(signal.SIGTERM)
         with anyio.move_on_after(_GRACE_S):
             await self._exit()
         self._signal(signal.SIGKILL)

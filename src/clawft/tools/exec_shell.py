@@ -1,4 +1,4 @@
-"""The tool `exec_shell`: a command line, judged by the command policy before it runs (D56).
+"""The tool `exec_shell`: a command line, judged by the command policy before it runs in the sandbox (D56).
 
 A command that ends with another code than 0 has run all the same: its result is `partial`, with the code in its
 text and data. The same holds where it was stopped; what it wrote until then is kept.
@@ -11,8 +11,9 @@ from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import ExecSettings
-from clawft.sandbox.process import Streams, run_process
+from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
+from clawft.tools.confined import ask_unconfined, confine, explain_sandbox
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside, show_path
 from clawft.tools.spill import mask_file, new_spill_path
@@ -25,7 +26,8 @@ __all__ = ["exec_shell_tool", "show_all"]
 _DESCRIPTION = """\
 Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
 variables, and is ended with all it started after {timeout_s:g} seconds. Commands that only look run at once, others
-after a person agreed. To read, write and search files use the tools for that."""
+after a person agreed. They run in a sandbox: only the project can be changed, but not its .git and agent folders, and
+there is no network. To read, write and search files use the tools for that."""
 _ROOM_FOR_NOTES = 2048
 # Nothing waits for a person, and git neither takes a folder of files for a repository nor runs what its settings
 # name as a monitor: a tool could have written both.
@@ -46,6 +48,9 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(min_length=1, max_length=100_000, description="The command line.")]
     timeout_s: Annotated[float, Meta(gt=0, description="Stop it sooner, after so many seconds.")] | None = None
     cwd: Annotated[str, Meta(description="The folder of the project to run it in; the current one unless given.")] = ""
+    outside_sandbox: Annotated[
+        bool, Meta(description="Run it with all rights of the person, who is asked each time. Only if it must be so.")
+    ] = False
 
 
 def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
@@ -53,21 +58,34 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
-        await _check(arguments.command, cwd, policy, context)
+        await _check(arguments, cwd, policy, context)
         spill_path = new_spill_path(context, "exec_shell")
         try:
-            finished = await run_process(
-                arguments.command,
-                cwd=cwd,
-                env=_environment(settings, context),
-                timeout_s=min(arguments.timeout_s or settings.timeout_s, settings.timeout_s),
-                max_bytes=settings.max_output_bytes,
-                streams=Streams(spill_path=spill_path),
-            )
+            finished = await _run(arguments, cwd, Streams(spill_path=spill_path), context)
         finally:  # a command that was cancelled has left its output there, too
             if os.path.exists(spill_path):
                 mask_file(context, spill_path)
-        return tell_finished(finished, cwd)
+        told = tell_finished(finished, cwd)
+        return told if arguments.outside_sandbox else explain_sandbox(told, context)
+
+    async def _run(arguments: Arguments, cwd: str, streams: Streams, context: ToolContext) -> Finished:
+        env, max_bytes = _environment(settings, context), settings.max_output_bytes
+        timeout_s = min(arguments.timeout_s or settings.timeout_s, settings.timeout_s)
+        if arguments.outside_sandbox:
+            command = arguments.command
+            return await run_process(
+                command, cwd=cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams
+            )
+        return await context.sandbox.run(
+            arguments.command,
+            cwd=cwd,
+            env=env,
+            timeout_s=timeout_s,
+            max_bytes=max_bytes,
+            streams=streams,
+            confinement=confine(context),
+            ask=ask_unconfined(context, show_all(arguments.command)),
+        )
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)
     return structs.replace(tool, max_chars=settings.max_output_bytes + _ROOM_FOR_NOTES)
@@ -80,7 +98,8 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
     return cwd
 
 
-async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolContext) -> None:
+async def _check(arguments: Arguments, cwd: str, policy: CommandPolicy, context: ToolContext) -> None:
+    command = arguments.command
     verdict = await to_thread.run_sync(policy.judge, command, CommandPlaces(cwd, context))
     if verdict.decision == "allow" and any(words[0] == "git" for words in verdict.commands):
         program = find_git_program(cwd)
@@ -89,9 +108,11 @@ async def _check(command: str, cwd: str, policy: CommandPolicy, context: ToolCon
             verdict = structs.replace(verdict, decision="ask", reason=reason)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
-    if verdict.decision == "ask":
+    if verdict.decision == "ask" or arguments.outside_sandbox:
+        outside = " OUTSIDE the sandbox" if arguments.outside_sandbox else ""
         where = "" if cwd == base_folder(context) else f" (in {show_path(context, cwd)})"
-        if not await context.ask(f"Run: {show_all(command)}{where}", verdict.reason):
+        question = f"Run{outside}: {show_all(command)}{where}"
+        if not await context.ask(question, verdict.reason, grave=arguments.outside_sandbox):
             raise ToolError(
                 "PERMISSION_DENIED",
                 f"The command needs approval, which was not given: {verdict.reason}",

@@ -4,39 +4,18 @@ A path is judged by what it says and by where its links lead. `beneath` then ope
 """
 
 import os
-import unicodedata
 from collections.abc import Callable, Iterable
 
 from clawft.files import real_path
 from clawft.tools.tool import ToolContext, ToolError
+from clawft.trust.places import is_power, is_private
 from clawft.workspace import resolve_path
 
-__all__ = ["base_folder", "is_private", "is_within", "reading_filter", "resolve_inside", "show_path"]
+__all__ = ["base_folder", "is_within", "reading_filter", "resolve_inside", "show_path"]
 
 _MAX_PATH = 4096
 _MAX_NAME = 255
 _SYSTEM = ("/proc", "/sys", "/dev")
-
-# What is written here runs, or speaks to an agent, without anybody being asked again.
-_POWER_FOLDERS = frozenset({
-    ".git", ".hg", ".svn", ".github", ".husky", ".clawft", ".claude", ".agents", ".codex", ".gemini", ".opencode",
-    ".cursor", ".goose", ".openclaw", ".omniagent", ".wundr", ".windsurf", ".continue", ".roo", ".kiro", ".vscode",
-    ".idea", ".devcontainer", ".direnv", ".config", ".local", "launchagents",
-})  # fmt: skip
-_POWER_FILES = frozenset({
-    "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules",
-    ".clinerules", ".mcp.json", ".envrc", ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout",
-    ".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
-    ".inputrc", ".vimrc", ".exrc", ".nvimrc", ".gitconfig", ".gitmodules", ".pre-commit-config.yaml", ".yarnrc",
-    ".yarnrc.yml", ".crontab",
-})  # fmt: skip
-# What is read here is a secret that was given to nobody (DESIGN.md, "Power").
-_SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"})
-_SECRET_FILES = frozenset({
-    ".env", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".pypirc", ".npmrc", "id_rsa", "id_dsa", "id_ecdsa",
-    "id_ed25519",
-})  # fmt: skip
-_ENV_EXAMPLES = (".example", ".sample", ".template", ".dist", ".defaults")
 
 
 def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> str:
@@ -74,13 +53,6 @@ def base_folder(context: ToolContext) -> str:
 
 def is_within(path: str, root: str) -> bool:
     return bool(root) and (path == root or path.startswith(root.rstrip("/") + "/"))
-
-
-def is_private(relative: str) -> bool:
-    """Whether a path below the project names a place for keys and passwords."""
-    names = [_fold(name) for name in relative.split("/")]
-    in_folder = not _SECRET_FOLDERS.isdisjoint(names) or "/.config/gcloud/" in "/" + "/".join(names) + "/"
-    return in_folder or _is_secret_name(names[-1])
 
 
 def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
@@ -140,23 +112,9 @@ def _check_private(path: str, relatives: Iterable[str]) -> None:
 
 
 def _check_power(path: str, relatives: Iterable[str]) -> None:
-    for relative in relatives:
-        names = [_fold(name) for name in relative.split("/")]
-        if names[-1] in _POWER_FILES or not _POWER_FOLDERS.isdisjoint(names):
-            raise ToolError(
-                "PERMISSION_DENIED",
-                f"'{path}' steers programs or agents; tools do not write there",
-                hint="Show the person the change, to be made by hand",
-            )
-
-
-def _is_secret_name(name: str) -> bool:
-    return name in _SECRET_FILES or (name.startswith(".env.") and not name.endswith(_ENV_EXAMPLES))
-
-
-def _fold(name: str) -> str:
-    """A name as file systems that are lax about case, width and invisible characters compare it."""
-    if name.isascii():
-        return name.lower().rstrip(". ")
-    visible = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
-    return "".join(visible).casefold().rstrip(". ")
+    if any(is_power(relative) for relative in relatives):
+        raise ToolError(
+            "PERMISSION_DENIED",
+            f"'{path}' steers programs or agents; tools do not write there",
+            hint="Show the person the change, to be made by hand",
+        )

@@ -1,13 +1,16 @@
 """What a tool is: a name, arguments, a function, and the envelope of its results (R63)."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from clawft.config.sandbox import SandboxSettings
 from clawft.errors import ClawftError
 from clawft.messages import Event, Image
+from clawft.sandbox.sandbox import Sandbox
 from clawft.workspace import Workspace
 
 __all__ = ["Ask", "ErrorCode", "Status", "Tool", "ToolContext", "ToolError", "ToolResult", "define_tool"]
@@ -65,6 +68,11 @@ class ToolContext:
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
         self.skill_env: dict[str, str] = {}  # what active skills were configured to get (R174)
         self.read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """Where programs run; the runtime's own takes its place."""
+        return Sandbox(SandboxSettings(), self.workspace, self.environ)
 
 
 Run = Callable[[Any, ToolContext], Awaitable[ToolResult]]

@@ -1,0 +1,77 @@
+"""Bubblewrap: a root of its own that holds only what is named, in namespaces of its own.
+
+All flags but the program's own words go through a descriptor, so that no other user of the machine sees a value of
+the environment in the list of processes; and bubblewrap itself gets none of that environment.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from clawft.sandbox.confinement import Limits
+from clawft.sandbox.guard import Guard
+from clawft.sandbox.system import ETC, FOLDERS
+from clawft.sandbox.view import View
+
+__all__ = ["base_flags", "view_flags"]
+
+_ALONE = (
+    "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
+    "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv",
+)  # fmt: skip
+_NETWORK = ("hosts", "resolv.conf")
+
+
+def base_flags(home: str, limits: Limits, *, nested: bool) -> list[str]:
+    """Namespaces and the minimal root. `nested` keeps user namespaces usable, where they cannot be turned off."""
+    flags = [*_ALONE, *(() if nested else ("--disable-userns",))]
+    for folder in FOLDERS:
+        if os.path.islink(folder):
+            flags += "--symlink", os.readlink(folder), folder
+        elif os.path.isdir(folder):
+            flags += "--ro-bind", folder, folder
+    for name in ETC:
+        if os.path.lexists(f"/etc/{name}"):
+            flags += "--ro-bind-try", f"/etc/{name}", f"/etc/{name}"
+    room = str(limits.tmp_bytes)
+    flags += "--proc", "/proc", "--dev", "/dev", "--size", room, "--tmpfs", "/dev/shm"
+    flags += "--perms", "1777", "--size", room, "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run"
+    if home and home != "/" and not home.startswith(("/usr/", "/proc", "/dev")):
+        flags += "--perms", "0700", "--size", room, "--tmpfs", home
+    return flags
+
+
+def view_flags(view: View, env: Mapping[str, str], cwd: str) -> list[str]:
+    """What of the rest of the machine is there for one program, and its environment."""
+    flags: list[str] = []
+    for source, seen in view.readable:
+        flags += "--ro-bind-try", source, seen
+    for root, guard in view.writable:
+        flags += _root_flags(root, guard)
+    for path in view.hidden:
+        flags += _hide(path)
+    for source, seen in view.mounts:
+        flags += "--ro-bind", source, seen
+    flags += "--remount-ro", "/", "--chdir", cwd
+    for name, value in env.items():
+        flags += "--setenv", name, value
+    return flags
+
+
+def _root_flags(root: str, guard: Guard) -> list[str]:
+    flags = ["--bind" if guard.children is None else "--ro-bind", root, root]
+    flags += _bind("--bind-try", guard.children or ())
+    flags += _bind("--ro-bind-try", guard.read_only)
+    for path in guard.hidden:
+        flags += _hide(path)
+    return flags + _bind("--ro-bind", guard.missing)
+
+
+def _bind(flag: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (flag, path, path)]
+
+
+def _hide(path: str) -> Sequence[str]:
+    """A folder is seen empty; a file is a device that cannot be opened where no device may be."""
+    if os.path.isdir(path):
+        return ("--perms", "0000", "--tmpfs", path, "--remount-ro", path)
+    return ("--ro-bind-try", "/dev/null", path)

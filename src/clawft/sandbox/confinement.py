@@ -1,0 +1,37 @@
+"""What a confined program may reach: everything else is not there for it."""
+
+from msgspec import Struct
+
+from clawft.config.sandbox import SandboxSettings
+
+__all__ = ["Confinement", "Limits", "limits_of"]
+
+_MB = 1024 * 1024
+
+
+class Limits(Struct, frozen=True):
+    """How much a program, with all it starts, may use; time and output are bounded where it is run."""
+
+    memory_bytes: int = 4096 * _MB
+    processes: int = 512
+    file_bytes: int = 1024 * _MB
+    tmp_bytes: int = 1024 * _MB
+
+
+class Confinement(Struct, frozen=True):
+    """What one program gets beside the system's own programs. Paths are absolute.
+
+    `mounts` are pairs (source, where the program sees it), read-only. `hosts` is the granted network, reached through
+    a proxy that judges each host; none means none.
+    """
+
+    writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
+    hosts: tuple[str, ...] = ()
+    limits: Limits | None = None  # those of the settings
+
+
+def limits_of(settings: SandboxSettings) -> Limits:
+    """The limits that the settings name."""
+    return Limits(settings.memory_mb * _MB, settings.max_processes, settings.max_file_mb * _MB, settings.tmp_mb * _MB)

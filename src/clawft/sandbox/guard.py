@@ -1,0 +1,136 @@
+"""What stays read-only or out of sight inside a folder that a program may change.
+
+What gives power (`.git`, agents' folders, rc files) is read-only, what holds secrets is hidden, and agents' folders
+that do not exist cannot be made. The top of the folder is looked at whole; below it a bounded walk finds nested ones.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+from clawft.files import real_path
+from clawft.sandbox.placeholder import is_placeholder
+from clawft.trust.places import AGENT_FOLDERS, POWER_FILES, POWER_FOLDERS, fold_name, is_secret_name
+
+__all__ = ["Guard", "Guards"]
+
+_DEPTH = 3
+_MAX_FOLDERS = 1_000
+_MAX_ENTRIES = 10_000  # of one folder
+_PASSED_OVER = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".cache", "site-packages"})
+_SETTLED_S = 0.1  # a folder that changed just now may change again within one tick of the file system's clock
+
+
+class Guard(Struct, frozen=True):
+    """What to do inside one writable folder. All paths are absolute and exist, but for `missing`.
+
+    `children` is None where the folder itself may be written to; else only these may, and nothing new can stand
+    beside them.
+    """
+
+    read_only: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    children: tuple[str, ...] | None = None
+
+
+class _Listing(Struct, frozen=True):
+    """What of one folder matters. `links` are names of power that are links, which nothing can be mounted on."""
+
+    changed_ns: int
+    folders: tuple[str, ...] = ()
+    power: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Guards:
+    """Finds guards, and remembers folders that have not changed since."""
+
+    def __init__(self, home: str, user_dir: str) -> None:
+        self._home = real_path(home)
+        self._user_dir = real_path(user_dir)
+        self._known: dict[str, _Listing] = {}
+
+    def find(self, root: str, *, by_children: bool = False) -> Guard:
+        """The guard of a real folder. `by_children`: nothing can be taken back from what is granted (Landlock)."""
+        top = self._list(root, top=True)
+        read_only, hidden = _join(root, top.power), _join(root, top.secret)
+        for folder in self._walk(root, top):
+            inner = self._list(folder)
+            read_only += _join(folder, (*inner.power, *inner.links))
+            hidden += _join(folder, inner.secret)
+        hidden = [target for path in hidden if (target := _follow(path, root))]
+        if self._user_dir and (self._user_dir + "/").startswith(root.rstrip("/") + "/"):
+            hidden.append(self._user_dir)
+        closed = bool(top.links) or root == self._home or by_children
+        missing = () if closed else tuple(one for one in AGENT_FOLDERS if one not in top.names)
+        children = None
+        if closed:
+            kept = {*top.power, *top.secret, *top.links}
+            children = tuple(_join(root, (one for one in top.names if one not in kept)))
+        read_only = [path for path in read_only if not os.path.islink(path)]
+        return Guard(tuple(read_only), tuple(dict.fromkeys(hidden)), tuple(_join(root, missing)), children)
+
+    def _walk(self, root: str, top: _Listing) -> Iterator[str]:
+        """Folders below, level by level, as far as the bounds go."""
+        level, left = _join(root, top.folders), _MAX_FOLDERS
+        for _ in range(_DEPTH):
+            below = []
+            for folder in level[:left]:
+                yield folder
+                below += _join(folder, self._list(folder).folders)
+            left -= len(level)
+            if left <= 0:
+                return
+            level = below
+
+    def _list(self, folder: str, *, top: bool = False) -> _Listing:
+        try:
+            changed = os.stat(folder).st_ctime_ns
+            known = self._known.get(folder)
+            if known and known.changed_ns == changed:
+                return known
+            listing = _read(folder, changed, top=top)
+        except OSError:
+            return _Listing(0)
+        if time.time_ns() - changed > _SETTLED_S * 1e9 and len(self._known) < 10 * _MAX_FOLDERS:
+            self._known[folder] = listing
+        return listing
+
+
+def _read(folder: str, changed_ns: int, *, top: bool) -> _Listing:
+    folders: list[str] = []
+    power: list[str] = []
+    secret: list[str] = []
+    links: list[str] = []
+    names: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in entries if top else islice(entries, _MAX_ENTRIES):
+            folded = fold_name(entry.name)
+            if top:
+                if folded in AGENT_FOLDERS and is_placeholder(entry.path):
+                    continue  # of another run: to be held, like one that is not there
+                names.append(entry.name)
+            if is_secret_name(folded):
+                secret.append(entry.name)
+            elif folded in AGENT_FOLDERS or (top and (folded in POWER_FILES or folded in POWER_FOLDERS)):
+                is_plain_link = entry.is_symlink() and folded.startswith(".")
+                (links if is_plain_link else power).append(entry.name)
+            elif folded not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+    return _Listing(changed_ns, *map(tuple, (folders, power, secret, links, names)))
+
+
+def _join(folder: str, names: "tuple[str, ...] | Iterator[str]") -> list[str]:
+    return [os.path.join(folder, name) for name in names]
+
+
+def _follow(path: str, root: str) -> str:
+    """Where a secret really is, if that is inside the folder; what is outside is out of sight anyway."""
+    real = real_path(path)
+    return real if real.startswith(root.rstrip("/") + "/") and os.path.exists(real) else ""

@@ -1,0 +1,85 @@
+"""Folders that stand in for what a confined program must not make, such as a `.git`, while it runs.
+
+A mount needs something to be mounted on, so an empty folder is made and removed afterwards. Every run that uses one
+holds a shared lock on it, so that other runs, in other processes too, do not pull it away: on Linux to remove a folder
+undoes mounts on it elsewhere.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+__all__ = ["Placeholders", "is_placeholder"]
+
+# The sticky bit tells ours, of a run that was killed, from an empty folder that somebody made.
+_MODE = 0o1755
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Placeholders:
+    """Those of one run; where none can be made, the confined program cannot make one either."""
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self._held: dict[str, int] = {}
+        for path in wanted:
+            descriptor = _hold(path)
+            if descriptor is not None:
+                self._held[path] = descriptor
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self._held)
+
+    def release(self) -> None:
+        """Remove what nobody else holds."""
+        for path, descriptor in self._held.items():
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the last one who holds it
+                _remove(path, descriptor)
+            os.close(descriptor)
+        self._held.clear()
+
+
+def is_placeholder(path: str) -> bool:
+    """Whether an empty folder is one that a run left, or holds now."""
+    try:
+        return os.lstat(path).st_mode & 0o7777 == _MODE and not os.listdir(path)
+    except OSError:
+        return False
+
+
+def _hold(path: str) -> int | None:
+    """An open, locked descriptor of the placeholder; it may be removed by another while it is opened."""
+    for _ in range(10):
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(path)
+                os.chmod(path, _MODE)
+            descriptor = os.open(path, _FLAGS)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if _is_at(path, descriptor):
+            return descriptor
+        os.close(descriptor)
+    return None
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    try:
+        there, held = os.lstat(path), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
+
+
+def _remove(path: str, descriptor: int) -> None:
+    if os.fstat(descriptor).st_mode & 0o7777 != _MODE:
+        return  # somebody made it their own
+    try:
+        os.rmdir(path)
+    except OSError:  # somebody put something there: it is theirs
+        os.fchmod(descriptor, 0o755)

@@ -1,0 +1,127 @@
+"""One program in bubblewrap, from its start to the end of the last process it left."""
+
+import os
+import re
+import resource
+import signal
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from types import TracebackType
+
+import anyio
+from msgspec import structs
+
+from clawft.errors import ClawftError
+from clawft.sandbox.confinement import Limits
+from clawft.sandbox.process import Finished, Launch
+
+__all__ = ["Wrapped"]
+
+_CHILD = re.compile(rb'"child-pid": (\d+)[^\d]')
+_EXIT = re.compile(rb'"exit-code": (\d+)')
+_END_S = 5.0
+_SIGNALS = 31
+
+
+class Wrapped:
+    """Holds the descriptors that bubblewrap and we speak through, and the first process inside."""
+
+    def __init__(self, bwrap: str, flags: Sequence[str], words: Sequence[str], limits: Limits) -> None:
+        self._limits = limits
+        self._said = b""
+        self._child = 0
+        self._pidfd = -1
+        self._exceeded = ""
+        self._status, status = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        block, self._block = os.pipe2(os.O_CLOEXEC)
+        own = ("--json-status-fd", str(status), "--block-fd", str(block))
+        args = _memory_file((*own, *flags))
+        self._given = [status, block, args]
+        line = (bwrap, "--args", str(args), "--", *words)
+        self.launch = Launch(
+            line, "/", {}, pass_fds=tuple(self._given), attend=self._attend, kill=self._kill, settle=self._settle
+        )
+
+    def __enter__(self) -> "Wrapped":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close_given()
+        for descriptor in (self._status, self._block, self._pidfd):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def finish(self, finished: Finished) -> Finished:
+        """How the program itself ended, not bubblewrap. Raises: ClawftError if it was never started."""
+        self._read_status()
+        ended = _EXIT.search(self._said)
+        if ended is None and finished.code > 0:
+            said = (finished.errors or finished.output).decode("utf-8", "replace").strip()
+            raise ClawftError("sandbox-failed", f"The sandbox could not be made: {said[-500:]}")
+        code = finished.code
+        if 128 < code <= 128 + _SIGNALS:
+            code = 128 - code
+        return structs.replace(finished, code=code, exceeded=self._exceeded)
+
+    async def _attend(self) -> None:
+        """Set limits on the first process inside, let it go, and watch what becomes of it."""
+        self._close_given()
+        while not (child := _CHILD.search(self._said)):
+            await anyio.wait_readable(self._status)
+            if not self._read_status():
+                return  # bubblewrap says itself why it gives up
+        self._child = int(child[1])
+        with suppress(OSError):
+            self._pidfd = os.pidfd_open(self._child)
+        with suppress(ProcessLookupError, PermissionError):
+            _set_limits(self._child, self._limits)
+        with suppress(BrokenPipeError):
+            os.write(self._block, b"1")
+
+    def _read_status(self) -> bool:
+        """Read what bubblewrap tells; False at the end of it."""
+        try:
+            said = os.read(self._status, 4096)
+        except BlockingIOError:
+            return True
+        self._said += said
+        return bool(said)
+
+    def _kill(self) -> None:
+        """End the first process, and with it all the others: it is their namespace's init."""
+        if self._pidfd >= 0:
+            with suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    async def _settle(self) -> None:
+        self._kill()
+        if self._pidfd >= 0:
+            with anyio.move_on_after(_END_S):
+                await anyio.wait_readable(self._pidfd)
+
+    def _close_given(self) -> None:
+        for descriptor in self._given:
+            os.close(descriptor)
+        self._given.clear()
+
+
+def _memory_file(words: Iterable[str]) -> int:
+    """A file in memory with NUL-separated words, to be read from its start."""
+    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+    os.write(descriptor, b"".join(os.fsencode(word) + b"\0" for word in words))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _set_limits(pid: int, limits: Limits) -> None:
+    for what, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_DATA, limits.memory_bytes),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NPROC, limits.processes),
+    ):
+        _, hard = resource.prlimit(pid, what)
+        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.prlimit(pid, what, (lower, lower))

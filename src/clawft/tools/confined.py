@@ -1,0 +1,42 @@
+"""What commands of a conversation may reach in the sandbox, and what is said where it is not there or in the way."""
+
+import re
+
+from msgspec import structs
+
+from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.sandbox import Ask
+from clawft.tools.tool import ToolContext, ToolResult
+
+__all__ = ["ask_unconfined", "confine", "explain_sandbox"]
+
+_IN_THE_WAY = re.compile(
+    r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|Could not resolve host"
+    r"|Temporary failure in name resolution|Name or service not known|Device or resource busy|ENOTFOUND|EAI_AGAIN"
+)
+_EXPLAINED = (
+    "[it ran in a sandbox: no network, and only the project can be changed, but not its .git and agent folders. If it"
+    " cannot work so, `outside_sandbox` asks the person]"
+)
+
+
+def confine(context: ToolContext) -> Confinement:
+    """What every command of the conversation gets: the project, and to read the skills that are loaded."""
+    return Confinement(writable=(context.workspace.project,), readable=(context.spill_dir, *context.read_roots))
+
+
+def ask_unconfined(context: ToolContext, shown: str) -> Ask:
+    """Asks a person, each time, whether a command may run without a sandbox where there is none."""
+
+    async def ask(reason: str) -> bool:
+        return await context.ask(f"Run WITHOUT a sandbox: {shown}", f"there is none here: {reason}", grave=True)
+
+    return ask
+
+
+def explain_sandbox(result: ToolResult, context: ToolContext) -> ToolResult:
+    """The result with a word on the sandbox where that was likely in the way."""
+    confined = context.sandbox.status().kind in ("bubblewrap", "landlock")
+    if not confined or not result.data.get("exit_code") or not _IN_THE_WAY.search(result.text):
+        return result
+    return structs.replace(result, text=f"{result.text}\n{_EXPLAINED}")
