@@ -1,5 +1,6 @@
 """The skills of one conversation: which may be loaded, which were, and what they restrict and bring along."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,9 +18,10 @@ from clawft.tools.tool import ToolError
 from clawft.trust import STATES, Standing
 from clawft.trust.cleared import Cleared
 
-__all__ = ["Activation", "Skillset"]
+__all__ = ["Activation", "Loaded", "Skillset"]
 
 MAX_LISTED_FILES = 100
+_LOOK = "Look at it, then send a message: what is there then counts"
 _WRAPPER = re.compile(r"<\s*(/)\s*skill_content", re.IGNORECASE)
 
 
@@ -54,6 +56,14 @@ class Activation(Struct, frozen=True):
         return self.cleared.granted
 
 
+class Loaded(Struct, frozen=True):
+    """A loaded skill that may bring programs along: where it is, and what was cleared."""
+
+    name: str
+    folder: str
+    cleared: Cleared
+
+
 class Skillset:
     """Skills as one conversation sees them. `load` gives every skill with its state, as it is on disk now."""
 
@@ -74,6 +84,8 @@ class Skillset:
         self.standings = tuple(load())
         self.loaded: dict[str, str] = {}  # name -> folder, over the whole conversation
         self.active: list[Activation] = []  # since the last message of the person: these restrict tools (D54)
+        self._cleared: dict[str, Cleared] = {}  # loaded ones, as they were when this turn began or they were loaded
+        self.unusable: dict[str, ClawftError] = {}  # loaded ones whose programs are not offered any more
 
     @property
     def offered(self) -> tuple[Standing, ...]:
@@ -82,6 +94,7 @@ class Skillset:
     def start_turn(self) -> None:
         """A new message of the person: restrictions end, and edits on disk are seen."""
         self.active = []
+        self._cleared, self.unusable = {}, {}
         self.standings = tuple(self._load())
 
     def refresh(self) -> None:
@@ -114,6 +127,41 @@ class Skillset:
 
     def get_loaded(self, name: str) -> str:
         """The folder of a skill that was loaded and may still be used as it is now. Raises: ToolError."""
+        return self._clear_loaded(name).folder
+
+    def list_loaded(self) -> list[Loaded]:
+        """Skills that were loaded and have programs, in the order they were loaded: their text is in the context, so
+        what it speaks of stays usable after their restrictions ended (D54).
+
+        One that may not be used as it is now is left out, and why is in `unusable`.
+        """
+        found = []
+        for name, folder in self.loaded.items():
+            if name not in self._cleared and name not in self.unusable and self._has_programs(folder):
+                try:
+                    self._cleared[name] = self._clear_loaded(name).cleared
+                except ToolError as error:
+                    self.unusable[name] = error
+            if name in self._cleared:
+                found.append(Loaded(name, folder, self._cleared[name]))
+        return found
+
+    def get_unchanged(self, name: str) -> Loaded:
+        """A loaded skill that is, and may be used, as it was when its programs were offered. Raises: ToolError."""
+        now = self._clear_loaded(name)
+        then = self._cleared.setdefault(name, now.cleared)
+        if not now.cleared.digest:
+            said = f"There is no digest of the skill '{name}', so its programs cannot be run"
+            raise ToolError("PERMISSION_DENIED", said, hint="Put plain files in the place of links")
+        if then.digest != now.cleared.digest:
+            raise ToolError("PERMISSION_DENIED", f"The skill '{name}' changed since it was loaded", hint=_LOOK)
+        return now
+
+    def _has_programs(self, folder: str) -> bool:
+        skill = next((one.found.skill for one in self.standings if one.found.folder == folder), None)
+        return bool(skill and skill.provided_tools) or os.path.isdir(os.path.join(folder, "scripts"))
+
+    def _clear_loaded(self, name: str) -> Loaded:
         folder = self.loaded.get(name)
         if folder is None:
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is not loaded", hint="Load it with Skill")
@@ -124,15 +172,19 @@ class Skillset:
             why = STATES[standing.state]
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is {standing.state}: {why}")
         try:
-            self._clear(standing.found)
+            return Loaded(name, folder, self._clear(standing.found))
         except ClawftError as error:
             raise load_failure(error) from error
-        return folder
 
     def activate(self, activation: Activation) -> None:
         """From now on the skill counts as loaded, and restricts tools until the next message."""
-        self.loaded[activation.name] = activation.standing.found.folder
+        self.note_loaded(activation)
         self.active.append(activation)
+
+    def note_loaded(self, activation: Activation) -> None:
+        """The skill's text is in the context from now on."""
+        self.loaded[activation.name] = activation.standing.found.folder
+        self._cleared[activation.name] = activation.cleared
 
     def env(self, entries: Mapping[str, SkillEntry], environ: Mapping[str, str]) -> dict[str, str]:
         """R174: the variables that active skills were configured to get."""
