@@ -30,8 +30,11 @@ class World:
         self.replies: Iterable[Reply] | Callable[[Asked], Reply] = ()
         self.server: WireServer
 
-    def add_skill(self, name: str, body: str = "Do it.", description: str = "", head: str = "") -> Path:
-        folder = self.user_dir / "skills" / name
+    def add_skill(
+        self, name: str, body: str = "Do it.", description: str = "", head: str = "", *, strangers: bool = False
+    ) -> Path:
+        """A skill of the user's own, or one that came with the project."""
+        folder = (self.project / ".clawft" if strangers else self.user_dir) / "skills" / name
         folder.mkdir(parents=True)
         text = f"---\nname: {name}\ndescription: {description or f'Does {name}.'}\n{head}---\n\n{body}\n"
         (folder / "SKILL.md").write_text(text)

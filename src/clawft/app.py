@@ -116,8 +116,11 @@ class App:
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)
 
-    def approve_config(self) -> list[str]:
-        """Approve the project's config as it is now; where it is. Raises: ClawftError for one that makes no sense."""
+    def approve_config(self) -> dict[str, bytes]:
+        """Approve the project's config as it is now; what was approved, by its place.
+
+        Raises: ClawftError for one that makes no sense.
+        """
         found = self._project_configs()
         for path, content in found.items():
             parse_config(path, content, self.environ)
@@ -125,7 +128,7 @@ class App:
         self.approvals.add("config", found)
         for name in ("config", "secrets"):  # read anew when asked for: what was approved counts from now on
             vars(self).pop(name, None)
-        return list(found)
+        return found
 
     def edit_config(self, scope: "Scope", changes: "Sequence[Change]") -> "Edited":
         """Change settings. What was approved, or is new, is approved after: the user asked for it.
@@ -363,6 +366,7 @@ class App:
                 self.secrets,
                 lambda: self.load_skills(only),
                 self.load_cleared,
+                lambda name: self.reopen().choose_agent(name),
                 self.sessions,
                 Ledger(usage, config.agents.budget, datetime.now),
                 Stats(usage, datetime.now),

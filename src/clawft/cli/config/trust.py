@@ -3,9 +3,11 @@
 import click
 
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say
+from clawft.cli.output import clean, one_line, print_json, say
 
 __all__ = ["command"]
+
+MAX_LINES = 200
 
 
 @click.command("trust")
@@ -18,8 +20,10 @@ def command(output: str) -> None:
     app = open_here()
     approved = app.approve_config()
     if output == "json":
-        return print_json("clawft.config.trust.v1", approved=approved)
-    for path in approved:
+        return print_json("clawft.config.trust.v1", approved=list(approved))
+    for path, content in approved.items():
+        for line in content.decode("utf-8", "replace").splitlines()[:MAX_LINES]:
+            say(f"  {clean(line)}")
         click.echo(one_line(f"Approved {app.workspace.shorten(path)}"))
     if not approved:
         say("There is no config in this project")
