@@ -14,6 +14,7 @@ from clawft.config.tools import ExecSettings
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox
+from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside, show_path
 from clawft.tools.spill import mask_file, new_spill_path
@@ -29,19 +30,6 @@ variables, and is ended with all it started after {timeout_s:g} seconds. Command
 after a person agreed. They run in a sandbox: only the project can be changed, but not its .git and agent folders, and
 there is no network. To read, write and search files use the tools for that."""
 _ROOM_FOR_NOTES = 2048
-# Nothing waits for a person, and git neither takes a folder of files for a repository nor runs what its settings
-# name as a monitor: a tool could have written both.
-_QUIET = {
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_CONFIG_COUNT": "2",
-    "GIT_CONFIG_KEY_0": "safe.bareRepository",
-    "GIT_CONFIG_VALUE_0": "explicit",
-    "GIT_CONFIG_KEY_1": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_1": "false",
-}
 
 
 class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +57,8 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         return told if arguments.outside_sandbox else explain_sandbox(told, context)
 
     async def _run(arguments: Arguments, cwd: str, streams: Streams, context: ToolContext) -> Finished:
-        env, max_bytes = _environment(settings, context), settings.max_output_bytes
+        env = command_env(settings, context.environ, context.skill_env)
+        max_bytes = settings.max_output_bytes
         timeout_s = min(arguments.timeout_s or settings.timeout_s, settings.timeout_s)
         if arguments.outside_sandbox:
             command = arguments.command
@@ -123,10 +112,3 @@ async def _check(arguments: Arguments, cwd: str, policy: CommandPolicy, context:
 def show_all(command: str) -> str:
     """What is to be run as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in command)
-
-
-def _environment(settings: ExecSettings, context: ToolContext) -> dict[str, str]:
-    chosen = {name: context.environ[name] for name in settings.env if name in context.environ}
-    if "PATH" in chosen:  # a relative folder of it would make a file of the project a listed command
-        chosen["PATH"] = os.pathsep.join(one for one in chosen["PATH"].split(os.pathsep) if os.path.isabs(one))
-    return {**_QUIET, **chosen, **context.skill_env}
