@@ -1,10 +1,10 @@
 """The section `[agents]`: which model answers, how far a turn may go, and what it may cost."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-__all__ = ["AgentsSettings", "Budget", "Compaction", "Defaults", "Routing", "Section", "Tier"]
+__all__ = ["AgentsSettings", "Budget", "Compaction", "Defaults", "ForkSettings", "Routing", "Section", "Tier"]
 
 _Positive = Annotated[int, Meta(ge=1)]
 _Amount = Annotated[float, Meta(ge=0)]
@@ -17,6 +17,8 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = "offline"
     #: The agent that is used when none is named.
     agent: str = "default"
+    #: What is done unasked: `plan`, `ask`, `auto-edit` or `full`; a project's file can only lower it.
+    mode: Literal["plan", "ask", "auto-edit", "full"] = "auto-edit"
     #: How freely the model writes, 0 to 2; absent leaves it to the provider.
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     #: The most tokens of one answer.
@@ -67,6 +69,19 @@ class Compaction(Struct, frozen=True, forbid_unknown_fields=True):
     keep_turns: Annotated[int, Meta(ge=1)] = 4
 
 
+class ForkSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[agents.fork]`: skills with `context: fork`, and tasks that `delegate` hands to an agent here."""
+
+    #: How long one fork may take, in seconds; the time that a person takes to answer does not count.
+    timeout_s: Annotated[float, Meta(gt=0, le=86_400)] = 900
+    #: The most tokens of one fork, with all that it forks itself; absent leaves it to `agents.budget`.
+    max_tokens: _Positive | None = None
+    #: How deep forks may fork; 0 is not at all. A skill that finds no room runs inline, with a warning.
+    max_depth: Annotated[int, Meta(ge=0, le=8)] = 2
+    #: How many forks of one conversation run at the same time.
+    max_parallel: Annotated[int, Meta(ge=1, le=64)] = 4
+
+
 class AgentsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[agents]`."""
 
@@ -74,6 +89,7 @@ class AgentsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     routing: Routing = Routing()
     budget: Budget = Budget()
     compaction: Compaction = Compaction()
+    fork: ForkSettings = ForkSettings()
 
 
 Section = AgentsSettings

@@ -91,19 +91,14 @@ def _tell_unhonoured(fields: dict[str, Any], notes: Notes) -> None:
     """One word on all that Claude would do with the file and we do not; a colour alone is no loss."""
     extra = fields.get("extra", {})
     keys = [key for key, value in extra.items() if _fold(key) in _CLAUDE_ONLY and value not in _NO_CHANGE]
-    tools = (*(fields.get("tools") or ()), *fields.get("disallowed_tools", ()))
-    limits = [tool for tool in tools if "(" in tool]
-    if not keys and not limits:
+    if not keys:
         return
-    parts = [", ".join(key[:60] for key in keys)] if keys else []
-    if limits:
-        parts.append(f"the limits in {', '.join(limits)[:200]}: each means the whole tool")
     notes.add(
         "agent-not-honoured",
-        "note" if not limits and keys == ["color"] else "warning",
-        f"Not honoured here: {'; '.join(parts)}",
-        key=keys[0] if keys else "tools",
-        hint="Permissions, servers and rules for commands are settings: weft help config",
+        "note" if keys == ["color"] else "warning",
+        f"Not honoured here: {', '.join(key[:60] for key in keys)}",
+        key=keys[0],
+        hint="Servers and hooks are settings: weft help config",
     )
 
 
@@ -117,6 +112,15 @@ def _read_tools(value: Any, key: str, notes: Notes) -> Any:
     if words in (("none",), NOTHING):
         return ()
     return None if not words or words == ("*",) else words
+
+
+def _read_mode(value: Any, key: str, notes: Notes) -> Any:
+    """A mode asks for less than the session has, or for nothing: to bypass all questions is not an agent's to say."""
+    if value in ("plan", "acceptEdits", "default"):
+        return value
+    message = f"'{key}' may only lower what is done unasked; '{str(value)[:60]}' changes nothing here"
+    notes.add("agent-mode", "warning", message, key=key, hint="A person chooses: --mode, or /mode")
+    return UNREAD
 
 
 def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[[Any, str, Notes], Any]:
@@ -147,6 +151,7 @@ _READERS: dict[str, Callable[[Any, str, Notes], Any]] = {
     "max_tool_iterations": _number(int, 1, 1000),
     "temperature": _number(float, 0, 2),
     "context_window": _number(int, 1, 100_000_000),
+    "permission_mode": _read_mode,
 }
 _ALIASES = {
     "disallowedTools": "disallowed_tools",
@@ -155,11 +160,11 @@ _ALIASES = {
     "contextWindow": "context_window",
     "allowed_tools": "tools",
     "maxTurns": "max_tool_iterations",
+    "permissionMode": "permission_mode",
 }
 # What Claude Code reads of an agent file, and has no counterpart here.
 _CLAUDE_ONLY = frozenset(
     {
-        "permissionmode",
         "mcpservers",
         "hooks",
         "memory",

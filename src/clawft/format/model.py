@@ -136,5 +136,6 @@ class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_tool_iterations: int | None = None
     temperature: float | None = None
     context_window: int | None = None
+    permission_mode: str = ""  # Claude's word for it; it may only lower the session's
     extra: dict[str, Any] = {}
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -1,0 +1,115 @@
+"""May this tool be used so? Session ∩ agent ∩ every active skill (R114): a value in, a decision out.
+
+Nothing a skill says gives power: its patterns only take away. What is decided here is decided again for every call,
+when it is executed; what a tool asks or refuses by itself, as the command policy does, comes after.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from clawft.trust.call import Call
+from clawft.trust.modes import Mode
+from clawft.trust.patterns import Pattern, allows, find_touching, parse_patterns
+from clawft.trust.rules import Rules
+
+__all__ = ["Authority", "Decision", "Limit", "decide", "make_limit"]
+
+# They judge for themselves what they are about to do, or do nothing but talk.
+_JUDGE_THEMSELVES = frozenset({"exec_shell", "delegate", "Skill", "message"})
+_FETCHES = frozenset({"web_fetch"})
+
+
+class Decision(Struct, frozen=True):
+    """`rule` names exactly what decided. `pass` leaves it to the tool; `allow` also answers what the tool asks."""
+
+    decision: Literal["allow", "ask", "deny", "pass"]
+    rule: str = ""
+    hint: str = ""
+
+
+class Limit(Struct, frozen=True):
+    """What an agent or a skill leaves of the session's tools. `allowed` None leaves all."""
+
+    who: str  # the skill 'x'
+    allowed: tuple[Pattern, ...] | None = None
+    denied: tuple[Pattern, ...] = ()
+    stranger: bool = False  # R118: gets tools of MCP servers only if it names them
+    own: frozenset[str] = frozenset()  # tools that it brought along itself
+
+
+class Authority(Struct, frozen=True):
+    """All that bears on a call: the session's mode and rules, and the limits of whoever is at work in it."""
+
+    mode: Mode = Mode.AUTO_EDIT
+    rules: Rules = Rules()
+    limits: tuple[Limit, ...] = ()
+
+
+def make_limit(
+    who: str,
+    allowed: Sequence[str] | None,
+    denied: Sequence[str] = (),
+    *,
+    folders: Mapping[str, str] | None = None,
+    stranger: bool = False,
+    own: frozenset[str] = frozenset(),
+) -> Limit:
+    """A limit from patterns as they are written; `folders` are what their variables stand for."""
+    parsed = None if allowed is None else parse_patterns(allowed, folders)
+    return Limit(who, parsed, parse_patterns(denied, folders), stranger, own)
+
+
+def decide(call: Call, authority: Authority) -> Decision:
+    """Judge a call by all that bears on it; the first that refuses is named."""
+    for limit in authority.limits:
+        if objection := _object(limit, call):
+            return Decision("deny", objection, "Do without it; this holds until the person's next message")
+    # A line that is not understood is refused by the command policy, in its own words.
+    rule = None if call.is_obscure else authority.rules.find(call)
+    if rule is not None and rule.kind == "deny":
+        return Decision("deny", rule.name, f"See: weft permissions list ({rule.source})" if rule.source else "")
+    by_mode = _judge_by_mode(call, authority.mode)
+    if by_mode.decision == "deny" or (by_mode.decision == "allow" and rule is None):
+        return by_mode
+    if rule is not None and rule.kind == "ask" and authority.mode is not Mode.FULL:
+        return Decision("ask", rule.name)
+    if rule is not None and rule.kind == "allow":
+        return Decision("allow", rule.name)
+    return by_mode
+
+
+def _judge_by_mode(call: Call, mode: Mode) -> Decision:
+    name, looks = f"mode {mode}", call.read_only or call.tool in _JUDGE_THEMSELVES
+    if mode is Mode.PLAN and not looks:
+        return Decision("deny", name, "A person can choose another: /mode, or --mode")
+    if mode is Mode.ASK and (not looks or call.tool in _FETCHES):
+        return Decision("ask", name)
+    return Decision("allow", name) if mode is Mode.FULL else Decision("pass", name)
+
+
+def _object(limit: Limit, call: Call) -> str:
+    """Why an agent or a skill may not make a call, or nothing. To read its own folder is always a skill's (D54)."""
+    if call.tool == "skill_read" or call.tool in limit.own:
+        return ""
+    denied = find_touching(limit.denied, call)
+    if denied is not None:
+        return f"{limit.who} disallows {denied.text}"
+    if call.server and limit.stranger and not any(_names_server(one, call.tool) for one in limit.allowed or ()):
+        return f"{limit.who} does not name {call.tool}: a stranger's skill gets only the MCP tools that it names"
+    if limit.allowed is None or allows(limit.allowed, call):
+        return ""
+    meant = [one.text for one in limit.allowed if one.names(call.tool)]
+    if meant:
+        return f"{limit.who} allows {call.tool} only for {', '.join(meant)}"
+    return f"{limit.who} does not allow the tool '{call.tool}'"
+
+
+def _names_server(pattern: Pattern, tool: str) -> bool:
+    """R118: whether an MCP tool is meant by its own name, or by that of its server."""
+    plain = pattern.name.removeprefix("mcp__")
+    if "*" in plain.removesuffix("__*") or not plain.removesuffix("__*"):
+        return False
+    whole = plain.endswith("__*") or (plain != pattern.name and "__" not in plain)
+    return tool == plain or (whole and tool.startswith(f"{plain.removesuffix('__*')}__"))
