@@ -6,7 +6,8 @@ Which of them works here is found by really running a tiny program in it, once, 
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from threading import Lock
 from typing import Literal
 
@@ -18,7 +19,7 @@ from clawft.errors import Refused
 from clawft.sandbox.bubblewrap import base_flags, view_flags
 from clawft.sandbox.confinement import Confinement, limits_of
 from clawft.sandbox.placeholder import Placeholders
-from clawft.sandbox.process import Finished, Streams, run_launch, run_process
+from clawft.sandbox.process import Finished, Launch, Streams, run_launch, run_process
 from clawft.sandbox.view import View, Viewer
 from clawft.sandbox.wrapped import Wrapped
 from clawft.workspace import Workspace
@@ -81,14 +82,39 @@ class Sandbox:
             if status.kind == "none":
                 await self._ask_without(status.reason, ask)
             return await run_process(words, cwd=cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+        with self._wrap(words, cwd, env, confinement) as wrapped:
+            finished = await run_launch(wrapped.launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+            return wrapped.finish(finished)
+
+    @asynccontextmanager
+    async def prepare(
+        self, words: Sequence[str], *, cwd: str, env: Mapping[str, str], confinement: Confinement
+    ) -> AsyncIterator[Launch]:
+        """A program that the caller starts and speaks with, for as long as it likes: it runs `attend` beside it, and
+        `settle` after it. Nobody is asked: where there is no sandbox, it is not to be started.
+
+        Raises: Refused.
+        """
+        status = self._status if self._status else await to_thread.run_sync(self.status)
+        if status.kind == "off":
+            yield Launch(tuple(words), cwd, env)
+            return
+        if status.kind == "none":
+            await self._ask_without(status.reason, None)
+        with self._wrap(tuple(words), cwd, env, confinement) as wrapped:
+            yield wrapped.launch
+
+    @contextmanager
+    def _wrap(
+        self, words: tuple[str, ...], cwd: str, env: Mapping[str, str], confinement: Confinement
+    ) -> Iterator[Wrapped]:
         view = self._viewer.view(confinement, env.get("PATH", os.defpath))
         places = Placeholders(path for _, guard in view.writable for path in guard.missing)
         try:
             held = _keep_held(view, places)
             flags = [*self._base, *view_flags(held, {**env, "TMPDIR": "/tmp"}, cwd)]
             with Wrapped(self._bwrap, flags, words, confinement.limits or self.limits) as wrapped:
-                finished = await run_launch(wrapped.launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
-                return wrapped.finish(finished)
+                yield wrapped
         finally:
             places.release()
 
