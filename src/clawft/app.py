@@ -340,6 +340,7 @@ class App:
         Raises: ClawftError.
         """
         # A list of skills needs none of these.
+        from clawft.config.mcp import find_confined
         from clawft.mcp import McpHub
         from clawft.memory import open_memory
         from clawft.run import Runtime
@@ -355,7 +356,9 @@ class App:
         os.close(os.open(usage, os.O_RDWR | os.O_CREAT, 0o600))
         os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
         async with AsyncExitStack() as stack:
-            hub = await stack.enter_async_context(McpHub(config.mcp, self.workspace, self.environ))
+            sandbox = Sandbox(config.sandbox, self.workspace, self.environ)
+            confine = (sandbox, find_confined(config, user_dir))
+            hub = await stack.enter_async_context(McpHub(config.mcp, self.workspace, self.environ, confine=confine))
             memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None
             remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
             servers = (server_insertion(hub),) if config.mcp.servers else ()
@@ -371,7 +374,7 @@ class App:
                 Ledger(usage, config.agents.budget, datetime.now),
                 Stats(usage, datetime.now),
                 self.approvals,
-                Sandbox(config.sandbox, self.workspace, self.environ),
+                sandbox,
                 self.audit,
                 build_tools(config, memory),
                 (TELL_CONFIG, TELL_UNTRUSTED, INVOKE, *servers, *remembering),

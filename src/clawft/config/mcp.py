@@ -1,10 +1,13 @@
-"""The section `[mcp]`: servers whose tools the agent may use."""
+"""The section `[mcp]`: servers whose tools the agent may use, and which of them run confined."""
 
-from typing import Annotated
+import os
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-__all__ = ["McpSettings", "Section", "ServerSettings"]
+from clawft.config.load import Config
+
+__all__ = ["McpSettings", "Section", "ServerSettings", "find_confined"]
 
 _Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 
@@ -28,6 +31,15 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     #: true runs its tools without asking before each call.
     trusted: bool = False
+    #: `confined` runs its command in the sandbox, `none` with all your rights. Unless you say so yourself, what a
+    #: project's config speaks of is confined, and what is yours alone is not.
+    sandbox: Literal["none", "confined"] | None = None
+    #: Hosts that it may reach from the sandbox, as `example.com`, `*.example.com` or with a port.
+    hosts: tuple[str, ...] = ()
+    #: Folders that it may change from the sandbox; it sees the folder it starts in, and changes nothing else.
+    writable: tuple[str, ...] = ()
+    #: Further files and folders that it may read from the sandbox.
+    readable: tuple[str, ...] = ()
     #: How long starting it may take, in seconds.
     start_timeout_s: _Seconds = 30
     #: How long one call may take, in seconds.
@@ -38,6 +50,30 @@ class McpSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[mcp]`."""
 
     servers: dict[str, ServerSettings] = {}
+
+
+def find_confined(config: Config, user_dir: str) -> frozenset[str]:
+    """The servers that run in the sandbox.
+
+    A project's file can never say that one be left out; the user can, of a server that is not also their own: what
+    they said of their own command is not said of one that a project puts in its place.
+    """
+    ours: dict[str, dict[str, Any]] = {}
+    theirs: set[str] = set()
+    for layer in config.layers:
+        servers = layer.values.get("mcp", {}).get("servers", {})
+        if os.path.isabs(layer.source) and os.path.dirname(layer.source) != user_dir:
+            theirs |= set(servers)
+        else:
+            for name, server in servers.items():
+                ours[name] = {**ours.get(name, {}), **server}
+    return frozenset(name for name in {*ours, *theirs} if _is_confined(ours.get(name, {}), name in theirs))
+
+
+def _is_confined(own: dict[str, Any], foreign: bool) -> bool:
+    if not foreign:
+        return own.get("sandbox") == "confined"
+    return own.get("sandbox") != "none" or "command" in own
 
 
 Section = McpSettings

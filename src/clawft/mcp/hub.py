@@ -6,6 +6,7 @@ Used as an async context manager: leaving it ends every server. Nothing here dec
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -20,6 +21,7 @@ from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawft.mcp.server import Connect, Server
+    from clawft.sandbox.sandbox import Sandbox
 
 __all__ = ["McpHub"]
 
@@ -39,12 +41,16 @@ class McpHub:
         *,
         clock: Callable[[], float] = time.monotonic,
         connect: "Connect | None" = None,
+        confine: "tuple[Sandbox, frozenset[str]] | None" = None,
     ) -> None:
+        """`confine` is the sandbox, and the names of the servers that run in it."""
         self._settings = {name: server for name, server in settings.servers.items() if server.enabled}
         self._workspace = workspace
         self._environ = environ
         self._clock = clock
         self._connect = connect
+        self._sandbox = confine[0] if confine else None
+        self._confined = confine[1] if confine else frozenset()
         self._group: TaskGroup | None = None
         self._servers: dict[str, Server] | None = None
         self._diagnostics: tuple[Diagnostic, ...] = ()
@@ -123,11 +129,11 @@ class McpHub:
         said: list[Diagnostic] = []
         for name, settings in self._settings.items():
             try:
-                launch = resolve_launch(name, settings, self._workspace, self._environ)
+                launch = resolve_launch(name, settings, self._workspace, self._environ, confined=name in self._confined)
             except ClawftError as error:
                 said.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue
             failures = Failures(name, settings, launch.secrets, self._clock)
-            connect = self._connect or open_target
+            connect = self._connect or partial(open_target, sandbox=self._sandbox)
             servers[name] = Server(name, settings, launch, failures, connect, self._group)
         self._diagnostics = tuple(said)

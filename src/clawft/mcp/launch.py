@@ -3,6 +3,7 @@
 Reads no environment but the one it is given, and starts nothing.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ from msgspec import Struct
 from clawft.config.masking import Secrets
 from clawft.config.mcp import ServerSettings
 from clawft.errors import ClawftError
+from clawft.sandbox.confinement import Confinement
+from clawft.trust.hosts import parse_grant
 from clawft.trust.urls import is_loopback
 from clawft.workspace import Workspace, resolve_path
 
@@ -28,12 +31,13 @@ _MIN_MASKED = 4  # a shorter value is no secret, and masking it would spoil ever
 
 
 class StdioLaunch(Struct, frozen=True):
-    """A program, all of its environment, and where it starts."""
+    """A program, all of its environment, and where it starts. Without `confinement` it has all rights of the user."""
 
     command: tuple[str, ...]
     env: dict[str, str]
     cwd: str
     secrets: Secrets
+    confinement: Confinement | None = None
 
     def __repr__(self) -> str:
         return f"StdioLaunch({self.command[0]!r})"
@@ -53,8 +57,15 @@ class HttpLaunch(Struct, frozen=True):
 Launch = StdioLaunch | HttpLaunch
 
 
-def resolve_launch(name: str, settings: ServerSettings, workspace: Workspace, environ: Mapping[str, str]) -> Launch:
-    """How to reach a server.
+def resolve_launch(
+    name: str,
+    settings: ServerSettings,
+    workspace: Workspace,
+    environ: Mapping[str, str],
+    *,
+    confined: bool = False,
+) -> Launch:
+    """How to reach a server; `confined` is for one that is a program.
 
     Raises: ClawftError with the code `mcp-name`, `mcp-settings`, `mcp-url` or `mcp-env`.
     """
@@ -75,7 +86,22 @@ def resolve_launch(name: str, settings: ServerSettings, workspace: Workspace, en
     command = (settings.command, *settings.args)
     if any("\0" in text for text in (*command, *own, *own.values(), cwd)) or any("=" in key or not key for key in own):
         raise ClawftError("mcp-settings", f"The command or a variable of the server '{name}' cannot be passed on")
-    return StdioLaunch(command, _inherit(environ) | own, cwd, _secrets(settings.env, own, environ))
+    confinement = _confine(name, settings, cwd, workspace) if confined else None
+    return StdioLaunch(command, _inherit(environ) | own, cwd, _secrets(settings.env, own, environ), confinement)
+
+
+def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace) -> Confinement:
+    """What a server reaches from the sandbox: it reads the folder it starts in and that of its own program."""
+    for host in settings.hosts:
+        try:
+            parse_grant(host)
+        except ClawftError as error:
+            raise ClawftError("mcp-settings", f"hosts of the server '{name}': {error}", hint=error.hint) from error
+    program = settings.command
+    folder = os.path.dirname(resolve_path(program, cwd, workspace.home)) if "/" in program else ""
+    given = [resolve_path(one, workspace.project, workspace.home) for one in settings.readable]
+    writable = tuple(resolve_path(one, workspace.project, workspace.home) for one in settings.writable)
+    return Confinement(writable, tuple(filter(None, (cwd, folder, *given))), hosts=settings.hosts)
 
 
 def _check_name(name: str) -> None:

@@ -33,6 +33,7 @@ from clawft.mcp.remote import Listing, RemoteError, RemoteResult
 from clawft.mcp.results import convert_result
 from clawft.mcp.stdio import open_stdio
 from clawft.mcp.watch import Watch
+from clawft.sandbox.sandbox import Sandbox
 
 __all__ = ["Connect", "Server", "open_target"]
 
@@ -42,9 +43,9 @@ _CALLED: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToo
 _WHO = Implementation(name="clawft", version=__version__)
 
 
-def open_target(launch: Launch, watch: Watch) -> Any:
+def open_target(launch: Launch, watch: Watch, sandbox: Sandbox | None = None) -> Any:
     """What the SDK's client connects to."""
-    return open_http(launch, watch) if isinstance(launch, HttpLaunch) else open_stdio(launch, watch)
+    return open_http(launch, watch) if isinstance(launch, HttpLaunch) else open_stdio(launch, watch, sandbox)
 
 
 class _Life:

@@ -1,4 +1,4 @@
-"""A server as a child process: one JSON message per line on its pipes, and its whole process group ended with it.
+"""A server as a child process: one JSON message per line on its pipes, and all that it started ended with it.
 
 The SDK's own transport passes on variables of ours, keeps lines of any length, and leaves a server's children alone
 when the server itself ends in time.
@@ -7,7 +7,7 @@ when the server itself ends in time.
 import os
 import signal
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 
 import anyio
 from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream, Process
@@ -15,8 +15,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from clawft.errors import Refused
 from clawft.mcp.launch import StdioLaunch
 from clawft.mcp.watch import MAX_MESSAGE_BYTES, Watch
+from clawft.sandbox.process import Launch
+from clawft.sandbox.sandbox import Sandbox
 
 __all__ = ["Streams", "open_stdio"]
 
@@ -28,9 +31,27 @@ _BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
 @asynccontextmanager
-async def open_stdio(launch: StdioLaunch, watch: Watch) -> AsyncGenerator[Streams, None]:
-    """Start a server and speak with it. Raises: OSError if it cannot be started."""
-    process = await anyio.open_process(launch.command, env=launch.env, cwd=launch.cwd, start_new_session=True)
+async def open_stdio(
+    launch: StdioLaunch, watch: Watch, sandbox: Sandbox | None = None
+) -> AsyncGenerator[Streams, None]:
+    """Start a server and speak with it. Raises: OSError if it cannot be started; Refused if it cannot be confined."""
+    async with _prepare(launch, sandbox) as program, _speak(program, watch) as streams:
+        yield streams
+
+
+def _prepare(launch: StdioLaunch, sandbox: Sandbox | None) -> AbstractAsyncContextManager[Launch]:
+    if launch.confinement is None:
+        return nullcontext(Launch(launch.command, launch.cwd, launch.env))
+    if sandbox is None:
+        raise Refused("sandbox-unavailable", "There is no sandbox to run it in")
+    return sandbox.prepare(launch.command, cwd=launch.cwd, env=launch.env, confinement=launch.confinement)
+
+
+@asynccontextmanager
+async def _speak(program: Launch, watch: Watch) -> AsyncGenerator[Streams, None]:
+    process = await anyio.open_process(
+        program.words, env=program.env, cwd=program.cwd, start_new_session=True, pass_fds=program.pass_fds
+    )
     # No await until the task group: a cancellation in between would leave the process alive.
     assert process.stdin is not None
     assert process.stdout is not None
@@ -38,6 +59,8 @@ async def open_stdio(launch: StdioLaunch, watch: Watch) -> AsyncGenerator[Stream
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
+        if program.attend is not None:
+            group.start_soon(program.attend)
         group.start_soon(_read_messages, process.stdout, to_session, watch)
         group.start_soon(_read_words, process.stderr, watch)
         group.start_soon(_write_messages, process.stdin, from_session, watch)
@@ -46,6 +69,8 @@ async def open_stdio(launch: StdioLaunch, watch: Watch) -> AsyncGenerator[Stream
         finally:
             with anyio.CancelScope(shield=True):  # every wait inside is bounded
                 await _end_process(process)
+                if program.settle is not None:
+                    await program.settle()
                 await _close_all(to_session, from_server, to_server, from_session)
             group.cancel_scope.cancel()
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from typing import Any
 
 OBJECT = {"type": "object", "properties": {}}
@@ -42,7 +43,8 @@ def list_tools(behaviour: str, params: dict[str, Any]) -> dict[str, Any]:
         page = int(params.get("cursor") or 0)
         named = [{"name": f"t{page}-{i}", "inputSchema": OBJECT} for i in range(200)]
         return {"tools": named, "nextCursor": str(page + 1)}
-    names = ["echo", "die", "wait", "env", "cwd", "pid", "child", "cancelled", "huge", "ask"]
+    names = ["echo", "die", "wait", "env", "cwd", "pid", "child", "cancelled", "huge", "ask",
+             "write", "list", "fetch"]  # fmt: skip
     return {"tools": [{"name": name, "inputSchema": OBJECT} for name in names]}
 
 
@@ -62,6 +64,21 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
             return say(str(subprocess.Popen(command).pid))
         case "cancelled":
             return say(json.dumps(cancelled))
+        case "write":
+            try:
+                with open(arguments["path"], "a") as file:
+                    file.write("written")
+            except OSError as error:
+                return say(f"no: {error.strerror}")
+            return say("written")
+        case "list":
+            return say(" ".join(sorted(os.listdir(arguments["path"]))))
+        case "fetch":
+            try:
+                with urllib.request.urlopen(arguments["url"], timeout=10) as answer:
+                    return say(answer.read().decode())
+            except OSError as error:
+                return say(f"no: {error}")
         case "huge":
             sys.stdout.write("x" * 9_000_000)
             sys.stdout.flush()
