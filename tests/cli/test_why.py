@@ -21,7 +21,7 @@ def test_why_names_every_unmet_requirement_and_what_to_do(weft: Weft, project: P
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("poor is ineligible: something it requires is missing\n")
     assert 'requires binary "no-such-program"' in done.stdout
-    assert "hint: Set NO_SUCH_KEY, or skills.entries.poor.env.NO_SUCH_KEY" in done.stdout
+    assert "hint: Set NO_SUCH_KEY, or run: weft skills env poor NO_SUCH_KEY" in done.stdout
     assert "a model is not told of it" in done.stdout
     assert "a person may start it as poor" in done.stdout
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clawft.config import SecretRef, config_files, find_by_path, load_config
+from clawft.config import EnvValue, SecretRef, config_files, find_by_path, load_config
 from clawft.errors import ClawftError, Unreadable
 from clawft.workspace import Workspace
 
@@ -36,7 +36,11 @@ def test_json_in_camel_case_sets_everything_of_the_section(workspace: Workspace)
     assert (skills.enabled, skills.allow_bundled) == (False, ("a",))
     assert (skills.load.extra_dirs, skills.load.watch, skills.load.watch_debounce_ms) == (("~/more",), False, 10)
     entry = skills.entries["myTool"]
-    assert (entry.enabled, entry.env, entry.api_key) == (False, {"Some_Var": "1"}, SecretRef(env="MY_KEY"))
+    assert (entry.enabled, entry.env, entry.api_key) == (
+        False,
+        {"Some_Var": EnvValue(literal="1")},
+        SecretRef(env="MY_KEY"),
+    )
     security = skills.security
     assert (security.scan_on_load, security.block_critical) == (False, False)
     assert security.allowed_command_prefixes == ("git ",)

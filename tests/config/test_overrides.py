@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config import SecretRef, load_config
+from clawft.config import EnvValue, SecretRef, load_config
 from clawft.errors import ClawftError
 from clawft.workspace import Workspace
 
@@ -72,7 +72,7 @@ def test_new_names_are_spelled_as_their_kind_is(workspace: Workspace) -> None:
         "CLAWFT_PROVIDERS__LOCAL__HEADERS__X_TEAM": "t",
     }
     config = load_config(workspace, environ)
-    assert config.skills.entries["code-review"].env == {"API_URL": "u"}
+    assert config.skills.entries["code-review"].env == {"API_URL": EnvValue(literal="u")}
     assert config.providers["local"].headers == {"x-team": "t"}
 
 

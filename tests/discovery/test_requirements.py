@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config import SecretRef, SkillEntry, load_config
+from clawft.config import EnvValue, SecretRef, SkillEntry, load_config
 from clawft.discovery import Host, check_requirements
 from clawft.discovery.requirements import install_command
 from clawft.format import Install, Requires, Skill, parse_skill_md
@@ -87,7 +87,7 @@ def test_variable_that_is_missing_or_empty_is_unmet(tmp_path: Path, environ: dic
     (unmet,) = check_requirements(skill, _host(tmp_path, **environ))
 
     assert unmet.message == 'skill "x" requires environment variable "API_KEY"'
-    assert "skills.entries.x.env.API_KEY" in unmet.hint
+    assert "weft skills env x API_KEY" in unmet.hint
 
 
 def test_entry_in_the_config_satisfies_a_variable(tmp_path: Path) -> None:
@@ -95,10 +95,11 @@ def test_entry_in_the_config_satisfies_a_variable(tmp_path: Path) -> None:
     host = _host(tmp_path, FROM_HERE="secret")
 
     assert len(check_requirements(skill, host)) == 2
-    assert check_requirements(skill, host, SkillEntry(env={"API_KEY": "k", "OTHER": "o"})) == ()
-    by_key = SkillEntry(env={"OTHER": "o"}, api_key=SecretRef(env="FROM_HERE"))
+    both = SkillEntry(env={"API_KEY": EnvValue(literal="k"), "OTHER": EnvValue(literal="o")})
+    assert check_requirements(skill, host, both) == ()
+    by_key = SkillEntry(env={"OTHER": EnvValue(literal="o")}, api_key=SecretRef(env="FROM_HERE"))
     assert check_requirements(skill, host, by_key) == ()
-    unset = SkillEntry(env={"OTHER": "o"}, api_key=SecretRef(env="NOT_SET"))
+    unset = SkillEntry(env={"OTHER": EnvValue(literal="o")}, api_key=SecretRef(env="NOT_SET"))
     assert [one.code for one in check_requirements(skill, host, unset)] == ["requires-env"]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config import SecretRef, SkillEntry, SkillsSettings
+from clawft.config import EnvValue, SecretRef, SkillEntry, SkillsSettings
 from clawft.discovery import Catalog, Found, Host, Location
 from clawft.discovery.agents import BUILTIN_AGENTS, FoundAgent
 from clawft.errors import Diagnostic
@@ -256,7 +256,7 @@ def test_always_does_not_undo_what_the_config_turns_off() -> None:
 
 def test_entries_of_the_config_satisfy_variables() -> None:
     skill = Skill(name="a", description="d", primary_env="KEY", requires=Requires(env=("KEY", "OTHER")))
-    entry = SkillEntry(env={"OTHER": "o"}, api_key=SecretRef(literal="k"))
+    entry = SkillEntry(env={"OTHER": EnvValue(literal="o")}, api_key=SecretRef(literal="k"))
 
     assert _judge(_found(skill))[0].state == "ineligible"
     assert _judge(_found(skill), settings=SkillsSettings(entries={"a": entry}))[0].state == "ready"

@@ -2,12 +2,13 @@
 
 from clawft.config.keys import find_by_path, join_path, to_snake_case
 from clawft.config.load import CONFIG_NAMES, Config, config_files, load_config, parse_config, read_config
-from clawft.config.secret import SecretRef
+from clawft.config.secret import EnvValue, SecretRef
 from clawft.config.skills import LoadSettings, SecuritySettings, SkillEntry, SkillsSettings
 
 __all__ = [
     "CONFIG_NAMES",
     "Config",
+    "EnvValue",
     "LoadSettings",
     "SecretRef",
     "SecuritySettings",

@@ -4,14 +4,25 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["Path", "SetTwice", "find_by_path", "is_free", "join_path", "normalise_keys", "split_path", "to_snake_case"]
+__all__ = [
+    "Path",
+    "SetTwice",
+    "find_by_path",
+    "is_free",
+    "is_skill_env",
+    "join_path",
+    "normalise_keys",
+    "split_path",
+    "to_snake_case",
+]
 
 Path = tuple[str | int, ...]  # a number is the place in a list
 
+_SKILL_ENV = ["skills", "entries", "*", "env"]
 # Tables whose keys are names that somebody else chose. "*" is any one key; below ".**" every key is.
 _FREE = (
     "skills.entries",
-    "skills.entries.*.env",
+    ".".join(_SKILL_ENV),
     "skills.config.**",
     "providers",
     "providers.*.headers",
@@ -44,6 +55,11 @@ def to_snake_case(name: str) -> str:
 def is_free(path: Path) -> bool:
     """Whether the keys of the table at a path are the user's own names."""
     return any(_matches(pattern.split("."), path) for pattern in _FREE)
+
+
+def is_skill_env(path: Path) -> bool:
+    """Whether the table at a path holds the variables of a skill."""
+    return _matches(_SKILL_ENV, path)
 
 
 def _matches(pattern: list[str], path: Path) -> bool:

@@ -72,6 +72,10 @@ class Keystore:
             return None
         return found or None
 
+    def has(self, name: str) -> bool:
+        """Whether a key of this name was stored. Raises: ClawftError."""
+        return name in self._load()
+
     def delete(self, name: str) -> bool:
         """Forget a key; whether there was one. Raises: ClawftError."""
         keys = self._load()

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.keys import SetTwice, is_free, join_path, normalise_keys
-from clawft.config.secret import SecretRef, find_secrets
+from clawft.config.secret import EnvValue, SecretRef, find_secrets
 from clawft.config.skills import SkillsSettings
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_optional
@@ -236,9 +236,10 @@ def _converter(environ: Mapping[str, str], *, strict: bool) -> Callable[[Any, An
     """How values become settings; not strict means that a text may stand for a number or a truth value."""
 
     def decode_secret(kind: type, written: Any) -> Any:
-        secret = SecretRef.parse(written, environ) if kind is SecretRef else None
+        secret = kind.parse(written, environ) if issubclass(kind, SecretRef) else None
         if secret is None:
-            raise ValueError('expected a reference: { env = "NAME" } or { keystore = "NAME" }')
+            text = "a text, or " if kind is EnvValue else ""
+            raise ValueError(f'expected {text}a reference: {{ env = "NAME" }} or {{ keystore = "NAME" }}')
         return secret
 
     def convert(value: Any, kind: Any) -> Any:

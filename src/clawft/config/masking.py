@@ -127,7 +127,10 @@ def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
     for _, secret in find_secrets(config.values, environ):
         yield secret.resolve(environ)
     for entry in config.skills.entries.values():
-        yield from (value for name, value in entry.env.items() if names_secret(name) or _is_odd(value))
+        for name, given in entry.env.items():
+            text = given.resolve(environ)
+            if given.is_reference or names_secret(name) or _is_odd(text):
+                yield text
     yield from (environ.get(name, "") for name in config.tools.exec.env if names_secret(name))
     servers = config.mcp.servers.values()
     tables = [provider.headers for provider in config.providers.values()]

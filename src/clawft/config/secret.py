@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clawft.config.keys import is_free, to_snake_case
+from clawft.config.keys import is_free, is_skill_env, to_snake_case
 
-__all__ = ["SecretRef", "expand", "find_names", "find_secrets", "is_key_name", "names_secret"]
+__all__ = ["EnvValue", "SecretRef", "expand", "find_names", "find_secrets", "is_key_name", "names_secret"]
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 # Compiled by who first needs them: a list of skills does not.
@@ -51,6 +51,11 @@ class SecretRef:
         return cls(keystore=name) if kind == "keystore" and is_key_name(name) else None
 
     @property
+    def is_reference(self) -> bool:
+        """Whether the secret is kept elsewhere."""
+        return bool(self.env or self.keystore)
+
+    @property
     def is_literal(self) -> bool:
         """Whether the config holds the secret itself, which it should not."""
         return bool(self._literal)
@@ -70,6 +75,14 @@ class SecretRef:
         """Whether there is a secret. Raises: ClawftError, as `resolve` does."""
         return bool(self.resolve(environ))
 
+    def is_known(self, environ: Mapping[str, str]) -> bool:
+        """The same as far as can be told without the keyring, which may ask the person. Raises: ClawftError."""
+        if self.keystore:
+            from clawft.config.keystore import open_keystore
+
+            return open_keystore(environ).has(self.keystore)
+        return self.is_configured(environ)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SecretRef) and self._all == other._all
 
@@ -87,6 +100,19 @@ class SecretRef:
     def __str__(self) -> str:
         named = f"${{{self.env}}}" if self.env else f"key:{self.keystore}" if self.keystore else ""
         return named or ("<redacted>" if self._literal else "")
+
+
+class EnvValue(SecretRef):
+    """What a variable of a skill is to be: a plain text, or a reference to a secret."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, written: object, environ: Mapping[str, str]) -> "EnvValue | None":
+        """`{env = "NAME"}`, `{keystore = "NAME"}`, or the text itself, even if a variable is called so."""
+        if isinstance(written, str):
+            return cls(literal=written)
+        return super().parse(written, environ) if isinstance(written, dict) else None  # type: ignore[return-value]
 
 
 def is_key_name(text: str) -> bool:
@@ -118,7 +144,8 @@ def find_secrets(
     named = is_free(at) and at[:2] != ("skills", "config")  # keys of these tables are names, not settings
     for key, value in values.items():
         path = (*at, key)
-        secret = SecretRef.parse(value, environ) if not named and names_secret(key) else None
+        supplied = isinstance(value, dict) and is_skill_env(at)  # a variable of a skill, whatever it is called
+        secret = SecretRef.parse(value, environ) if supplied or (not named and names_secret(key)) else None
         if secret is not None:
             yield path, secret
         elif isinstance(value, dict):

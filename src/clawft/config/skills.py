@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.config.secret import SecretRef
+from clawft.config.secret import EnvValue, SecretRef
 
 __all__ = [
     "OTHER_CLIENTS",
@@ -39,8 +39,9 @@ class SkillEntry(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     #: true describes the skill to a model before all others.
     pinned: bool = False
-    #: Environment variables the skill gets while it runs; they satisfy its `requires.env`.
-    env: dict[str, str] = {}
+    #: Environment variables for programs of the skill, and for no others; they satisfy its `requires.env`. Each is a
+    #: text or a reference to a secret, as `weft skills env` writes it: `{ keystore = "NAME" }` or `{ env = "NAME" }`.
+    env: dict[str, EnvValue] = {}
     #: The value for the variable the skill names as its `primaryEnv`.
     api_key: SecretRef | None = None
 

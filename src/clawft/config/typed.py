@@ -6,10 +6,10 @@ from typing import Any, get_origin
 
 import msgspec
 
-from clawft.config.keys import is_free, join_path, normalise_keys
+from clawft.config.keys import is_free, is_skill_env, join_path, normalise_keys
 from clawft.config.load import decode_json
 from clawft.config.schema import choices_of, find_kind, plain
-from clawft.config.secret import SecretRef, names_secret
+from clawft.config.secret import EnvValue, SecretRef, names_secret
 from clawft.errors import ClawftError, Refused
 
 __all__ = ["parse_typed"]
@@ -26,6 +26,8 @@ def parse_typed(path: tuple[str, ...], text: str, environ: Mapping[str, str], *,
     inner = plain(kind)
     if inner is SecretRef or (inner is Any and names_secret(path[-1])):
         return _parse_secret(path, text, environ, literal=literal)
+    if inner is EnvValue:
+        return _parse_variable(path, text, environ, literal=literal)
     if inner is str or choices_of(kind) == tuple(filter(_is_text, choices_of(kind))) != ():
         return text
     if inner is Any:
@@ -75,6 +77,14 @@ def _parse_structure(text: str, path: tuple[str, ...]) -> Any:
     return normalise_keys(value, is_free, path)
 
 
+def _parse_variable(path: tuple[str, ...], text: str, environ: Mapping[str, str], *, literal: bool) -> Any:
+    """A variable of a skill may be a plain text, unless its name says that it is a secret."""
+    meant = text.startswith("{") or text.partition(":")[0] in _PREFIXES
+    if not literal and (meant or names_secret(path[-1])):
+        return _parse_secret(path, text, environ, literal=False)
+    return text
+
+
 def _parse_secret(path: tuple[str, ...], text: str, environ: Mapping[str, str], *, literal: bool) -> Any:
     if literal:
         return text
@@ -90,4 +100,6 @@ def _parse_secret(path: tuple[str, ...], text: str, environ: Mapping[str, str], 
         return {"env": secret.env} if secret.env else {"keystore": secret.keystore}
     key = join_path(path)
     hint = f"Put it into a variable and run: weft config set {key} env:NAME (or pass --literal)"
+    if is_skill_env(path[:-1]):
+        hint = f"Run: weft skills env {path[2]} {path[-1]} (or pass --literal)"
     raise Refused("secret-literal", f"{key} is a secret, and would stand in the file in plain text", hint=hint)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clawft.config import SkillEntry, find_by_path
-from clawft.errors import Diagnostic
+from clawft.errors import ClawftError, Diagnostic
 from clawft.format.model import Install, Skill
 
 __all__ = ["Host", "check_requirements", "install_command"]
@@ -96,7 +96,7 @@ def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
         yield "requires-any-bin", "binary (any of)", ", ".join(some), _hint(skill.install, some)
     for name in requires.env:
         if not _has_env(name, skill, host, entry):
-            hint = f"Set {name}, or skills.entries.{skill.name}.env.{name}"
+            hint = f"Set {name}, or run: weft skills env {skill.name} {name}"
             yield "requires-env", "environment variable", name, hint
     for setting in requires.config:
         if not find_by_path(host.values, setting) and not find_by_path(host.values, f"skills.config.{setting}"):
@@ -104,9 +104,13 @@ def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
 
 
 def _has_env(name: str, skill: Skill, host: Host, entry: SkillEntry) -> bool:
-    if host.environ.get(name) or entry.env.get(name):
+    if host.environ.get(name):
         return True
-    return name == skill.primary_env and entry.api_key is not None and entry.api_key.is_configured(host.environ)
+    given = (entry.env.get(name), entry.api_key if name == skill.primary_env else None)
+    try:
+        return any(value is not None and value.is_known(host.environ) for value in given)
+    except ClawftError:  # a store of keys that must not be used gives nothing; `weft doctor` says why
+        return False
 
 
 def _hint(installs: tuple[Install, ...], programs: tuple[str, ...]) -> str:
