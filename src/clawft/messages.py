@@ -15,6 +15,10 @@ __all__ = [
     "Compacted",
     "Ending",
     "Event",
+    "ForkActed",
+    "ForkEnding",
+    "ForkFinished",
+    "ForkStarted",
     "Image",
     "Message",
     "MessageSent",
@@ -35,6 +39,7 @@ __all__ = [
 Role = Literal["system", "user", "assistant", "tool"]
 By = Literal["model", "user", "agent", "always"]
 Ending = Literal["done", "max_iterations", "length", "cancelled"]
+ForkEnding = Literal["done", "max_iterations", "length", "cancelled", "failed", "timeout"]
 
 
 class Image(Struct, frozen=True):
@@ -153,8 +158,42 @@ class ApprovalNeeded(Event, frozen=True, kw_only=True):
     grave: bool = False
 
 
-# "always" holds in this project for the very same question, and while the skills that led to it stay as they are.
-Answer = Literal["once", "session", "always", "no"]
+# "always" holds in this project for the very same question, and while the skills that led to it stay as they are;
+# "flag" is a yes that was given beforehand, with --yes.
+Answer = Literal["once", "session", "always", "flag", "no"]
+
+
+class ForkStarted(Event, frozen=True, kw_only=True):
+    """A conversation of its own begins, in the session `child`: for a skill, or without one for a delegated task."""
+
+    child: str
+    skill: str = ""
+    agent: str = ""
+    model: str = ""
+    by: By = "model"
+    depth: int = 1
+
+
+class ForkActed(Event, frozen=True, kw_only=True):
+    """A fork uses a tool. All that it does is in its own session."""
+
+    child: str
+    tool: str
+    summary: str = ""
+
+
+class ForkFinished(Event, frozen=True, kw_only=True):
+    """A fork is over. `usage` counts all that was forked below it too; `message` tells why it failed."""
+
+    child: str
+    status: ForkEnding
+    skill: str = ""
+    agent: str = ""
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    calls: int = 0
+    time_ms: int = 0
+    message: str = ""
 
 
 class UsageReported(Event, frozen=True, kw_only=True):

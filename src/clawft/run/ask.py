@@ -40,14 +40,16 @@ async def ask_model(turn: Turn, request: Request, show: Callable[[str], None]) -
     estimated = estimate_tokens(request)
     worst = Usage(int(estimated * turn.scale), request.max_tokens) if turn.runtime.is_remote(turn.model) else Usage()
     ledger = turn.runtime.ledger
-    reservation = ledger.reserve(turn.conversation.account, turn.model, worst, turn.price)
     answer = Answer()
-    try:
-        await _read(turn, request, answer, show)
-    finally:
-        usage = answer.usage if answer.usage is not None else _guess(answer, worst)
-        cost = ledger.settle(reservation, usage, turn.price)
-        turn.usage = turn.usage.merge(usage)
+    with turn.conversation.allowance.hold(worst.total_tokens) as hold:
+        reservation = ledger.reserve(turn.conversation.account, turn.model, worst, turn.price)
+        try:
+            await _read(turn, request, answer, show)
+        finally:
+            usage = answer.usage if answer.usage is not None else _guess(answer, worst)
+            cost = ledger.settle(reservation, usage, turn.price)
+            turn.usage = turn.usage.merge(usage)
+            hold.used = usage.total_tokens
     if usage.input_tokens and estimated:
         turn.scale = min(4.0, max(0.5, usage.input_tokens / estimated))
     turn.emit(UsageReported(model=turn.model, usage=usage, cost_usd=cost))

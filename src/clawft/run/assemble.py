@@ -28,6 +28,8 @@ _RECENT = 20  # skills that count as recently used
 
 
 async def assemble(turn: Turn) -> None:
+    if turn.forking:  # no model is asked here
+        return
     build_prompt(turn)
     shown = turn.catalog
     if turn.skills.offered:
@@ -67,8 +69,10 @@ def build_prompt(turn: Turn) -> None:
 
 def choose_tools(conversation: "Conversation") -> Registry:
     """The tools of the agent's next turn: all there are, as far as the agent may use them (R78)."""
-    agent, runtime = conversation.agent, conversation.runtime
-    tools = runtime.registry_for(conversation).view(agent.tools, agent.disallowed_tools)
+    runtime = conversation.runtime
+    tools = runtime.registry_for(conversation)
+    for agent in (*conversation.above, conversation.agent):  # a fork has no more than those above it
+        tools = tools.view(agent.tools, agent.disallowed_tools)
     needless = not conversation.skills.offered or _injects_all(runtime)
     return tools.view(denied=SKILL_TOOLS) if needless else tools
 

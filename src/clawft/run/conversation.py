@@ -1,7 +1,7 @@
 """A conversation: one session with an agent, its skills and what the person approved. Turns run one at a time."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -9,12 +9,15 @@ import anyio
 from clawft.errors import ClawftError
 from clawft.format.model import Agent
 from clawft.messages import Answer, ApprovalNeeded, Event
-from clawft.run.loop import run_turn
+from clawft.run.allowance import Allowance
+from clawft.run.loop import run_turn, work_turn
 from clawft.run.pipeline import compact_stages, run_stages
 from clawft.run.turn import Stage, Turn, TurnRequest
 from clawft.sessions import Session
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation, Skillset
+from clawft.trust import Standing
+from clawft.trust.modes import Mode, agent_mode
 
 if TYPE_CHECKING:
     from clawft.run.runtime import Runtime
@@ -25,7 +28,11 @@ Approve = Callable[[ApprovalNeeded], Awaitable[Answer]]
 
 
 class Conversation:
-    """State that lives from turn to turn. `approve` answers when a tool asks; without it the answer is no."""
+    """State that lives from turn to turn. `approve` answers when a tool asks; without it the answer is no.
+
+    A conversation with a `parent` is a fork. It sees nothing of what was said there, and can do no more: the agents
+    above it, and the skills that were active in them, limit it too.
+    """
 
     def __init__(
         self,
@@ -39,23 +46,44 @@ class Conversation:
         self.session = session
         self.agent = agent
         self.approve = approve
-        self.depth: int = parent.depth + 1 if parent else 0  # how many delegations deep
+        self.depth: int = parent.depth + 1 if parent else 0  # how many forks deep
         self.account: str = parent.account if parent else session.key  # the session whose budget pays
         self.turn: int = parent.turn if parent else 0  # that session's turn which runs, or ran last
-        self.approved: set[tuple[str, str]] = set()
+        self.running: Turn | None = None
+        # A yes "for this session" is the person's word for all that works for them in it.
+        self.approved: set[tuple[str, str]] = parent.approved if parent else set()
+        self.mode: Mode = parent.effective_mode if parent else runtime.default_mode
         self.skills: Skillset = Skillset(
             runtime.load_skills,
             runtime.clear,
             session_id=session.key,
             project=runtime.workspace.project,
             refresh_on_call=runtime.refresh_on_call,
+            standings=parent.skills.standings if parent else None,
         )
-        # The skills that restrict the tools of whoever delegated this.
+        # The agents and the skills that limit the tools of whoever forked this.
+        self.above: tuple[Agent, ...] = (*parent.above, parent.agent) if parent else ()
         self.inherited: tuple[Activation, ...] = (*parent.inherited, *parent.skills.active) if parent else ()
+        self.forked: Standing | None = None  # the skill that this conversation is for
+        self.forks: tuple[str, ...] = parent.forks if parent else ()  # the skills that were forked, down to here
+        self.allowance: Allowance = Allowance(None, parent.allowance if parent else None)
+        self.slots: anyio.CapacityLimiter = anyio.CapacityLimiter(runtime.config.agents.fork.max_parallel)
         folders = {one.name: one.found.folder for one in self.skills.standings if one.usable}
         self.skills.loaded = {name: folders[name] for name in session.activated if name in folders}
         self.registry: Registry | None = None
+        self._asking = anyio.Lock()
         self._scope: anyio.CancelScope | None = None
+
+    @property
+    def effective_mode(self) -> Mode:
+        """How much is done unasked: what was chosen, or what the agent asks for if that is less."""
+        return agent_mode(self.agent, self.mode)
+
+    def set_mode(self, mode: Mode, by: str) -> None:
+        """Only a person changes the mode; it is written down. Raises: Refused if that is not possible."""
+        detail, session = {"from": self.mode.value, "by": by}, self.session.key
+        self.runtime.audit.write("mode", mode.value, decision="allow", rule=by, session=session, detail=detail)
+        self.mode = mode
 
     def run(self, request: TurnRequest) -> AsyncGenerator[Event]:
         """One turn. Raises: ClawftError when another turn of this conversation is still running."""
@@ -65,19 +93,41 @@ class Conversation:
         """Summarise all but the last turn now, whether or not the window is full."""
         return self._run(TurnRequest("", model=model), compact_stages)
 
+    async def work(self, request: TurnRequest, send: Callable[[Event], None]) -> None:
+        """One turn inside the task of the caller: whatever ends that ends the turn. Raises: ClawftError."""
+        with self._starting() as scope:
+            await work_turn(self._make(request, send), scope, run_stages)
+
+    async def ask(self, event: ApprovalNeeded) -> Answer:
+        """Put a question to whoever started this; one at a time, since there is one person."""
+        if self.approve is None:
+            return "no"
+        async with self._asking:
+            return await self.approve(event)
+
     async def _run(self, request: TurnRequest, stages: Stage) -> AsyncGenerator[Event]:
-        if self._scope is not None:
-            raise ClawftError("turn-running", "A turn of this conversation is still running")
-        self._scope = anyio.CancelScope()
-        self.turn = self.turn if self.depth else self.session.next_turn
-        self.skills.start_turn()
-        try:
-            events = run_turn(lambda send: Turn(self, request, send), self._scope, stages)
+        with self._starting() as scope:
+            events = run_turn(lambda send: self._make(request, send), scope, stages)
             async with aclosing(events):
                 async for event in events:
                     yield event
+
+    def _make(self, request: TurnRequest, send: Callable[[Event], None]) -> Turn:
+        self.running = Turn(self, request, send)
+        return self.running
+
+    @contextmanager
+    def _starting(self) -> Iterator[anyio.CancelScope]:
+        if self._scope is not None:
+            raise ClawftError("turn-running", "A turn of this conversation is still running")
+        self._scope = anyio.CancelScope()
+        if not self.depth:  # a fork is one turn, with the skills that its parent sees
+            self.turn = self.session.next_turn
+            self.skills.start_turn()
+        try:
+            yield self._scope
         finally:
-            self._scope = None
+            self._scope = self.running = None
 
     def cancel(self) -> None:
         """End the turn that is running; its last event says so."""

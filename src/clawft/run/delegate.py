@@ -1,14 +1,15 @@
 """The tool `delegate`: a fresh agent here, Claude's command line, or a command of the user's does a part (R161)."""
 
+import math
 import shlex
-from collections.abc import Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import DelegationTarget
-from clawft.messages import Answer, ApprovalNeeded, TurnFailed, TurnFinished
+from clawft.run.fork import Fork, run_fork
+from clawft.run.fork_skill import has_room, tell_result
 from clawft.run.turn import TurnRequest
 from clawft.sandbox.process import run_process
 from clawft.tools.exec_shell import show_all
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["delegate_tool"]
 
-MAX_DEPTH = 2
 _MAX_TASK = 8_000  # characters for another program: a person must be able to read what they approve
 _CLAUDE = ("claude", "-p")
+_TARGETS = (None, *DelegationTarget)
 _DESCRIPTION = (
     "Hand a self-contained task to another agent and get its answer. It sees nothing of this conversation: say"
     " everything it needs. Good for searches whose details you do not need."
@@ -40,43 +41,42 @@ def delegate_tool(conversation: "Conversation") -> Tool:
     async def run(arguments: DelegateArguments, context: ToolContext) -> ToolResult:
         return await _delegate(conversation, arguments, context)
 
-    return define_tool("delegate", _DESCRIPTION, DelegateArguments, run)
+    def stays_here(arguments: Mapping[str, Any]) -> bool:
+        target = arguments.get("target") or None
+        return target in _TARGETS and _choose_target(conversation, target) is DelegationTarget.LOCAL
+
+    # Whoever does it has a limit of its own.
+    tool = define_tool("delegate", _DESCRIPTION, DelegateArguments, run)
+    return structs.replace(tool, timeout_s=math.inf, beside=stays_here)
+
+
+def _choose_target(conversation: "Conversation", asked: str | None) -> DelegationTarget:
+    settings = conversation.runtime.config.tools.delegate
+    target = DelegationTarget(asked) if asked else settings.target
+    if target is DelegationTarget.AUTO:
+        return DelegationTarget.FLOW if settings.command else DelegationTarget.LOCAL
+    return target
 
 
 async def _delegate(conversation: "Conversation", arguments: DelegateArguments, context: ToolContext) -> ToolResult:
     settings = conversation.runtime.config.tools.delegate
-    target = DelegationTarget(arguments.target) if arguments.target else settings.target
-    if target is DelegationTarget.AUTO:
-        target = DelegationTarget.FLOW if settings.command else DelegationTarget.LOCAL
+    target = _choose_target(conversation, arguments.target)
     if target is DelegationTarget.LOCAL:
-        return await _run_here(conversation, arguments.task, context)
+        return await _run_here(conversation, arguments.task)
     if target is DelegationTarget.FLOW and not settings.command:
         raise ToolError("INVALID_PARAM", "No command is configured for 'flow'", hint="Set tools.delegate.command")
     command = settings.command if target is DelegationTarget.FLOW else _CLAUDE
     return await _run_command(conversation, command, arguments.task, context)
 
 
-async def _run_here(conversation: "Conversation", task: str, context: ToolContext) -> ToolResult:
-    """A conversation of its own, with the same agent, policies, restrictions and person to ask."""
-    if conversation.depth >= MAX_DEPTH:
-        raise ToolError("PERMISSION_DENIED", f"Delegation stops {MAX_DEPTH} levels deep", hint="Do the task yourself")
-
-    async def approve(event: ApprovalNeeded) -> Answer:
-        # Through the tool, so that the question is seen where the turn is watched, and its clock stops meanwhile.
-        allowed = await context.ask(f"A delegated task asks: {event.question}", event.reason, grave=event.grave)
-        return "once" if allowed else "no"
-
-    runtime = conversation.runtime
-    async with runtime.open_conversation(conversation.agent, approve=approve, parent=conversation) as child:
-        request = TurnRequest(task)
-        async with aclosing(child.run(request)) as events:
-            async for event in events:
-                if isinstance(event, TurnFinished):
-                    data = {"session": child.session.key, "stop": event.stop}
-                    return ToolResult(event.text or "(no answer)", data=data)
-                if isinstance(event, TurnFailed):
-                    raise ToolError("EXECUTION_ERROR", f"The delegated task failed: {event.message}", hint=event.hint)
-    raise ToolError("INTERNAL_ERROR", "The delegated task ended without an answer")
+async def _run_here(conversation: "Conversation", task: str) -> ToolResult:
+    """A fork with the same agent."""
+    turn = conversation.running
+    assert turn is not None  # tools are called by turns
+    if not has_room(conversation):
+        limit = conversation.runtime.config.agents.fork.max_depth
+        raise ToolError("PERMISSION_DENIED", f"Delegation stops {limit} levels deep", hint="Do the task yourself")
+    return tell_result(await run_fork(turn, Fork(TurnRequest(task, model=turn.request.model), conversation.agent)))
 
 
 async def _run_command(

@@ -15,7 +15,7 @@ from clawft.run.pipeline import run_stages
 from clawft.run.turn import Stage, Turn
 from clawft.sessions import Status
 
-__all__ = ["run_turn"]
+__all__ = ["run_turn", "work_turn"]
 
 
 async def run_turn(
@@ -39,16 +39,21 @@ async def run_turn(
 
 async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStream[Event], stages: Stage) -> None:
     with send:
-        status = "cancelled"
-        try:
-            with scope:
-                turn.emit(await _run(turn, stages))
-                status = ""
-        finally:
-            if status:  # whoever cancelled: what came so far is kept
-                _finish(turn, "cancelled")
-        if scope.cancelled_caught:
-            turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.refused))
+        await work_turn(turn, scope, stages)
+
+
+async def work_turn(turn: Turn, scope: anyio.CancelScope, stages: Stage) -> None:
+    """All of a turn, in the task of the caller. Its events go where the turn sends them."""
+    status = "cancelled"
+    try:
+        with scope:
+            turn.emit(await _run(turn, stages))
+            status = ""
+    finally:
+        if status:  # whoever cancelled: what came so far is kept
+            _finish(turn, "cancelled")
+    if scope.cancelled_caught:
+        turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.refused))
 
 
 async def _run(turn: Turn, stages: Stage) -> Event:

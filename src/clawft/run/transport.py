@@ -7,6 +7,7 @@ from clawft.providers.request import Request, Stop, StreamCut
 from clawft.run.ask import Answer, ask_model
 from clawft.run.calls import run_calls
 from clawft.run.compact import fit_window
+from clawft.run.fork_skill import answer_by_fork
 from clawft.run.turn import Turn
 
 __all__ = ["make_request", "transport"]
@@ -15,6 +16,9 @@ MAX_RESTARTS = 2  # of one model call whose answer broke off
 
 
 async def transport(turn: Turn) -> None:
+    if turn.forking:
+        await answer_by_fork(turn, turn.forking)
+        return
     limit = turn.agent.max_tool_iterations or turn.runtime.config.agents.defaults.max_tool_iterations
     for _ in range(limit):
         await lowlevel.checkpoint()  # a turn that was stopped asks nothing more

@@ -9,12 +9,13 @@ from msgspec import Struct, structs
 
 from clawft.config.masking import Secrets
 from clawft.format.model import Agent
-from clawft.messages import Ending, Event, Image, Message, Usage
+from clawft.messages import Ending, Event, Image, Message, Noticed, Usage
 from clawft.providers.request import Provider, ToolSpec
 from clawft.run.catalog import CatalogText
 from clawft.run.ledger import Price
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation
+from clawft.trust import Standing
 
 if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
@@ -58,6 +59,7 @@ class Turn:
         self.request = request
         self.id = self.session.next_turn
         self._send = send
+        self._noticed: set[tuple[str, str]] = set()
         self.metadata: dict[str, Any] = {}  # for inserted stages, to tell each other something
         # classify
         self.complexity = 0.0
@@ -69,6 +71,7 @@ class Turn:
         self.context_window: int | None = None
         # assemble
         self.invoked: Activation | None = None
+        self.forking: Standing | None = None  # a skill that the person started, and that answers from its own fork
         self.system = ""
         self.extra_sections: list[str] = []  # what inserted stages add to the system prompt
         self.catalog = CatalogText()
@@ -91,8 +94,18 @@ class Turn:
     def emit(self, event: Event) -> None:
         """Send an event: stamped, and without any secret."""
         masked = _mask(self.runtime.secrets, event)
+        if isinstance(masked, Noticed):
+            self._noticed.add((masked.code, masked.message))
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._send(structs.replace(masked, at=now, session=self.session.key))
+
+    def forward(self, event: Event) -> None:
+        """Send an event of a fork as that stamped it."""
+        self._send(event)
+
+    def has_noticed(self, event: Noticed) -> bool:
+        """Whether this turn said the same already."""
+        return (event.code, event.message) in self._noticed
 
     def append(self, message: Message) -> None:
         """Make a message part of the conversation, on disk too."""

@@ -4,7 +4,6 @@ The one place where a tool's failure becomes something a model reads. What a fai
 """
 
 import copy
-import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +15,7 @@ from msgspec import Struct
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.files import real_path
 from clawft.messages import Image
+from clawft.tools.clock import Clock
 from clawft.tools.paths import base_folder
 from clawft.tools.spill import save_text
 from clawft.tools.tool import Ask, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
@@ -85,21 +85,17 @@ def render_for_model(envelope: Envelope) -> str:
 async def _run_bounded(tool: Tool, arguments: Any, context: ToolContext, timeout_s: float) -> ToolResult:
     with anyio.move_on_after(timeout_s) as scope:
         own = copy.copy(context)
-        own.ask = _patient_ask(context, scope)
+        own.ask = _patient_ask(context, Clock(scope))
         return await tool.run(arguments, own)
     raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
 
 
-def _patient_ask(context: ToolContext, scope: anyio.CancelScope) -> Ask:
+def _patient_ask(context: ToolContext, clock: Clock) -> Ask:
     """Ask with the clock stopped: a person may take their time."""
 
     async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
-        left = scope.deadline - anyio.current_time()
-        scope.deadline = math.inf
-        try:
+        with clock.stopped():
             return await context.ask(question, reason, grave=grave)
-        finally:
-            scope.deadline = anyio.current_time() + left
 
     return ask
 
@@ -154,9 +150,10 @@ def _code_of(error: ClawftError | OSError) -> ErrorCode:
 def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[Status, str]:
     """A text that is too long is cut, and the whole saved where `read_file` reaches it."""
     text = context.mask(_clean(result.text))  # before it is cut: half of a secret would not be known as one
-    if len(text) <= tool.max_chars:
+    limit = tool.max_chars if result.max_chars is None else result.max_chars
+    if len(text) <= limit:
         return result.status, text
-    end = text.rfind("\n", tool.max_chars // 2, tool.max_chars) + 1 or tool.max_chars
+    end = text.rfind("\n", limit // 2, limit) + 1 or limit
     try:
         where = f"the whole is in {save_text(context, tool.name, text)}, to be read with read_file"
     except OSError as error:

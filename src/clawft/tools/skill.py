@@ -1,8 +1,9 @@
 """The tools that bring skills to a model: `Skill` loads one, `skill_search` finds others, `skill_read` opens a file."""
 
+import math
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from msgspec import Meta, Struct, structs
 
@@ -13,13 +14,15 @@ from clawft.render import split_arguments
 from clawft.tools.read_file import read_path
 from clawft.tools.skillset import Skillset, load_failure
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.trust import Standing
 
-__all__ = ["describe_skill_tool", "skill_tools"]
+__all__ = ["Forker", "describe_skill_tool", "skill_tools"]
 
 MAX_SKILL_CHARS = 2 << 20  # `skills.max_skill_prompt_bytes` bounds a body; what it lets through arrives whole
 _SKILL = """Load a skill: proven instructions for one kind of task, with scripts and references beside them.
 Usage: load a skill when the user names it, or when its description clearly matches the task, before you start on
 the task yourself. Its text then tells you what to do. A skill that was loaded stays loaded: do not load it again.
+Some skills do their work in a conversation of their own: then you get its result, and `args` must say all it needs.
 Example: {"name": "review-diff", "args": "HEAD~3"}"""
 _SEARCH = "Find skills for a task by what they are for. Searches all skills, also those that are not in the list."
 _READ = "Read a file that belongs to a skill which was loaded: a reference, a template or a script."
@@ -42,11 +45,26 @@ class ReadArguments(Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(description="How many lines to read", ge=1)] = 2000
 
 
-def skill_tools(skills: Skillset) -> tuple[Tool, ...]:
+class Forker(Protocol):
+    """Runs skills with `context: fork` in conversations of their own."""
+
+    def has_room(self) -> bool: ...
+
+    async def fork(self, standing: Standing, args: str) -> ToolResult | None: ...
+
+
+def skill_tools(skills: Skillset, forker: Forker) -> tuple[Tool, ...]:
     """The three tools, for the skills of one conversation."""
 
     async def load(arguments: SkillArguments, context: ToolContext) -> ToolResult:
-        return _load(skills, arguments, context)
+        skills.refresh()
+        standing = skills.get_offered(_bare(arguments.name))
+        forked = await forker.fork(standing, arguments.args) if _wants_fork(standing) else None
+        return forked or _load(skills, standing, arguments, context)
+
+    def forks(arguments: Mapping[str, Any]) -> bool:
+        name = _bare(str(arguments.get("name")))
+        return forker.has_room() and any(one.name == name and _wants_fork(one) for one in skills.offered)
 
     async def search(arguments: SearchArguments, _context: ToolContext) -> ToolResult:
         return _search(skills, arguments)
@@ -54,7 +72,9 @@ def skill_tools(skills: Skillset) -> tuple[Tool, ...]:
     async def read(arguments: ReadArguments, _context: ToolContext) -> ToolResult:
         return await _read(skills, arguments)
 
-    whole = structs.replace(define_tool("Skill", _SKILL, SkillArguments, load), max_chars=MAX_SKILL_CHARS)
+    loading = define_tool("Skill", _SKILL, SkillArguments, load)
+    # What takes time in it, forks and commands, has limits of its own.
+    whole = structs.replace(loading, max_chars=MAX_SKILL_CHARS, timeout_s=math.inf, beside=forks)
     return (
         whole,
         define_tool("skill_search", _SEARCH, SearchArguments, search, read_only=True),
@@ -71,9 +91,15 @@ def describe_skill_tool(tool: Tool, catalog: str, names: tuple[str, ...]) -> Too
     return structs.replace(tool, description=listed, parameters=parameters)
 
 
-def _load(skills: Skillset, arguments: SkillArguments, context: ToolContext) -> ToolResult:
-    skills.refresh()
-    standing = skills.get_offered(arguments.name.removeprefix("$").removeprefix("/"))
+def _bare(name: str) -> str:
+    return name.removeprefix("$").removeprefix("/")
+
+
+def _wants_fork(standing: Standing) -> bool:
+    return standing.found.skill is not None and standing.found.skill.context == "fork"
+
+
+def _load(skills: Skillset, standing: Standing, arguments: SkillArguments, context: ToolContext) -> ToolResult:
     name, folder = standing.name, standing.found.folder
     if name in skills.loaded:
         text = f"The skill '{name}' is already loaded in this conversation; follow its text above."

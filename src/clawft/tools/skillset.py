@@ -75,13 +75,14 @@ class Skillset:
         session_id: str,
         project: str,
         refresh_on_call: bool = True,
+        standings: Sequence[Standing] | None = None,
     ) -> None:
         self._load = load
         self._clear = clear
         self.session_id = session_id
         self.project = project
         self.refresh_on_call = refresh_on_call
-        self.standings = tuple(load())
+        self.standings = tuple(load() if standings is None else standings)
         self.loaded: dict[str, str] = {}  # name -> folder, over the whole conversation
         self.active: list[Activation] = []  # since the last message of the person: these restrict tools (D54)
         self._cleared: dict[str, Cleared] = {}  # loaded ones, as they were when this turn began or they were loaded
