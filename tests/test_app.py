@@ -15,6 +15,14 @@ def _open(tmp_path: Path, *dirs: str, **environ: str) -> App:
     return open_app({"HOME": str(tmp_path / "home"), "PATH": "", **environ}, str(tmp_path / "project"), dirs)
 
 
+def _approved(tmp_path: Path) -> App:
+    """The app, after the user approved what waited for it."""
+    app = _open(tmp_path)
+    app.approve([app.review(one.found) for one in app.skills if one.state == "untrusted"])
+    app.approve_agents([one.found for one in app.agents if one.state == "untrusted"])
+    return app.reopen()
+
+
 def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -36,7 +44,7 @@ def _states(app: App) -> dict[str, str]:
 def test_higher_layer_wins(tmp_path: Path) -> None:
     _skill(tmp_path / "project" / ".clawft" / "skills" / "shared", "Project version")
     _skill(tmp_path / "home" / ".clawft" / "skills" / "shared", "User version")
-    app = _open(tmp_path)
+    app = _approved(tmp_path)
 
     standing = app.get_skill("shared")
 
@@ -45,11 +53,21 @@ def test_higher_layer_wins(tmp_path: Path) -> None:
     assert _states(app) == {"project:shared": "ready", "user:shared": "shadowed"}
 
 
+def test_higher_layer_that_nobody_approved_hides_nothing(tmp_path: Path) -> None:
+    _skill(tmp_path / "project" / ".clawft" / "skills" / "shared", "Project version")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "shared", "User version")
+    app = _open(tmp_path)
+
+    assert _states(app) == {"project:shared": "untrusted", "user:shared": "ready"}
+    assert app.get_skill("shared").found.location.scope == "user"
+    assert [one.code for one in app.get_skill("project:shared").reasons] == ["untrusted", "not-hiding"]
+
+
 def test_shadowed_skill_is_reached_by_its_scope(tmp_path: Path) -> None:
     _skill(tmp_path / "project" / ".clawft" / "skills" / "shared", "Project version")
     _skill(tmp_path / "home" / ".clawft" / "skills" / "shared", "User version")
 
-    standing = _open(tmp_path).get_skill("user:shared")
+    standing = _approved(tmp_path).get_skill("user:shared")
 
     assert standing.state == "shadowed"
     assert standing.found.location.scope == "user"
@@ -114,12 +132,23 @@ def test_project_agent_overrides_user_agent_overrides_built_in(tmp_path: Path) -
     for base in ("project", "home"):
         _write(tmp_path / base / ".clawft" / "agents" / "coder.md", f"---\ndescription: {base}\n---\n\nPrompt.\n")
 
-    app = _open(tmp_path)
+    app = _approved(tmp_path)
 
     assert [(one.found.scope, one.state) for one in app.agents if one.found.name == "coder"] == [
         ("project", "ready"),
         ("user", "shadowed"),
         ("built-in", "shadowed"),
+    ]
+
+
+def test_project_agent_that_nobody_approved_hides_nothing(tmp_path: Path) -> None:
+    _write(tmp_path / "project" / ".clawft" / "agents" / "coder.md", "---\ndescription: Theirs\n---\n\nPrompt.\n")
+
+    app = _open(tmp_path)
+
+    assert [(one.found.scope, one.state) for one in app.agents if one.found.name == "coder"] == [
+        ("project", "untrusted"),
+        ("built-in", "ready"),
     ]
 
 
@@ -138,10 +167,10 @@ def test_agents_are_files_and_never_config_entries(tmp_path: Path) -> None:
 
 
 def test_config_reaches_states_and_requirements(tmp_path: Path) -> None:
-    _skill(tmp_path / "project" / "skills" / "off", "d")
-    _skill(tmp_path / "project" / "skills" / "keyed", "d", "requires: {env: [SOME_KEY]}\n")
-    _skill(tmp_path / "project" / "skills" / "poor", "d", "requires: {env: [OTHER_KEY]}\n")
-    _skill(tmp_path / "project" / "skills" / "set", "d", "requires: {config: [channels.slack.token]}\n")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "off", "d")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "keyed", "d", "requires: {env: [SOME_KEY]}\n")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "poor", "d", "requires: {env: [OTHER_KEY]}\n")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "set", "d", "requires: {config: [channels.slack.token]}\n")
     _write(
         tmp_path / "home" / ".clawft" / "config.toml",
         "[skills.entries.off]\nenabled = false\n[skills.entries.keyed.env]\nSOME_KEY = 'k'\n"
@@ -149,18 +178,18 @@ def test_config_reaches_states_and_requirements(tmp_path: Path) -> None:
     )
 
     assert _states(_open(tmp_path)) == {
-        "project:keyed": "ready",
-        "project:off": "disabled",
-        "project:poor": "ineligible",
-        "project:set": "ready",
+        "user:keyed": "ready",
+        "user:off": "disabled",
+        "user:poor": "ineligible",
+        "user:set": "ready",
     }
 
 
 def test_environment_given_is_the_one_that_counts(tmp_path: Path) -> None:
-    _skill(tmp_path / "project" / "skills" / "keyed", "d", "requires: {env: [SOME_KEY_OF_A_TEST]}\n")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "keyed", "d", "requires: {env: [SOME_KEY_OF_A_TEST]}\n")
 
-    assert _states(_open(tmp_path)) == {"project:keyed": "ineligible"}
-    assert _states(_open(tmp_path, SOME_KEY_OF_A_TEST="x")) == {"project:keyed": "ready"}
+    assert _states(_open(tmp_path)) == {"user:keyed": "ineligible"}
+    assert _states(_open(tmp_path, SOME_KEY_OF_A_TEST="x")) == {"user:keyed": "ready"}
 
 
 def test_extra_dirs_of_the_config_are_searched_last(tmp_path: Path) -> None:
@@ -186,10 +215,10 @@ def test_named_folders_are_all_that_is_searched(tmp_path: Path) -> None:
 
 def test_system_of_this_machine_is_known(tmp_path: Path) -> None:
     here = {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
-    _skill(tmp_path / "project" / "skills" / "here", "d", f"os: [{here}]\n")
-    _skill(tmp_path / "project" / "skills" / "nowhere", "d", "os: [templeos]\n")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "here", "d", f"os: [{here}]\n")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "nowhere", "d", "os: [templeos]\n")
 
-    assert _states(_open(tmp_path)) == {"project:here": "ready", "project:nowhere": "ineligible"}
+    assert _states(_open(tmp_path)) == {"user:here": "ready", "user:nowhere": "ineligible"}
 
 
 def test_limit_of_the_prompt_comes_from_the_config(tmp_path: Path) -> None:
@@ -206,8 +235,8 @@ def test_limit_of_the_prompt_comes_from_the_config(tmp_path: Path) -> None:
 
 
 def test_sidecar_of_codex_is_heeded_whenever_it_comes_and_goes(tmp_path: Path) -> None:
-    _skill(tmp_path / "project" / "skills" / "codex", "d")
-    sidecar = tmp_path / "project" / "skills" / "codex" / "agents" / "openai.yaml"
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "codex", "d")
+    sidecar = tmp_path / "home" / ".clawft" / "skills" / "codex" / "agents" / "openai.yaml"
 
     def seen() -> tuple[str, str, str]:
         app = _open(tmp_path)
@@ -225,9 +254,9 @@ def test_sidecar_of_codex_is_heeded_whenever_it_comes_and_goes(tmp_path: Path) -
 
 
 def test_sidecar_that_depends_on_a_server_makes_the_skill_ineligible(tmp_path: Path) -> None:
-    _skill(tmp_path / "project" / "skills" / "codex", "d")
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "codex", "d")
     _write(
-        tmp_path / "project" / "skills" / "codex" / "agents" / "openai.yaml",
+        tmp_path / "home" / ".clawft" / "skills" / "codex" / "agents" / "openai.yaml",
         "dependencies:\n  tools:\n    - {type: mcp, value: github}\n",
     )
 
@@ -238,8 +267,8 @@ def test_sidecar_that_depends_on_a_server_makes_the_skill_ineligible(tmp_path: P
 
 @pytest.mark.parametrize("text", ["[not a mapping]", "a: [unclosed", "\0", "interface: no mapping"])
 def test_bad_sidecar_is_said_and_the_skill_stays(tmp_path: Path, text: str) -> None:
-    _skill(tmp_path / "project" / "skills" / "codex", "d")
-    _write(tmp_path / "project" / "skills" / "codex" / "agents" / "openai.yaml", text)
+    _skill(tmp_path / "home" / ".clawft" / "skills" / "codex", "d")
+    _write(tmp_path / "home" / ".clawft" / "skills" / "codex" / "agents" / "openai.yaml", text)
 
     standing = _open(tmp_path).get_skill("codex")
 

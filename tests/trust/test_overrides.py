@@ -16,11 +16,16 @@ from clawft.format import Skill
 from clawft.scan.screening import Objection, Screening
 from clawft.trust.blocking import Scanned, check_screening
 from clawft.trust.overrides import NEVER, Override, Overrides
+from clawft.trust.seal import Seal
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 CRITICAL = Objection("secret-file-sent", "critical", "A key is read and sent", "run.sh", 3, 1, "mark")
 OTHER = Objection("decoded-run", "critical", "Something is decoded and run", "SKILL.md", 9, 2, "other")
 HIGH = Objection("odd-port", "high", "An odd port", "run.sh", 1, 1, "high")
+
+
+def _open(path: Path) -> Overrides:
+    return Overrides(str(path), Seal(str(path.parent / "trust.key")))
 
 
 @pytest.fixture
@@ -123,7 +128,7 @@ def test_an_override_whose_end_makes_no_sense_blocks(found: Found, expires: str)
 
 
 def test_what_cannot_be_written_is_refused_and_the_file_stays(found: Found, tmp_path: Path) -> None:
-    overrides = Overrides(str(tmp_path / "overrides.json"))
+    overrides = _open(tmp_path / "overrides.json")
     overrides.add([_override(found)])
     with pytest.raises(ClawftError) as caught:
         overrides.add([_override(found, OTHER, path="/home/\udcff")])
@@ -143,7 +148,7 @@ def test_an_override_may_never_end(found: Found) -> None:
 
 
 def test_overrides_are_kept_for_the_user_alone_and_the_newest_counts(found: Found, tmp_path: Path) -> None:
-    overrides = Overrides(str(tmp_path / "new" / "overrides.json"))
+    overrides = _open(tmp_path / "new" / "overrides.json")
     overrides.add([_override(found), _override(found, OTHER)])
     overrides.add([_override(found, because="Another reason")])
     assert [(one.rule, one.because) for one in overrides.load()] == [
@@ -154,7 +159,7 @@ def test_overrides_are_kept_for_the_user_alone_and_the_newest_counts(found: Foun
 
 
 def test_overrides_are_taken_back_by_rule_or_all(found: Found, tmp_path: Path) -> None:
-    overrides = Overrides(str(tmp_path / "overrides.json"))
+    overrides = _open(tmp_path / "overrides.json")
     both = [_override(found), _override(found, OTHER)]
     overrides.add(both)
     assert [one.rule for one in overrides.remove(found.folder, "decoded-run")] == ["decoded-run"]
@@ -166,30 +171,34 @@ def test_overrides_are_taken_back_by_rule_or_all(found: Found, tmp_path: Path) -
 
 def test_processes_that_allow_at_once_lose_nothing(tmp_path: Path) -> None:
     code = (
-        "import sys; from clawft.trust.overrides import Override, Overrides\n"
-        "for n in range(10): Overrides(sys.argv[1]).add([Override(f'{sys.argv[2]}-{n}', *'abcdefgh')])"
+        "import sys; from clawft.trust.overrides import Override, Overrides; from clawft.trust.seal import Seal\n"
+        "for n in range(10):\n"
+        "    kept = Overrides(sys.argv[1], Seal(sys.argv[1] + '.key'))\n"
+        "    kept.add([Override(f'{sys.argv[2]}-{n}', *'abcdefgh')])"
     )
     path = str(tmp_path / "overrides.json")
     running = [subprocess.Popen([sys.executable, "-c", code, path, name]) for name in ("a", "b")]
     assert [one.wait(timeout=60) for one in running] == [0, 0]
-    assert len(Overrides(path).load()) == 20
+    assert len(Overrides(path, Seal(f"{path}.key")).load()) == 20
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'[{"rule": "a"}]', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", b'{"seal": "", "records": [{"rule": "a"}]}', b"\xff", b"[" * 100_000]
+)
 def test_a_damaged_file_allows_nothing_and_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "overrides.json"
     path.write_bytes(content)
     with pytest.raises(ClawftError) as caught:
-        Overrides(str(path)).load()
+        _open(path).load()
     assert caught.value.code == "overrides-damaged"
     with pytest.raises(ClawftError):
-        Overrides(str(path)).remove("/a")
+        _open(path).remove("/a")
     assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
 def test_a_file_that_others_may_write_allows_nothing(found: Found, tmp_path: Path, mode: int) -> None:
-    overrides = Overrides(str(tmp_path / "overrides.json"))
+    overrides = _open(tmp_path / "overrides.json")
     overrides.add([_override(found)])
     (tmp_path / "overrides.json").chmod(mode)
     with pytest.raises(ClawftError) as caught:
