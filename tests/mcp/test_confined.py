@@ -2,9 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -34,6 +37,28 @@ def confined(workspace: Workspace) -> Callable[..., McpHub]:
     return make
 
 
+@pytest.fixture
+def site() -> Iterator[ThreadingHTTPServer]:
+    """A server of this machine that says hello."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(10)
+
+
 @pytest.mark.anyio
 async def test_a_confined_server_reads_the_project_and_changes_nothing(
     confined: Callable[..., McpHub], workspace: Workspace
@@ -47,3 +72,104 @@ async def test_a_confined_server_reads_the_project_and_changes_nothing(
         home = await hub.call("a__list", {"path": workspace.home})
     assert home.is_error or home.text == "project"
     assert os.listdir(workspace.project) == ["a.txt"]
+
+
+@pytest.mark.anyio
+async def test_a_confined_server_changes_only_what_was_granted(
+    confined: Callable[..., McpHub], workspace: Workspace
+) -> None:
+    Path(workspace.project, "out").mkdir()
+    async with confined(writable=("out",)) as hub:
+        assert (await hub.call("a__write", {"path": f"{workspace.project}/out/x"})).text == "written"
+        assert (await hub.call("a__write", {"path": f"{workspace.project}/y"})).text.startswith("no: ")
+    assert Path(workspace.project, "out", "x").read_text() == "written"
+    assert os.listdir(workspace.project) == ["out"]
+
+
+@pytest.mark.anyio
+async def test_a_confined_server_without_hosts_has_no_network(
+    confined: Callable[..., McpHub], site: ThreadingHTTPServer
+) -> None:
+    async with confined() as hub:
+        text = (await hub.call("a__fetch", {"url": f"http://127.0.0.1:{site.server_port}/"})).text
+    assert text.startswith("no: ")
+
+
+@pytest.mark.anyio
+async def test_all_that_a_confined_server_started_ends_with_it(confined: Callable[..., McpHub]) -> None:
+    mark = f"MARK_{uuid4().hex}"
+    async with confined(env={mark: "1"}) as hub:
+        await hub.call("a__child", {})
+        assert len(_find_processes(mark)) >= 2
+    assert _find_processes(mark) == []
+
+
+@pytest.mark.anyio
+async def test_a_server_that_cannot_be_confined_is_not_started(
+    workspace: Workspace, plain: Callable[..., ServerSettings]
+) -> None:
+    nowhere = {"PATH": workspace.project}  # there is no bubblewrap
+    confine = (Sandbox(SandboxSettings(mode="bubblewrap"), workspace, nowhere), frozenset({"a"}))
+    async with McpHub(McpSettings(servers={"a": plain()}), workspace, nowhere, confine=confine) as hub:
+        listing = await hub.tools()
+    assert listing.tools == ()
+    (said,) = listing.diagnostics
+    assert said.code == "mcp-start"
+    assert "There is no sandbox" in said.message
+
+
+def write_config(folder: str, text: str) -> None:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    Path(folder, "config.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "expected"),
+    [
+        ('[mcp.servers.a]\ncommand = "x"', "", set()),
+        ('[mcp.servers.a]\ncommand = "x"\nsandbox = "confined"', "", {"a"}),
+        ("", '[mcp.servers.a]\ncommand = "x"', {"a"}),
+        ("", '[mcp.servers.a]\ncommand = "x"\nsandbox = "none"', {"a"}),
+        ('[mcp.servers.a]\nsandbox = "none"', '[mcp.servers.a]\ncommand = "x"', set()),
+        # What the user said of their own command is not said of the project's.
+        ('[mcp.servers.a]\ncommand = "x"\nsandbox = "none"', '[mcp.servers.a]\ncommand = "evil"', {"a"}),
+        ('[mcp.servers.a]\ncommand = "x"', '[mcp.servers.a]\nargs = ["--evil"]', {"a"}),
+        ('[mcp.servers.a]\ncommand = "x"', '[mcp.servers.b]\ncommand = "x"', {"b"}),
+    ],
+)
+def test_what_a_project_speaks_of_is_confined_unless_the_user_says_otherwise(
+    workspace: Workspace, user: str, project: str, expected: set[str]
+) -> None:
+    write_config(workspace.user_dir, user)
+    write_config(f"{workspace.project}/.clawft", project)
+
+    config = load_config(workspace, {})
+
+    assert find_confined(config, workspace.user_dir) == expected
+
+
+def test_a_variable_is_the_word_of_the_user(workspace: Workspace) -> None:
+    write_config(f"{workspace.project}/.clawft", '[mcp.servers.a]\ncommand = "x"')
+
+    config = load_config(workspace, {"CLAWFT_MCP__SERVERS__A__SANDBOX": "none"})
+
+    assert find_confined(config, workspace.user_dir) == frozenset()
+
+
+def test_a_host_that_makes_no_sense_keeps_the_server_from_starting(workspace: Workspace) -> None:
+    settings = ServerSettings(command="x", hosts=("https://a.test/",))
+    with pytest.raises(ClawftError) as caught:
+        resolve_launch("a", settings, workspace, {}, confined=True)
+    assert caught.value.code == "mcp-settings"
+
+
+def _find_processes(mark: str) -> list[str]:
+    """The processes of this machine that have a text in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark.encode() in Path("/proc", pid, "environ").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found

@@ -64,6 +64,18 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
             return say(str(subprocess.Popen(command).pid))
         case "cancelled":
             return say(json.dumps(cancelled))
+        case "huge":
+            sys.stdout.write("x" * 9_000_000)
+            sys.stdout.flush()
+            return None
+        case "wait":
+            return None
+    return reach(name, arguments)
+
+
+def reach(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What shows how much of the machine is there."""
+    match name:
         case "write":
             try:
                 with open(arguments["path"], "a") as file:
@@ -79,12 +91,6 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
                     return say(answer.read().decode())
             except OSError as error:
                 return say(f"no: {error}")
-        case "huge":
-            sys.stdout.write("x" * 9_000_000)
-            sys.stdout.flush()
-            return None
-        case "wait":
-            return None
     return say(arguments.get("text", ""))
 
 
