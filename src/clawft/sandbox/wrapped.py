@@ -4,8 +4,9 @@ import os
 import re
 import resource
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from types import TracebackType
 
 import anyio
@@ -13,7 +14,9 @@ from msgspec import structs
 
 from clawft.errors import ClawftError
 from clawft.sandbox.confinement import Limits
+from clawft.sandbox.filter import INSIDE_NAMESPACE, build_filter
 from clawft.sandbox.process import Finished, Launch
+from clawft.sandbox.watch import of_namespace, watch
 
 __all__ = ["Wrapped"]
 
@@ -21,12 +24,15 @@ _CHILD = re.compile(rb'"child-pid": (\d+)[^\d]')
 _EXIT = re.compile(rb'"exit-code": (\d+)')
 _END_S = 5.0
 _SIGNALS = 31
+# Before, the kernel counted all processes of the user, wherever they run.
+_COUNTS_APART = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 14)
 
 
 class Wrapped:
     """Holds the descriptors that bubblewrap and we speak through, and the first process inside."""
 
     def __init__(self, bwrap: str, flags: Sequence[str], words: Sequence[str], limits: Limits) -> None:
+        """Raises: OSError."""
         self._limits = limits
         self._said = b""
         self._child = 0
@@ -34,9 +40,17 @@ class Wrapped:
         self._exceeded = ""
         self._status, status = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         block, self._block = os.pipe2(os.O_CLOEXEC)
-        own = ("--json-status-fd", str(status), "--block-fd", str(block))
-        args = _memory_file((*own, *flags))
-        self._given = [status, block, args]
+        self._given = [status, block]
+        own = ["--json-status-fd", str(status), "--block-fd", str(block)]
+        for path, content in _files().items():
+            self._given.append(_memory_file(content))
+            own += "--file", str(self._given[-1]), path
+        if filtered := _filter():
+            self._given.append(_memory_file(filtered))
+            own += "--seccomp", str(self._given[-1])
+        # Files first: the root that they stand in is made read-only by the last of the flags.
+        args = _memory_file(b"".join(os.fsencode(word) + b"\0" for word in (*own, *flags)))
+        self._given.append(args)
         line = (bwrap, "--args", str(args), "--", *words)
         self.launch = Launch(
             line, "/", {}, pass_fds=tuple(self._given), attend=self._attend, kill=self._kill, settle=self._settle
@@ -75,10 +89,12 @@ class Wrapped:
         self._child = int(child[1])
         with suppress(OSError):
             self._pidfd = os.pidfd_open(self._child)
-        with suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError):
             _set_limits(self._child, self._limits)
         with suppress(BrokenPipeError):
             os.write(self._block, b"1")
+        self._exceeded = await watch(of_namespace(self._child), self._limits)
+        self._kill()
 
     def _read_status(self) -> bool:
         """Read what bubblewrap tells; False at the end of it."""
@@ -107,21 +123,44 @@ class Wrapped:
         self._given.clear()
 
 
-def _memory_file(words: Iterable[str]) -> int:
-    """A file in memory with NUL-separated words, to be read from its start."""
+@cache
+def _filter() -> bytes | None:
+    return build_filter(INSIDE_NAMESPACE, namespaces=True)
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    """Small files that programs look for; the machine's own tell more than they need."""
+    user, group = os.getuid(), os.getgid()
+    line = f"user:x:{user}:{group}::/:/bin/sh\n" if user else ""
+    nobody = "nobody:x:65534:65534::/:/bin/false\n"
+    return {
+        "/etc/passwd": f"root:x:0:0::/root:/bin/sh\n{line}{nobody}".encode(),
+        "/etc/group": f"root:x:0:\n{f'user:x:{group}:' if group else ''}\nnogroup:x:65534:\n".replace(
+            "\n\n", "\n"
+        ).encode(),
+        "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n",
+    }
+
+
+def _memory_file(content: bytes) -> int:
+    """A file in memory, to be read from its start."""
     descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
-    os.write(descriptor, b"".join(os.fsencode(word) + b"\0" for word in words))
+    os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 
 
 def _set_limits(pid: int, limits: Limits) -> None:
-    for what, value in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_DATA, limits.memory_bytes),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NPROC, limits.processes),
-    ):
+    """Raises: ProcessLookupError if it has ended."""
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_DATA: limits.memory_bytes,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+    }
+    if _COUNTS_APART:
+        wanted[resource.RLIMIT_NPROC] = limits.processes
+    for what, value in wanted.items():
         _, hard = resource.prlimit(pid, what)
         lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.prlimit(pid, what, (lower, lower))

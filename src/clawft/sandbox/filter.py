@@ -1,0 +1,83 @@
+"""A filter of system calls (seccomp): what neither a namespace nor Landlock keeps apart is refused.
+
+Keys of the kernel, sockets to the host of a virtual machine, and calls through which others could be smuggled past.
+Built here as the bytes that the kernel takes; loaded by bubblewrap or the launcher.
+"""
+
+import errno
+import platform
+import struct
+import sys
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+__all__ = ["INSIDE_NAMESPACE", "build_filter"]
+
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+INSIDE_NAMESPACE = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NEW_USER = 0x10000000
+_X32 = 0x40000000
+
+
+class _Machine(Struct, frozen=True):
+    architecture: int
+    socket: int
+    clone: int
+    unshare: int
+    refused: tuple[int, ...]  # add_key request_key keyctl bpf perf_event_open userfaultfd kexec_load kexec_file_load
+
+
+_MACHINES = {
+    "x86_64": _Machine(0xC000003E, 41, 56, 272, (248, 249, 250, 321, 298, 323, 246, 320)),
+    "aarch64": _Machine(0xC00000B7, 198, 220, 97, (217, 218, 219, 280, 241, 282, 104, 294)),
+    "riscv64": _Machine(0xC00000F3, 198, 220, 97, (217, 218, 219, 280, 241, 282, 104, 294)),
+}
+# io_uring makes sockets without the call that does so, and clone3 hides its flags: programs do without both.
+_ABSENT = (425, 426, 427, 435)
+
+
+def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
+    """A filter that lets sockets of these families be made, and user namespaces if `namespaces`.
+
+    None for a machine whose calls are not known here.
+    """
+    machine = _MACHINES.get(platform.machine())
+    if machine is None or sys.byteorder != "little":
+        return None
+    program = [(_LOAD, 0, 0, _ARCHITECTURE), *_unless(_JUMP_EQUAL, machine.architecture, errno.ENOSYS)]
+    program.append((_LOAD, 0, 0, _NUMBER))
+    if machine.architecture == _MACHINES["x86_64"].architecture:
+        program += _if(_JUMP_AT_LEAST, _X32, errno.ENOSYS)
+    for number in machine.refused:
+        program += _if(_JUMP_EQUAL, number, errno.EPERM)
+    for number in _ABSENT if not namespaces else _ABSENT[:3]:
+        program += _if(_JUMP_EQUAL, number, errno.ENOSYS)
+    if not namespaces:
+        for number in (machine.clone, machine.unshare):
+            program += _on_argument(number, [*_if(_JUMP_ANY_BIT, _NEW_USER, errno.EPERM)])
+    allowed = [word for family in families for word in _if(_JUMP_EQUAL, family, 0, allow=True)]
+    program += _on_argument(machine.socket, [*allowed, (_RETURN, 0, 0, _ERROR | errno.EAFNOSUPPORT)])
+    program.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *word) for word in program)
+
+
+_Word = tuple[int, int, int, int]
+
+
+def _if(jump: int, value: int, error: int, *, allow: bool = False) -> list[_Word]:
+    return [(jump, 0, 1, value), (_RETURN, 0, 0, _ALLOW if allow else _ERROR | error)]
+
+
+def _unless(jump: int, value: int, error: int) -> list[_Word]:
+    return [(jump, 1, 0, value), (_RETURN, 0, 0, _ERROR | error)]
+
+
+def _on_argument(number: int, inner: list[_Word]) -> list[_Word]:
+    """For one call, look at the lower half of its first argument; after it, the number is loaded again."""
+    body = [(_LOAD, 0, 0, _FIRST_ARGUMENT), *inner, (_LOAD, 0, 0, _NUMBER)]
+    return [(_JUMP_EQUAL, 0, len(body), number), *body]
