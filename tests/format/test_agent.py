@@ -193,7 +193,7 @@ def test_what_only_claude_does_is_said_in_one_word() -> None:
         (
             "agent-not-honoured",
             "warning",
-            "Not honoured here: permissionMode, mcpServers, memory, effort, isolation",
+            "Not honoured here: mcpServers, memory, effort, isolation",
         )
     ]
 
@@ -203,10 +203,14 @@ def test_colour_alone_is_a_note_and_what_changes_nothing_is_not_said() -> None:
     assert _lost("permissionMode: default\nbackground: false\nhooks: {}") == []
 
 
-def test_limits_of_tools_are_said_to_be_lost() -> None:
-    ((code, severity, message),) = _lost("tools: Read, Bash(git diff:*)")
-    assert (code, severity) == ("agent-not-honoured", "warning")
-    assert message == "Not honoured here: the limits in Bash(git diff:*): each means the whole tool"
+def test_limits_of_tools_and_a_lower_mode_are_kept() -> None:
+    assert _lost("tools: Read, Bash(git diff:*)\npermissionMode: acceptEdits") == []
+
+
+def test_agent_cannot_ask_for_a_higher_mode() -> None:
+    ((code, severity, message),) = _lost("permissionMode: bypassPermissions")
+    assert (code, severity) == ("agent-mode", "warning")
+    assert message.endswith("'bypassPermissions' changes nothing here")
 
 
 def test_field_of_nobody_is_unknown() -> None:

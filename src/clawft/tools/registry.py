@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from clawft.tools.tool import Tool
-from clawft.trust.tools import tool_matches
+from clawft.trust.patterns import names_tool, takes_tool
 
 __all__ = ["Registry"]
 
@@ -28,9 +28,12 @@ class Registry:
         return self._tools.get(name)
 
     def view(self, allowed: tuple[str, ...] | None = None, denied: tuple[str, ...] = ()) -> "Registry":
-        """The tools that match one of `allowed` (None: all) and none of `denied`."""
+        """The tools that `allowed` speaks of (None: all), without those that `denied` takes away as a whole.
+
+        What the arguments of a pattern leave of a tool is decided when it is used.
+        """
         return Registry(
             tool
             for tool in self
-            if (allowed is None or tool_matches(tool.name, allowed)) and not tool_matches(tool.name, denied)
+            if (allowed is None or names_tool(allowed, tool.name)) and not takes_tool(denied, tool.name)
         )

@@ -5,12 +5,12 @@ a part of it is touched. What is not understood allows nothing and forbids the w
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Diagnostic
 from clawft.trust.call import Call
 from clawft.trust.command_patterns import Commands, names_path
 from clawft.trust.globs import Glob, PatternError, fits, parse_glob
@@ -18,13 +18,25 @@ from clawft.trust.hosts import Grant, parse_grant
 from clawft.trust.path_patterns import Paths
 from clawft.trust.tools import canonical_tool, tool_matches
 
-__all__ = ["Pattern", "allows", "find_touching", "parse_pattern", "parse_patterns"]
+__all__ = [
+    "Pattern",
+    "allows",
+    "check_patterns",
+    "find_touching",
+    "names_tool",
+    "parse_pattern",
+    "parse_patterns",
+    "pattern_folders",
+    "takes_tool",
+]
 
 _FORM = re.compile(r"(?P<name>[^()\s]+)\s*(?:\((?P<argument>.*)\))?", re.DOTALL)
 _ALL = frozenset({"*", "**", ":*"})
 _READERS = ("read_file", "list_directory", "glob", "grep")
 _WRITERS = ("write_file", "edit_file")
 _MAX_PATTERN = 2_000
+_SKILL_VARIABLES = ("CLAUDE_SKILL_DIR", "SKILL_DIR", "baseDir")
+_ANY_FOLDERS = dict.fromkeys((*_SKILL_VARIABLES, "CLAUDE_PROJECT_DIR"), "/somewhere")
 
 
 class Hosts(Struct, frozen=True):
@@ -91,10 +103,6 @@ class Pattern(Struct, frozen=True):
             return True
         return isinstance(self.matcher, Paths) and tool in _kin(canonical_tool(self.name))
 
-    def is_whole(self, tool: str) -> bool:
-        """Whether it means a tool whatever its arguments are."""
-        return self.matcher is None and not self.problem and self.names(tool)
-
     def allows(self, call: Call) -> bool:
         """Whether it covers all that a call does."""
         return allows((self,), call)
@@ -121,13 +129,37 @@ def find_touching(patterns: Iterable[Pattern], call: Call) -> Pattern | None:
     return next((one for one in patterns if one.touches(call)), None)
 
 
+def names_tool(texts: Sequence[str], tool: str) -> bool:
+    """Whether one of the patterns speaks of a tool, with whatever arguments."""
+    return any(one.names(tool) and not one.problem for one in parse_patterns(texts))
+
+
+def takes_tool(texts: Sequence[str], tool: str) -> bool:
+    """Whether one of the patterns, as something forbidden, leaves nothing of a tool."""
+    return any(one.names(tool) and (one.problem or one.matcher is None) for one in parse_patterns(texts))
+
+
+def check_patterns(allowed: Iterable[str], denied: Iterable[str], path: str) -> Iterator[Diagnostic]:
+    """What of the patterns of a skill or an agent is not understood, and what becomes of it."""
+    for texts, said in ((allowed, "it allows nothing"), (denied, "the whole tool is forbidden")):
+        for one in parse_patterns(tuple(dict.fromkeys(texts)), _ANY_FOLDERS):
+            if one.problem:
+                message = f"'{one.text[:80]}' is not understood: {one.problem}; {said}"
+                yield Diagnostic("tool-pattern", "warning", message, path, 0, "Run: weft help permissions")
+
+
 def parse_patterns(texts: Sequence[str], folders: Mapping[str, str] | None = None) -> tuple[Pattern, ...]:
     """Many patterns; `folders` as for `parse_pattern`."""
     return tuple(parse_pattern(text, folders) for text in texts)
 
 
+def pattern_folders(project: str, skill_dir: str = "") -> dict[str, str]:
+    """What the variables of a pattern stand for: `project`, and the folder of the skill that holds it."""
+    return {"CLAUDE_PROJECT_DIR": project} | (dict.fromkeys(_SKILL_VARIABLES, skill_dir) if skill_dir else {})
+
+
 def parse_pattern(text: str, folders: Mapping[str, str] | None = None) -> Pattern:
-    """A pattern as written. `folders` are the values of variables such as CLAUDE_SKILL_DIR that it may hold."""
+    """A pattern as written. `folders` are the values of variables that it may hold: see `pattern_folders`."""
     return _parse(text.strip(), tuple(sorted(folders.items())) if folders else ())
 
 

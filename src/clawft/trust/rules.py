@@ -8,7 +8,7 @@ from clawft.config import Config
 from clawft.config.permissions import Kind, list_rules
 from clawft.errors import Diagnostic
 from clawft.trust.call import Call
-from clawft.trust.patterns import Pattern, allows, parse_pattern
+from clawft.trust.patterns import Pattern, allows, parse_pattern, pattern_folders
 
 __all__ = ["Rule", "Rules", "load_rules"]
 
@@ -62,12 +62,9 @@ class Rules(Struct, frozen=True):
 
 def load_rules(config: Config, project: str) -> Rules:
     """The rules of a config, ready to judge."""
-    rules = [Rule(one.kind, parse_pattern(one.text, _folders(project)), one.source) for one in list_rules(config)]
+    folders = pattern_folders(project)
+    rules = [Rule(one.kind, parse_pattern(one.text, folders), one.source) for one in list_rules(config)]
     return Rules(*(_of(rules, kind) for kind in ("deny", "ask", "allow")))
-
-
-def _folders(project: str) -> dict[str, str]:
-    return {"CLAUDE_PROJECT_DIR": project}
 
 
 def _of(rules: Iterable[Rule], kind: str) -> tuple[Rule, ...]:

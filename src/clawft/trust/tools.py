@@ -33,6 +33,7 @@ CANONICAL_TOOLS = (
     "Skill",
     "skill_search",
     "skill_read",
+    "skill_run_script",
 )
 
 TOOL_ALIASES = {
@@ -96,12 +97,22 @@ def known_tool_names() -> frozenset[str]:
 
 def check_tools(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
     """Tools a skill allows or forbids under names that mean none of ours; MCP tools and patterns may be any."""
-    known = known_tool_names()
+    known = known_tool_names() | {tool.name.lower() for tool in skill.provided_tools}
     named = {tool.partition("(")[0] for tool in (*skill.allowed_tools, *skill.disallowed_tools)}
     unknown = sorted(
         tool for tool in named if tool.lower() not in known and "__" not in tool and not tool.endswith("*")
     )
-    return tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+    said = tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+    return (*said, *_check_arguments(skill.allowed_tools, skill.disallowed_tools, path))
+
+
+def _check_arguments(allowed: Iterable[str], denied: Iterable[str], path: str) -> Iterable[Diagnostic]:
+    """What stands in brackets and is not understood."""
+    if not any("(" in one for one in (*allowed, *denied)):
+        return ()
+    from clawft.trust.patterns import check_patterns  # a list of skills needs none of it
+
+    return check_patterns(allowed, denied, path)
 
 
 _UNKNOWN = "'{}' is no tool that is known here: it allows and forbids nothing"
@@ -111,7 +122,8 @@ def check_agent_tools(agent: Agent, path: str, servers: Collection[str]) -> tupl
     """Names and patterns of an agent that mean none of our tools, nor one of the configured MCP servers."""
     named = dict.fromkeys((*(agent.tools or ()), *agent.disallowed_tools))
     unknown = [tool for tool in named if not means_any_tool(tool, servers)]
-    return tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+    said = tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+    return (*said, *_check_arguments(agent.tools or (), agent.disallowed_tools, path))
 
 
 def means_any_tool(pattern: str, servers: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.format.model import Agent
 from clawft.providers.select import check_model, is_claude_alias, read_model
 from clawft.trust import CANONICAL_TOOLS, STATES
+from clawft.trust.patterns import names_tool, takes_tool
 from clawft.trust.tools import check_agent_tools, means_any_tool, tool_matches
 
 __all__ = ["AgentPlan", "find_agent_in_use", "plan_agent"]
@@ -87,5 +88,5 @@ def _tools_of(app: App, agent: Agent) -> tuple[str, ...]:
         chosen = [*there, *servers]
     else:
         patterns = [one for one in agent.tools if "__" in one and means_any_tool(one, config.mcp.servers)]
-        chosen = [*(name for name in there if tool_matches(name, agent.tools)), *patterns]
-    return tuple(name for name in chosen if not tool_matches(name, agent.disallowed_tools))
+        chosen = [*(name for name in there if names_tool(agent.tools, name)), *patterns]
+    return tuple(name for name in chosen if not takes_tool(agent.disallowed_tools, name))
