@@ -60,16 +60,19 @@ def test_skill_without_a_body_gives_its_arguments_alone() -> None:
     assert render_skill(Skill(name="a"), Arguments(), FIXED).text == ""
 
 
-def test_files_that_a_command_mentions_are_left_as_text_and_said() -> None:
-    text = "Look at @src/main.py,\nwrite to me@example.com, @alice.\n!`ls` and @./x.md."
+def test_files_that_a_text_mentions_are_said_with_what_a_turn_would_do() -> None:
+    text = "Look at @src/main.py,\nwrite to me@example.com, @alice.\n!`ls` and @./x.md and @types/node."
     said = render_skill(Skill(name="c", format="command", prompt=text), Arguments(), Variables(), "p").diagnostics
 
     assert [(one.code, one.line, one.message.rpartition(": ")[2]) for one in said] == [
         ("dynamic-context", 1, "src/main.py"),
-        ("dynamic-context", 3, "./x.md"),
         ("dynamic-context", 3, "ls"),
+        ("dynamic-context", 3, "./x.md"),
+        ("dynamic-context", 3, "types/node"),
     ]
-    assert len(render_skill(Skill(name="s", prompt=text), Arguments(), Variables(), "p").diagnostics) == 1
+    assert "If there is such a file, a turn attaches it" in said[0].message
+    in_skill = render_skill(Skill(name="s", prompt=text), Arguments(), Variables(), "p").diagnostics
+    assert len(in_skill) == 3  # `@types/node` is the name of a package, in a skill
 
 
 def test_number_in_a_command_is_filled_in_but_not_in_a_skill() -> None:

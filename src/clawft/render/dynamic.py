@@ -1,105 +1,127 @@
-"""Places in a template where a client would run a command: `!command` lines, inline and fenced forms (R56, D21).
+"""Places in a template that stand for something fetched when it is used (R56, R57, D21).
 
-In Claude's command files also `@path`, where it would attach a file. Looked for in the template only, never in ordinary
-fences or images. They are recognised here and left as text.
+`!command` lines, the inline form and the fenced form run commands; `!read path` and `@path` bring files. They are
+looked for in the template only, never in code, comments or images, nor in what arguments bring. Nothing is run here.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill
+from clawft.render.code import find_code_spans, split_code
+from clawft.trust.prefixes import SETTING, find_unlisted
+from clawft.trust.shell import NotUnderstood
 
 __all__ = ["Dynamic", "check_dynamic", "find_dynamic"]
 
-# A fence, or a line that starts with `!`; found from the line end before it, which is the fast thing to look for.
-_LINE = re.compile(r"\n(?:[ \t]{0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|!(?![\[!=`\s])(?P<command>[^\n]+))")
-_MENTION = re.compile(r"(?<!\S)@(?=[\w.~/-]*(?:/|\.\w))(?P<path>[\w.~/-]*[\w/])")
-_INLINE = re.compile(r"!`(?P<command>[^`\n]+)`")
+_COMMAND = re.compile(r"!(?![\[!=`\s])(?P<command>[^\n]+)")
+_READ = re.compile(r"read(?:[ \t]+(?P<path>[^\n]*))?")
+_MENTION = re.compile(
+    r"(?<!\S)@(?P<path>(?:(?:\$\{CLAUDE_(?:SKILL|PROJECT)_DIR\}|\{baseDir\})/)?(?=[\w.~/-]*(?:/|\.\w))[\w.~/-]*[\w/])"
+    r"(?=[\s.,;:!?)\]'\"*]|$)"
+)
+# What is hardly meant as anything but a file: `@types/node` and `@alice/tool` are names of packages.
+_SURE = re.compile(r"(?:\.{1,2}|~)?/.*|\$?\{.*|.*\.\w+")
+
+Kind = Literal["command", "read", "file"]
 
 
 class Dynamic(Struct, frozen=True):
-    """One such place: its span in the template, its line, and the command."""
+    """One such place: its span in the template, its line, and the command, or for the other kinds the path."""
 
     start: int
     end: int
     line: int
     command: str
+    kind: Kind = "command"
 
     @property
     def head(self) -> str:
         """The command's first line, short enough to be quoted."""
         return self.command.partition("\n")[0][:60]
 
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The command lines, one after the other: a fenced block may hold several, and remarks."""
+        lines = (line.strip() for line in self.command.replace("\\\n", "").split("\n"))
+        return tuple(line for line in lines if line and not line.startswith("#"))
 
-def check_dynamic(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
-    """Every command that some clients would run, and file they would attach, with its line in the file."""
-    first = max(skill.body_line, 1)
-    message = "Some clients would run this command; it is left as text and was not run: "
-    prompt = skill.prompt or ""
-    said = [(place.line, message + place.head) for place in find_dynamic(prompt)]
-    if skill.format == "command":
-        said += [(line, _ATTACHED + name) for line, name in _find_mentions(prompt)]
-    return tuple(Diagnostic("dynamic-context", "note", text, path, first + line - 1) for line, text in sorted(said))
-
-
-_ATTACHED = "Some clients would attach this file; it is left as text: "
+    @property
+    def is_surely_a_file(self) -> bool:
+        return self.kind == "read" or bool(_SURE.fullmatch(self.command))
 
 
-def _find_mentions(prompt: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(prompt.split("\n"), 1):
-        for match in _MENTION.finditer(line):
-            yield number, match["path"][:60]
-
-
-_Span = tuple[int, int, str]
+_Span = tuple[int, int, str, Kind]
 
 
 def find_dynamic(template: str) -> tuple[Dynamic, ...]:
     """Every place, in order."""
-    if "!" not in template:
+    if "!" not in template and "@" not in template:
         return ()
-    text = "\n" + template
-    spans: list[_Span] = []
-    fenced: list[tuple[int, int]] = []
-    fence, opened, runs = "", 0, False
-    for match in _LINE.finditer(text):
-        if match["command"] is not None:
-            if not fence:
-                spans.append((match.start() + 1, match.end(), match["command"]))
-        elif not fence:
-            fence, opened, runs = match["fence"], match.start() + 1, match["info"].strip() == "!"
-        elif match["fence"].startswith(fence) and not match["info"].strip():
-            if runs:
-                spans.append((opened, match.end(), text[opened : match.start()].partition("\n")[2]))
-            fenced.append((opened, match.end()))
-            fence = ""
-    if fence:
-        fenced.append((opened, len(text)))
-    spans += _inline(text, sorted([*fenced, *((start, end) for start, end, _ in spans)]))
-    return tuple(_places(text, sorted(spans)))
+    prose = split_code(template)
+    spans: list[_Span] = [(block.start, block.end, block.content, "command") for block in prose.blocks]
+    for start, end in prose.lines:
+        if template.find("!", start, end) >= 0 or template.find("@", start, end) >= 0:
+            spans += _in_line(template[start:end], start)
+    return tuple(_places(template, sorted(spans)))
 
 
-def _inline(text: str, taken: list[tuple[int, int]]) -> list[_Span]:
-    """The form !`command`, at the start of a line or after white space, outside of all that is taken."""
-    spans: list[_Span] = []
+def _in_line(line: str, start: int) -> Iterator[_Span]:
+    """The places of one line of prose."""
+    if whole := _COMMAND.match(line):
+        yield _command(start, start + len(line), whole["command"])
+        return
+    taken = list(find_code_spans(line))
+    for opened, closed, called in taken:
+        if called and (command := line[opened + 1 : closed - 1].strip()):
+            yield _command(start + opened - 1, start + closed, command)
     index = 0
-    for match in _INLINE.finditer(text):
-        start = match.start()
-        while index < len(taken) and taken[index][1] <= start:
+    for match in _MENTION.finditer(line):
+        while index < len(taken) and taken[index][1] <= match.start():
             index += 1
-        inside = index < len(taken) and taken[index][0] <= start
-        if not inside and text[start - 1].isspace():
-            spans.append((start, match.end(), match["command"]))
-    return spans
+        if index == len(taken) or taken[index][0] > match.start():
+            yield start + match.start(), start + match.end(), match["path"], "file"
 
 
-def _places(text: str, spans: list[_Span]) -> Iterator[Dynamic]:
-    """The spans as places in the template, which is `text` without its first character."""
-    line = position = 0
-    for start, end, command in spans:
-        line += text.count("\n", position, start)
+def _command(start: int, end: int, command: str) -> _Span:
+    read = _READ.fullmatch(command.strip())
+    return (start, end, read["path"] or "", "read") if read else (start, end, command, "command")
+
+
+def _places(template: str, spans: list[_Span]) -> Iterator[Dynamic]:
+    line, position = 1, 0
+    for start, end, command, kind in spans:
+        line += template.count("\n", position, start)
         position = start
-        yield Dynamic(start - 1, end - 1, line, command.strip())
+        yield Dynamic(start, end, line, command.strip(), kind)
+
+
+def check_dynamic(skill: Skill, path: str, prefixes: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
+    """What a turn would do at every such place, with its line in the file; `prefixes` are the commands that may run."""
+    first = max(skill.body_line, 1)
+    return tuple(
+        Diagnostic("dynamic-context", "note", _say(place, prefixes), path, first + place.line - 1)
+        for place in find_dynamic(skill.prompt or "")
+        if place.kind != "file" or skill.format == "command" or place.is_surely_a_file
+    )
+
+
+def _say(place: Dynamic, prefixes: Sequence[str]) -> str:
+    if place.kind == "file":
+        return f"If there is such a file, a turn attaches it: {place.head}"
+    if place.kind == "read":
+        return f"A turn puts this file in its place: {place.head}"
+    if not prefixes:
+        return f"A turn does not run this command, which stays as text, while {SETTING} is empty: {place.head}"
+    for line in place.commands:
+        try:
+            unlisted = find_unlisted(line, prefixes)
+        except NotUnderstood as error:
+            return f"A turn refuses to run this command: {error}: {line[:60]}"
+        if unlisted:
+            return f"A turn refuses to run this command: '{unlisted}' is not in {SETTING}: {line[:60]}"
+    return f"A turn runs this command and puts its output in its place: {place.head}"

@@ -1,5 +1,7 @@
 """The prompt of a skill: exactly what `weft skills render` prints and a model is told (D55)."""
 
+from collections.abc import Mapping, Sequence
+
 from msgspec import Struct, structs
 
 from clawft.errors import Diagnostic
@@ -7,7 +9,18 @@ from clawft.format.model import Skill
 from clawft.render.dynamic import check_dynamic, find_dynamic
 from clawft.render.template import Arguments, Variables, render_template
 
-__all__ = ["Rendered", "render_skill"]
+__all__ = ["Fetched", "Rendered", "complete_variables", "render_skill"]
+
+
+class Fetched(Struct, frozen=True):
+    """What the places of a template became, by where they start; a place that is missing stays as it is written.
+
+    `files` are attached after the text.
+    """
+
+    texts: Mapping[int, str] = {}
+    files: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class Rendered(Struct, frozen=True):
@@ -17,10 +30,29 @@ class Rendered(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def render_skill(skill: Skill, arguments: Arguments, variables: Variables, path: str = "") -> Rendered:
-    """A skill's prompt with its arguments. Commands in it are left as they are written, and said."""
+def render_skill(
+    skill: Skill,
+    arguments: Arguments,
+    variables: Variables,
+    path: str = "",
+    prefixes: Sequence[str] = (),
+    fetched: Fetched | None = None,
+) -> Rendered:
+    """A skill's prompt with its arguments, and with what was fetched for it.
+
+    Where nothing was, its commands are left as they are written, and what a turn would do is said: `prefixes` are
+    the commands that may run.
+    """
     template = skill.prompt or ""
-    known = structs.replace(variables, names=skill.arguments or skill.variables, numbered=skill.format == "command")
-    kept = [(place.start, place.end) for place in find_dynamic(template)]
-    text = render_template(template, arguments, variables=known, kept=kept)
-    return Rendered(text, check_dynamic(skill, path))
+    known = complete_variables(skill, variables)
+    texts = fetched.texts if fetched else {}
+    spans = [(one.start, one.end, texts.get(one.start)) for one in find_dynamic(template)]
+    text = render_template(template, arguments, variables=known, spans=spans)
+    if fetched is None:
+        return Rendered(text, check_dynamic(skill, path, prefixes))
+    return Rendered("\n\n".join([text, *fetched.files]), fetched.diagnostics)
+
+
+def complete_variables(skill: Skill, variables: Variables) -> Variables:
+    """The variables with what the skill itself says of its arguments."""
+    return structs.replace(variables, names=skill.arguments or skill.variables, numbered=skill.format == "command")

@@ -9,7 +9,18 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError
 
-__all__ = ["Arguments", "Variables", "extract_variables", "render_template", "split_arguments"]
+__all__ = [
+    "Arguments",
+    "Span",
+    "Variables",
+    "extract_variables",
+    "fill_in",
+    "find_token",
+    "render_template",
+    "split_arguments",
+]
+
+Span = tuple[int, int, str | None]  # a part of a template, and what it becomes; None: it stays as it is written
 
 MAX_FILLED = 4_000_000
 _MAX_QUOTED = 100_000  # a shell's quoting is looked at in arguments up to this long; a pasted document has none
@@ -71,31 +82,47 @@ def render_template(
     arguments: Sequence[str] | Arguments,
     session_id: str = "",
     variables: Variables | None = None,
-    kept: Sequence[tuple[int, int]] = (),
+    spans: Sequence[Span] = (),
 ) -> str:
     """A template with its arguments; they are appended if it has no place for them (R50, R53).
 
-    The spans in `kept`, in order, stay as they are written. Raises: ClawftError when it would become enormous.
+    The `spans`, in order, become what they say, or stay as they are written. What they become is not looked at.
+    Raises: ClawftError when it would become enormous.
     """
     given = arguments if isinstance(arguments, Arguments) else join_arguments(arguments)
-    text, placed = _fill_in(template, given, variables or Variables(session_id=session_id), kept)
+    known = variables or Variables(session_id=session_id)
+    text, placed = _fill_in(template, given, known, spans)
     return text if placed or not given.raw else f"{text}\n\nARGUMENTS: {given.raw}"
 
 
-def _fill_in(
-    template: str, arguments: Arguments, known: Variables, kept: Sequence[tuple[int, int]]
-) -> tuple[str, bool]:
+def fill_in(text: str, arguments: Arguments, known: Variables) -> str:
+    """A text with its tokens replaced, and nothing appended."""
+    return _fill_in(text, arguments, known, ())[0]
+
+
+def find_token(text: str, at: int, arguments: Arguments, known: Variables) -> tuple[int, str] | None:
+    """Where a token that begins here ends, and its value; None where none begins."""
+    match = _TOKEN.match(text, at)
+    found = _look_up(match, arguments, known, _places(known.names)) if match else None
+    return (match.end(), found[0]) if match and found else None
+
+
+def _fill_in(template: str, arguments: Arguments, known: Variables, spans: Sequence[Span]) -> tuple[str, bool]:
     """The template with its tokens replaced, and whether one of them was a place for arguments."""
     parts: list[str] = []
     position, placed, size, span = 0, False, 0, 0
     places = _places(known.names)
     for match in _TOKEN.finditer(template):
         start = match.start()
-        while span < len(kept) and kept[span][1] <= start:
+        while span < len(spans) and spans[span][1] <= start:
+            position = _splice(parts, template, position, spans[span])
             span += 1
-        inside = span < len(kept) and kept[span][0] <= start
-        found = None if inside else _look_up(match, arguments, known, places)
+        inside = span < len(spans) and spans[span][0] <= start
+        found = None if inside and spans[span][2] is None else _look_up(match, arguments, known, places)
         if found is None:
+            continue
+        if inside:  # its value is in what the span becomes
+            placed = placed or (found[1] and not _is_escaped(template, start))
             continue
         if _is_escaped(template, start):  # D59: the backslash goes, the token stays
             parts.append(template[position : start - 1])
@@ -107,7 +134,18 @@ def _fill_in(
             raise ClawftError("prompt-too-large", f"The arguments would fill more than {MAX_FILLED} characters")
         parts += (template[position:start], value)
         position, placed = match.end(), placed or is_argument
+    for one in spans[span:]:
+        position = _splice(parts, template, position, one)
     return "".join((*parts, template[position:])), placed
+
+
+def _splice(parts: list[str], template: str, position: int, span: Span) -> int:
+    """Put in place what a span becomes; where the template goes on."""
+    start, end, text = span
+    if text is None:
+        return position
+    parts += (template[position:start], text)
+    return end
 
 
 @lru_cache(maxsize=8)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_regular
 from clawft.messages import Image
+from clawft.render.attach import wrap_file
 from clawft.workspace import Workspace, resolve_path
 
 __all__ = ["Attached", "attach_files", "expand_pastes", "stack_skills"]
@@ -71,17 +72,8 @@ def attach_files(text: str, workspace: Workspace) -> Attached:
         if kind:
             images.append(Image(kind, base64.b64encode(content).decode()))
         else:
-            texts.append(_wrap(written, content.decode("utf-8", errors="replace")))
+            texts.append(wrap_file(written, content.decode("utf-8", errors="replace"), MAX_TEXT_CHARS))
     return Attached("\n\n".join(texts), tuple(images), tuple(notes), tuple(problems))
-
-
-def _wrap(path: str, text: str) -> str:
-    """A file's text, whole or its beginning; nothing in it can end the wrapper."""
-    body = text.replace("</file>", "<\\/file>")
-    if len(body) > MAX_TEXT_CHARS:
-        body = f"{body[:MAX_TEXT_CHARS]}\n[the rest of {len(body)} characters is left out; read_file reads it]"
-    name = re.sub(r'[<>"\n]', "_", path)
-    return f'<file path="{name}">\n{body}\n</file>'
 
 
 def _picture_type(content: bytes) -> str:

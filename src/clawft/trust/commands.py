@@ -50,11 +50,12 @@ class Verdict(Struct, frozen=True):
 class CommandPolicy:
     """`[tools.exec]`, ready to judge."""
 
-    def __init__(self, settings: ExecSettings) -> None:
-        """Raises: ClawftError for a pattern or an entry that says nothing."""
+    def __init__(self, settings: ExecSettings, listed: str = _LISTED) -> None:
+        """`listed` is the setting that the entries are from. Raises: ClawftError for one that says nothing."""
         self._mode = settings.mode
-        listed = (*settings.allowed_commands, *settings.also_allowed)
-        self._entries = tuple(_read_entry(entry) for entry in listed)
+        self._listed = listed
+        entries = (*settings.allowed_commands, *settings.also_allowed)
+        self._entries = tuple(_read_entry(entry, listed) for entry in entries)
         self._patterns = tuple((pattern, _compile(pattern)) for pattern in settings.denied_patterns)
 
     def judge(self, line: str, places: Places | None = None) -> Verdict:
@@ -69,11 +70,20 @@ class CommandPolicy:
         if self._mode is not CommandPolicyMode.ALLOWLIST:
             return Verdict("allow", f"it is understood, and the policy is '{self._mode.value}'", commands)
         if not self._entries:
-            return Verdict("deny", f"the allow-list is empty ({_LISTED})", commands)
+            return Verdict("deny", f"the allow-list is empty ({self._listed})", commands)
         for command in parsed.commands:
             if objection := self._object(command, places):
                 return Verdict("ask", objection, commands)
         return Verdict("allow", "every command in it is on the allow-list", commands)
+
+    def object_to(self, words: Sequence[str]) -> str:
+        """Why a program may not be started with these words, which no shell reads; nothing if it may be asked for."""
+        texts = (" ".join(words), *words)
+        pattern = next((name for name, regex in self._patterns if any(regex.search(text) for text in texts)), "")
+        if pattern:
+            return f"it matches '{pattern}' (tools.exec.denied_patterns)"
+        listing = self._mode is CommandPolicyMode.ALLOWLIST
+        return f"the allow-list is empty ({self._listed})" if listing and not self._entries else ""
 
     def _find_denied(self, line: str, parsed: Line) -> str | None:
         """The first denied pattern found in the line as written, or in what is left of it without the quoting."""
@@ -92,7 +102,7 @@ class CommandPolicy:
         if entry is None:
             return self._say_unlisted(command)
         if entry == (name,) and is_launcher(name):
-            return f"'{name}' runs other commands or code: list it with its arguments, not alone ({_LISTED})"
+            return f"'{name}' runs other commands or code: list it with its arguments, not alone ({self._listed})"
         if name == "cd":
             return "'cd' changes what the paths after it mean"
         if variable := next((word.text for word in command.words if word.variable), ""):
@@ -114,15 +124,13 @@ class CommandPolicy:
         name = command.words[0].text
         partly = any(entry[0] == name for entry in self._entries)
         shown = " ".join(command.texts[:2]) if partly else name
-        return f"'{shorten(shown)}' is not on the allow-list ({_LISTED})"
+        return f"'{shorten(shown)}' is not on the allow-list ({self._listed})"
 
 
-def _read_entry(entry: str) -> tuple[str, ...]:
+def _read_entry(entry: str, listed: str) -> tuple[str, ...]:
     words = tuple(entry.split())
     if not words:
-        raise ClawftError(
-            "policy-command", "An entry of tools.exec.allowed_commands is empty", hint="Write a command, or remove it"
-        )
+        raise ClawftError("policy-command", f"An entry of {listed} is empty", hint="Write a command, or remove it")
     return words
 
 

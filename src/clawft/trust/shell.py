@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 
-__all__ = ["MAX_LINE", "Command", "Line", "NotUnderstood", "Redirect", "Word", "parse_line"]
+__all__ = ["MAX_LINE", "Command", "Line", "NotUnderstood", "Redirect", "Word", "blank_out", "parse_line"]
 
 MAX_LINE = 16_384
 
@@ -105,6 +105,11 @@ def parse_line(line: str) -> Line:
     return _Reader(line).read()
 
 
+def blank_out(text: str) -> str:
+    """A text with blanks for the characters that no line may hold, so that a line with it in quotes can be judged."""
+    return "".join(char if " " <= char <= "~" or not _is_unseen(char) else " " for char in text)
+
+
 def _refuse(what: str, why: str = "is not understood") -> NoReturn:
     raise NotUnderstood(
         "command-not-understood",
@@ -118,8 +123,12 @@ def _check_character(char: str) -> None:
     name = f"the character U+{ord(char):04X}"
     if char in "\r\n":
         _refuse("a line break")
-    if unicodedata.category(char)[0] in "CZ" or char in _BLANK_LETTERS or _is_variation(char):
+    if _is_unseen(char):
         _refuse(name)
+
+
+def _is_unseen(char: str) -> bool:
+    return unicodedata.category(char)[0] in "CZ" or char in _BLANK_LETTERS or _is_variation(char)
 
 
 def _is_variation(char: str) -> bool:

@@ -1,0 +1,74 @@
+"""May the commands in the text of a skill run? All are judged before the first of them does (R59, D21)."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from clawft.config.tools import CommandPolicyMode
+from clawft.render import Dynamic, Filled, complete_variables, fill_command
+from clawft.tools.command_places import CommandPlaces
+from clawft.tools.dynamic.use import DynamicContext, Use, looking_context
+from clawft.trust.call import Call, Where
+from clawft.trust.commands import CommandPolicy, Verdict
+from clawft.trust.git import find_git_program
+from clawft.trust.prefixes import SETTING, suggest_setting
+from clawft.trust.rules import load_rules
+
+__all__ = ["Line", "judge_commands"]
+
+
+class Line(Struct, frozen=True):
+    """A command line that may run. `words` are those of its last command, by which its exit code is read."""
+
+    text: str
+    words: tuple[str, ...]
+
+
+def judge_commands(context: DynamicContext, places: Sequence[Dynamic], use: Use, cwd: str) -> list[tuple[Line, ...]]:
+    """The lines of each place, ready to run in `cwd`. Raises: Refused for the first that may not; that is recorded."""
+    judge = _Judge(context, use, cwd)
+    return [tuple(judge.check(place, command) for command in place.commands) for place in places]
+
+
+class _Judge:
+    def __init__(self, context: DynamicContext, use: Use, cwd: str) -> None:
+        self._context = context
+        self._use = use
+        self._cwd = cwd
+        listed = structs.replace(
+            context.config.tools.exec,
+            mode=CommandPolicyMode.ALLOWLIST,
+            allowed_commands=context.prefixes,
+            also_allowed=(),
+        )
+        self._policy = CommandPolicy(listed, SETTING)
+        self._rules = load_rules(context.config, context.workspace.project)
+        own = (cwd,) if use.folder else ()
+        self._places = CommandPlaces(cwd, looking_context(context, own))
+        variables = structs.replace(use.variables, skill_dir=cwd) if use.folder else use.variables
+        self._variables = complete_variables(use.skill, variables)
+
+    def check(self, place: Dynamic, command: str) -> Line:
+        """A command with its arguments, if it may run. Raises: Refused."""
+        filled = fill_command(command, self._use.arguments, self._variables)
+        verdict = self._policy.judge(filled.judged, self._places)
+        if reason := self._object(filled, verdict):
+            self._use.record(self._context.audit, filled.line, "deny", reason)
+            setting = suggest_setting([filled.judged], self._context.prefixes)
+            hint = f"To allow it: {setting}" if setting else "The skill has to be changed, or given other arguments"
+            shown = self._context.show(filled.line)
+            raise self._use.refuse(place, f"The skill '{self._use.skill.name}' may not run `{shown}`: {reason}", hint)
+        return Line(filled.line, verdict.commands[-1])
+
+    def _object(self, filled: Filled, verdict: Verdict) -> str:
+        """Why a command may not run, or nothing. What would have to be asked for is refused: nobody is asked here."""
+        if verdict.decision != "allow":
+            return verdict.reason
+        home, project = self._context.workspace.home, self._context.workspace.project
+        call = Call("exec_shell", {"command": filled.judged, "cwd": self._cwd}, Where(project, self._cwd, home))
+        rule = self._rules.find(call)
+        if rule is not None and rule.kind != "allow":
+            return rule.name
+        if any(words[0] == "git" for words in verdict.commands) and (program := find_git_program(self._cwd)):
+            return f"what this repository says may start a program, or lead elsewhere ({program})"
+        return ""

@@ -1,0 +1,52 @@
+"""A skill to its prompt, with all that its text asks for: files are read, and commands run where the user allows it."""
+
+from anyio import to_thread
+
+from clawft.discovery.catalog import Found
+from clawft.errors import Diagnostic
+from clawft.render import Arguments, Dynamic, Fetched, Rendered, Variables, find_dynamic, render_skill
+from clawft.tools.dynamic.files import read_files
+from clawft.tools.dynamic.run import run_commands
+from clawft.tools.dynamic.use import DynamicContext, Use
+from clawft.trust.cleared import Cleared
+from clawft.trust.prefixes import SETTING, suggest_setting
+
+__all__ = ["render_dynamic"]
+
+MAX_PLACES = 100
+
+
+async def render_dynamic(
+    context: DynamicContext, found: Found, cleared: Cleared, arguments: Arguments, variables: Variables
+) -> Rendered:
+    """The prompt of a skill that may be used.
+
+    Raises: Refused for what may not be run or read; ClawftError for what failed. Then nothing of it is used.
+    """
+    places = find_dynamic(cleared.skill.prompt or "")
+    use = Use(found, cleared, arguments, variables)
+    fetched = await _fetch(context, places, use) if places else Fetched()
+    return render_skill(cleared.skill, arguments, variables, found.file, fetched=fetched)
+
+
+async def _fetch(context: DynamicContext, places: tuple[Dynamic, ...], use: Use) -> Fetched:
+    if len(places) > MAX_PLACES:
+        message = f"The skill '{use.skill.name}' names {len(places)} commands and files; {MAX_PLACES} is the limit"
+        raise use.refuse(places[MAX_PLACES], message)
+    commands = [one for one in places if one.kind == "command"]
+    files = await to_thread.run_sync(read_files, context, [one for one in places if one.kind != "command"], use)
+    if not commands:
+        return files
+    if not context.prefixes:
+        return Fetched(files.texts, files.files, (_tell_off(commands, use), *files.diagnostics))
+    texts = await run_commands(context, commands, use)
+    return Fetched({**files.texts, **texts}, files.files, files.diagnostics)
+
+
+def _tell_off(commands: list[Dynamic], use: Use) -> Diagnostic:
+    """What the user is told where no command is allowed at all."""
+    what = f"{len(commands)} commands" if len(commands) > 1 else f"the command `{commands[0].head}`"
+    message = f"The skill '{use.skill.name}' would run {what}; it is left as text, since {SETTING} is empty"
+    setting = suggest_setting([line for one in commands for line in one.commands], ())
+    hint = f"To allow it: {setting}" if setting else "It is not understood well enough to be allowed"
+    return Diagnostic("dynamic-context-off", "warning", message, use.found.file, use.line_of(commands[0]), hint)

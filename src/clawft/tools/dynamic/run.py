@@ -1,0 +1,131 @@
+"""The commands in the text of a skill, run side by side in the sandbox (R56, R58).
+
+They run in the skill's folder, on a copy whose bytes are those that were approved. They can read the project, and write
+nothing that lasts.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+
+import anyio
+from anyio import to_thread
+from msgspec import Struct
+
+from clawft.discovery.snapshot import open_copy
+from clawft.errors import ClawftError
+from clawft.render import Dynamic
+from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.process import Finished
+from clawft.tools.dynamic.judge import Line, judge_commands
+from clawft.tools.dynamic.use import DynamicContext, Use
+from clawft.tools.environment import command_env
+from clawft.tools.finished import tell_finished
+from clawft.tools.skill_env import Supplies
+from clawft.trust.prefixes import SETTING
+
+__all__ = ["run_commands"]
+
+TIMEOUT_S = 30
+MAX_BYTES = 64 * 1024
+MAX_PARALLEL = 8
+_SHOWN = 2_000  # characters of a failed command's output that are said
+# They end with 1 to say that there is no match, or a difference.
+_ONE_IS_FINE = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "diff", "cmp", "pgrep", "test", "["})
+_ONE_IS_FINE_IN_GIT = (("git", "diff"), ("git", "grep"))
+
+
+class _Setting(Struct, frozen=True):
+    """Where commands run, and with what."""
+
+    cwd: str
+    env: Mapping[str, str]
+    confinement: Confinement
+
+
+async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: Use) -> dict[int, str]:
+    """What each place becomes. Raises: Refused, before any of them runs; ClawftError for one that failed."""
+    with ExitStack() as stack:
+        copy = await to_thread.run_sync(stack.enter_context, _copy(context, use))
+        status = await to_thread.run_sync(context.sandbox.status)
+        # Where a sandbox cannot show files in another place, commands work in the copy itself.
+        is_mounted = status.kind == "bubblewrap"
+        cwd = (use.folder if is_mounted else copy) or context.workspace.project
+        judged = await to_thread.run_sync(judge_commands, context, places, use, cwd)
+        mounts = ((copy, use.folder),) if copy and is_mounted else ()
+        readable = (context.workspace.project, *((copy,) if copy and not is_mounted else ()))
+        env = command_env(context.config.tools.exec, context.environ, _own_env(context, use))
+        setting = _Setting(cwd, env, Confinement(readable=readable, mounts=mounts))
+        return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
+
+
+def _copy(context: DynamicContext, use: Use) -> AbstractContextManager[str]:
+    if not use.folder:
+        return nullcontext("")
+    return open_copy(use.folder, use.cleared.digest, f"{context.workspace.user_dir}/run")
+
+
+async def _run_all(
+    context: DynamicContext, judged: Sequence[tuple[Dynamic, tuple[Line, ...]]], use: Use, setting: _Setting
+) -> dict[int, str]:
+    """All at once, as far as there is room; the first that fails ends the others."""
+    results: dict[int, str] = {}
+    failures: list[ClawftError] = []
+    limiter = anyio.CapacityLimiter(MAX_PARALLEL)
+
+    async def run(place: Dynamic, lines: tuple[Line, ...]) -> None:
+        try:
+            async with limiter:
+                outputs = [await _run_line(context, line, place, use, setting) for line in lines]
+        except ClawftError as error:
+            failures.append(error)
+            group.cancel_scope.cancel()
+        else:
+            results[place.start] = "\n".join(filter(None, outputs))
+
+    async with anyio.create_task_group() as group:
+        for place, lines in judged:
+            group.start_soon(run, place, lines)
+    if failures:
+        raise failures[0]
+    return results
+
+
+async def _run_line(context: DynamicContext, line: Line, place: Dynamic, use: Use, setting: _Setting) -> str:
+    """The output of one command. Raises: ClawftError if it did not do its work."""
+    use.record(context.audit, line.text, "allow", SETTING)
+    try:
+        finished = await context.sandbox.run(
+            line.text,
+            cwd=setting.cwd,
+            env=setting.env,
+            timeout_s=TIMEOUT_S,
+            max_bytes=MAX_BYTES,
+            confinement=setting.confinement,
+        )
+    except OSError as error:
+        raise use.fail(place, f"`{context.show(line.text)}` cannot be started: {error.strerror}") from error
+    fine = finished.code == 0 or (finished.code == 1 and _is_fine_with_one(line.words))
+    if fine and not finished.timed_out and not finished.flooded:
+        return context.clean(_text_of(finished)).rstrip("\n")
+    said = context.clean(tell_finished(finished, setting.cwd).text)
+    told = said if len(said) <= _SHOWN else f"[…] {said[-_SHOWN:]}"
+    shown = context.show(line.text)
+    raise use.fail(place, f"A command of the skill '{use.skill.name}' failed: `{shown}`\n{told}")
+
+
+def _text_of(finished: Finished) -> str:
+    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
+    if not finished.truncated:
+        return finished.output.decode("utf-8", "replace")
+    gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {MAX_BYTES} is the limit]\n"
+    return head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
+
+
+def _is_fine_with_one(words: tuple[str, ...]) -> bool:
+    return words[0] in _ONE_IS_FINE or words[:2] in _ONE_IS_FINE_IN_GIT
+
+
+def _own_env(context: DynamicContext, use: Use) -> dict[str, str]:
+    """R174: the variables that this skill, and no other, was configured to get."""
+    supplies = Supplies(lambda: context.config.skills.entries, context.environ, context.secrets, context.audit)
+    return supplies.take(use.cleared, use.variables.session_id)

@@ -1,0 +1,30 @@
+"""The environment of a command: what settings let through, what keeps programs quiet, and a skill's own variables."""
+
+import os
+from collections.abc import Mapping
+
+from clawft.config.tools import ExecSettings
+
+__all__ = ["command_env"]
+
+# Nothing waits for a person, and git neither takes a folder of files for a repository nor runs what its settings
+# name as a monitor: a tool could have written both.
+_QUIET = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+}
+
+
+def command_env(settings: ExecSettings, environ: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Everything a command gets of the environment; `own` is what its skill was configured to get."""
+    chosen = {name: environ[name] for name in settings.env if name in environ}
+    if "PATH" in chosen:  # a relative folder of it would make a file of the project a listed command
+        chosen["PATH"] = os.pathsep.join(one for one in chosen["PATH"].split(os.pathsep) if os.path.isabs(one))
+    return {**_QUIET, **chosen, **own}

@@ -1,0 +1,48 @@
+"""The commands that a skill's own text may run: `skills.security.allowed_command_prefixes` (R59).
+
+An entry allows the lines that begin with its words, word by word. The whole judgement, with options and patterns, is
+`commands`' own; here is what can be told at once.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+import msgspec
+
+from clawft.trust.shell import Command, NotUnderstood, parse_line
+
+__all__ = ["SETTING", "find_unlisted", "suggest_setting"]
+
+SETTING = "skills.security.allowed_command_prefixes"
+
+
+def find_unlisted(line: str, prefixes: Sequence[str]) -> str:
+    """The start of the first command in a line that no entry allows; '' if all are allowed. Raises: NotUnderstood."""
+    entries = [tuple(entry.split()) for entry in prefixes]
+    for command in parse_line(line).commands:
+        plain = tuple(None if word.glob or word.tilde or word.variable else word.text for word in command.words)
+        if not any(entry and plain[: len(entry)] == entry for entry in entries):
+            return _start_of(command)
+    return ""
+
+
+def suggest_setting(lines: Sequence[str], prefixes: Sequence[str]) -> str:
+    """The command that would allow these lines, beside what is allowed; '' where no entry could."""
+    wanted = [*prefixes]
+    for line in lines:
+        try:
+            commands = parse_line(line).commands
+        except NotUnderstood:
+            continue
+        wanted += [_start_of(one) for one in commands if find_unlisted(shlex.join(one.texts), wanted)]
+    if len(wanted) == len(prefixes):
+        return ""
+    value = msgspec.json.encode(list(dict.fromkeys(wanted))).decode()
+    return f"weft config set {SETTING} {shlex.quote(value)}"
+
+
+def _start_of(command: Command) -> str:
+    """The name of a command, with what it is told to do where that is a plain word after it: `git log`."""
+    texts = command.texts
+    is_plain = len(texts) > 1 and texts[1].isascii() and texts[1].replace("-", "a").isalpha() and texts[1][0] != "-"
+    return " ".join(texts[: 2 if is_plain else 1])
