@@ -1,0 +1,181 @@
+"""Runs a program that a skill brought along: the very bytes that were cleared, in the sandbox, asked for before.
+
+The skill's folder is copied while its digest is taken, and the copy is what the program sees at the folder's place.
+What a model wrote reaches it as words, as standard input and as variables, and is never read by a shell of ours.
+"""
+
+import os
+import shlex
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+
+from anyio import CancelScope, to_thread
+from msgspec import Struct, structs
+
+from clawft.config.tools import ExecSettings
+from clawft.discovery.snapshot import open_copy
+from clawft.errors import ClawftError
+from clawft.files import real_path
+from clawft.sandbox.process import Streams
+from clawft.tools.confined import ask_unconfined, confine, explain_sandbox
+from clawft.tools.environment import command_env
+from clawft.tools.exec_shell import show_all
+from clawft.tools.finished import tell_finished
+from clawft.tools.skillset import Loaded, Skillset
+from clawft.tools.spill import mask_file, new_spill_path
+from clawft.tools.starting import find_start
+from clawft.tools.tool import ToolContext, ToolError, ToolResult
+from clawft.trust.cleared import Cleared
+from clawft.trust.commands import CommandPolicy
+from clawft.trust.granted import granted_hosts
+from clawft.trust.modes import Mode
+
+__all__ = ["Programs", "Start"]
+
+_MAX_ASKED = 600  # characters of arguments that a question shows
+_EXPLAINED = (
+    "[it ran in a sandbox: only the project can be changed, but not its .git and agent folders, and no host can be"
+    " reached but those that the skill was approved with]"
+)
+
+
+class Start(Struct, frozen=True):
+    """What is to run. `file` is the first of the words if that is one of the skill's files, else it is on PATH."""
+
+    skill: str
+    words: tuple[str, ...]
+    file: str = ""
+    tool: str = ""  # the declared tool that it is the program of
+    shown: str = ""  # what a model gave it, as people see it
+    stdin: bytes = b""
+    variables: Mapping[str, str] = {}
+
+    @property
+    def line(self) -> str:
+        return shlex.join(self.words)
+
+
+class Programs:
+    """How programs of skills run in one conversation. `own_env` gives the variables of one skill (R174)."""
+
+    def __init__(
+        self,
+        skills: Skillset,
+        settings: ExecSettings,
+        policy: CommandPolicy,
+        own_env: Callable[[Cleared], Mapping[str, str]],
+    ) -> None:
+        self.skills = skills
+        self.settings = settings
+        self._policy = policy
+        self._own_env = own_env
+
+    async def run(self, start: Start, context: ToolContext) -> ToolResult:
+        """Ask for it, and run it to its end. Raises: ToolError, Refused."""
+        try:
+            loaded = self.skills.get_unchanged(start.skill)
+            if objection := self._policy.object_to(start.words):
+                raise ToolError("PERMISSION_DENIED", f"The program was refused: {objection}")
+            await self._ask(start, loaded, context)
+            return await self._run(start, loaded, context)
+        except ClawftError as error:
+            self.refuse(start, str(error), context)
+            raise
+
+    def refuse(self, start: Start, why: str, context: ToolContext) -> None:
+        """Write down that it was not run, or not to its end."""
+        context.record("command", start.line, "deny", why, detail=_detail(start))
+
+    async def _ask(self, start: Start, loaded: Loaded, context: ToolContext) -> None:
+        status = await to_thread.run_sync(context.sandbox.status)
+        how = "sandboxed" if status.kind in ("bubblewrap", "landlock") else "WITHOUT a sandbox"
+        what = f"the tool '{start.tool}' ({start.line})" if start.tool else start.words[0]
+        # The digest binds a lasting answer to the program, also where the skill is not active any more.
+        digest = loaded.cleared.digest.removeprefix("sha256:")[:16]
+        question = f"Run {what} of the skill '{start.skill}' ({how}; {digest})"
+        given = show_all(start.shown)
+        cut = given if len(given) <= _MAX_ASKED else f"{given[:_MAX_ASKED]}… ({len(given)} characters)"
+        reason = f"it is given {cut}" if given else "it is given nothing"
+        if not await context.ask(question, reason):
+            said = f"It needs approval, which was not given: {what} of the skill '{start.skill}'"
+            raise ToolError("PERMISSION_DENIED", said, hint="Do without it, or ask the person")
+
+    async def _run(self, start: Start, loaded: Loaded, context: ToolContext) -> ToolResult:
+        folder, settings = real_path(loaded.folder), self.settings
+        below = os.path.join(context.workspace.user_dir, "cache", "programs")
+        spill_path = new_spill_path(context, start.tool or start.words[0])
+        async with _enter(open_copy(folder, loaded.cleared.digest, below)) as copy:
+            mounted = context.sandbox.status().kind == "bubblewrap"
+            place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
+            words = _start_words(start, copy, place)
+            context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
+            common = confine(context)
+            confinement = structs.replace(
+                common,
+                readable=common.readable if mounted else (*common.readable, copy),
+                mounts=((copy, folder),) if mounted else (),
+                hosts=_hosts_for(loaded.cleared, context),
+            )
+            try:
+                finished = await context.sandbox.run(
+                    words,
+                    cwd=place,
+                    env=self._environment(start, loaded, place, context),
+                    timeout_s=settings.timeout_s,
+                    max_bytes=settings.max_output_bytes,
+                    streams=Streams(stdin=start.stdin, spill_path=spill_path),
+                    confinement=confinement,
+                    ask=ask_unconfined(context, f"{show_all(start.line)} of the skill '{start.skill}'"),
+                )
+            finally:  # one that was cancelled has left its output there, too
+                if os.path.exists(spill_path):
+                    mask_file(context, spill_path)
+        return explain_sandbox(tell_finished(finished, loaded.folder), context, _EXPLAINED)
+
+    def _environment(self, start: Start, loaded: Loaded, place: str, context: ToolContext) -> dict[str, str]:
+        places = {"CLAUDE_SKILL_DIR": place, "CLAUDE_PROJECT_DIR": context.workspace.project}
+        env = command_env(self.settings, context.environ, self._own_env(loaded.cleared))
+        return {**env, **places, **start.variables}
+
+
+def _start_words(start: Start, copy: str, place: str) -> tuple[str, ...]:
+    """The words of the program as it is started. Raises: ToolError."""
+    if not start.file:
+        return start.words
+    try:
+        by = find_start(os.path.join(copy, start.file))
+    except OSError as error:
+        raise ToolError("NOT_FOUND", f"{start.file} cannot be read: {error.strerror}") from error
+    if by is None:
+        hint = "A script is executable with a first line like #!/bin/sh, or has an ending like .py"
+        raise ToolError("INVALID_PARAM", f"Nothing tells how to start {start.file}", hint=hint)
+    return (*by, os.path.join(place, start.file), *start.words[1:])
+
+
+@asynccontextmanager
+async def _enter(copying: AbstractContextManager[str]) -> AsyncIterator[str]:
+    """The copy is made and removed beside the loop, and removed whatever happens."""
+    with CancelScope(shield=True):
+        copy = await to_thread.run_sync(copying.__enter__)
+    try:
+        yield copy
+    finally:
+        with CancelScope(shield=True):
+            await to_thread.run_sync(copying.__exit__, None, None, None)
+
+
+def _hosts_for(cleared: Cleared, context: ToolContext) -> tuple[str, ...]:
+    """The hosts that a program of a skill may reach: the user's rules, and what all strangers' skills at work and the
+    skill itself, if it is a stranger's, were approved with."""
+    at_work = [cleared, *(one.cleared for one in context.active)]
+    return granted_hosts(context.rules, [one.granted.network if one.granted else () for one in at_work if one.stranger])
+
+
+def _rule(context: ToolContext) -> str:
+    return "mode full" if context.mode is Mode.FULL else "approved"
+
+
+def _detail(start: Start, loaded: Loaded | None = None) -> dict[str, str]:
+    """Which skill's it is, also where that is not active any more, and what it was given."""
+    digest = {"digest": loaded.cleared.digest} if loaded else {}
+    return {"skill": start.skill, **digest, "tool": start.tool or "skill_run_script", "given": start.shown[:_MAX_ASKED]}
