@@ -57,7 +57,7 @@ async def test_a_skill_that_forbids_a_tool_forbids_it_in_delegated_tasks_too(wor
     world.add_skill("careful", head="disallowed-tools: [write_file]\n")
     world.replies = _delegating("write_file", {"path": "made", "content": "x"})
     events = await world.run("", skill="careful")
-    assert "The skill 'careful' does not allow the tool 'write_file'" in only(events, TurnFinished)[0].text
+    assert "the skill 'careful' disallows write_file" in only(events, TurnFinished)[0].text
     assert not (world.project / "made").exists()
 
 

@@ -16,6 +16,8 @@ from clawft.messages import (
     ApprovalNeeded,
     Compacted,
     Event,
+    ForkFinished,
+    ForkStarted,
     MessageSent,
     Noticed,
     SkillActivated,
@@ -55,7 +57,7 @@ class Approver:
 
     async def __call__(self, event: ApprovalNeeded) -> Answer:
         if self.yes and not event.grave:
-            return "once"
+            return "flag"
         await self._seen(event).wait()
         if not self.can_ask:
             self.unanswered += 1
@@ -117,7 +119,7 @@ class Printer:
                 self._start_tool(event)
             case ToolFinished():
                 self._finish_tool(event)
-            case SkillActivated() | MessageSent() | Compacted():
+            case SkillActivated() | MessageSent() | Compacted() | ForkStarted() | ForkFinished():
                 self.note(tell(event))
             case Noticed(code=code, message=message, severity=severity, hint=hint):
                 colour = "yellow" if severity == "warning" else "blue"

@@ -36,7 +36,7 @@ class Asker:
             await self._view.reach(event)
             if self._yes and not event.grave:
                 self._view.note(f"  allowed by --yes: {one_line(event.question)}")
-                return "once"
+                return "flag"
             with self._view.holding():
                 return await self._put(event)
 

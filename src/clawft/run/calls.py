@@ -5,12 +5,13 @@ from itertools import groupby
 
 import anyio
 
-from clawft.errors import find_close
+from clawft.errors import Refused, find_close
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
+from clawft.run.permit import answer, guard, permit
 from clawft.run.turn import Turn
 from clawft.tools.execute import Envelope, fail, render_for_model, run_tool
 from clawft.tools.tool import Tool, ToolContext, ToolError
-from clawft.trust.tools import canonical_tool, tool_matches
+from clawft.trust.tools import canonical_tool
 
 __all__ = ["run_calls"]
 
@@ -21,7 +22,7 @@ _MAX_NAME = 100  # characters of a name that a model made up
 async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     """A result for every call, in the order of the calls, whatever happens to each."""
     results: list[Message] = []
-    for parallel, group in groupby(calls, lambda call: _is_read_only(turn, call)):
+    for parallel, group in groupby(calls, lambda call: _may_run_beside(turn, call)):
         some = list(group)
         if parallel and len(some) > 1:
             results += await _run_side_by_side(turn, some)
@@ -30,9 +31,9 @@ async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     return results
 
 
-def _is_read_only(turn: Turn, call: ToolCall) -> bool:
+def _may_run_beside(turn: Turn, call: ToolCall) -> bool:
     tool = _find(turn, call.name)
-    return tool is not None and tool.read_only
+    return tool is not None and (tool.read_only or (tool.beside is not None and tool.beside(call.arguments)))
 
 
 def _find(turn: Turn, name: str) -> Tool | None:
@@ -55,16 +56,15 @@ async def _run_side_by_side(turn: Turn, calls: Sequence[ToolCall]) -> list[Messa
 
 async def _run(turn: Turn, call: ToolCall) -> Message:
     tool = _find(turn, call.name)
-    name = tool.name if tool else call.name[:_MAX_NAME]
-    turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=_summarise(tool, call)))
+    name, summary = tool.name if tool else call.name[:_MAX_NAME], _summarise(tool, call)
+    turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=summary))
     context = _context(turn, call, name)
     try:
-        allowed = _check(turn, tool, call)
-    except ToolError as error:
+        envelope = await _execute(turn, _get(turn, tool, call), call, context)
+    except (ToolError, Refused) as error:
         envelope = fail(error, call.arguments, context)
-    else:
-        timeout_s = turn.runtime.config.agents.defaults.tool_timeout_s
-        envelope = await run_tool(allowed, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
+    if envelope.error.get("code") == "PERMISSION_DENIED":
+        context.record("denial", f"{name} {summary}".strip(), "deny", envelope.error["message"])
     _count(turn, envelope)
     turn.emit(ToolFinished(call=call.id, tool=name, status=envelope.status, result=envelope.to_dict()))
     _remember(turn, name, envelope)
@@ -78,24 +78,28 @@ async def _run(turn: Turn, call: ToolCall) -> Message:
     )
 
 
-def _check(turn: Turn, tool: Tool | None, call: ToolCall) -> Tool:
-    """Whether the turn has the tool, and no active skill forbids it (R114, D54). Raises: ToolError."""
+async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext) -> Envelope:
+    """Run a tool, if it may be used so; what acts is written down first. Raises: ToolError, Refused."""
+    context.granted = await permit(turn, tool, call, context)
+    if not tool.read_only:
+        context.record("tool", f"{tool.name} {_summarise(tool, call)}".strip(), "allow", context.granted.rule)
+    timeout_s = tool.timeout_s or turn.runtime.config.agents.defaults.tool_timeout_s
+    return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
+
+
+def _get(turn: Turn, tool: Tool | None, call: ToolCall) -> Tool:
+    """The tool of a call. Raises: ToolError where the turn has none of this name."""
     if tool is None:
         close = find_close(canonical_tool(call.name), turn.registry.names)
         hint = f"Did you mean '{close}'?" if close else f"There are {', '.join(turn.registry.names) or 'none'}"
         raise ToolError("NOT_FOUND", f"There is no tool '{call.name[:_MAX_NAME]}' in this turn", hint=hint)
-    if tool.name == "skill_read":
-        return tool
-    for active in (*turn.conversation.inherited, *turn.skills.active):
-        allowed, denied = active.skill.allowed_tools, active.skill.disallowed_tools
-        if (allowed and not tool_matches(tool.name, allowed)) or tool_matches(tool.name, denied):
-            raise ToolError("PERMISSION_DENIED", f"The skill '{active.name}' does not allow the tool '{tool.name}'")
     return tool
 
 
 def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
-        return await _ask(turn, ApprovalNeeded(call=call.id, tool=name, question=question, reason=reason, grave=grave))
+        event = ApprovalNeeded(call=call.id, tool=name, question=question, reason=reason, grave=grave)
+        return await answer(turn, event, context)
 
     runtime = turn.runtime
     context = ToolContext(
@@ -109,35 +113,14 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     context.keep_dir, context.turn = runtime.spill_dir(turn.conversation.account), turn.conversation.turn
     context.mask = runtime.secrets.mask
     context.sandbox = runtime.sandbox
-    context.skill_env = turn.skills.env(runtime.config.skills.entries, runtime.environ)
-    context.read_roots = tuple(turn.skills.loaded.values())
-    return context
-
-
-async def _ask(turn: Turn, event: ApprovalNeeded) -> bool:
-    """Put a question to whoever started the turn. Nobody there, or no answer, is a no."""
-    conversation, name, question = turn.conversation, event.tool, event.question
-    approvals, place, meant = (
-        turn.runtime.approvals,
-        f"{turn.runtime.workspace.project}#{name}#{question}",
-        _meant(turn, question),
+    context.take_shell_env = lambda: runtime.supplies.take_alone(
+        [one.cleared for one in turn.skills.active],
+        [one.cleared for one in turn.conversation.inherited],
+        turn.session.key,
     )
-    if not event.grave and ((name, question) in conversation.approved or approvals.has("tool", place, meant)):
-        return True
-    turn.emit(event)
-    answer = await conversation.approve(event) if conversation.approve else "no"
-    if event.grave:
-        return answer != "no"
-    if answer == "session":
-        conversation.approved.add((name, question))
-    elif answer == "always":
-        approvals.add("tool", {place: meant})
-    return answer != "no"
-
-
-def _meant(turn: Turn, question: str) -> bytes:
-    """What a lasting yes is bound to: the question itself, and the skills that were active, as they are."""
-    return "\n".join([question, *(one.digest for one in turn.skills.active)]).encode("utf-8", "replace")
+    context.read_roots = tuple(turn.skills.loaded.values())
+    guard(turn, context)
+    return context
 
 
 def _count(turn: Turn, envelope: Envelope) -> None:
@@ -155,7 +138,7 @@ def _summarise(tool: Tool | None, call: ToolCall) -> str:
 
 def _remember(turn: Turn, name: str, envelope: Envelope) -> None:
     """A skill that was loaded is noted in the session, whole, so that it survives compaction."""
-    if name == "Skill" and envelope.status == "success" and not envelope.data.get("already_loaded"):
+    if name == "Skill" and "content" in envelope.data:
         data = envelope.data
         content = turn.runtime.secrets.mask(data["content"])
         turn.session.activate(data["name"], content, turn.id, scope=data["scope"], digest=data["digest"])

@@ -29,6 +29,8 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
     real = real_path(full)
     if not real or not project:
         raise ToolError("PERMISSION_DENIED", f"The links of '{path}' lead nowhere")
+    if not write and not (context.may_read(real) and context.may_read(full)):
+        raise ToolError("PERMISSION_DENIED", f"A rule denies to read '{path}'", hint="See: weft permissions list")
     if not write and any(is_within(real, root) for root in _reading_roots(context)):
         return real
     if not is_within(real, project):
@@ -58,10 +60,10 @@ def is_within(path: str, root: str) -> bool:
 def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
     """Tells, for walks below a folder that may be read, which real paths are left out of them."""
     if any(is_within(root, one) for one in _reading_roots(context)):
-        return lambda _: True
+        return context.may_read
     project = real_path(context.workspace.project)
     closed = {root for root, _ in _closed_roots(context)}
-    return lambda path: path not in closed and not is_private(os.path.relpath(path, project))
+    return lambda path: path not in closed and not is_private(os.path.relpath(path, project)) and context.may_read(path)
 
 
 def show_path(context: ToolContext, real: str) -> str:

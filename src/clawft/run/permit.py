@@ -1,0 +1,172 @@
+"""May this call be made? What bears on it is put together here, judged in `trust/decide.py`, asked and written down."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from clawft.messages import Answer, ApprovalNeeded, ToolCall
+from clawft.tools.exec_shell import show_all
+from clawft.tools.paths import base_folder
+from clawft.tools.skillset import Activation
+from clawft.tools.tool import Record, Tool, ToolContext, ToolError
+from clawft.trust.call import Call, Where
+from clawft.trust.decide import Authority, Decision, Limit, decide, make_limit
+from clawft.trust.modes import Mode
+from clawft.trust.path_patterns import Paths
+from clawft.trust.patterns import pattern_folders
+
+if TYPE_CHECKING:
+    from clawft.run.conversation import Conversation
+    from clawft.run.turn import Turn
+
+__all__ = ["answer", "authority_of", "guard", "permit", "recorder"]
+
+_MAX_SHOWN = 300  # characters of an argument that a question shows
+_BY: dict[Answer, str] = {"flag": "--yes"}
+
+
+def authority_of(conversation: "Conversation") -> Authority:
+    """All that bears on the calls of a conversation now: it changes when a skill is loaded, or the mode."""
+    runtime = conversation.runtime
+    agents = (*conversation.above, conversation.agent)
+    limits = [make_limit(f"the agent '{one.name}'", one.tools, one.disallowed_tools) for one in agents]
+    limits += [_limit_of(one, conversation) for one in _active(conversation)]
+    return Authority(conversation.effective_mode, runtime.rules, tuple(limits))
+
+
+def _active(conversation: "Conversation") -> tuple[Activation, ...]:
+    """The skills at work: those of whoever forked this, then its own."""
+    return (*conversation.inherited, *conversation.skills.active)
+
+
+def _limit_of(active: Activation, conversation: "Conversation") -> Limit:
+    skill, project = active.skill, conversation.runtime.workspace.project
+    limit = make_limit(
+        f"the skill '{active.name}'",
+        skill.allowed_tools or None,
+        skill.disallowed_tools,
+        folders=pattern_folders(project, active.standing.found.base_dir),
+        stranger=active.stranger,
+        own=conversation.skills.brought.get(active.name, frozenset()),
+    )
+    hosts = (active.granted.network if active.granted else ()) if active.stranger else None
+    return structs.replace(limit, hosts=hosts)
+
+
+def guard(turn: "Turn", context: ToolContext) -> None:
+    """Give a tool what it needs to judge what it does on the way: the mode, the rules, and whom they bind."""
+    conversation = turn.conversation
+    authority = authority_of(conversation)
+    context.mode, context.rules = authority.mode, authority.rules
+    context.active = _active(conversation)
+    context.record = recorder(conversation)
+    where = _where(context)
+
+    def judge(tool: str, arguments: Mapping[str, Any]) -> Decision:
+        known = turn.registry.find(tool)
+        read_only = known.read_only if known else False
+        return decide(Call(tool, arguments, where, read_only=read_only), authority_of(conversation))
+
+    context.decide = judge
+    denied = [rule.pattern for rule in authority.rules.deny]
+    closed = [*denied, *(one for limit in authority.limits for one in limit.denied)]
+    paths = [one.matcher for one in closed if isinstance(one.matcher, Paths) and one.names("read_file")]
+    if paths:
+        context.may_read = lambda path: not any(one.forbids(path, where) for one in paths)
+
+
+def recorder(conversation: "Conversation") -> Record:
+    """Writes what was decided into the audit log: with the session, and the skills that are at work."""
+    audit = conversation.runtime.audit
+
+    def record(
+        kind: str, subject: str, decision: str, rule: str = "", *, detail: Mapping[str, Any] | None = None
+    ) -> None:
+        active = _active(conversation)
+        # What gives power is not done if it cannot be written down; a refusal stands in any case.
+        write = audit.tell if decision == "deny" else audit.write
+        write(
+            kind,
+            subject,
+            decision=decision,
+            rule=rule,
+            skill=", ".join(one.name for one in active),
+            digest=", ".join(one.digest for one in active),
+            session=conversation.session.key,
+            detail=detail,
+        )
+
+    return record
+
+
+async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> Decision:
+    """Judge one call, and ask where that is due. What is allowed and acts is written down before it is done.
+
+    Raises: ToolError for what is refused, Refused if the audit log cannot be written.
+    """
+    server = any(tool is one for one in turn.runtime.server_tools)
+    asked = Call(tool.name, call.arguments, _where(context), server=server, read_only=tool.read_only)
+    decision = decide(asked, authority_of(turn.conversation))
+    if decision.decision == "deny":
+        raise ToolError("PERMISSION_DENIED", f"Not allowed: {decision.rule}", hint=decision.hint)
+    if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
+        context.must_ask = decision.rule  # it asks after its policy has judged the line
+    elif decision.decision == "ask":
+        if not await context.ask(_question(tool, call), decision.rule):
+            raise ToolError("PERMISSION_DENIED", f"It was not approved ({decision.rule})")
+        decision = Decision("allow", f"approved ({decision.rule})")
+    return decision
+
+
+async def answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> bool:
+    """The answer to a tool's question: of the mode or a rule, of an earlier answer, or of whoever started the turn.
+
+    Nobody there, or no answer, is a no. Raises: ToolError in a mode that only looks.
+    """
+    if turn.conversation.effective_mode is Mode.PLAN:
+        raise ToolError("PERMISSION_DENIED", f"Not allowed: mode plan only looks ({event.reason or event.question})")
+    said, by = await _find_answer(turn, event, context.granted)
+    detail = {"answer": said, "by": by, "tool": event.tool, "grave": event.grave}
+    context.record("approval", event.question, "deny" if said == "no" else "allow", by, detail=detail)
+    return said != "no"
+
+
+async def _find_answer(turn: "Turn", event: ApprovalNeeded, decision: Decision) -> tuple[Answer, str]:
+    conversation, approvals = turn.conversation, turn.runtime.approvals
+    place = f"{turn.runtime.workspace.project}#{event.tool}#{event.question}"
+    if not event.grave:
+        if decision.decision == "allow":
+            return "once", decision.rule
+        if (event.tool, event.question) in conversation.approved:
+            return "session", "an answer for this session"
+        if approvals.has("tool", place, _meant(turn, event.question)):
+            return "always", "a lasting answer"
+    turn.emit(event)
+    if conversation.approve is None:
+        return "no", "nobody to ask"
+    said = await conversation.ask(event)
+    if said == "session" and not event.grave:
+        conversation.approved.add((event.tool, event.question))
+    elif said == "always" and not event.grave:
+        approvals.add("tool", {place: _meant(turn, event.question)})
+    return said, _BY.get(said, "the person")
+
+
+def _meant(turn: "Turn", question: str) -> bytes:
+    """What a lasting yes is bound to: the question itself, and the skills that were active, as they are."""
+    return "\n".join([question, *(one.digest for one in _active(turn.conversation))]).encode("utf-8", "replace")
+
+
+def _where(context: ToolContext) -> Where:
+    return Where(context.workspace.project, base_folder(context), context.workspace.home)
+
+
+def _question(tool: Tool, call: ToolCall) -> str:
+    """What a person reads before a tool that does not ask by itself is run."""
+    shown = []
+    for name, value in call.arguments.items():
+        text = show_all(value if isinstance(value, str) else repr(value))
+        cut = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
+        shown.append(f"{name}: {cut}")
+    return "\n".join([f"Run {tool.name}?", *shown])
