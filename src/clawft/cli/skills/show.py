@@ -13,6 +13,7 @@ from clawft.discovery.digest import Digest
 from clawft.discovery.requirements import install_command
 from clawft.format.model import Skill
 from clawft.render import extract_variables
+from clawft.tools.provided import check_provided
 from clawft.trust import Standing
 
 __all__ = ["command", "detail_lines"]
@@ -84,7 +85,7 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Model", skill.model),
         ("Allowed Tools", ", ".join(skill.allowed_tools)),
         ("Disallowed Tools", ", ".join(skill.disallowed_tools)),
-        ("Provided Tools", ", ".join(tool.name for tool in skill.provided_tools)),
+        ("Provided Tools", _provided(skill, standing.found.folder)),
         ("Execution", skill.execution if skill.execution != "prompt" else ""),
         ("Tags", ", ".join(skill.tags)),
         ("License", skill.license),
@@ -94,6 +95,12 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Tokens", f"about {tokens['catalog']} in a catalog, {tokens['body']} when loaded"),
     ]
     return [(label, value) for label, value in lines if value]
+
+
+def _provided(skill: Skill, folder: str) -> str:
+    """The tools that it brings, each with the program that would run; without one, it is not offered."""
+    programs = {one.name: one.shown for one in check_provided(skill, folder, "")[0]}
+    return ", ".join(f"{one.name} ({programs.get(one.name, 'not offered')})" for one in skill.provided_tools)
 
 
 def _placeholders(app: App, standing: Standing) -> list[str]:
