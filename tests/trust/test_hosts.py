@@ -3,7 +3,10 @@
 import pytest
 
 from clawft.errors import ClawftError
+from clawft.trust.granted import granted_hosts
 from clawft.trust.hosts import find_grant, parse_grant
+from clawft.trust.patterns import parse_pattern
+from clawft.trust.rules import Rule, Rules
 
 
 @pytest.mark.parametrize(
@@ -58,3 +61,39 @@ def test_what_is_no_grant_is_said(text: str) -> None:
     with pytest.raises(ClawftError) as caught:
         parse_grant(text)
     assert caught.value.code == "host-invalid"
+
+
+def test_what_is_taken_away_is_so_from_every_grant() -> None:
+    hosts = ("*", "evil.test:8443", "!evil.test", "!*.bad.test:443")
+    assert find_grant("good.test", 443, hosts) is not None
+    assert find_grant("evil.test", 443, hosts) is None
+    assert find_grant("evil.test", 8443, hosts) is None
+    assert find_grant("a.bad.test", 443, hosts) is None
+    assert find_grant("a.bad.test", 80, hosts) is not None
+
+
+def rules(**patterns: tuple[str, ...]) -> Rules:
+    made = {kind: tuple(Rule(kind, parse_pattern(one)) for one in some) for kind, some in patterns.items()}  # type: ignore[arg-type]
+    return Rules(**made)
+
+
+@pytest.mark.parametrize(
+    ("written", "approved", "granted"),
+    [
+        (rules(), (), ()),
+        (rules(allow=("WebFetch(domain:a.test)", "Bash(git:*)", "Read(b.test)")), (), ("a.test",)),
+        (rules(allow=("WebFetch",)), (), ("*",)),
+        (rules(allow=("WebFetch(nonsense",)), (), ()),
+        (rules(allow=("WebFetch(domain:a.test)",), ask=("WebFetch(domain:b.test)",)), (), ("!b.test", "a.test")),
+        (rules(allow=("WebFetch(domain:a.test)",), deny=("WebFetch(nonsense",)), (), ("!*", "a.test")),
+        (rules(), (("a.test", "b.test"),), ("a.test", "b.test")),
+        (rules(), (("a.test", "b.test"), ("b.test", "c.test")), ("b.test",)),
+        (rules(), (("a.test",), ()), ()),
+        (rules(), (("*", "*.test", "not a host", "a.test"),), ("a.test",)),
+        (rules(allow=("WebFetch(domain:r.test)",)), (("a.test",), ("b.test",)), ("r.test",)),
+    ],
+)
+def test_programs_get_the_hosts_of_rules_and_of_every_stranger(
+    written: Rules, approved: tuple[tuple[str, ...], ...], granted: tuple[str, ...]
+) -> None:
+    assert granted_hosts(written, approved) == granted

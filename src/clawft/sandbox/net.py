@@ -4,21 +4,24 @@ Nothing of the environment is used (no proxies, no netrc), no cookie is kept, an
 What may be fetched is `trust/urls.py`'s to say.
 """
 
+import math
 import re
 import ssl
 from collections.abc import Mapping
 from contextlib import aclosing
+from typing import Protocol
 from urllib.parse import urljoin
 
 import anyio
 import httpx2
+from anyio import CancelScope
 from msgspec import Struct
 
 from clawft.config.tools import WebSettings
 from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
-from clawft.trust.urls import Target, UrlPolicy
+from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
 
-__all__ = ["FetchError", "Fetched", "Resolve", "fetch", "resolve_host"]
+__all__ = ["FetchError", "Fetched", "Resolve", "Visitor", "fetch", "resolve_host"]
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DEFAULT_HEADERS = {"user-agent": "clawft", "accept": "*/*"}
@@ -41,6 +44,16 @@ _OUR_HEADERS = frozenset(
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
+class Visitor(Protocol):
+    """Is told of every address that a fetch leads to, those of redirects too."""
+
+    async def admit(self, target: Target) -> None:
+        """Before its name is resolved. What it raises ends the fetch; it may take its time."""
+
+    def enter(self, target: Target) -> None:
+        """All its addresses were judged, and it is requested now."""
+
+
 class Fetched(Struct, frozen=True):
     """An answer. `url` is where it came from after redirects; `truncated` tells that more than `max_bytes` came."""
 
@@ -51,12 +64,13 @@ class Fetched(Struct, frozen=True):
     truncated: bool
 
 
-async def fetch(
+async def fetch(  # noqa: PLR0913  (all but the first three are named)
     url: str,
     policy: UrlPolicy,
     settings: WebSettings,
     *,
     headers: Mapping[str, str] | None = None,
+    visitor: Visitor | None = None,
     resolve: Resolve = resolve_host,
     ssl_context: ssl.SSLContext | None = None,
 ) -> Fetched:
@@ -66,10 +80,10 @@ async def fetch(
     accepts. Without an `ssl_context` the certificates of this machine are trusted.
     Raises: PolicyViolation, FetchError.
     """
-    fetching = _Fetch(policy, settings, resolve, ssl_context)
+    fetching = _Fetch(policy, settings, resolve, ssl_context, visitor)
     try:
-        with anyio.fail_after(settings.timeout_s):
-            return await fetching.follow(url, headers or {})
+        with anyio.fail_after(settings.timeout_s) as scope:
+            return await fetching.follow(url, headers or {}, scope)
     except (TimeoutError, httpx2.TimeoutException) as error:
         raise FetchError(
             "fetch-timeout", f"No answer within {settings.timeout_s:g} s", hint="See tools.web.timeout_s in the config"
@@ -80,21 +94,28 @@ class _Fetch:
     """One fetch with all its redirects."""
 
     def __init__(
-        self, policy: UrlPolicy, settings: WebSettings, resolve: Resolve, ssl_context: ssl.SSLContext | None
+        self,
+        policy: UrlPolicy,
+        settings: WebSettings,
+        resolve: Resolve,
+        ssl_context: ssl.SSLContext | None,
+        visitor: Visitor | None,
     ) -> None:
         self._policy = policy
         self._settings = settings
         self._resolve = resolve
         self._ssl_context = ssl_context or True
+        self._visitor = visitor
 
-    async def follow(self, url: str, asked: Mapping[str, str]) -> Fetched:
+    async def follow(self, url: str, asked: Mapping[str, str], scope: CancelScope) -> Fetched:
         target = self._policy.read_allowed(url)
         headers = _DEFAULT_HEADERS | _read_headers(asked)
         for _ in range(self._settings.max_redirects + 1):
+            await self._admit(target, scope)
             answer = await self._request(target, headers)
             if isinstance(answer, Fetched):
                 return answer
-            following = self._policy.read_allowed(urljoin(target.url, answer))
+            following = self._read_redirect(urljoin(target.url, answer))
             if following.origin != target.origin:
                 headers = {name: value for name, value in headers.items() if name in _HARMLESS_HEADERS}
             target = following
@@ -104,12 +125,28 @@ class _Fetch:
             hint="See tools.web.max_redirects in the config",
         )
 
+    def _read_redirect(self, url: str) -> Target:
+        try:
+            return self._policy.read_allowed(url)
+        except PolicyViolation as error:
+            error.url = url
+            raise
+
+    async def _admit(self, target: Target, scope: CancelScope) -> None:
+        """Whoever has to be asked may take longer than the fetch."""
+        if self._visitor is not None:
+            left, scope.deadline = scope.deadline - anyio.current_time(), math.inf
+            await self._visitor.admit(target)
+            scope.deadline = anyio.current_time() + left
+
     async def _request(self, target: Target, headers: dict[str, str]) -> Fetched | str:
         """The answer, or where it redirects to."""
         if target.scheme not in ("http", "https"):
             raise FetchError("fetch-scheme", f"'{target.scheme}' is a scheme that cannot be fetched")
 
         async def attempt(address: str) -> Fetched | str:
+            if self._visitor is not None:
+                self._visitor.enter(target)
             # A connection is never shared: it was opened, and its certificate checked, for one name.
             async with httpx2.AsyncHTTPTransport(verify=self._ssl_context, trust_env=False) as transport:
                 try:

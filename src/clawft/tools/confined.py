@@ -7,8 +7,9 @@ from msgspec import structs
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.sandbox import Ask
 from clawft.tools.tool import ToolContext, ToolResult
+from clawft.trust.granted import granted_hosts
 
-__all__ = ["ask_unconfined", "confine", "explain_sandbox"]
+__all__ = ["ask_unconfined", "confine", "explain_sandbox", "hosts_for"]
 
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|Could not resolve host"
@@ -21,8 +22,15 @@ _EXPLAINED = (
 
 
 def confine(context: ToolContext) -> Confinement:
-    """What every command of the conversation gets: the project, and to read the skills that are loaded."""
-    return Confinement(writable=(context.workspace.project,), readable=(context.spill_dir, *context.read_roots))
+    """What every command of the conversation gets: the project, to read the skills that are loaded, granted hosts."""
+    readable = (context.spill_dir, *context.read_roots)
+    return Confinement(writable=(context.workspace.project,), readable=readable, hosts=hosts_for(context))
+
+
+def hosts_for(context: ToolContext) -> tuple[str, ...]:
+    """The hosts that programs of the conversation may reach now."""
+    approved = [one.granted.network if one.granted else () for one in context.active if one.stranger]
+    return granted_hosts(context.rules, approved)
 
 
 def ask_unconfined(context: ToolContext, shown: str) -> Ask:
@@ -34,9 +42,9 @@ def ask_unconfined(context: ToolContext, shown: str) -> Ask:
     return ask
 
 
-def explain_sandbox(result: ToolResult, context: ToolContext) -> ToolResult:
+def explain_sandbox(result: ToolResult, context: ToolContext, words: str = _EXPLAINED) -> ToolResult:
     """The result with a word on the sandbox where that was likely in the way."""
     confined = context.sandbox.status().kind in ("bubblewrap", "landlock")
     if not confined or not result.data.get("exit_code") or not _IN_THE_WAY.search(result.text):
         return result
-    return structs.replace(result, text=f"{result.text}\n{_EXPLAINED}")
+    return structs.replace(result, text=f"{result.text}\n{words}")

@@ -24,9 +24,9 @@ from clawft.tools.encoding import decode
 from clawft.tools.read_file import MAX_IMAGE_BYTES, find_image_type
 from clawft.tools.spill import save_text
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
-from clawft.trust.urls import UrlPolicy
+from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
 
-__all__ = ["check_limit", "decode_body", "fetch_checked", "web_fetch_tool"]
+__all__ = ["Visit", "check_limit", "decode_body", "fetch_checked", "web_fetch_tool"]
 
 _DESCRIPTION = """\
 Fetch a URL. Pages come as Markdown without scripts, menus and hidden parts (`raw` gives the source); JSON, text and
@@ -53,7 +53,7 @@ def web_fetch_tool(settings: WebSettings, clock: Callable[[], float] = time.mono
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         check_limit(limiter)
-        fetched = await fetch_checked(arguments.url, policy, settings)
+        fetched = await fetch_checked(arguments.url, policy, settings, Visit(context, arguments.url))
         data: dict[str, Any] = {"url": fetched.url, "status": fetched.status, "truncated": fetched.truncated}
         media_type = find_image_type(fetched.body)
         if media_type is not None:
@@ -70,15 +70,53 @@ def check_limit(limiter: Limiter) -> None:
         raise ToolError("EXECUTION_ERROR", f"Too many requests; the next may go in {wait_s:.0f} seconds")
 
 
+class Visit:
+    """What a fetch leads to: judged again where a redirect names another host, and written down."""
+
+    def __init__(self, context: ToolContext, url: str, *, rule: str = "") -> None:
+        """The first address was judged with the call; `rule` is why it is allowed, where that is not the call's."""
+        self._context = context
+        self._host = ""
+        self._rule = rule or context.granted.rule
+        self.url = url
+
+    async def admit(self, target: Target) -> None:
+        """Raises: ToolError."""
+        self.url = target.url
+        if self._host and target.authority != self._host:
+            await self._judge(target)
+        self._host = target.authority
+
+    def enter(self, target: Target) -> None:
+        self._context.record("url", target.url, "allow", self._rule)
+
+    def refuse(self, violation: PolicyViolation) -> None:
+        """The URL policy refused what came next."""
+        self._context.record("url", violation.url or self.url, "deny", f"{violation.code}: {violation}")
+
+    async def _judge(self, target: Target) -> None:
+        decision = self._context.decide("web_fetch", {"url": target.url})
+        question = f"Follow a redirect from {self._host} to {target.url}"
+        refused = decision.decision == "deny"
+        if refused or (decision.decision == "ask" and not await self._context.ask(question, decision.rule)):
+            message = f"A redirect to '{target.host}' was not followed: {decision.rule}"
+            self._context.record("url", target.url, "deny", decision.rule)
+            raise ToolError("PERMISSION_DENIED", message, hint=decision.hint)
+        self._rule = decision.rule if decision.decision != "ask" else f"approved ({decision.rule})"
+
+
 async def fetch_checked(
-    url: str, policy: UrlPolicy, settings: WebSettings, headers: dict[str, str] | None = None
+    url: str, policy: UrlPolicy, settings: WebSettings, visit: Visit, headers: dict[str, str] | None = None
 ) -> Fetched:
     """What a server answers, if it is an answer.
 
     Raises: ToolError, PolicyViolation, FetchError.
     """
     try:
-        fetched = await fetch(url, policy, settings, headers=headers)
+        fetched = await fetch(url, policy, settings, headers=headers, visitor=visit)
+    except PolicyViolation as error:
+        visit.refuse(error)
+        raise
     except FetchError as error:
         if error.code == "fetch-timeout":
             raise ToolError("TIMEOUT", str(error)) from error

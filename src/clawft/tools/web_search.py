@@ -12,7 +12,7 @@ from clawft.config.tools import SearchSettings, WebSettings
 from clawft.sandbox.limit import Limiter
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.tools.visible import strip_invisible
-from clawft.tools.web_fetch import check_limit, fetch_checked
+from clawft.tools.web_fetch import Visit, check_limit, fetch_checked
 from clawft.trust.urls import UrlPolicy
 
 __all__ = ["web_search_tool"]
@@ -46,7 +46,7 @@ def web_search_tool(settings: WebSettings, clock: Callable[[], float] = time.mon
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         check_limit(limiter)
         url, headers = _request(search, arguments, context.environ)
-        fetched = await fetch_checked(url, policy, own, headers)
+        fetched = await fetch_checked(url, policy, own, Visit(context, url, rule="tools.web.search"), headers)
         results = _read_results(search, fetched.body)[: arguments.limit]
         listed = [{"title": one.title, "url": one.url} for one in results]
         return ToolResult(_render(results, arguments.query), data={"engine": search.engine, "results": listed})

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.trust.call import Call
+from clawft.trust.hosts import find_grant
 from clawft.trust.modes import Mode
 from clawft.trust.patterns import Pattern, allows, find_touching, parse_patterns
 from clawft.trust.rules import Rules
@@ -37,6 +38,7 @@ class Limit(Struct, frozen=True):
     denied: tuple[Pattern, ...] = ()
     stranger: bool = False  # R118: gets tools of MCP servers only if it names them
     own: frozenset[str] = frozenset()  # tools that it brought along itself
+    hosts: tuple[str, ...] | None = None  # those that a stranger's skill was approved with; None for one's own
 
 
 class Authority(Struct, frozen=True):
@@ -71,7 +73,11 @@ def decide(call: Call, authority: Authority) -> Decision:
     if rule is not None and rule.kind == "deny":
         return Decision("deny", rule.name, f"See: weft permissions list ({rule.source})" if rule.source else "")
     by_mode = _judge_by_mode(call, authority.mode)
-    if by_mode.decision == "deny" or (by_mode.decision == "allow" and rule is None):
+    if by_mode.decision == "deny":
+        return by_mode
+    if (rule is None or rule.kind == "ask") and (unapproved := _find_unapproved(call, authority.limits)):
+        return Decision("ask", unapproved)
+    if by_mode.decision == "allow" and rule is None:
         return by_mode
     if rule is not None and rule.kind == "ask" and authority.mode is not Mode.FULL:
         return Decision("ask", rule.name)
@@ -89,16 +95,25 @@ def _judge_by_mode(call: Call, mode: Mode) -> Decision:
     return Decision("allow", name) if mode is Mode.FULL else Decision("pass", name)
 
 
+def _find_unapproved(call: Call, limits: Sequence[Limit]) -> str:
+    """The stranger's skill that was not approved for the host of a fetch: in no mode is it reached unasked."""
+    target = call.target if call.tool in _FETCHES else None
+    for limit in limits:
+        if target and limit.hosts is not None and not find_grant(target.host, target.connect_port, limit.hosts):
+            return f"{limit.who} was not approved for the host '{target.host}'"
+    return ""
+
+
 def _object(limit: Limit, call: Call) -> str:
     """Why an agent or a skill may not make a call, or nothing. To read its own folder is always a skill's (D54)."""
-    if call.tool == "skill_read" or call.tool in limit.own:
+    if call.tool == "skill_read":
         return ""
     denied = find_touching(limit.denied, call)
     if denied is not None:
         return f"{limit.who} disallows {denied.text}"
     if call.server and limit.stranger and not any(_names_server(one, call.tool) for one in limit.allowed or ()):
         return f"{limit.who} does not name {call.tool}: a stranger's skill gets only the MCP tools that it names"
-    if limit.allowed is None or allows(limit.allowed, call):
+    if limit.allowed is None or call.tool in limit.own or allows(limit.allowed, call):
         return ""
     meant = [one.text for one in limit.allowed if one.names(call.tool)]
     if meant:

@@ -35,6 +35,10 @@ class Grant(Struct, frozen=True):
             return not self.host or host.endswith(f".{self.host}")
         return host == self.host
 
+    def touches(self, host: str, port: int) -> bool:
+        """Whether to forbid it would forbid this: where no port is named, all are meant."""
+        return self.covers(host, port if self.port else min(WEB_PORTS))
+
 
 def parse_grant(text: str) -> Grant:
     """A grant as it is written. Raises: ClawftError `host-invalid`."""
@@ -55,15 +59,22 @@ def parse_grant(text: str) -> Grant:
 
 
 def find_grant(host: str, port: int, grants: Iterable[str]) -> Grant | None:
-    """The first grant that covers a host, in the form that `read_host` gives it. What is no grant grants nothing."""
+    """The first grant that covers a host, in the form that `read_host` gives it. What is no grant grants nothing.
+
+    A `!` before one takes it away from all others; without a port, all of its ports.
+    """
+    found: Grant | None = None
     for text in grants:
         try:
-            grant = parse_grant(text)
+            grant = parse_grant(text.removeprefix("!"))
         except ClawftError:
             continue
-        if grant.covers(host, port):
-            return grant
-    return None
+        if text.startswith("!"):
+            if grant.touches(host, port):
+                return None
+        elif found is None and grant.covers(host, port):
+            found = grant
+    return found
 
 
 def _invalid(text: str) -> ClawftError:

@@ -47,7 +47,9 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class PolicyViolation(Refused):
-    """A URL or an address that the policy keeps from being fetched."""
+    """What the policy keeps from being fetched. `url` is which, where it is not the one that was asked for."""
+
+    url = ""
 
 
 class InvalidUrl(PolicyViolation):

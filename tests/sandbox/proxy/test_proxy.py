@@ -29,7 +29,7 @@ async def test_granted_host_is_reached_and_recorded_once(start: Any, origin: Any
     assert all(one.startswith("HTTP/1.1 200 OK\r\n") and one.endswith("\r\n\r\nhello") for one in answers)
     assert [path for _, path, _, _ in origin.requests] == ["/x?y=z"] * 2
     assert dict(origin.requests[0][2])["Host"] == f"a.test:{port}"
-    assert proxy.records == [("url", f"a.test:{port}", "allowed", f"a.test:{port}")]
+    assert proxy.records == [("url", f"a.test:{port}", "allow", f"a.test:{port}")]
 
 
 async def test_host_that_was_not_granted_is_refused_with_its_name_and_the_setting(start: Any, origin: Any) -> None:
@@ -44,14 +44,14 @@ async def test_host_that_was_not_granted_is_refused_with_its_name_and_the_settin
 
     assert origin.requests == []
     assert proxy.asked == []  # not even its name left the machine
-    assert proxy.records == [("url", f"a.test:{port}", "denied", "not-granted")]
+    assert proxy.records == [("url", f"a.test:{port}", "deny", "not-granted")]
 
 
 async def test_grant_without_a_port_is_for_the_web_alone(start: Any, origin: Any) -> None:
     proxy = start("a.test")
 
     assert (await proxy.send(get(f"http://a.test:{origin.server_port}/"))).startswith("HTTP/1.1 403")
-    assert proxy.decisions == [("denied", "not-granted")]
+    assert proxy.decisions == [("deny", "not-granted")]
 
 
 async def test_wildcard_covers_subdomains_and_not_what_only_ends_alike(start: Any, origin: Any) -> None:
@@ -70,7 +70,7 @@ async def test_blocked_domain_stays_blocked_though_granted(start: Any, origin: A
 
     assert answer.startswith("HTTP/1.1 403")
     assert "tools.web.blocked_domains" in answer
-    assert proxy.decisions == [("denied", "url-domain")]
+    assert proxy.decisions == [("deny", "url-domain")]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ async def test_one_private_address_refuses_the_host(start: Any, origin: Any, add
     assert answer.startswith("HTTP/1.1 403")
     assert "tools.web.block_private_ips" in answer
     assert origin.requests == []
-    assert proxy.decisions == [("denied", "url-private-address")]
+    assert proxy.decisions == [("deny", "url-private-address")]
 
 
 class OnlyFirstLoopback(UrlPolicy):
@@ -107,7 +107,7 @@ async def test_rebound_name_is_judged_anew_and_each_connection_goes_to_what_was_
 
     assert (first[:12], second[:12]) == ("HTTP/1.1 200", "HTTP/1.1 403")
     assert proxy.asked == ["a.test", "a.test"]  # once for each connection
-    assert proxy.decisions == [("allowed", f"a.test:{port}"), ("denied", "url-private-address")]
+    assert proxy.decisions == [("allow", f"a.test:{port}"), ("deny", "url-private-address")]
     assert len(origin.requests) == 1
 
 
@@ -168,7 +168,7 @@ async def test_request_that_two_programs_might_read_differently_is_refused(
     assert answer.startswith("HTTP/1.1 400 Bad Request\r\n")
     assert answer.count("HTTP/1.1") == 1
     assert origin.requests == []
-    assert proxy.decisions == [("denied", "request-invalid")]
+    assert proxy.decisions == [("deny", "request-invalid")]
 
 
 async def test_second_request_behind_the_first_is_never_seen(start: Any, origin: Any) -> None:
@@ -253,14 +253,14 @@ def test_program_that_asks_for_endless_hosts_is_cut_off_and_does_not_fill_the_lo
     records: list[tuple[str, ...]] = []
     gate = Gate(("*",), OPEN, lambda *one: records.append(one))
     for number in range(3000):
-        gate.note(f"h{number}.test:443", "denied", "not-granted")
+        gate.note(f"h{number}.test:443", "deny", "not-granted")
 
     with pytest.raises(Denied) as caught:
         gate.admit(read_url("https://a.test/"))
 
     assert caught.value.rule == "too-many-hosts"
     assert len(records) == 1001
-    assert records[-1] == ("url", "all further hosts", "denied", "too-many-hosts")
+    assert records[-1] == ("url", "all further hosts", "deny", "too-many-hosts")
 
 
 def test_programs_are_told_where_the_proxy_is() -> None:

@@ -75,7 +75,7 @@ async def test_a_client_speaks_tls_with_the_granted_host(start: Any, origin: Any
 
     assert await to_thread.run_sync(ask) == b"hello"
     assert names == ["a.test"]
-    assert proxy.records == [("url", f"a.test:{port}", "allowed", f"a.test:{port}")]
+    assert proxy.records == [("url", f"a.test:{port}", "allow", f"a.test:{port}")]
     assert proxy.asked == ["a.test"]
 
 
@@ -88,7 +88,7 @@ async def test_greeting_for_another_host_does_not_reach_the_server(start: Any, o
 
     assert answer == ALERT
     assert names == []
-    assert proxy.decisions[-1] == ("denied", "tunnel: it is meant for 'evil.test'")
+    assert proxy.decisions[-1] == ("deny", "tunnel: it is meant for 'evil.test'")
 
 
 @pytest.mark.anyio

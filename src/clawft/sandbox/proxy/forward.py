@@ -26,7 +26,7 @@ async def forward(connection: Connection, request: Request, gate: Gate, grant: G
     target = request.target
 
     async def attempt(address: str) -> None:
-        gate.note(subject_of(target), "allowed", grant.text)
+        gate.note(subject_of(target), "allow", grant.text)
         async with httpx2.AsyncHTTPTransport(trust_env=False) as transport:
             try:
                 answer = await transport.handle_async_request(_aim(request, address, connection))

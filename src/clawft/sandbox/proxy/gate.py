@@ -64,7 +64,7 @@ class Gate:
         if (subject, decision, rule) in self._said or len(self._said) > _MAX_DECISIONS:
             return
         if len(self._said) == _MAX_DECISIONS:
-            subject, decision, rule = "all further hosts", "denied", "too-many-hosts"
+            subject, decision, rule = "all further hosts", "deny", "too-many-hosts"
         self._said.add((subject, decision, rule))
         self._record("url", subject, decision, rule)
 

@@ -78,7 +78,7 @@ class _Server:
             await self._fulfil(connection, read_request(head))
         except (BadRequest, anyio.DelimiterNotFound) as error:
             why = str(error) if isinstance(error, BadRequest) else _TOO_LONG
-            self._gate.note("request", "denied", "request-invalid")
+            self._gate.note("request", "deny", "request-invalid")
             await connection.refuse(400, f"The request was not understood: {why}")
         except TimeoutError:
             await connection.refuse(408, "No request came in time")
@@ -92,7 +92,7 @@ class _Server:
                 await forward(connection, request, self._gate, grant)
         except (Denied, PolicyViolation) as error:
             denied = error if isinstance(error, Denied) else deny(error)
-            self._gate.note(subject_of(request.target), "denied", denied.rule)
+            self._gate.note(subject_of(request.target), "deny", denied.rule)
             await connection.refuse(403, f"{subject_of(request.target)}: {denied}", denied.hint)
         except FetchError as error:
             await connection.refuse(502, f"{subject_of(request.target)}: {error}")

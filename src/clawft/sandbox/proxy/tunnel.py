@@ -28,7 +28,7 @@ async def tunnel(connection: Connection, request: Request, gate: Gate, grant: Gr
     target = request.target
 
     async def connect(address: str) -> SocketStream:
-        gate.note(subject_of(target), "allowed", grant.text)
+        gate.note(subject_of(target), "allow", grant.text)
         try:
             with anyio.fail_after(CONNECT_TIMEOUT_S):
                 return await anyio.connect_tcp(address, target.connect_port)
@@ -41,7 +41,7 @@ async def tunnel(connection: Connection, request: Request, gate: Gate, grant: Gr
         try:
             await carrier.carry(target, only_tls=target.connect_port in gate.tls_ports)
         except NotTls as error:
-            gate.note(subject_of(target), "denied", f"tunnel: {error}")
+            gate.note(subject_of(target), "deny", f"tunnel: {error}")
             await connection.stream.send(_UNRECOGNISED_NAME)
 
 
