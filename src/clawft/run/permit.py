@@ -111,11 +111,11 @@ async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext)
     if decision.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"Not allowed: {decision.rule}", hint=decision.hint)
     if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
-        context.must_ask = decision.rule  # it asks after its policy has judged the line
+        context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
     elif decision.decision == "ask":
         if not await context.ask(_question(tool, call), decision.rule):
             raise ToolError("PERMISSION_DENIED", f"It was not approved ({decision.rule})")
-        decision = Decision("allow", f"approved ({decision.rule})")
+        decision = Decision("pass", f"approved ({decision.rule})")
     return decision
 
 
@@ -136,7 +136,8 @@ async def _find_answer(turn: "Turn", event: ApprovalNeeded, decision: Decision) 
     conversation, approvals = turn.conversation, turn.runtime.approvals
     place = f"{turn.runtime.workspace.project}#{event.tool}#{event.question}"
     if not event.grave:
-        if decision.decision == "allow":
+        # What answers a call does not answer for another host that it is led to.
+        if decision.decision == "allow" and event.tool != "web_fetch":
             return "once", decision.rule
         if (event.tool, event.question) in conversation.approved:
             return "session", "an answer for this session"

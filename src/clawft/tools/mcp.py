@@ -25,12 +25,13 @@ def server_tools(hub: McpHub, remote: Iterable[RemoteTool]) -> tuple[Tool, ...]:
 
 def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        if not remote.trusted:
+        if not remote.trusted or context.must_ask:
             await _ask(remote, arguments, context)
         return await _call(hub, remote, arguments)
 
     # What a server says of itself counts only where the user trusts it.
-    return Tool(remote.name, remote.description, run, remote.parameters, read_only=_is_read_only(remote))
+    read_only = _is_read_only(remote)
+    return Tool(remote.name, remote.description, run, remote.parameters, read_only=read_only, asks=True)
 
 
 def _is_read_only(remote: RemoteTool) -> bool:
@@ -41,7 +42,8 @@ async def _ask(remote: RemoteTool, arguments: Mapping[str, Any], context: ToolCo
     shown = clean_text(json.dumps(arguments, ensure_ascii=False, default=repr))
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     question = f"Let the MCP server '{remote.server}' run {remote.name}?"
-    if not await context.ask(question, f"The server is not trusted. Arguments: {cut}"):
+    why = "The server is not trusted" if not remote.trusted else f"Asked by {context.must_ask}"
+    if not await context.ask(question, f"{why}. Arguments: {cut}"):
         raise ToolError(
             "PERMISSION_DENIED",
             f"{remote.name} was not allowed to run",
