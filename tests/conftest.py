@@ -35,7 +35,7 @@ def child_env(tmp_path: Path) -> dict[str, str]:
     Passes on what coverage needs to measure the child.
     """
     home = tmp_path / "home"
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage}

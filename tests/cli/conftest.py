@@ -18,6 +18,14 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Where the user keeps skills of their own: no approval is asked for those."""
+    folder = tmp_path / "home" / ".clawft" / "skills"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
 def weft(project: Path, child_env: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `weft ARGS…` in the project; keyword arguments change its environment."""
 

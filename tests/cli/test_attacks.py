@@ -27,10 +27,16 @@ def _listed(weft: Weft, *extra: str) -> dict[str, str]:
     return {one["name"]: one["state"] for one in json.loads(done.stdout)["skills"]}
 
 
+def _approved(weft: Weft) -> dict[str, str]:
+    """The states after somebody approved all that can be."""
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
+    return _listed(weft)
+
+
 def test_nul_in_the_name_of_a_program_is_just_a_program_that_is_missing(weft: Weft, project: Path) -> None:
     _skill(project / "skills" / "a", HEAD + 'requires: {bins: ["a\\0b"]}\n')
     _skill(project / "skills" / "b", "name: b\ndescription: d\n")
-    assert _listed(weft) == {"a": "ineligible", "b": "ready"}
+    assert _approved(weft) == {"a": "ineligible", "b": "ready"}
 
 
 @pytest.mark.parametrize("odd", ["hooks: {1: 2}", "bar: {null: 1}", "tools: [{name: t, parameters: {1: {2: 3}}}]"])
@@ -49,7 +55,7 @@ def test_keys_that_are_no_texts_survive_the_cache(
 def test_alias_bomb_is_not_expanded(weft: Weft, project: Path) -> None:
     _skill(project / "skills" / "a", f'{HEAD}x: &a "{"y" * 20_000}"\nz: [{", ".join(["*a"] * 20_000)}]\n')
     started = time.monotonic()
-    assert _listed(weft) == {"a": "ready"}
+    assert _approved(weft) == {"a": "ready"}
     assert time.monotonic() - started < 10
 
 
@@ -69,7 +75,7 @@ def test_link_through_a_file_is_a_broken_skill_and_hides_no_other(weft: Weft, pr
     (project / "skills" / "old").mkdir()
     (project / "skills" / "old" / "skill.json").write_text('{"name": "old", "description": "d"}')
     (project / "skills" / "old" / "prompt.md").symlink_to("skill.json/zz")
-    assert _listed(weft) == {"bad": "broken", "good": "ready", "old": "broken"}
+    assert _approved(weft) == {"bad": "broken", "good": "ready", "old": "broken"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_fifo_in_place_of_a_cache_file_blocks_nothing(weft: Weft, project: Path,
     for file in files:
         file.unlink()
         os.mkfifo(file)
-    assert _listed(weft) == {"a": "ready"}
+    assert _approved(weft) == {"a": "ready"}
 
 
 def test_sidecar_behind_a_link_out_of_the_folder_is_not_read(weft: Weft, project: Path, tmp_path: Path) -> None:
@@ -106,7 +112,7 @@ def test_sidecar_behind_a_link_out_of_the_folder_is_not_read(weft: Weft, project
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "openai.yaml").write_text("policy: {allow_implicit_invocation: false}\n")
     (project / "skills" / "a" / "agents").symlink_to(tmp_path / "out")
-    assert _listed(weft) == {"a": "ready"}
+    assert _approved(weft) == {"a": "ready"}
     assert "link-leaves-root" in weft("skills", "show", "a").stdout
 
 
@@ -151,6 +157,7 @@ def test_agent_keeps_the_first_of_two_tool_lists(weft: Weft, project: Path) -> N
 def test_look_alike_of_a_name_is_loaded_under_the_plain_name(weft: Weft, project: Path) -> None:
     _skill(project / "skills" / "one", "name: fix\ndescription: d\n")
     _skill(project / "skills" / "two", "name: \ufb01x\ndescription: d\n")
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
     done = weft("skills", "list", "--format", "json", "--scope", "project")
     assert [(one["name"], one["state"]) for one in json.loads(done.stdout)["skills"]] == [
         ("fix", "ready"),

@@ -40,6 +40,8 @@ def test_every_skill_is_listed_with_state_scope_and_format(weft: Weft, project: 
     _write(project / "skills" / "old" / "skill.json", '{"name": "old", "description": "Old one."}')
     _write(project / "skills" / "old" / "prompt.md", "Old.")
 
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
+
     done = weft("skills", "list", "--scope", "project")
 
     assert done.returncode == 0
@@ -55,11 +57,11 @@ def test_every_skill_is_listed_with_state_scope_and_format(weft: Weft, project: 
     assert done.stderr == "4 skills: 2 ready, 1 ineligible, 1 broken\n"
 
 
-def test_skill_that_is_not_ready_says_why_below_its_row(weft: Weft, project: Path) -> None:
+def test_skill_that_is_not_ready_says_why_below_its_row(weft: Weft, own: Path) -> None:
     install = "install: [{kind: brew, formula: dishes, bins: [dishctl]}]\n"
-    _skill(project / "skills" / "poor", extra=f"requires: {{bins: [dishctl], env: [NO_SUCH_KEY]}}\n{install}")
+    _skill(own / "poor", extra=f"requires: {{bins: [dishctl], env: [NO_SUCH_KEY]}}\n{install}")
 
-    done = weft("skills", "list", "--scope", "project")
+    done = weft("skills", "list", "--scope", "user")
 
     reason = done.stdout.splitlines()[2]
     assert "└" in reason
@@ -68,15 +70,15 @@ def test_skill_that_is_not_ready_says_why_below_its_row(weft: Weft, project: Pat
     assert "1 more: weft skills why poor" in reason
 
 
-def test_json_has_the_documented_keys(weft: Weft, project: Path) -> None:
+def test_json_has_the_documented_keys(weft: Weft, project: Path, own: Path) -> None:
     _skill(
-        project / ".claude" / "skills" / "full",
+        own / "full",
         "Does all.",
         "version: 1.2.3\nallowed-tools: Read, Bash(git:*)\nhomepage: https://example.org\ncontext: fork\n"
         "metadata: {openclaw: {emoji: 📡, requires: {bins: [no-such-program]}}}\n",
     )
 
-    document = _json(weft("skills", "list", "--scope", "project", "--format", "json"))
+    document = _json(weft("skills", "list", "--scope", "user", "--format", "json"))
 
     assert list(document) == ["schema", "skills", "diagnostics"]
     assert document["schema"] == "clawft.skills.list.v1"
@@ -89,14 +91,25 @@ def test_json_has_the_documented_keys(weft: Weft, project: Path) -> None:
     assert reason["severity"] == "warning"
     assert skill["requires"]["bins"] == ["no-such-program"]
     expected = {
-        "name": "full", "display_name": "full", "description": "Does all.", "version": "1.2.3", "scope": "project",
-        "layer": ".claude/skills", "format": "skill.md", "state": "ineligible", "user_invocable": True,
+        "name": "full", "display_name": "full", "description": "Does all.", "version": "1.2.3", "scope": "user",
+        "layer": ".clawft/skills", "format": "skill.md", "state": "ineligible", "user_invocable": True,
         "context": "fork", "allowed_tools": ["Read", "Bash(git:*)"], "emoji": "📡", "homepage": "https://example.org",
-        "path": str(project / ".claude" / "skills" / "full" / "SKILL.md"),
+        "path": str(own / "full" / "SKILL.md"),
     }  # fmt: skip
     assert {key: skill[key] for key in expected} == expected
     assert skill["digest"].startswith("sha256:")
     assert len(skill["digest"]) == len("sha256:") + 64
+
+
+def test_what_comes_with_the_project_is_untrusted_and_the_row_says_what_to_do(weft: Weft, project: Path) -> None:
+    _skill(project / "skills" / "theirs")
+
+    done = weft("skills", "list", "--scope", "project")
+
+    row, reason = done.stdout.splitlines()[1:3]
+    assert row.split() == ["✗", "theirs", "A", "skill.", "untrusted", "project", "SKILL.md"]
+    assert "It comes with the project and is not approved. Look at it, then: weft skills trust theirs" in reason
+    assert done.stderr == "1 skill: 1 untrusted\n"
 
 
 def test_json_of_a_broken_skill_has_the_same_keys(weft: Weft, project: Path) -> None:
@@ -201,14 +214,14 @@ def test_list_sees_a_change_at_once(weft: Weft, project: Path) -> None:
 
 
 def test_file_without_the_right_to_read_it_is_broken_and_says_so(
-    project: Path, child_env: dict[str, str], unprivileged: list[str]
+    project: Path, own: Path, child_env: dict[str, str], unprivileged: list[str]
 ) -> None:
-    _skill(project / "skills" / "private")
-    _skill(project / "skills" / "public")
-    (project / "skills" / "private" / "SKILL.md").chmod(0)
+    _skill(own / "private")
+    _skill(own / "public")
+    (own / "private" / "SKILL.md").chmod(0)
 
     done = subprocess.run(
-        [*unprivileged, "weft", "skills", "list", "--scope", "project"],
+        [*unprivileged, "weft", "skills", "list", "--scope", "user"],
         cwd=project, env=child_env, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 

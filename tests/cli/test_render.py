@@ -27,9 +27,9 @@ def _skill(folder: Path, body: str, extra: str = "") -> None:
     ],
 )
 def test_render_prints_the_prompt_and_nothing_else(
-    weft: Weft, project: Path, body: str, arguments: list[str], prompt: str
+    weft: Weft, own: Path, body: str, arguments: list[str], prompt: str
 ) -> None:
-    _skill(project / "skills" / "one", body)
+    _skill(own / "one", body)
 
     done = weft("skills", "render", "one", *arguments)
 
@@ -44,8 +44,8 @@ def test_render_fills_in_session_and_folder(weft: Weft, project: Path) -> None:
     assert done.stdout == f"s-1 in {project}/skills/one\n"
 
 
-def test_render_of_an_ineligible_skill_warns_on_stderr_only(weft: Weft, project: Path) -> None:
-    _skill(project / "skills" / "poor", "Body.", "requires: {bins: [no-such-program]}\n")
+def test_render_of_an_ineligible_skill_warns_on_stderr_only(weft: Weft, own: Path) -> None:
+    _skill(own / "poor", "Body.", "requires: {bins: [no-such-program]}\n")
 
     done = weft("skills", "render", "poor")
 
@@ -64,15 +64,15 @@ def test_render_of_a_broken_skill_fails_with_its_problem(weft: Weft, project: Pa
     assert "SKILL.md:1" in done.stderr
 
 
-def test_render_never_runs_a_command(weft: Weft, project: Path) -> None:
-    _skill(project / "skills" / "sly", "!touch pwned\n\nSee !`touch pwned` too.")
+def test_render_never_runs_a_command(weft: Weft, project: Path, own: Path) -> None:
+    _skill(own / "sly", "!touch pwned\n\nSee !`touch pwned` too.")
 
     done = weft("skills", "render", "sly")
 
     assert done.stdout == "!touch pwned\n\nSee !`touch pwned` too.\n"
-    assert "was not run" in done.stderr
+    assert "Nothing was run" in done.stderr
     assert not (project / "pwned").exists()
-    assert not (project / "skills" / "sly" / "pwned").exists()
+    assert not (own / "sly" / "pwned").exists()
 
 
 def test_render_of_a_skill_without_body_says_so(weft: Weft, project: Path) -> None:
@@ -93,8 +93,8 @@ def test_body_over_the_limit_is_cut_and_said_on_stderr(weft: Weft, project: Path
     assert "warning[body-truncated]" in done.stderr
 
 
-def test_json_of_render_holds_prompt_and_diagnostics(weft: Weft, project: Path) -> None:
-    _skill(project / "skills" / "one", "Do $ARGUMENTS.\n!ls")
+def test_json_of_render_holds_prompt_and_diagnostics(weft: Weft, own: Path) -> None:
+    _skill(own / "one", "Do $ARGUMENTS.\n!ls")
 
     done = weft("skills", "render", "--format", "json", "one", "it")
 

@@ -34,8 +34,8 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def test_show_tells_every_field_requirement_and_way_to_install(weft: Weft, project: Path) -> None:
-    _write(project / "skills" / "satellite" / "SKILL.md", FULL)
+def test_show_tells_every_field_requirement_and_way_to_install(weft: Weft, project: Path, own: Path) -> None:
+    _write(own / "satellite" / "SKILL.md", FULL)
 
     done = weft("skills", "show", "satellite-dish")
 
@@ -47,7 +47,7 @@ def test_show_tells_every_field_requirement_and_way_to_install(weft: Weft, proje
         "Description": "Point the dish and read telemetry.",
         "Version": "2.0.1",
         "Format": "SKILL.md",
-        "Scope": "project (skills/satellite/)",
+        "Scope": "user (~/.clawft/skills/satellite/)",
         "State": "ineligible",
         "Arguments": "angle",
         "Argument Hint": "[angle]",
@@ -91,6 +91,8 @@ def test_show_of_a_shadowed_skill_goes_by_scope(weft: Weft, project: Path, tmp_p
     _write(
         tmp_path / "home" / ".claude" / "skills" / "twin" / "SKILL.md", "---\nname: twin\ndescription: Yours.\n---\n"
     )
+
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
 
     assert "Description: Mine." in weft("skills", "show", "twin").stdout
     shadowed = weft("skills", "show", "user:twin").stdout

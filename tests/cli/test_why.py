@@ -13,8 +13,8 @@ def _skill(folder: Path, extra: str = "") -> None:
     (folder / "SKILL.md").write_text(f"---\nname: {folder.name}\ndescription: d\n{extra}---\n\nBody.\n")
 
 
-def test_why_names_every_unmet_requirement_and_what_to_do(weft: Weft, project: Path) -> None:
-    _skill(project / "skills" / "poor", "requires: {bins: [no-such-program], env: [NO_SUCH_KEY]}\n")
+def test_why_names_every_unmet_requirement_and_what_to_do(weft: Weft, own: Path) -> None:
+    _skill(own / "poor", "requires: {bins: [no-such-program], env: [NO_SUCH_KEY]}\n")
 
     done = weft("skills", "why", "poor")
 
@@ -26,8 +26,8 @@ def test_why_names_every_unmet_requirement_and_what_to_do(weft: Weft, project: P
     assert "a person may start it as poor" in done.stdout
 
 
-def test_what_the_hint_of_why_says_helps(weft: Weft, project: Path, tmp_path: Path) -> None:
-    _skill(project / "skills" / "poor", "requires: {env: [NO_SUCH_KEY]}\n")
+def test_what_the_hint_of_why_says_helps(weft: Weft, own: Path, tmp_path: Path) -> None:
+    _skill(own / "poor", "requires: {env: [NO_SUCH_KEY]}\n")
     assert "poor is ineligible" in weft("skills", "why", "poor").stdout
 
     assert "poor is ready" in weft("skills", "why", "poor", NO_SUCH_KEY="x").stdout
@@ -38,6 +38,8 @@ def test_what_the_hint_of_why_says_helps(weft: Weft, project: Path, tmp_path: Pa
 def test_why_tells_of_all_skills_of_a_name(weft: Weft, project: Path, tmp_path: Path) -> None:
     _skill(project / "skills" / "twin", "disable-model-invocation: true\n")
     _skill(tmp_path / "home" / ".claude" / "skills" / "twin")
+
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
 
     done = weft("skills", "why", "twin")
 
@@ -58,15 +60,15 @@ def test_why_of_a_broken_skill_has_line_and_hint(weft: Weft, project: Path) -> N
     assert "a person may not start it" in done.stdout
 
 
-def test_json_of_why(weft: Weft, project: Path) -> None:
-    _skill(project / "skills" / "Poor-One", "requires: {bins: [no-such-program]}\n")
+def test_json_of_why(weft: Weft, project: Path, own: Path) -> None:
+    _skill(own / "Poor-One", "requires: {bins: [no-such-program]}\n")
 
     document = json.loads(weft("skills", "why", "poor-one", "--format", "json").stdout)
 
     assert document["schema"] == "clawft.skills.why.v1"
     assert document["name"] == "poor-one"
     (answer,) = document["skills"]
-    assert (answer["state"], answer["scope"], answer["model_invocable"]) == ("ineligible", "project", False)
+    assert (answer["state"], answer["scope"], answer["model_invocable"]) == ("ineligible", "user", False)
     assert [one["code"] for one in answer["reasons"]] == ["requires-bin"]
     assert [one["code"] for one in answer["diagnostics"]] == ["name-not-canonical"]
 
