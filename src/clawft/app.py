@@ -228,13 +228,16 @@ class App:
     def diagnose(self, found: Found) -> tuple[Diagnostic, ...]:
         """All there is to say about a skill's file, read now and whole."""
         from clawft.render import check_dynamic  # a list of skills needs no rendering
+        from clawft.tools.provided import check_provided
 
         try:
             skill = self.load_prompt(found)
         except ClawftError as error:
             return (error.diagnostic,)
-        said = (*skill.diagnostics, *check_tools(skill, found.file), *check_dynamic(skill, found.file))
-        return tuple(sorted(said, key=lambda one: one.line))
+        prefixes = self.config.skills.security.allowed_command_prefixes
+        said = (*skill.diagnostics, *check_tools(skill, found.file), *check_dynamic(skill, found.file, prefixes))
+        brought = check_provided(skill, found.folder, found.file)[1]
+        return tuple(sorted((*said, *brought), key=lambda one: one.line))
 
     def load_skills(self, only: str = "") -> tuple[Standing, ...]:
         """Every skill, or those of one name, with their state, as it is on disk now."""
@@ -342,6 +345,7 @@ class App:
         # A list of skills needs none of these.
         from clawft.config.mcp import find_confined
         from clawft.mcp import McpHub
+        from clawft.mcp.confine import Confine
         from clawft.memory import open_memory
         from clawft.run import Runtime
         from clawft.run.insertions import TELL_UNTRUSTED, memory_insertions, server_insertion
@@ -350,6 +354,7 @@ class App:
         from clawft.run.stats import Stats
         from clawft.sandbox.sandbox import Sandbox
         from clawft.tools.build import build_tools
+        from clawft.tools.skill_env import Supplies
 
         config, user_dir = self.config, self.workspace.user_dir
         usage = self.user_file("usage.sqlite")
@@ -357,7 +362,7 @@ class App:
         os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
         async with AsyncExitStack() as stack:
             sandbox = Sandbox(config.sandbox, self.workspace, self.environ)
-            confine = (sandbox, find_confined(config, user_dir))
+            confine = Confine(sandbox, find_confined(config, user_dir), self.audit)
             hub = await stack.enter_async_context(McpHub(config.mcp, self.workspace, self.environ, confine=confine))
             memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None
             remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
@@ -376,6 +381,7 @@ class App:
                 self.approvals,
                 sandbox,
                 self.audit,
+                Supplies(lambda: self.reopen().config.skills.entries, self.environ, self.secrets, self.audit),
                 build_tools(config, memory),
                 (TELL_CONFIG, TELL_UNTRUSTED, INVOKE, *servers, *remembering),
             )

@@ -91,16 +91,16 @@ class _Reader:
         indent = _width(rest)
         if self._blank and indent >= self._inset + _INDENT:
             return  # indented code; what follows it without indentation is none
-        bare = rest.lstrip(" \t")
-        inset = indent
-        while item := _ITEM.match(bare):
-            inset, bare = inset + item.end(), bare[item.end() :]
+        at = begin = len(rest) - len(rest.lstrip(" \t"))
+        while item := _ITEM.match(rest, at):
+            at = item.end()
+        inset = indent + at - begin
         if inset > indent:
             self._inset = inset
         elif self._blank and indent < self._inset:
             self._inset = 0
         self._blank = False
-        fence = _FENCE.match(bare)
+        fence = _FENCE.match(rest, at)
         if fence and not (fence["fence"][0] == "`" and "`" in fence["info"]):
             runs = fence["info"].strip() == "!" and not quoted
             self._fence = _Fence(fence["fence"], inset, quoted, runs, start, min(end + 1, len(self._text)))

@@ -7,7 +7,7 @@ from clawft.discovery.ranking import match_context
 from clawft.errors import ClawftError
 from clawft.messages import CatalogShown, Message, Noticed
 from clawft.providers.request import ToolSpec
-from clawft.render import Arguments
+from clawft.render import find_dynamic
 from clawft.run.catalog import budget_for, render_catalog
 from clawft.run.compact import check_fits
 from clawft.run.prompt import inject_skills, render_system
@@ -15,13 +15,15 @@ from clawft.run.stats import SkillUse
 from clawft.run.turn import Turn
 from clawft.tools.registry import Registry
 from clawft.tools.skill import describe_skill_tool
+from clawft.tools.skillset import Activation
+from clawft.tools.tool import Tool
 from clawft.trust import Standing
 
 if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
     from clawft.run.runtime import Runtime
 
-__all__ = ["assemble", "build_prompt", "choose_tools", "rank_skills"]
+__all__ = ["assemble", "build_prompt", "choose_tools", "join_tools", "rank_skills"]
 
 SKILL_TOOLS = ("Skill", "skill_search", "skill_read")
 _RECENT = 20  # skills that count as recently used
@@ -50,17 +52,17 @@ async def assemble(turn: Turn) -> None:
 
 def build_prompt(turn: Turn) -> None:
     """The system prompt and the tools, from what is on disk now."""
+    preloaded = _preload(turn)  # what it loads may bring tools along
     tools = choose_tools(turn.conversation)
     if tools.find("Skill") is not None:
         tools = _with_catalog(turn, tools)
-    turn.registry = tools
-    turn.specs = tuple(ToolSpec(one.name, one.description, one.parameters) for one in tools)
+    _take_tools(turn, tools)
     turn.system = render_system(
         turn.agent,
         turn.runtime.workspace,
         has_skills=tools.find("Skill") is not None,
         instructions=turn.runtime.instructions(turn.emit),
-        preloaded=_preload(turn),
+        preloaded=preloaded,
         extra=turn.extra_sections,
     )
     if _injects_all(turn.runtime):
@@ -75,6 +77,25 @@ def choose_tools(conversation: "Conversation") -> Registry:
         tools = tools.view(agent.tools, agent.disallowed_tools)
     needless = not conversation.skills.offered or _injects_all(runtime)
     return tools.view(denied=SKILL_TOOLS) if needless else tools
+
+
+def join_tools(turn: Turn) -> None:
+    """The tools that skills brought along which were loaded meanwhile: the next call of the model is told of them."""
+    new = [tool for tool in choose_tools(turn.conversation) if not _is_known(turn.registry.find(tool.name), tool)]
+    if new:
+        _take_tools(turn, Registry((*turn.registry, *new)))
+
+
+def _is_known(known: Tool | None, tool: Tool) -> bool:
+    return known is not None and (not tool.asks or known.description == tool.description)
+
+
+def _take_tools(turn: Turn, tools: Registry) -> None:
+    turn.registry = tools
+    turn.specs = tuple(ToolSpec(one.name, one.description, one.parameters) for one in tools)
+    for one in turn.skills.take_problems():
+        where = turn.runtime.workspace.shorten(one.path)
+        turn.emit(Noticed(code=one.code, message=f"{where}: {one.message}", severity="warning", hint=one.hint))
 
 
 def _injects_all(runtime: "Runtime") -> bool:
@@ -120,7 +141,7 @@ def _preload(turn: Turn) -> list[str]:
     for name in turn.agent.skills:
         try:
             standing = next(one for one in turn.skills.standings if one.name == name and one.usable)
-            activation = turn.skills.read(standing, Arguments())
+            activation = turn.skills.read_still(standing)
         except StopIteration:
             message = f"The agent '{turn.agent.name}' names the skill '{name}', which is not here"
             turn.emit(Noticed(code="agent-skill-missing", message=message, severity="warning"))
@@ -130,9 +151,18 @@ def _preload(turn: Turn) -> list[str]:
         else:
             texts.append(activation.text)
             if name not in turn.skills.loaded:
-                turn.skills.loaded[name] = standing.found.folder
                 turn.emit(turn.skills.event(activation, "agent"))
+                _tell_still(turn, activation)
+            turn.skills.note_loaded(activation)
     return texts
+
+
+def _tell_still(turn: Turn, activation: Activation) -> None:
+    """The system prompt is made for every turn, so commands of the skills in it stay as text."""
+    if any(one.kind == "command" for one in find_dynamic(activation.skill.prompt or "")):
+        message = f"The commands of the agent's skill '{activation.name}' are not run: it is part of the prompt"
+        hint = f"Started by itself, /{activation.name}, it may run them"
+        turn.emit(Noticed(code="dynamic-context-off", message=message, severity="warning", hint=hint))
 
 
 def _inject(turn: Turn) -> str:

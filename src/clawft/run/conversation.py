@@ -11,6 +11,7 @@ from clawft.format.model import Agent
 from clawft.messages import Answer, ApprovalNeeded, Event
 from clawft.run.allowance import Allowance
 from clawft.run.loop import run_turn, work_turn
+from clawft.run.permit import authority_of
 from clawft.run.pipeline import compact_stages, run_stages
 from clawft.run.turn import Stage, Turn, TurnRequest
 from clawft.sessions import Session
@@ -56,8 +57,8 @@ class Conversation:
         self.skills: Skillset = Skillset(
             runtime.load_skills,
             runtime.clear,
+            runtime.dynamic(lambda: authority_of(self)),
             session_id=session.key,
-            project=runtime.workspace.project,
             refresh_on_call=runtime.refresh_on_call,
             standings=parent.skills.standings if parent else None,
         )

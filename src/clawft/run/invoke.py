@@ -7,6 +7,7 @@ from clawft.messages import Noticed
 from clawft.render import Arguments, split_arguments
 from clawft.run.fork_skill import has_room, tell_inline
 from clawft.run.turn import Insertion, Phase, Turn
+from clawft.tools.skill import wants_fork
 from clawft.tools.skillset import Activation
 from clawft.trust import STATES, Standing
 
@@ -19,34 +20,30 @@ async def _invoke(turn: Turn) -> None:
         return
     given = turn.request
     standings = [forked] if forked else [_get(turn, name) for name in (given.skill, *given.more_skills)]
-    if forked is None and _wants_fork(standings[0]) and len(standings) == 1 and has_room(turn.conversation):
+    if forked is None and wants_fork(standings[0]) and len(standings) == 1 and has_room(turn.conversation):
         turn.forking = standings[0]
         return
     arguments = Arguments(given.text, given.words) if given.words else split_arguments(given.text)
     # Several skills share one message: what follows them is said to the model, not filled into each.
-    loaded = [_start(turn, one, Arguments() if given.more_skills else arguments) for one in standings]
+    loaded = [await _start(turn, one, Arguments() if given.more_skills else arguments) for one in standings]
     said = " ".join([*(f"/{one.name}" for one in loaded), given.text]).strip()
     text = "\n\n".join([said, *(one.text for one in loaded)])
     turn.invoked = structs.replace(loaded[0], text=text)
 
 
-def _start(turn: Turn, standing: Standing, arguments: Arguments) -> Activation:
+async def _start(turn: Turn, standing: Standing, arguments: Arguments) -> Activation:
     """Load one skill, and say what there is to say about it. Raises: ClawftError."""
-    activation = turn.skills.read(standing, arguments)
+    activation = await turn.skills.read(standing, arguments)
     turn.skills.activate(activation)
     turn.emit(turn.skills.event(activation, "user"))
     for one in (*standing.reasons, *activation.diagnostics):
         if one.severity != "note":
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
-    if _wants_fork(standing) and turn.conversation.forked is None:
+    if wants_fork(standing) and turn.conversation.forked is None:
         turn.emit(tell_inline(turn, standing))
     scope, content = standing.found.location.scope, turn.runtime.secrets.mask(activation.text)
     turn.session.activate(activation.name, content, turn.id, scope=scope, digest=activation.digest)
     return activation
-
-
-def _wants_fork(standing: Standing) -> bool:
-    return standing.found.skill is not None and standing.found.skill.context == "fork"
 
 
 def _get(turn: Turn, reference: str) -> Standing:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 
 from clawft.config import Config
 from clawft.config.masking import Secrets
@@ -17,18 +18,27 @@ from clawft.providers.request import Provider
 from clawft.providers.select import check_model, open_provider
 from clawft.run.conversation import Approve, Conversation
 from clawft.run.delegate import delegate_tool
+from clawft.run.fork_skill import SkillForker
 from clawft.run.ledger import Ledger
 from clawft.run.stats import Stats
 from clawft.run.turn import Insertion
 from clawft.sandbox.sandbox import Sandbox
 from clawft.sessions import SessionStore, encode_key
+from clawft.tools.dynamic import DynamicContext
+from clawft.tools.program import Programs
 from clawft.tools.registry import Registry
 from clawft.tools.skill import skill_tools
+from clawft.tools.skill_env import Supplies
+from clawft.tools.skill_programs import program_tools
 from clawft.tools.tool import Tool
 from clawft.trust import Standing
 from clawft.trust.approvals import Approvals
 from clawft.trust.audit import Audit
 from clawft.trust.cleared import Cleared
+from clawft.trust.commands import CommandPolicy
+from clawft.trust.decide import Authority
+from clawft.trust.modes import Mode, default_mode
+from clawft.trust.rules import Rules, load_rules
 from clawft.workspace import Workspace
 
 __all__ = ["Runtime", "new_key"]
@@ -46,16 +56,28 @@ class Runtime:
     secrets: Secrets
     load_skills: Callable[[], Sequence[Standing]]
     clear: Callable[[Found], Cleared]
+    find_agent: Callable[[str], Agent]  # raises a ClawftError for one that is not there, or not approved
     sessions: SessionStore
     ledger: Ledger
     stats: Stats
     approvals: Approvals
     sandbox: Sandbox
     audit: Audit
+    supplies: Supplies
     tools: tuple[Tool, ...] = ()
     insertions: tuple[Insertion, ...] = ()
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
     _providers: dict[str, Provider] = field(default_factory=dict)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The lasting rules of the user and the project."""
+        return load_rules(self.config, self.workspace.project)
+
+    @cached_property
+    def default_mode(self) -> Mode:
+        """How much a conversation may do unasked, until a person says otherwise."""
+        return default_mode(self.config, self.workspace.user_dir)
 
     def open_provider(self, model: str) -> tuple[Provider, str]:
         """The provider of a model, opened once, and its own name of the model. Raises: ClawftError."""
@@ -81,17 +103,27 @@ class Runtime:
 
         Raises: ClawftError.
         """
-        name = f"{parent.session.key}:task-{uuid.uuid4().hex[:6]}" if parent else key or new_key(datetime.now())
-        with self.sessions.open(name, cwd=self.workspace.cwd) as session:
+        with self.sessions.open(key or new_key(datetime.now()), cwd=self.workspace.cwd) as session:
             yield Conversation(self, session, agent, approve, parent)
 
     def registry_for(self, conversation: Conversation) -> Registry:
         """Every tool of a conversation; built once, and anew only when a server's tools changed (R81, R158)."""
         known = conversation.registry
         if known is None or any(known.find(tool.name) is not tool for tool in self.server_tools):
-            own = (*self.tools, *skill_tools(conversation.skills), delegate_tool(conversation))
+            own = (
+                *self.tools,
+                *skill_tools(conversation.skills, SkillForker(conversation)),
+                delegate_tool(conversation),
+            )
             known = conversation.registry = Registry((*own, *self.server_tools))
-        return known
+        brought = program_tools(self._programs_of(conversation), known.names)
+        return Registry((*known, *brought)) if brought else known
+
+    def _programs_of(self, conversation: Conversation) -> Programs:
+        """What runs the programs of the skills that are loaded in a conversation."""
+        settings, session = self.config.tools.exec, conversation.session.key
+        policy = CommandPolicy(settings)
+        return Programs(conversation.skills, settings, policy, lambda cleared: self.supplies.take(cleared, session))
 
     def instructions(self, emit: Callable[[Event], None]) -> list[Instructions]:
         """AGENTS.md and CLAUDE.md that are the user's own or were approved; the others are named."""
@@ -109,6 +141,19 @@ class Runtime:
                 message, hint = f"{shown} {why}, so it is not part of the prompt", "Pass --trust-instructions"
                 emit(Noticed(code="instructions-untrusted", message=message, severity="warning", hint=hint))
         return used
+
+    def dynamic(self, authority: Callable[[], Authority]) -> DynamicContext:
+        """What the text of skills may be used with, as far as an authority goes."""
+        return DynamicContext(
+            self.workspace,
+            self.environ,
+            self.config,
+            self.secrets,
+            self.audit,
+            self.sandbox,
+            self.supplies,
+            authority,
+        )
 
     def spill_dir(self, session: str) -> str:
         """Where the rest of long output of a session goes; made when it is needed."""

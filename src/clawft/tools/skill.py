@@ -10,13 +10,14 @@ from msgspec import Meta, Struct, structs
 from clawft.discovery.digest import list_files
 from clawft.discovery.ranking import match_context
 from clawft.errors import ClawftError
+from clawft.messages import Noticed
 from clawft.render import split_arguments
 from clawft.tools.read_file import read_path
 from clawft.tools.skillset import Skillset, load_failure
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.trust import Standing
 
-__all__ = ["Forker", "describe_skill_tool", "skill_tools"]
+__all__ = ["Forker", "describe_skill_tool", "skill_tools", "wants_fork"]
 
 MAX_SKILL_CHARS = 2 << 20  # `skills.max_skill_prompt_bytes` bounds a body; what it lets through arrives whole
 _SKILL = """Load a skill: proven instructions for one kind of task, with scripts and references beside them.
@@ -59,12 +60,12 @@ def skill_tools(skills: Skillset, forker: Forker) -> tuple[Tool, ...]:
     async def load(arguments: SkillArguments, context: ToolContext) -> ToolResult:
         skills.refresh()
         standing = skills.get_offered(_bare(arguments.name))
-        forked = await forker.fork(standing, arguments.args) if _wants_fork(standing) else None
-        return forked or _load(skills, standing, arguments, context)
+        forked = await forker.fork(standing, arguments.args) if wants_fork(standing) else None
+        return forked or await _load(skills, standing, arguments, context)
 
     def forks(arguments: Mapping[str, Any]) -> bool:
         name = _bare(str(arguments.get("name")))
-        return forker.has_room() and any(one.name == name and _wants_fork(one) for one in skills.offered)
+        return forker.has_room() and any(one.name == name and wants_fork(one) for one in skills.offered)
 
     async def search(arguments: SearchArguments, _context: ToolContext) -> ToolResult:
         return _search(skills, arguments)
@@ -95,21 +96,25 @@ def _bare(name: str) -> str:
     return name.removeprefix("$").removeprefix("/")
 
 
-def _wants_fork(standing: Standing) -> bool:
+def wants_fork(standing: Standing) -> bool:
+    """Whether a skill asks for a conversation of its own."""
     return standing.found.skill is not None and standing.found.skill.context == "fork"
 
 
-def _load(skills: Skillset, standing: Standing, arguments: SkillArguments, context: ToolContext) -> ToolResult:
+async def _load(skills: Skillset, standing: Standing, arguments: SkillArguments, context: ToolContext) -> ToolResult:
     name, folder = standing.name, standing.found.folder
     if name in skills.loaded:
         text = f"The skill '{name}' is already loaded in this conversation; follow its text above."
         return ToolResult(text, data={"name": name, "base_dir": folder, "already_loaded": True})
     try:
-        activation = skills.read(standing, split_arguments(arguments.args))
+        activation = await skills.read(standing, split_arguments(arguments.args))
     except ClawftError as error:
         raise load_failure(error) from error
     skills.activate(activation)
     context.emit(skills.event(activation, "model"))
+    for one in activation.diagnostics:
+        if one.severity != "note":
+            context.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
     data = {
         "name": name,
         "scope": standing.found.location.scope,

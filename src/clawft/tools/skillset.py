@@ -2,18 +2,18 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from clawft.config import SkillEntry
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import list_files
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.format.model import Skill
 from clawft.messages import By, SkillActivated
-from clawft.render import Arguments, Variables, render_skill
+from clawft.render import Arguments, Rendered, Variables, render_skill
 from clawft.scan.findings import Power
+from clawft.tools.dynamic import DynamicContext, render_dynamic
 from clawft.tools.tool import ToolError
 from clawft.trust import STATES, Standing
 from clawft.trust.cleared import Cleared
@@ -71,22 +71,24 @@ class Skillset:
         self,
         load: Callable[[], Sequence[Standing]],
         clear: Callable[[Found], Cleared],
+        dynamic: DynamicContext,
         *,
         session_id: str,
-        project: str,
         refresh_on_call: bool = True,
         standings: Sequence[Standing] | None = None,
     ) -> None:
         self._load = load
         self._clear = clear
+        self._dynamic = dynamic
         self.session_id = session_id
-        self.project = project
         self.refresh_on_call = refresh_on_call
         self.standings = tuple(load() if standings is None else standings)
         self.loaded: dict[str, str] = {}  # name -> folder, over the whole conversation
         self.active: list[Activation] = []  # since the last message of the person: these restrict tools (D54)
         self._cleared: dict[str, Cleared] = {}  # loaded ones, as they were when this turn began or they were loaded
-        self.unusable: dict[str, ClawftError] = {}  # loaded ones whose programs are not offered any more
+        self._unusable: set[str] = set()  # loaded ones whose programs are not offered in this turn
+        self.brought: dict[str, frozenset[str]] = {}  # skill -> the tools that it brought along
+        self._problems: dict[Diagnostic, bool] = {}  # what keeps programs from being offered -> whether it was told
 
     @property
     def offered(self) -> tuple[Standing, ...]:
@@ -95,7 +97,7 @@ class Skillset:
     def start_turn(self) -> None:
         """A new message of the person: restrictions end, and edits on disk are seen."""
         self.active = []
-        self._cleared, self.unusable = {}, {}
+        self._cleared, self._unusable = {}, set()
         self.standings = tuple(self._load())
 
     def refresh(self) -> None:
@@ -115,16 +117,29 @@ class Skillset:
         hint = f"Did you mean '{close}'?" if close else "Use skill_search to find one"
         raise ToolError("NOT_FOUND", f"There is no skill '{name}'", hint=hint)
 
-    def read(self, standing: Standing, arguments: Arguments) -> Activation:
-        """A skill's text as a model gets it, read from disk now. Raises: ClawftError."""
+    async def read(self, standing: Standing, arguments: Arguments) -> Activation:
+        """A skill's text as a model gets it, read from disk now, with the files and commands that it asks for.
+
+        Raises: ClawftError.
+        """
         found = standing.found
         cleared = self._clear(found)
-        skill = cleared.skill
-        variables = Variables(self.session_id, found.base_dir, self.project)
-        rendered = render_skill(skill, arguments, variables, found.file)
-        text = _wrap(skill.name, found.base_dir, rendered.text)
-        said = tuple(one for one in skill.diagnostics if one.code == "body-truncated")
-        return Activation(standing, cleared, text, (*said, *rendered.diagnostics))
+        rendered = await render_dynamic(self._dynamic, found, cleared, arguments, self._variables(found))
+        return _activate(standing, cleared, rendered)
+
+    def read_still(self, standing: Standing) -> Activation:
+        """A skill's text without arguments, in which commands and files stay as they are written.
+
+        Raises: ClawftError.
+        """
+        found = standing.found
+        cleared = self._clear(found)
+        prefixes = self._dynamic.prefixes
+        rendered = render_skill(cleared.skill, Arguments(), self._variables(found), found.file, prefixes)
+        return _activate(standing, cleared, rendered)
+
+    def _variables(self, found: Found) -> Variables:
+        return Variables(self.session_id, found.base_dir, self._dynamic.workspace.project)
 
     def get_loaded(self, name: str) -> str:
         """The folder of a skill that was loaded and may still be used as it is now. Raises: ToolError."""
@@ -134,18 +149,29 @@ class Skillset:
         """Skills that were loaded and have programs, in the order they were loaded: their text is in the context, so
         what it speaks of stays usable after their restrictions ended (D54).
 
-        One that may not be used as it is now is left out, and why is in `unusable`.
+        One that may not be used as it is now is left out, and why is among the problems.
         """
         found = []
         for name, folder in self.loaded.items():
-            if name not in self._cleared and name not in self.unusable and self._has_programs(folder):
+            if name not in self._cleared and name not in self._unusable and self._has_programs(folder):
                 try:
                     self._cleared[name] = self._clear_loaded(name).cleared
                 except ToolError as error:
-                    self.unusable[name] = error
+                    self._unusable.add(name)
+                    self.add_problem(Diagnostic("skill-programs", "warning", f"{error}", folder, 0, error.hint))
             if name in self._cleared:
                 found.append(Loaded(name, folder, self._cleared[name]))
         return found
+
+    def add_problem(self, problem: Diagnostic) -> None:
+        """Something that keeps a program of a skill from being offered, to be told once."""
+        self._problems.setdefault(problem, False)
+
+    def take_problems(self) -> list[Diagnostic]:
+        """The problems that were not told yet."""
+        new = [one for one, told in self._problems.items() if not told]
+        self._problems = dict.fromkeys(self._problems, True)
+        return new
 
     def get_unchanged(self, name: str) -> Loaded:
         """A loaded skill that is, and may be used, as it was when its programs were offered. Raises: ToolError."""
@@ -187,17 +213,6 @@ class Skillset:
         self.loaded[activation.name] = activation.standing.found.folder
         self._cleared[activation.name] = activation.cleared
 
-    def env(self, entries: Mapping[str, SkillEntry], environ: Mapping[str, str]) -> dict[str, str]:
-        """R174: the variables that active skills were configured to get."""
-        result: dict[str, str] = {}
-        for one in self.active:
-            entry = entries.get(one.name) or entries.get(one.skill.skill_key)
-            if entry is not None:
-                result |= entry.env
-                if one.skill.primary_env and entry.api_key is not None:
-                    result[one.skill.primary_env] = entry.api_key.resolve(environ)
-        return result
-
     def event(self, activation: Activation, by: By) -> SkillActivated:
         return SkillActivated(
             name=activation.name,
@@ -206,6 +221,13 @@ class Skillset:
             by=by,
             tools=activation.skill.allowed_tools or None,
         )
+
+
+def _activate(standing: Standing, cleared: Cleared, rendered: Rendered) -> Activation:
+    skill = cleared.skill
+    text = _wrap(skill.name, standing.found.base_dir, rendered.text)
+    said = tuple(one for one in skill.diagnostics if one.code == "body-truncated")
+    return Activation(standing, cleared, text, (*said, *rendered.diagnostics))
 
 
 def _wrap(name: str, folder: str, body: str) -> str:

@@ -10,9 +10,9 @@ from clawft.tools.command_places import CommandPlaces
 from clawft.tools.dynamic.use import DynamicContext, Use, looking_context
 from clawft.trust.call import Call, Where
 from clawft.trust.commands import CommandPolicy, Verdict
+from clawft.trust.decide import decide, make_limit
 from clawft.trust.git import find_git_program
 from clawft.trust.prefixes import SETTING, suggest_setting
-from clawft.trust.rules import load_rules
 
 __all__ = ["Line", "judge_commands"]
 
@@ -42,7 +42,10 @@ class _Judge:
             also_allowed=(),
         )
         self._policy = CommandPolicy(listed, SETTING)
-        self._rules = load_rules(context.config, context.workspace.project)
+        # What is at work already limits a skill, and so does what it says of itself: nothing it says gives it power.
+        authority = context.authority()
+        itself = make_limit(f"the skill '{use.skill.name}'", None, use.skill.disallowed_tools)
+        self._authority = structs.replace(authority, limits=(*authority.limits, itself))
         own = (cwd,) if use.folder else ()
         self._places = CommandPlaces(cwd, looking_context(context, own))
         variables = structs.replace(use.variables, skill_dir=cwd) if use.folder else use.variables
@@ -66,9 +69,9 @@ class _Judge:
             return verdict.reason
         home, project = self._context.workspace.home, self._context.workspace.project
         call = Call("exec_shell", {"command": filled.judged, "cwd": self._cwd}, Where(project, self._cwd, home))
-        rule = self._rules.find(call)
-        if rule is not None and rule.kind != "allow":
-            return rule.name
+        decision = decide(call, self._authority)
+        if decision.decision in ("deny", "ask"):
+            return decision.rule
         if any(words[0] == "git" for words in verdict.commands) and (program := find_git_program(self._cwd)):
             return f"what this repository says may start a program, or lead elsewhere ({program})"
         return ""

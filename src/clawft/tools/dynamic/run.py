@@ -20,7 +20,6 @@ from clawft.tools.dynamic.judge import Line, judge_commands
 from clawft.tools.dynamic.use import DynamicContext, Use
 from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
-from clawft.tools.skill_env import Supplies
 from clawft.trust.prefixes import SETTING
 
 __all__ = ["run_commands"]
@@ -53,7 +52,8 @@ async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: 
         judged = await to_thread.run_sync(judge_commands, context, places, use, cwd)
         mounts = ((copy, use.folder),) if copy and is_mounted else ()
         readable = (context.workspace.project, *((copy,) if copy and not is_mounted else ()))
-        env = command_env(context.config.tools.exec, context.environ, _own_env(context, use))
+        own = await to_thread.run_sync(context.supplies.take, use.cleared, use.variables.session_id)
+        env = command_env(context.config.tools.exec, context.environ, own)
         setting = _Setting(cwd, env, Confinement(readable=readable, mounts=mounts))
         return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
 
@@ -123,9 +123,3 @@ def _text_of(finished: Finished) -> str:
 
 def _is_fine_with_one(words: tuple[str, ...]) -> bool:
     return words[0] in _ONE_IS_FINE or words[:2] in _ONE_IS_FINE_IN_GIT
-
-
-def _own_env(context: DynamicContext, use: Use) -> dict[str, str]:
-    """R174: the variables that this skill, and no other, was configured to get."""
-    supplies = Supplies(lambda: context.config.skills.entries, context.environ, context.secrets, context.audit)
-    return supplies.take(use.cleared, use.variables.session_id)

@@ -1,7 +1,7 @@
 """The values of dynamic context: one use of a skill, and what it may be used with."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,9 +14,11 @@ from clawft.errors import ClawftError, Refused
 from clawft.format.model import Skill
 from clawft.render import Arguments, Dynamic, Variables
 from clawft.sandbox.sandbox import Sandbox
+from clawft.tools.skill_env import Supplies
 from clawft.tools.tool import ToolContext
 from clawft.trust.audit import Audit
 from clawft.trust.cleared import Cleared
+from clawft.trust.decide import Authority
 from clawft.workspace import Workspace
 
 __all__ = ["DynamicContext", "Use", "clean_output", "looking_context"]
@@ -40,6 +42,8 @@ class DynamicContext:
     secrets: Secrets
     audit: Audit
     sandbox: Sandbox
+    supplies: Supplies
+    authority: Callable[[], Authority]  # all that bears on what is run now
 
     @property
     def prefixes(self) -> tuple[str, ...]:
