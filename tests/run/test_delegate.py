@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from clawft.messages import Answer, ApprovalNeeded, ToolFinished, TurnFinished
+from clawft.messages import Answer, ApprovalNeeded, ForkFinished, ToolFinished, TurnFinished
 from wire import Reply, call, say
 from world import World, only
 
@@ -24,11 +24,14 @@ async def test_a_delegated_task_has_a_conversation_of_its_own(world: World) -> N
 
     world.replies = reply
     events = await world.run("ask somebody")
-    assert only(events, TurnFinished)[0].text == "They said: The child answers."
-    child = next(
+    child = only(events, ForkFinished)[0]
+    assert (child.skill, child.status) == ("", "done")
+    told = f"[what follows came of a conversation of its own, session {child.child}]\n\nThe child answers."
+    assert only(events, TurnFinished)[0].text == f"They said: {told}"
+    sent = next(
         asked.body["messages"] for asked in world.server.asked if "count the files" in str(asked.body["messages"][-1])
     )
-    assert "ask somebody" not in str(child)
+    assert "ask somebody" not in str(sent)
 
 
 async def test_delegation_is_bounded_in_depth(world: World) -> None:

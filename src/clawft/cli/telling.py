@@ -1,7 +1,17 @@
 """How events of a turn are put into words: the same at a prompt and in a one-shot command."""
 
 from clawft.cli.output import clean, one_line
-from clawft.messages import Compacted, Event, MessageSent, SkillActivated, ToolFinished, ToolStarted
+from clawft.messages import (
+    Compacted,
+    Event,
+    ForkActed,
+    ForkFinished,
+    ForkStarted,
+    MessageSent,
+    SkillActivated,
+    ToolFinished,
+    ToolStarted,
+)
 
 __all__ = ["tell", "tell_end", "tell_start"]
 
@@ -17,7 +27,26 @@ def tell(event: Event) -> str:
             return f"» {clean(text)}"
         case Compacted(tokens_before=before, tokens_after=after):
             return f"· older turns were summarised: {before} tokens became {after}"
+        case ForkStarted(skill=skill, agent=agent, model=model):
+            return f"· fork {_name(skill)} (agent {one_line(agent)}, {one_line(model)})"
+        case ForkActed(tool=tool, summary=summary):
+            return f"{one_line(tool)} {one_line(summary)}".strip()
+        case ForkFinished():
+            return _tell_fork(event)
     return ""
+
+
+def _tell_fork(event: ForkFinished) -> str:
+    """How a fork ended, what it took, and where all of it is."""
+    mark = "✓" if event.status == "done" else "✗"
+    ended = "" if event.status == "done" else f" {event.status.replace('_', ' ')}:"
+    calls = f"{event.calls} tool call{'' if event.calls == 1 else 's'}"
+    took = f"{calls}, {event.usage.total_tokens:,} tokens, {event.time_ms / 1000:.1f} s"
+    return f"{mark} fork {_name(event.skill)}:{ended} {took}; weft sessions show {one_line(event.child)}"
+
+
+def _name(skill: str) -> str:
+    return one_line(skill) or "for a delegated task"
 
 
 def tell_start(event: ToolStarted) -> str:
@@ -33,4 +62,6 @@ def tell_end(event: ToolFinished) -> tuple[bool, str] | None:
     code, took = result.get("data", {}).get("exit_code"), result.get("stats", {}).get("time_ms", 0)
     if code:
         return True, f"exit code {code}"
+    if "session" in result.get("data", {}):  # ForkFinished tells it
+        return None
     return (False, f"{took / 1000:.1f} s") if took >= _LONG_MS else None

@@ -11,6 +11,9 @@ from clawft.messages import (
     ApprovalNeeded,
     Compacted,
     Event,
+    ForkActed,
+    ForkFinished,
+    ForkStarted,
     MessageSent,
     Noticed,
     SkillActivated,
@@ -69,7 +72,7 @@ class View:
             self.screen.show_status("")
 
     async def reach(self, event: ApprovalNeeded) -> None:
-        """Until all before a question is on the screen. What delegated agents ask is not in the stream."""
+        """Until all before a question is on the screen."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_REACH_S), self._moved:
                 await self._moved.wait_for(lambda: event.call in self._asked)
@@ -95,8 +98,10 @@ class View:
                 self._start(event)
             case ToolFinished():
                 self._finish(event)
-            case SkillActivated() | MessageSent() | Compacted():
+            case SkillActivated() | MessageSent() | Compacted() | ForkStarted() | ForkFinished():
                 self.note(tell(event))
+            case ForkActed():
+                self._waiting_for = tell(event)
             case UsageReported(usage=usage):
                 self._tokens += usage.total_tokens
             case Noticed() | TurnFailed():

@@ -135,6 +135,7 @@ class _Running:
         end, fork = self._end, self._fork
         if isinstance(end, TurnFinished):
             self._status = end.stop
+            self._turn.refused += end.refused
             return ForkResult(end.text, self._key, end.stop, fork.agent.name, self._model, self._usage)
         assert end is not None  # the loop ends every turn with one of the two
         self._status, self._message = "failed", end.message

@@ -1,5 +1,6 @@
 """Skills with `context: fork`: which agent and model they get, and how a person or a model starts one (R88, R69)."""
 
+import re
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -22,6 +23,8 @@ __all__ = ["SkillForker", "answer_by_fork", "has_room", "tell_inline", "tell_res
 MAX_RESULT = 32 * 1024  # characters that come back to a model; the whole is then saved to a file
 # What Claude calls the agents that it has built in.
 _CLAUDE_AGENTS = {"explore": "explore", "general-purpose": "default", "plan": "planner"}
+# What a fork says is no skill's text, whatever it looks like.
+_WRAPPER, _NO_WRAPPER = re.compile(r"<(?=\s*/?\s*skill_content)", re.IGNORECASE), r"<\\"
 _ALIAS_HINT = "Name a model as provider/model in the skill's or the agent's file, or with --model"
 
 
@@ -80,7 +83,7 @@ def tell_result(result: ForkResult) -> ToolResult:
         "usage": structs.asdict(result.usage),
     }
     return ToolResult(
-        f"{told}\n\n{result.text or '(no answer)'}",
+        f"{told}\n\n{_WRAPPER.sub(_NO_WRAPPER, result.text) or '(no answer)'}",
         "success" if result.stop == "done" else "partial",
         data,
         max_chars=MAX_RESULT,

@@ -26,14 +26,19 @@ async def run_turn(
     The work runs in a task of its own, since a generator must not keep a cancel scope open across its yields.
     """
     send, receive = anyio.create_memory_object_stream[Event](math.inf)
-    worker = asyncio.create_task(_work(make(send.send_nowait), scope, send, stages))
+
+    def put(event: Event) -> None:
+        with suppress(anyio.BrokenResourceError):  # nobody listens any more: what ends meanwhile tells nobody
+            send.send_nowait(event)
+
+    worker = asyncio.create_task(_work(make(put), scope, send, stages))
     try:
         with receive:
             async for event in receive:
                 yield event
     finally:
         worker.cancel()
-        with suppress(asyncio.CancelledError):
+        with anyio.CancelScope(shield=True), suppress(asyncio.CancelledError):  # what it started ends before it does
             await worker
 
 
