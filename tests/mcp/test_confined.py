@@ -1,5 +1,6 @@
 """Servers in the sandbox: what a project's config starts reaches no more than it was granted."""
 
+import json
 import os
 import sys
 import threading
@@ -14,24 +15,38 @@ import pytest
 from clawft.config import load_config
 from clawft.config.mcp import McpSettings, ServerSettings, find_confined
 from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError
 from clawft.mcp import McpHub
+from clawft.mcp.confine import Confine
 from clawft.mcp.launch import resolve_launch
 from clawft.sandbox.sandbox import Sandbox
+from clawft.trust.audit import Audit
+from clawft.trust.seal import Seal
 from clawft.workspace import Workspace
 
 HERE = Path(__file__).parent
+OPEN = WebSettings(block_private_ips=False)
 ENVIRON = {"PATH": os.pathsep.join([os.path.dirname(sys.executable), "/usr/bin", "/bin"]), "HOME": "/nowhere"}
 
 
 @pytest.fixture
-def confined(workspace: Workspace) -> Callable[..., McpHub]:
+def audit(workspace: Workspace) -> Audit:
+    return Audit(f"{workspace.user_dir}/audit.jsonl", Seal(f"{workspace.user_dir}/seal"))
+
+
+@pytest.fixture
+def confined(workspace: Workspace, audit: Audit) -> Callable[..., McpHub]:
     """A hub of one server `a` in the sandbox."""
 
     def make(sandbox: SandboxSettings = SandboxSettings(), **others: Any) -> McpHub:  # noqa: B008
         script = str(HERE / "servers" / "plain.py")
         settings = ServerSettings(command="python", args=("-IS", script), readable=(str(HERE),), **others)
-        confine = (Sandbox(sandbox, workspace, ENVIRON), frozenset({"a"}))
+        confine = Confine(
+            Sandbox(sandbox, workspace, ENVIRON, OPEN),
+            frozenset({"a"}),
+            audit,
+        )
         return McpHub(McpSettings(servers={"a": settings}), workspace, ENVIRON, confine=confine)
 
     return make
@@ -96,6 +111,24 @@ async def test_a_confined_server_without_hosts_has_no_network(
 
 
 @pytest.mark.anyio
+async def test_a_confined_server_reaches_the_hosts_it_was_granted_and_no_other(
+    confined: Callable[..., McpHub], site: ThreadingHTTPServer, audit: Audit
+) -> None:
+    port = site.server_port
+    async with confined(hosts=(f"127.0.0.1:{port}",)) as hub:
+        granted = (await hub.call("a__fetch", {"url": f"http://127.0.0.1:{port}/"})).text
+        other = (await hub.call("a__fetch", {"url": "http://evil.test/"})).text
+    assert granted == "hello"
+    assert other == "no: HTTP Error 403: Forbidden"
+    lines = [json.loads(line) for line in Path(audit.path).read_text().splitlines()]
+    assert [(line["kind"], line["subject"], line["decision"], line["rule"]) for line in lines] == [
+        ("url", f"127.0.0.1:{port}", "allowed", f"127.0.0.1:{port}"),
+        ("url", "evil.test:80", "denied", "not-granted"),
+    ]
+    assert {line["detail"]["server"] for line in lines} == {"a"}
+
+
+@pytest.mark.anyio
 async def test_all_that_a_confined_server_started_ends_with_it(confined: Callable[..., McpHub]) -> None:
     mark = f"MARK_{uuid4().hex}"
     async with confined(env={mark: "1"}) as hub:
@@ -106,10 +139,11 @@ async def test_all_that_a_confined_server_started_ends_with_it(confined: Callabl
 
 @pytest.mark.anyio
 async def test_a_server_that_cannot_be_confined_is_not_started(
-    workspace: Workspace, plain: Callable[..., ServerSettings]
+    workspace: Workspace, plain: Callable[..., ServerSettings], audit: Audit
 ) -> None:
     nowhere = {"PATH": workspace.project}  # there is no bubblewrap
-    confine = (Sandbox(SandboxSettings(mode="bubblewrap"), workspace, nowhere), frozenset({"a"}))
+    sandbox = Sandbox(SandboxSettings(mode="bubblewrap"), workspace, nowhere)
+    confine = Confine(sandbox, frozenset({"a"}), audit)
     async with McpHub(McpSettings(servers={"a": plain()}), workspace, nowhere, confine=confine) as hub:
         listing = await hub.tools()
     assert listing.tools == ()

@@ -20,8 +20,8 @@ from clawft.mcp.remote import Listing, RemoteError, RemoteResult, split_name
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clawft.mcp.confine import Confine
     from clawft.mcp.server import Connect, Server
-    from clawft.sandbox.sandbox import Sandbox
 
 __all__ = ["McpHub"]
 
@@ -41,16 +41,14 @@ class McpHub:
         *,
         clock: Callable[[], float] = time.monotonic,
         connect: "Connect | None" = None,
-        confine: "tuple[Sandbox, frozenset[str]] | None" = None,
+        confine: "Confine | None" = None,
     ) -> None:
-        """`confine` is the sandbox, and the names of the servers that run in it."""
         self._settings = {name: server for name, server in settings.servers.items() if server.enabled}
         self._workspace = workspace
         self._environ = environ
         self._clock = clock
         self._connect = connect
-        self._sandbox = confine[0] if confine else None
-        self._confined = confine[1] if confine else frozenset()
+        self._confine = confine
         self._group: TaskGroup | None = None
         self._servers: dict[str, Server] | None = None
         self._diagnostics: tuple[Diagnostic, ...] = ()
@@ -128,12 +126,13 @@ class McpHub:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
         said: list[Diagnostic] = []
         for name, settings in self._settings.items():
+            confined = bool(self._confine and name in self._confine.servers)
             try:
-                launch = resolve_launch(name, settings, self._workspace, self._environ, confined=name in self._confined)
+                launch = resolve_launch(name, settings, self._workspace, self._environ, confined=confined)
             except ClawftError as error:
                 said.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue
             failures = Failures(name, settings, launch.secrets, self._clock)
-            connect = self._connect or partial(open_target, sandbox=self._sandbox)
+            connect = self._connect or partial(open_target, name=name, confine=self._confine)
             servers[name] = Server(name, settings, launch, failures, connect, self._group)
         self._diagnostics = tuple(said)

@@ -25,6 +25,7 @@ from pydantic import TypeAdapter
 from clawft import __version__
 from clawft.config.mcp import ServerSettings
 from clawft.errors import Diagnostic
+from clawft.mcp.confine import Confine
 from clawft.mcp.failure import Failures, explain_answer, root_cause
 from clawft.mcp.http import open_http
 from clawft.mcp.launch import HttpLaunch, Launch
@@ -33,7 +34,6 @@ from clawft.mcp.remote import Listing, RemoteError, RemoteResult
 from clawft.mcp.results import convert_result
 from clawft.mcp.stdio import open_stdio
 from clawft.mcp.watch import Watch
-from clawft.sandbox.sandbox import Sandbox
 
 __all__ = ["Connect", "Server", "open_target"]
 
@@ -43,9 +43,11 @@ _CALLED: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToo
 _WHO = Implementation(name="clawft", version=__version__)
 
 
-def open_target(launch: Launch, watch: Watch, sandbox: Sandbox | None = None) -> Any:
+def open_target(launch: Launch, watch: Watch, *, name: str = "", confine: Confine | None = None) -> Any:
     """What the SDK's client connects to."""
-    return open_http(launch, watch) if isinstance(launch, HttpLaunch) else open_stdio(launch, watch, sandbox)
+    if isinstance(launch, HttpLaunch):
+        return open_http(launch, watch)
+    return open_stdio(launch, watch, name, confine)
 
 
 class _Life:

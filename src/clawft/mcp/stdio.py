@@ -16,10 +16,10 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from clawft.errors import Refused
+from clawft.mcp.confine import Confine
 from clawft.mcp.launch import StdioLaunch
 from clawft.mcp.watch import MAX_MESSAGE_BYTES, Watch
 from clawft.sandbox.process import Launch
-from clawft.sandbox.sandbox import Sandbox
 
 __all__ = ["Streams", "open_stdio"]
 
@@ -32,19 +32,22 @@ _BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 @asynccontextmanager
 async def open_stdio(
-    launch: StdioLaunch, watch: Watch, sandbox: Sandbox | None = None
+    launch: StdioLaunch, watch: Watch, name: str = "", confine: Confine | None = None
 ) -> AsyncGenerator[Streams, None]:
     """Start a server and speak with it. Raises: OSError if it cannot be started; Refused if it cannot be confined."""
-    async with _prepare(launch, sandbox) as program, _speak(program, watch) as streams:
+    async with _prepare(launch, name, confine) as program, _speak(program, watch) as streams:
         yield streams
 
 
-def _prepare(launch: StdioLaunch, sandbox: Sandbox | None) -> AbstractAsyncContextManager[Launch]:
+def _prepare(launch: StdioLaunch, name: str, confine: Confine | None) -> AbstractAsyncContextManager[Launch]:
     if launch.confinement is None:
         return nullcontext(Launch(launch.command, launch.cwd, launch.env))
-    if sandbox is None:
+    if confine is None:
         raise Refused("sandbox-unavailable", "There is no sandbox to run it in")
-    return sandbox.prepare(launch.command, cwd=launch.cwd, env=launch.env, confinement=launch.confinement)
+    record, confinement = confine.recorder(name), launch.confinement
+    return confine.sandbox.prepare(
+        launch.command, cwd=launch.cwd, env=launch.env, confinement=confinement, record=record
+    )
 
 
 @asynccontextmanager
@@ -60,7 +63,7 @@ async def _speak(program: Launch, watch: Watch) -> AsyncGenerator[Streams, None]
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
         if program.attend is not None:
-            group.start_soon(program.attend)
+            group.start_soon(program.attend, process.pid)
         group.start_soon(_read_messages, process.stdout, to_session, watch)
         group.start_soon(_read_words, process.stderr, watch)
         group.start_soon(_write_messages, process.stdin, from_session, watch)

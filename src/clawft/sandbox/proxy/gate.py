@@ -69,9 +69,9 @@ class Gate:
         self._record("url", subject, decision, rule)
 
 
-def deny(violation: PolicyViolation) -> Denied:
-    """What the URL policy says, as a refusal of ours."""
-    return Denied(violation.code, str(violation), hint=violation.hint)
+def deny(refused: Refused) -> Denied:
+    """What the URL policy or the audit log says, as a refusal of ours."""
+    return Denied(refused.code, str(refused), hint=refused.hint)
 
 
 def subject_of(target: Target) -> str:

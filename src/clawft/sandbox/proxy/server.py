@@ -9,13 +9,12 @@ import socket
 import anyio
 from anyio.abc import SocketListener, SocketStream
 
+from clawft.errors import Refused
 from clawft.sandbox.proxy.connection import GONE, Connection
-from clawft.sandbox.proxy.forward import forward
 from clawft.sandbox.proxy.gate import Denied, Gate, deny, subject_of
 from clawft.sandbox.proxy.request import MAX_HEAD_BYTES, BadRequest, Request, read_request
 from clawft.sandbox.proxy.tunnel import tunnel
 from clawft.sandbox.reach import FetchError
-from clawft.trust.urls import PolicyViolation
 
 __all__ = ["proxy_env", "serve_proxy"]
 
@@ -89,8 +88,10 @@ class _Server:
             if request.is_tunnel:
                 await tunnel(connection, request, self._gate, grant)
             else:
+                from clawft.sandbox.proxy.forward import forward  # its HTTP client is seldom needed
+
                 await forward(connection, request, self._gate, grant)
-        except (Denied, PolicyViolation) as error:
+        except Refused as error:  # also of the audit log: what cannot be written down is not done
             denied = error if isinstance(error, Denied) else deny(error)
             self._gate.note(subject_of(request.target), "deny", denied.rule)
             await connection.refuse(403, f"{subject_of(request.target)}: {denied}", denied.hint)
