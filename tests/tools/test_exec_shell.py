@@ -11,6 +11,7 @@ import pytest
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.tools.exec_shell import exec_shell_tool
 from clawft.tools.execute import run_tool
+from clawft.tools.skill_env import Supplied
 from clawft.tools.tool import Tool, ToolContext
 from clawft.trust.commands import CommandPolicy
 
@@ -93,7 +94,7 @@ async def test_code_other_than_zero_is_told_with_the_output(call: Call) -> None:
 
 
 async def test_environment_does_not_leak(call: Call, context: ToolContext) -> None:
-    context.skill_env = {"SKILL_KEY": "for-this-skill"}
+    context.take_shell_env = lambda: Supplied({"SKILL_KEY": "for-this-skill"})
     text = (await call(free_tool(), command="env")).text
     assert "MARKED_SECRET" not in text
     assert "s3cret-marker" not in text

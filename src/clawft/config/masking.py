@@ -30,11 +30,22 @@ class Secrets:
     """The values that no text may hold, in every form they may be written in."""
 
     def __init__(self, values: Iterable[str] = (), min_length: int = MIN_LENGTH) -> None:
-        long = [value for value in values if len(value.strip()) >= min_length]
-        whole = {form for value in long for form in (value, value.strip())}
-        self._count = len({value.strip() for value in long})
-        self.forms = sorted({form for value in whole for form in _forms(value)}, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, self.forms))) if self.forms else None
+        self._min_length = min_length
+        self._known: set[str] = set()
+        self.forms: list[str] = []
+        self._pattern: re.Pattern[str] | None = None
+        self.add(values)
+
+    def add(self, values: Iterable[str]) -> None:
+        """From now on no text may hold these either."""
+        new = {value for value in values if len(value.strip()) >= self._min_length} - self._known
+        if not new:
+            return
+        self._known |= new
+        whole = {form for value in new for form in (value, value.strip())}
+        forms = {*self.forms, *(form for value in whole for form in _forms(value))}
+        self.forms = sorted(forms, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, self.forms)))
 
     @classmethod
     def of(cls, config: Config, environ: Mapping[str, str]) -> "Secrets":
@@ -45,7 +56,7 @@ class Secrets:
         return self._pattern is not None
 
     def __repr__(self) -> str:
-        return f"Secrets({self._count})"
+        return f"Secrets({len({value.strip() for value in self._known})})"
 
     def mask(self, text: str) -> str:
         """A text with every secret replaced by `<secret>`."""

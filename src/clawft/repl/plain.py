@@ -12,14 +12,17 @@ __all__ = ["echoing"]
 
 
 @contextmanager
-def echoing(buffer: Buffer, screen: Screen, prompt: str) -> Iterator[None]:
-    """Write the prompt, then what is added at the end; after any other change the whole line again."""
+def echoing(buffer: Buffer, screen: Screen, prompt: str, *, hidden: bool = False) -> Iterator[None]:
+    """Write the prompt, then what is added at the end; after any other change the whole line again.
+
+    Of what is `hidden` nothing is written.
+    """
     shown = ""
     screen.write(prompt)
 
     def show(_: object) -> None:
         nonlocal shown
-        text = clean(buffer.text)
+        text = "" if hidden else clean(buffer.text)
         if text.startswith(shown):
             screen.write(text[len(shown) :])
         elif shown.startswith(text) and "\n" not in shown[len(text) :]:

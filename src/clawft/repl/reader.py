@@ -65,15 +65,15 @@ class Reader:
         typed = self.keys.take_typed().rstrip("\n")  # sent by nobody: the next Enter does it
         return await self._prompt(self._session, prompt, self._shorten(typed) if len(typed) > LONG_PASTE else typed)
 
-    async def ask(self, question: str) -> str:
+    async def ask(self, question: str, *, hidden: bool = False) -> str:
         """One line in answer to a question, now: what was typed before it is kept for the prompt, and nothing of it
-        goes into the history. Raises: EOFError, KeyboardInterrupt."""
+        goes into the history. Of what is `hidden`, each character is a star. Raises: EOFError, KeyboardInterrupt."""
         self.keys.drain()
         output = DummyOutput() if self._screen.plain else self._output
         keys = KeyBindings()
         keys.add(Keys.BracketedPaste)(_paste_line)
         asking: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(), input=self._source, output=output, key_bindings=keys
+            history=InMemoryHistory(), input=self._source, output=output, key_bindings=keys, is_password=hidden
         )
         try:
             return await self._prompt(asking, question)
@@ -92,7 +92,7 @@ class Reader:
             return await session.prompt_async(styled, default=typed, handle_sigint=False)
         self._output.enable_bracketed_paste()
         try:
-            with echoing(session.default_buffer, self._screen, prompt):
+            with echoing(session.default_buffer, self._screen, prompt, hidden=bool(session.is_password)):
                 return await session.prompt_async(default=typed, handle_sigint=False)
         finally:
             self._output.disable_bracketed_paste()

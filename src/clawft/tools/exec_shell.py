@@ -5,6 +5,7 @@ text and data. The same holds where it was stopped; what it wrote until then is 
 """
 
 import os
+from collections.abc import Mapping
 from typing import Annotated
 
 from anyio import to_thread
@@ -21,6 +22,7 @@ from clawft.tools.spill import mask_file, new_spill_path
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.trust.commands import CommandPolicy
 from clawft.trust.git import find_git_program
+from clawft.trust.strictness import Judge, judge_by_mode
 
 __all__ = ["exec_shell_tool", "show_all"]
 
@@ -43,21 +45,27 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
     """The tool with the user's settings; `policy` is made of the same ones."""
+    judge = judge_by_mode(settings, policy)
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
-        await _check(arguments, cwd, policy, context)
+        await _check(arguments, cwd, judge, context)
+        supplied = await to_thread.run_sync(context.take_shell_env)
         spill_path = new_spill_path(context, "exec_shell")
         try:
-            finished = await _run(arguments, cwd, Streams(spill_path=spill_path), context)
+            finished = await _run(arguments, cwd, Streams(spill_path=spill_path), supplied.env, context)
         finally:  # a command that was cancelled has left its output there, too
             if os.path.exists(spill_path):
                 mask_file(context, spill_path)
         told = tell_finished(finished, cwd)
+        if supplied.note:
+            told = structs.replace(told, text=f"{told.text}\n[{supplied.note}]")
         return told if arguments.outside_sandbox else explain_sandbox(told, context)
 
-    async def _run(arguments: Arguments, cwd: str, streams: Streams, context: ToolContext) -> Finished:
-        env = command_env(settings, context.environ, context.skill_env)
+    async def _run(
+        arguments: Arguments, cwd: str, streams: Streams, own: Mapping[str, str], context: ToolContext
+    ) -> Finished:
+        env = command_env(settings, context.environ, own)
         max_bytes = settings.max_output_bytes
         timeout_s = min(arguments.timeout_s or settings.timeout_s, settings.timeout_s)
         if arguments.outside_sandbox:
@@ -87,14 +95,16 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
     return cwd
 
 
-async def _check(arguments: Arguments, cwd: str, policy: CommandPolicy, context: ToolContext) -> None:
+async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolContext) -> None:
     command = arguments.command
-    verdict = await to_thread.run_sync(policy.judge, command, CommandPlaces(cwd, context))
+    verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.mode)
     if verdict.decision == "allow" and any(words[0] == "git" for words in verdict.commands):
         program = find_git_program(cwd)
         if program:
             reason = f"what this repository says may start a program, or lead elsewhere ({program})"
             verdict = structs.replace(verdict, decision="ask", reason=reason)
+    if verdict.decision == "allow" and context.must_ask:
+        verdict = structs.replace(verdict, decision="ask", reason=context.must_ask)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
     if verdict.decision == "ask" or arguments.outside_sandbox:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -11,9 +11,16 @@ from clawft.config.sandbox import SandboxSettings
 from clawft.errors import ClawftError
 from clawft.messages import Event, Image
 from clawft.sandbox.sandbox import Sandbox
+from clawft.tools.skill_env import Supplied
+from clawft.trust.decide import Decision
+from clawft.trust.modes import Mode
+from clawft.trust.rules import Rules
 from clawft.workspace import Workspace
 
-__all__ = ["Ask", "ErrorCode", "Status", "Tool", "ToolContext", "ToolError", "ToolResult", "define_tool"]
+if TYPE_CHECKING:
+    from clawft.tools.skillset import Activation
+
+__all__ = ["Ask", "ErrorCode", "Record", "Status", "Tool", "ToolContext", "ToolError", "ToolResult", "define_tool"]
 
 Status = Literal["success", "partial", "error"]
 ErrorCode = Literal[
@@ -38,12 +45,27 @@ class ToolResult(Struct, frozen=True):
     data: dict[str, Any] = {}
     images: tuple[Image, ...] = ()
     path_resolved: str = ""
+    max_chars: int | None = None  # how much of the text reaches the model, where that is not the tool's own limit
 
 
 class Ask(Protocol):
     """Puts a question to whoever started the turn; False where nobody answers. `grave`: only a person may say yes."""
 
     async def __call__(self, question: str, reason: str, *, grave: bool = False) -> bool: ...
+
+
+class Record(Protocol):
+    """Writes a line of the audit log. Raises: Refused if what is allowed cannot be written down."""
+
+    def __call__(
+        self, kind: str, subject: str, decision: str, rule: str = "", *, detail: Mapping[str, Any] | None = None
+    ) -> None: ...
+
+
+def _record_nothing(
+    kind: str, subject: str, decision: str, rule: str = "", *, detail: Mapping[str, Any] | None = None
+) -> None:
+    """Outside of a turn there is no log."""
 
 
 class ToolContext:
@@ -66,7 +88,15 @@ class ToolContext:
         self.ask = ask
         self.emit = emit
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
-        self.skill_env: dict[str, str] = {}  # what active skills were configured to get (R174)
+        self.take_shell_env: Callable[[], Supplied] = Supplied  # R174: variables for a command that a model made up
+        self.mode = Mode.AUTO_EDIT
+        self.rules = Rules()
+        self.active: tuple[Activation, ...] = ()  # the skills that are at work, those that were inherited first
+        self.granted = Decision("pass")  # what was decided about this call; an `allow` answers what the tool asks
+        self.must_ask = ""  # why a person is asked even for what the policy allows
+        self.decide: Callable[[str, Mapping[str, Any]], Decision] = lambda _tool, _arguments: Decision("pass")
+        self.record: Record = _record_nothing
+        self.may_read: Callable[[str], bool] = lambda _path: True  # False where a rule denies to read
         self.read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills
 
     @cached_property
@@ -89,6 +119,10 @@ class Tool(Struct, frozen=True):
     read_only: bool = False
     summarise: Callable[[Mapping[str, Any]], str] | None = None
     max_chars: int = 32 * 1024  # how much of a result's text reaches the model; the whole is then saved to a file
+    timeout_s: float | None = None  # of one call; None is what the settings say
+    beside: Callable[[Mapping[str, Any]], bool] | None = None  # whether a call may run beside others, though it acts
+    asks: bool = False  # it asks by itself before it acts, also where a mode or a rule wants a question
+    skill: str = ""  # the skill that brought it along
 
 
 def define_tool(

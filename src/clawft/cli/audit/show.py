@@ -18,6 +18,7 @@ from clawft.trust.audit.verify import select_lines
 
 __all__ = ["command"]
 
+MAX_RULE = 40  # characters of it in the table: some say a whole sentence
 _UNITS = {"m": 1 / 60, "h": 1, "d": 24, "w": 24 * 7}
 _HEADS = ("TIME", "KIND", "DECISION", "SUBJECT", "RULE", "SKILL", "SESSION")
 
@@ -94,4 +95,5 @@ def _parse_since(text: str) -> datetime | None:
 
 def _row(line: Line) -> tuple[str, ...]:
     when = line.time.astimezone().strftime("%Y-%m-%d %H:%M:%S") if line.time else line.at
-    return (when, line.kind, line.decision, line.subject, line.rule, line.skill, line.session)
+    rule = line.rule if len(line.rule) <= MAX_RULE else f"{line.rule[: MAX_RULE - 1]}…"
+    return (when, line.kind, line.decision, line.subject, rule, line.skill, line.session)

@@ -23,6 +23,7 @@ __all__ = ["command"]
             "scan",
             "allow",
             "trust",
+            "env",
             "search",
             "stats",
             "pin",

@@ -9,13 +9,13 @@ from clawft.config import SkillEntry, join_path
 from clawft.config.edit import Change, Scope
 from clawft.trust import STATES, Standing
 
-__all__ = ["set_entries"]
+__all__ = ["entry_name", "entry_of", "set_entries"]
 
 
 def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope, output: str) -> None:
     """Give a setting of skills a value, in one write, and tell how each stands now. Raises: ClawftError."""
     app = open_here()
-    entries = dict.fromkeys(_entry_name(app, app.get_skill(name)) for name in names)
+    entries = dict.fromkeys(entry_name(app, app.get_skill(name)) for name in names)
     changes = [Change(("skills", "entries", entry, setting), value) for entry in entries]
     edited = app.edit_config(scope, changes)
     now = open_here()
@@ -24,31 +24,32 @@ def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope,
         skills = [_to_json(now, one) for one in standings]
         return print_json("clawft.skills.entries.v1", skills=skills, path=edited.file, changed=edited.changed)
     for one in standings:
-        pinned = "pinned and " if _entry_of(now, one).pinned else ""
+        pinned = "pinned and " if entry_of(now, one).pinned else ""
         click.echo(one_line(f"{one.name} is {pinned}{one.state}: {STATES[one.state]}"))
         if one.state != "ready":
             for reason in one.reasons:
                 show_diagnostic(reason, where="", indent="  ")
-        if getattr(_entry_of(now, one), setting) is not value:
-            key = join_path(("skills", "entries", _entry_name(now, one)))
+        if getattr(entry_of(now, one), setting) is not value:
+            key = join_path(("skills", "entries", entry_name(now, one)))
             say(one_line(f"note: something else sets {key}.{setting} too, and wins. Run: weft config show {key}"))
     say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
     return None
 
 
-def _entry_name(app: App, standing: Standing) -> str:
+def entry_name(app: App, standing: Standing) -> str:
     """Under which name the config has a skill: its own, or the key that it gives itself."""
     key = standing.found.skill.skill_key if standing.found.skill else ""
     entries = app.config.skills.entries
     return key if key in entries and standing.name not in entries else standing.name
 
 
-def _entry_of(app: App, standing: Standing) -> SkillEntry:
-    return app.config.skills.entries.get(_entry_name(app, standing), SkillEntry())
+def entry_of(app: App, standing: Standing) -> SkillEntry:
+    """What the config says of a skill."""
+    return app.config.skills.entries.get(entry_name(app, standing), SkillEntry())
 
 
 def _to_json(app: App, standing: Standing) -> dict[str, object]:
-    entry = _entry_of(app, standing)
+    entry = entry_of(app, standing)
     return {
         "name": standing.name,
         "enabled": entry.enabled,

@@ -22,6 +22,7 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
 
     A stranger's skill that is not approved is shown first, and asked for; --yes approves it for this run.
     """
+    from clawft.cli.skills._asking import ask_missing
     from clawft.cli.turn import run_turn_here  # `weft skills --help` needs none of what turns need
     from clawft.run import TurnRequest
 
@@ -35,6 +36,9 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
         from clawft.cli.skills._approve import approve_here
 
         approve_here(app, standing, yes=options.yes)
+        app = app.reopen()
+        standing = app.get_skill(name)
+    if standing.usable and ask_missing(app, standing, ask=not options.yes and options.output == "text"):
         app = app.reopen()
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
     return run_turn_here(app, options, request, only=standing.name if dirs else "")

@@ -1,8 +1,8 @@
 """Writing the audit log: whole lines, one after the other, by any number of processes and threads.
 
-A line is with the system when `write` returns, so it survives the end of the process; only those about approvals are
-also forced to the disk, and survive a loss of power. Each line opens the files anew: what others renamed or removed
-meanwhile is noticed, and threads and forked processes exclude each other like any two writers.
+A line is with the system when `write` returns, so it survives the end of the process; only those about approvals and
+grants are also forced to the disk, and survive a loss of power. Each line opens the files anew: what others renamed or
+removed meanwhile is noticed, and threads and forked processes exclude each other like any two writers.
 """
 
 import errno
@@ -49,8 +49,9 @@ HEAD_NAME = "audit.head"
 MAX_BYTES = 16 << 20  # of one file; then the chain goes on in the next
 LOCK_S = 5.0
 POLL_S = 0.0002
-SYNCED = frozenset({"approval"})
+SYNCED = frozenset({"approval", "granted"})  # kinds and decisions
 OWN = "audit"  # the kind of lines about the log itself
+_WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for one thing, whoever writes it
 _TAIL = 1 << 16
 _ATTEMPTS = 20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -89,7 +90,7 @@ class Audit:
                     pen.put(_own("lost", f"{self._lost} lines could not be written", {"lines": self._lost}))
                     self._lost = 0
                 pen.put(fields)
-                if kind in SYNCED:
+                if kind in SYNCED or decision in SYNCED:
                     pen.sync()
         except (OSError, ClawftError) as error:
             why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
@@ -116,7 +117,7 @@ class Audit:
         return {
             "kind": kind,
             "subject": bound_text(subject, self.mask, MAX_SUBJECT),
-            "decision": decision,
+            "decision": _WORDS.get(decision, decision),
             **texts,
             "detail": bound_detail(more.get("detail"), self.mask),
         }

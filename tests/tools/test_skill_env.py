@@ -1,0 +1,193 @@
+"""Variables of a skill: whose programs get them, and what is written about it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clawft.config import EnvValue, SecretRef, SkillEntry
+from clawft.config.keystore import open_keystore
+from clawft.config.masking import Secrets
+from clawft.errors import Refused
+from clawft.format.model import Requires, Skill
+from clawft.messages import Answer, ApprovalNeeded, ToolFinished
+from clawft.scan.findings import Power
+from clawft.tools.skill_env import Supplies, skill_env
+from clawft.trust.audit import Audit
+from clawft.trust.audit.line import Line
+from clawft.trust.audit.verify import select_lines
+from clawft.trust.cleared import Cleared
+from clawft.trust.seal import Seal
+from wire import call, say
+from world import World, collect, only
+
+SECRET = "wx-secret-4711"
+HEAD = 'metadata: {"openclaw": {"requires": {"env": ["WEATHER_TOKEN"]}}}\n'
+
+
+def clear(name: str = "weather", *, primary: str = "", key: str = "", granted: Power | None = None) -> Cleared:
+    """One of the user's own, or with `granted` a stranger's."""
+    skill = Skill(name=name, requires=Requires(env=("TOKEN",)), primary_env=primary, skill_key=key)
+    return Cleared(skill, f"sha256:{name}", granted is not None, granted)
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Audit:
+    return Audit(str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")))
+
+
+@pytest.fixture
+def supply(audit: Audit) -> Callable[[dict[str, SkillEntry]], Supplies]:
+    return lambda entries: Supplies(lambda: entries, {"HERE": "from-the-environment"}, Secrets(), audit)
+
+
+def test_references_are_looked_up_and_what_is_not_set_is_left_out(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "HERE": "from-the-environment"}
+    open_keystore(environ).store("weather.TOKEN", SECRET)
+    entry = SkillEntry(
+        env={
+            "TOKEN": EnvValue(keystore="weather.TOKEN"),
+            "OTHER": EnvValue(env="HERE"),
+            "UNITS": EnvValue(literal="HERE"),
+            "GONE": EnvValue(env="NOT_SET"),
+            "LOST": EnvValue(keystore="weather.LOST"),
+        },
+        api_key=SecretRef(env="HERE"),
+    )
+    assert skill_env(clear(primary="KEY"), {"weather": entry}, environ) == {
+        "TOKEN": SECRET,
+        "OTHER": "from-the-environment",
+        "UNITS": "HERE",
+        "KEY": "from-the-environment",
+    }
+    assert skill_env(clear("sky", key="weather"), {"weather": entry}, environ)["TOKEN"] == SECRET
+    assert skill_env(clear("sky"), {"weather": entry}, environ) == {}
+
+
+def test_a_strangers_skill_gets_only_what_it_names(tmp_path: Path) -> None:
+    names = ("TOKEN", "KEY", "SEEN", "OTHER")
+    entries = {"weather": SkillEntry(env={name: EnvValue(literal="x") for name in names})}
+    stranger = clear(granted=Power(env=("SEEN",)), primary="KEY")
+    assert set(skill_env(stranger, entries, {})) == {"TOKEN", "KEY", "SEEN"}
+    assert set(skill_env(clear(), entries, {})) == set(names)
+
+
+def test_each_use_of_a_secret_is_a_line_that_names_it_and_does_not_hold_it(audit: Audit) -> None:
+    secrets = Secrets()
+    env = {"PLAIN": EnvValue(literal="metric"), "MINE": EnvValue(env="HERE"), "MY_TOKEN": EnvValue(literal=SECRET)}
+    supplies = Supplies(lambda: {"weather": SkillEntry(env=env)}, {"HERE": "environment-secret"}, secrets, audit)
+    assert len(supplies.take(clear(), "s1")) == 3
+    lines = select_lines(audit, 10, lambda line: True).lines
+    told = [(one.kind, one.subject, one.decision, one.skill, one.digest, one.session) for one in lines]
+    assert told == [("secret", name, "used", "weather", "sha256:weather", "s1") for name in ("MINE", "MY_TOKEN")]
+    written = Path(audit.path).read_text()
+    assert SECRET not in written
+    assert "environment-secret" not in written
+    assert secrets.mask(f"{SECRET} environment-secret metric") == "<secret> <secret> metric"
+
+
+def test_without_a_line_no_secret_is_given(audit: Audit, supply: Callable[[dict[str, SkillEntry]], Supplies]) -> None:
+    Path(audit.path).mkdir()
+    with pytest.raises(Refused) as raised:
+        supply({"weather": SkillEntry(env={"TOKEN": EnvValue(env="HERE")})}).take(clear(), "s1")
+    assert raised.value.code == "audit-unwritable"
+
+
+def test_a_command_gets_the_variables_of_the_only_active_skill(
+    supply: Callable[[dict[str, SkillEntry]], Supplies],
+) -> None:
+    entries = {name: SkillEntry(env={"TOKEN": EnvValue(literal=f"of-{name}")}) for name in ("a", "b")}
+    supplies = supply(entries)
+    a, b, none = clear("a"), clear("b"), clear("none")
+    assert supplies.take_alone([a], [], "s").env == {"TOKEN": "of-a"}
+    assert supplies.take_alone([a], [a], "s").env == {"TOKEN": "of-a"}, "a fork in which the same skill is active"
+    for active, inherited in (([a, b], []), ([a], [b]), ([a, none], []), ([none, a], [])):
+        given = supplies.take_alone(active, inherited, "s")
+        assert given.env == {}
+        assert "a" in given.note.split("variables of ")[1]
+    for active, inherited in (([], [a]), ([], []), ([none], [])):
+        given = supplies.take_alone(active, inherited, "s")
+        assert (given.env, given.note) == ({}, "")
+
+
+async def yes(_: ApprovalNeeded) -> Answer:
+    return "once"
+
+
+def config(*names: str) -> str:
+    return "".join(f'[skills.entries.{name}.env]\nWEATHER_TOKEN = {{ env = "HIDDEN_{name}" }}\n' for name in names)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path / "world")
+    world.add_skill("weather", head=HEAD)
+    world.add_skill("other")
+    world.environ |= {"HIDDEN_weather": SECRET, "HIDDEN_other": "other-secret-1"}
+    return world
+
+
+@pytest.mark.anyio
+async def test_a_secret_reaches_the_command_and_no_text(world: World) -> None:
+    world.config = config("weather")
+    world.replies = [
+        call("exec_shell", {"command": "printenv WEATHER_TOKEN; echo before"}),
+        call("Skill", {"name": "weather"}),
+        call("exec_shell", {"command": 'printenv WEATHER_TOKEN | wc -c; echo "it is $WEATHER_TOKEN"'}),
+        say(f"It is {SECRET}."),
+    ]
+    events = await world.run(approve=yes, key="talk")
+    before, _, after = only(events, ToolFinished)
+    assert before.result["text"].startswith("before")
+    assert after.result["text"].split() == [str(len(SECRET) + 1), "it", "is", "<secret>"]
+    files = [path for path in world.user_dir.rglob("*") if path.is_file() and path.name != "trust.key"]
+    assert any(path.suffix == ".jsonl" and "talk" in path.name for path in files), "the session is among them"
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+    assert SECRET not in str(world.sent()["messages"])
+    (line,) = [one for one in _audit(world) if one.kind == "secret"]
+    assert (line.subject, line.skill, line.session) == ("WEATHER_TOKEN", "weather", "talk")
+    assert line.digest.startswith("sha256:")
+
+
+@pytest.mark.anyio
+async def test_with_several_active_skills_a_command_gets_no_secret_and_is_told_so(world: World) -> None:
+    world.config = config("weather", "other")
+    world.replies = [
+        call("Skill", {"name": "weather"}),
+        call("Skill", {"name": "other"}),
+        call("exec_shell", {"command": "printenv WEATHER_TOKEN; echo done"}),
+        say("x"),
+    ]
+    *_, last = only(await world.run(approve=yes), ToolFinished)
+    assert "done" in last.result["text"]
+    assert "did not get the variables of weather, other" in last.result["text"]
+    assert "secret-" not in last.result["text"]
+    assert [one for one in _audit(world) if one.kind == "secret"] == []
+
+
+@pytest.mark.anyio
+async def test_what_is_stored_while_a_conversation_runs_counts_and_is_masked(world: World) -> None:
+    run = call("exec_shell", {"command": 'echo "token $WEATHER_TOKEN."'})
+    world.replies = [
+        call("Skill", {"name": "weather"}),
+        run,
+        say("x"),
+        call("Skill", {"name": "weather"}),
+        run,
+        say("x"),
+    ]
+    async with world.talk(approve=yes) as conversation:
+        events = await collect(conversation, "first")
+        assert "token .\n" in f"{only(events, ToolFinished)[-1].result['text']}\n"
+        path = world.user_dir / "config.toml"
+        path.write_text(path.read_text() + '[skills.entries.weather.env]\nWEATHER_TOKEN = { keystore = "w" }\n')
+        open_keystore(world.environ).store("w", "stored-just-now")
+        events = await collect(conversation, "second")
+    assert only(events, ToolFinished)[-1].result["text"].startswith("token <secret>.")
+    session = next(path for path in (world.user_dir / "sessions").rglob("*.jsonl"))
+    assert "stored-just-now" not in session.read_text()
+
+
+def _audit(world: World) -> tuple[Line, ...]:
+    audit = Audit(str(world.user_dir / "audit.jsonl"), Seal(str(world.user_dir / "trust.key")))
+    return select_lines(audit, 1000, lambda line: True).lines
