@@ -51,6 +51,7 @@ class TurnOptions(Struct, frozen=True):
     agent: str = ""
     model: str = ""
     session: str = ""
+    mode: str = ""
     yes: bool = False
     output: str = "text"
     trust_project_skills: bool = False
@@ -72,6 +73,12 @@ def turn_options(function: F) -> F:
             default="",
             help="Continue this session, or start it.",
             shell_complete=complete_sessions,
+        ),
+        click.option(
+            "--mode",
+            type=click.Choice(["plan", "ask", "auto-edit", "full"]),
+            callback=lambda _context, _option, mode: mode or "",
+            help="What is done unasked: nothing but looking, nothing that acts, edits of the project, or all.",
         ),
         click.option("--yes", "-y", is_flag=True, help="Allow what tools ask for; what a policy forbids stays so."),
         click.option(

@@ -57,6 +57,7 @@ class LazyGroup(click.Group):
         "cron": "clawft.cli.cron",
         "audit": "clawft.cli.audit",
         "config": "clawft.cli.config",
+        "permissions": "clawft.cli.permissions",
         "onboard": "clawft.cli.onboard",
         "doctor": "clawft.cli.doctor",
         "demo": "clawft.cli.demo",

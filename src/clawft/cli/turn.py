@@ -11,6 +11,7 @@ from clawft.cli.options import TurnOptions
 from clawft.cli.output import say, show_diagnostic
 from clawft.messages import Event, TurnFailed, TurnFinished
 from clawft.run import TurnRequest
+from clawft.trust.modes import get_mode
 
 __all__ = ["run_turn_here"]
 
@@ -62,6 +63,8 @@ async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: A
         app.open_runtime(only) as runtime,
         runtime.open_conversation(agent, key=options.session, approve=approver) as conversation,
     ):
+        if options.mode:
+            conversation.set_mode(get_mode(options.mode), "--mode")
         key, is_new = conversation.session.key, conversation.session.next_turn == 1
         try:
             return await show_events(conversation.run(request), approver.printer, approver)

@@ -31,6 +31,11 @@ class Rules(Struct, frozen=True):
     ask: tuple[Rule, ...] = ()
     allow: tuple[Rule, ...] = ()
 
+    @property
+    def all(self) -> tuple[Rule, ...]:
+        """Every rule, the strongest first."""
+        return (*self.deny, *self.ask, *self.allow)
+
     def find(self, call: Call) -> Rule | None:
         """The rule that decides about a call; None if none does."""
         for rule in (*self.deny, *self.ask):
@@ -55,7 +60,7 @@ class Rules(Struct, frozen=True):
                 f" {said[rule.kind]}",
                 rule.source,
             )
-            for rule in (*self.deny, *self.ask, *self.allow)
+            for rule in self.all
             if rule.pattern.problem
         )
 

@@ -11,7 +11,9 @@ from clawft.repl.commands.exit import EXIT
 from clawft.repl.commands.export import EXPORT
 from clawft.repl.commands.help import HELP
 from clawft.repl.commands.memory import MEMORY
+from clawft.repl.commands.mode import MODE
 from clawft.repl.commands.model import MODEL
+from clawft.repl.commands.permissions import PERMISSIONS
 from clawft.repl.commands.reload import RELOAD
 from clawft.repl.commands.resume import RESUME
 from clawft.repl.commands.session import SESSION
@@ -37,6 +39,8 @@ COMMANDS: tuple[SlashCommand, ...] = (
     MEMORY,
     CONFIG,
     MODEL,
+    MODE,
+    PERMISSIONS,
     SESSION,
     COST,
     WORKSPACE,

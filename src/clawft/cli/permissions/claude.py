@@ -1,0 +1,77 @@
+"""`weft permissions import`: the rules of Claude Code's settings, shown as what they become, then written."""
+
+import sys
+
+import click
+
+from clawft.app import App
+from clawft.cli.options import format_option, open_here, target_option
+from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.permissions._rules import load_lists, save_lists
+from clawft.config.edit import Change, Edited, Scope
+from clawft.config.permissions import KINDS
+from clawft.errors import NotFound, Refused
+from clawft.trust.claude_settings import Imported, load_settings, settings_files
+
+__all__ = ["command"]
+
+
+@click.command("import")
+@click.argument("path", required=False)
+@target_option
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def command(path: str | None, scope: Scope, dry_run: bool, yes: bool, output: str) -> int:
+    """Take over permissions of Claude Code: from PATH, or from .claude/settings.json, settings.local.json and those of
+    your home folder. What has no meaning here is said, and left out."""
+    app = open_here()
+    found = [one for file in settings_files(app.workspace, path) for one in load_settings(file, app.workspace, scope)]
+    if not found:
+        hint = "Name a file: weft permissions import PATH"
+        raise NotFound("settings-not-found", "No settings of Claude Code with permissions were found", hint=hint)
+    if output != "json":
+        _show(app, found)
+    edited = None if dry_run or not any(one.becomes for one in found) else _write(app, found, scope, yes=yes)
+    if output == "json":
+        written = edited is not None and edited.changed
+        rules = [_to_json(one) for one in found]
+        print_json("clawft.permissions.import.v1", rules=rules, written=written, path=edited.file if edited else None)
+    elif edited is not None:
+        click.echo(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
+    else:
+        say("Nothing was written")
+    return 0
+
+
+def _show(app: App, found: list[Imported]) -> None:
+    rows = [(one.kind, one.text, one.becomes or "(left out)", app.workspace.shorten(one.file)) for one in found]
+    print_table(("RULE", "THEIRS", "BECOMES", "FROM"), rows, wide=1, after=[one.note for one in found])
+
+
+def _to_json(one: Imported) -> dict[str, object]:
+    return {"kind": one.kind, "text": one.text, "becomes": one.becomes or None, "note": one.note, "source": one.file}
+
+
+def _write(app: App, found: list[Imported], scope: Scope, *, yes: bool) -> Edited | None:
+    if not yes and not _agrees(sum(bool(one.becomes) for one in found), scope):
+        return None
+    before = load_lists(app, scope)
+    after = {
+        kind: tuple(dict.fromkeys((*before[kind], *(one.becomes for one in found if one.kind == kind and one.becomes))))
+        for kind in KINDS
+    }
+    edited = save_lists(app, scope, before, after)
+    mode = next((one.becomes for one in found if one.kind == "mode" and one.becomes), "")
+    if mode:
+        app.audit.write("mode", mode, decision="allow", rule="weft permissions import")
+        edited = app.edit_config(scope, [Change(("agents", "defaults", "mode"), mode)])
+    return edited
+
+
+def _agrees(count: int, scope: Scope) -> bool:
+    """Raises: Refused where there is nobody to ask."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        message = "To import rules needs a yes, and there is no terminal to ask on"
+        raise Refused("needs-yes", message, hint="Look at them with --dry-run, then pass --yes")
+    return click.confirm(f"Write {count} to the {scope}'s config?", err=True)
