@@ -117,8 +117,7 @@ async def _run_script(programs: Programs, arguments: ScriptArguments, context: T
     if any("\0" in word for word in words):
         raise ToolError("INVALID_PARAM", "A NUL character cannot be passed to a program")
     _encode(" ".join(words))
-    stdin = _encode(arguments.stdin)
-    start = Start(arguments.name, words, arguments.script, shown=shown, stdin=stdin)
+    start = Start(arguments.name, words, arguments.script, shown=shown, stdin=_encode(arguments.stdin))
     try:
         script = _find_script(programs, arguments)
     except ToolError as error:
@@ -151,11 +150,8 @@ def _read(arguments: Mapping[str, Any], provided: Provided) -> dict[str, Any]:
 
 
 def _encode(text: str) -> bytes:
-    """Raises: ToolError for what no program can be given."""
-    try:
-        data = text.encode()
-    except UnicodeEncodeError as error:
-        raise ToolError("INVALID_PARAM", "There are characters that cannot be passed to a program") from error
+    """Raises: ToolError for what is too much."""
+    data = text.encode()
     if len(data) > MAX_GIVEN:
         raise ToolError("INVALID_PARAM", f"It is given more than {MAX_GIVEN} bytes")
     return data
