@@ -5,6 +5,7 @@ from anyio import lowlevel
 from clawft.messages import Message, Noticed, TextDelta
 from clawft.providers.request import Request, Stop, StreamCut
 from clawft.run.ask import Answer, ask_model
+from clawft.run.assemble import join_tools
 from clawft.run.calls import run_calls
 from clawft.run.compact import fit_window
 from clawft.run.fork_skill import answer_by_fork
@@ -32,6 +33,7 @@ async def transport(turn: Turn) -> None:
             return
         for message in await run_calls(turn, answer.calls):
             turn.append(message)
+        join_tools(turn)
     turn.stop = "max_iterations"
     said = f"The turn was stopped after {limit} rounds of tools (max_tool_iterations)"
     turn.emit(Noticed(code="max-iterations", message=said, severity="warning"))
