@@ -267,6 +267,7 @@ def test_a_skill_is_run_with_arguments(weft: Weft, script: Callable[..., None], 
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\n\nGreet ${0}, then ${1}.\n")
     script({"text": "Hello!", "expect": "Greet Ada Lovelace, then Bob"})
+    assert weft("skills", "trust", "greet", "--yes").returncode == 0
     done = weft("skills", "run", "greet", "Ada Lovelace", "Bob")
     assert (done.returncode, done.stdout) == (0, "Hello!\n")
     assert "skill greet (project)" in done.stderr
@@ -283,7 +284,7 @@ def test_a_skill_of_a_strangers_folder_runs_only_when_somebody_says_so(
     script({"text": "Odd it is."})
     refused = weft("skills", "run", "--dir", tmp_path / "stranger", "odd")
     assert refused.returncode == 3
-    assert "Read it, then pass --yes" in refused.stderr
+    assert "or pass --yes" in refused.stderr
     allowed = weft("skills", "run", "--dir", tmp_path / "stranger", "--yes", "--format", "json", "odd")
     assert allowed.returncode == 0
     catalog = next(one for one in events_of(allowed) if one["event"] == "CatalogShown")
@@ -319,7 +320,7 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(
     weft: Weft, script: Callable[..., None], project: Path, child_env: dict[str, str]
 ) -> None:
     script({"text": "never said"})
-    skill = project / "skills" / "needy"
+    skill = project.parent / "home" / ".clawft" / "skills" / "needy"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text(
         "---\nname: needy\ndescription: Needs.\nmetadata: {clawft: {requires: {bins: [no-such-program]}}}\n---\nx\n"

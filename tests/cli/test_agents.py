@@ -34,6 +34,8 @@ def test_broken_and_shadowed_agents_are_listed_with_the_reason(weft: Weft, proje
     _write(project / ".clawft" / "agents" / "bad.yaml", "- a list\n")
     _write(project / ".claude" / "agents" / "coder.md", "---\nname: coder\ndescription: Mine\n---\n\nCode.\n")
 
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
+
     done = weft("agents", "list")
 
     assert "researcher  Research agent" in done.stdout
@@ -43,6 +45,8 @@ def test_broken_and_shadowed_agents_are_listed_with_the_reason(weft: Weft, proje
 
 def test_json_of_agents(weft: Weft, project: Path) -> None:
     _write(project / ".clawft" / "agents" / "researcher.yaml", RESEARCHER)
+
+    assert weft("skills", "trust", "researcher", "--yes").returncode == 0
 
     document = json.loads(weft("agents", "list", "--format", "json").stdout)
 

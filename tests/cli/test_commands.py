@@ -31,6 +31,7 @@ def command(project: Path) -> Path:
 
 
 def test_command_is_listed_with_its_format_and_state(weft: Weft, command: Path) -> None:
+    assert weft("skills", "trust", "gh-fix", "--yes").returncode == 0
     row = next(line for line in weft("skills", "list").stdout.splitlines() if "gh-fix" in line)
     assert row.split() == ["✓", "gh-fix", "Fix", "an", "issue", "ready", "project", "command"]
 
@@ -42,6 +43,7 @@ def test_command_is_listed_with_its_format_and_state(weft: Weft, command: Path) 
 
 
 def test_show_and_why_tell_of_a_command(weft: Weft, command: Path) -> None:
+    assert weft("skills", "trust", "gh-fix", "--yes").returncode == 0
     shown = weft("skills", "show", "gh-fix").stdout
 
     assert "Format: command\n" in shown
@@ -72,6 +74,8 @@ def test_skill_of_the_same_name_comes_first(weft: Weft, project: Path, command: 
 def test_command_without_a_description_is_for_people_only(weft: Weft, project: Path, command: Path) -> None:
     (project / ".claude" / "commands" / "plain.md").write_text("Say hello.\n")
 
+    assert weft("skills", "trust", "plain", "--yes").returncode == 0
+
     assert "plain is manual" in weft("skills", "why", "plain").stdout
     assert weft("skills", "run", "plain").returncode == 0
 
@@ -92,6 +96,8 @@ def test_model_is_given_the_command_alone(weft: Weft, project: Path, command: Pa
     config = project.parent / "home" / ".clawft" / "config.toml"
     config.parent.mkdir()
     config.write_text(f'[agents.defaults]\nmodel = "s/x"\n[providers.s]\nwire = "scripted"\nscript = "{script}"\n')
+
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
 
     done = weft("skills", "run", "--session", "one", "gh-fix", "12", "high")
 

@@ -11,12 +11,10 @@ Weft = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def config(project: Path, tmp_path: Path) -> Path:
+def config(own: Path, tmp_path: Path) -> Path:
     for name in ("one", "two"):
-        (project / "skills" / name).mkdir(parents=True)
-        (project / "skills" / name / "SKILL.md").write_text(
-            f"---\nname: {name}\ndescription: A skill.\n---\n\nDo it.\n"
-        )
+        (own / name).mkdir()
+        (own / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: A skill.\n---\n\nDo it.\n")
     return tmp_path / "home" / ".clawft" / "config.toml"
 
 
@@ -65,12 +63,11 @@ def test_skill_must_be_there(weft: Weft, config: Path, command: str) -> None:
     assert not config.exists()
 
 
-def test_entry_under_the_key_of_a_skill_stays_the_one(weft: Weft, project: Path, config: Path) -> None:
-    file = project / "skills" / "one" / "SKILL.md"
+def test_entry_under_the_key_of_a_skill_stays_the_one(weft: Weft, own: Path, config: Path) -> None:
+    file = own / "one" / "SKILL.md"
     file.write_text(
         '---\nname: one\ndescription: A skill.\nmetadata: {"openclaw": {"skillKey": "uno"}}\n---\n\nDo it.\n'
     )
-    config.parent.mkdir()
     config.write_text('[skills.entries.uno.env]\nA = "1"\n')
     done = weft("skills", "disable", "one")
 
@@ -92,7 +89,7 @@ def test_what_else_has_the_last_word_is_said(weft: Weft, project: Path, config: 
 
 
 def test_same_skill_named_twice_is_told_once(weft: Weft, config: Path) -> None:
-    done = weft("skills", "pin", "one", "project:one")
+    done = weft("skills", "pin", "one", "user:one")
 
     assert done.stdout == "one is pinned and ready: a model may be offered it\n"
     again = weft("skills", "pin", "one")
