@@ -43,7 +43,8 @@ class Viewer:
         seen = [(one, one) for one in readable if not _is_below(one, writable)]
         programs = [pair for pair in self._find_programs(path) if not _is_below(pair[0], writable)]
         guarded = tuple((one, self._guards.find(one, by_children=by_children)) for one in writable)
-        hidden = tuple(self._user_dir for one, _ in seen if _is_below(self._user_dir, (one,)))[:1]
+        is_seen = any(_is_below(self._user_dir, (one,)) for one, _ in seen) and os.path.exists(self._user_dir)
+        hidden = (self._user_dir,) if is_seen else ()
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
         return View(tuple(pairs), guarded, hidden, confinement.mounts)
 

@@ -16,8 +16,8 @@ _IN_THE_WAY = re.compile(
     r"|Temporary failure in name resolution|Name or service not known|Device or resource busy|ENOTFOUND|EAI_AGAIN"
 )
 _EXPLAINED = (
-    "[it ran in a sandbox: no network, and only the project can be changed, but not its .git and agent folders. If it"
-    " cannot work so, `outside_sandbox` asks the person]"
+    "[it ran in a sandbox: only allowed hosts can be reached, and only the project can be changed, but not its .git and"
+    " agent folders. If it cannot work so, `outside_sandbox` asks the person]"
 )
 
 
