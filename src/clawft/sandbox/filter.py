@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["INSIDE_NAMESPACE", "build_filter"]
+__all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "INSIDE_NAMESPACE", "build_filter"]
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 INSIDE_NAMESPACE = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)

@@ -51,15 +51,15 @@ class Finished(Struct, frozen=True):
 class Launch(Struct, frozen=True):
     """A program to be started, and who attends it.
 
-    `attend` runs beside the program and is cancelled when it has ended; `kill` ends at once all that was started, and
-    `settle` waits until nothing of it is left.
+    `attend` gets the number of the process, runs beside it, and is cancelled when it has ended. `kill` ends at once
+    all that was started, and `settle` waits until nothing of it is left.
     """
 
     words: tuple[str, ...]
     cwd: str
     env: Mapping[str, str]
     pass_fds: tuple[int, ...] = ()
-    attend: Callable[[], Coroutine[Any, Any, None]] | None = None
+    attend: Callable[[int], Coroutine[Any, Any, None]] | None = None
     kill: Callable[[], None] | None = None
     settle: Callable[[], Awaitable[None]] | None = None
 
@@ -142,7 +142,7 @@ class _Running:
             tasks.start_soon(self._read_all, drained)
             tasks.start_soon(self._watch)
             if self._launch.attend:
-                tasks.start_soon(self._launch.attend)
+                tasks.start_soon(self._launch.attend, self.process.pid)
             with anyio.move_on_after(timeout_s) as scope:
                 await self._ended.wait()
             if scope.cancelled_caught or self.flooded:

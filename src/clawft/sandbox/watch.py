@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 
 import anyio
 
@@ -14,7 +15,7 @@ from clawft.sandbox.confinement import Limits
 
 __all__ = ["Census", "below", "of_namespace", "watch"]
 
-Census = Callable[[], list[str]]  # the folders of all processes, as /proc has them
+Census = Callable[[int], list[str]]  # the folders of so many processes at most, as /proc has them
 
 _QUICK_S = 0.02  # a fork bomb makes some hundred processes in that time
 _THOROUGH = 5  # every so many times threads and memory are looked at, too
@@ -28,7 +29,7 @@ async def watch(census: Census, limits: Limits) -> str:
     while True:
         await anyio.sleep(pause)
         started = time.perf_counter()
-        folders = census()
+        folders = census(limits.processes + 1)
         if len(folders) > limits.processes:
             return "processes"
         rounds += 1
@@ -41,9 +42,10 @@ def of_namespace(pid: int) -> Census:
     """All processes of a namespace, as the process `pid` sees them on its own /proc."""
     root = f"/proc/{pid}/root/proc"
 
-    def census() -> list[str]:
+    def census(most: int) -> list[str]:
         try:
-            return [f"{root}/{name}" for name in os.listdir(root) if name.isdecimal()]
+            with os.scandir(root) as entries:  # not all at once: a fork bomb adds faster than can be listed
+                return [entry.path for entry in islice((one for one in entries if one.name.isdecimal()), most)]
         except OSError:  # it has ended
             return []
 
@@ -52,7 +54,7 @@ def of_namespace(pid: int) -> Census:
 
 def below(pid: int) -> Census:
     """A process and all that descend from it."""
-    return lambda: [f"/proc/{one}" for one in _descend(str(pid))]
+    return lambda most: [f"/proc/{one}" for one in islice(_descend(str(pid)), most)]
 
 
 def _descend(pid: str) -> Iterator[str]:

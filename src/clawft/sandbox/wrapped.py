@@ -13,17 +13,23 @@ import anyio
 from msgspec import structs
 
 from clawft.errors import ClawftError
+from clawft.sandbox.bubblewrap import view_flags
 from clawft.sandbox.confinement import Limits
 from clawft.sandbox.filter import INSIDE_NAMESPACE, build_filter
+from clawft.sandbox.job import Job, signal_code
+from clawft.sandbox.listener import open_listener
+from clawft.sandbox.numbers import limit_numbers
 from clawft.sandbox.process import Finished, Launch
+from clawft.sandbox.proxy import serve_proxy
 from clawft.sandbox.watch import of_namespace, watch
 
 __all__ = ["Wrapped"]
 
 _CHILD = re.compile(rb'"child-pid": (\d+)[^\d]')
+_NAMESPACE = re.compile(rb'"pid-namespace": (\d+)')
 _EXIT = re.compile(rb'"exit-code": (\d+)')
 _END_S = 5.0
-_SIGNALS = 31
+NICE_AS_ROOT = 10
 # Before, the kernel counted all processes of the user, wherever they run.
 _COUNTS_APART = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 14)
 
@@ -31,13 +37,14 @@ _COUNTS_APART = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (
 class Wrapped:
     """Holds the descriptors that bubblewrap and we speak through, and the first process inside."""
 
-    def __init__(self, bwrap: str, flags: Sequence[str], words: Sequence[str], limits: Limits) -> None:
-        """Raises: OSError."""
-        self._limits = limits
+    def __init__(self, bwrap: str, base: Sequence[str], job: Job) -> None:
+        """`base` are the flags of every program. Raises: OSError."""
+        self._job = job
         self._said = b""
         self._child = 0
         self._pidfd = -1
         self._exceeded = ""
+        self._failure: ClawftError | None = None
         self._status, status = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         block, self._block = os.pipe2(os.O_CLOEXEC)
         self._given = [status, block]
@@ -49,9 +56,11 @@ class Wrapped:
             self._given.append(_memory_file(filtered))
             own += "--seccomp", str(self._given[-1])
         # Files first: the root that they stand in is made read-only by the last of the flags.
-        args = _memory_file(b"".join(os.fsencode(word) + b"\0" for word in (*own, *flags)))
+        args = _memory_file(
+            b"".join(os.fsencode(word) + b"\0" for word in (*own, *base, *view_flags(job.view, job.env, job.cwd)))
+        )
         self._given.append(args)
-        line = (bwrap, "--args", str(args), "--", *words)
+        line = (bwrap, "--args", str(args), "--", *job.words)
         self.launch = Launch(
             line, "/", {}, pass_fds=tuple(self._given), attend=self._attend, kill=self._kill, settle=self._settle
         )
@@ -70,16 +79,15 @@ class Wrapped:
     def finish(self, finished: Finished) -> Finished:
         """How the program itself ended, not bubblewrap. Raises: ClawftError if it was never started."""
         self._read_status()
+        if self._failure:
+            raise self._failure
         ended = _EXIT.search(self._said)
         if ended is None and finished.code > 0:
             said = (finished.errors or finished.output).decode("utf-8", "replace").strip()
             raise ClawftError("sandbox-failed", f"The sandbox could not be made: {said[-500:]}")
-        code = finished.code
-        if 128 < code <= 128 + _SIGNALS:
-            code = 128 - code
-        return structs.replace(finished, code=code, exceeded=self._exceeded)
+        return structs.replace(finished, code=signal_code(finished.code), exceeded=self._exceeded)
 
-    async def _attend(self) -> None:
+    async def _attend(self, _: int) -> None:
         """Set limits on the first process inside, let it go, and watch what becomes of it."""
         self._close_given()
         while not (child := _CHILD.search(self._said)):
@@ -90,11 +98,25 @@ class Wrapped:
         with suppress(OSError):
             self._pidfd = os.pidfd_open(self._child)
         with suppress(ProcessLookupError):
-            _set_limits(self._child, self._limits)
-        with suppress(BrokenPipeError):
-            os.write(self._block, b"1")
-        self._exceeded = await watch(of_namespace(self._child), self._limits)
-        self._kill()
+            _set_limits(self._child, self._job.limits)
+        async with anyio.create_task_group() as tasks:
+            if self._job.gate:
+                try:
+                    listener = await open_listener(self._child)
+                except OSError as error:
+                    message = f"The sandbox's network could not be reached: {error}"
+                    self._failure = ClawftError("sandbox-network", message)
+                    self._kill()
+                    return
+                tasks.start_soon(serve_proxy, listener, self._job.gate)
+            with suppress(BrokenPipeError):
+                os.write(self._block, b"1")
+            namespace = _NAMESPACE.search(self._said)
+            if namespace:
+                tasks.start_soon(limit_numbers, self._child, namespace[1].decode(), self._job.limits.processes)
+            self._exceeded = await watch(of_namespace(self._child), self._job.limits)
+            self._kill()
+            tasks.cancel_scope.cancel()
 
     def _read_status(self) -> bool:
         """Read what bubblewrap tells; False at the end of it."""
@@ -153,6 +175,8 @@ def _memory_file(content: bytes) -> int:
 
 def _set_limits(pid: int, limits: Limits) -> None:
     """Raises: ProcessLookupError if it has ended."""
+    if os.geteuid() == 0:  # whose processes the kernel does not count: we do, and must get our turn to
+        os.setpriority(os.PRIO_PROCESS, pid, NICE_AS_ROOT)
     wanted = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_DATA: limits.memory_bytes,

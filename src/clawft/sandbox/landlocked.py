@@ -1,0 +1,154 @@
+"""One program under Landlock, from its start to the end of the last process it left."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from functools import cache
+from types import TracebackType
+from typing import Any
+
+import anyio
+from msgspec import structs
+
+from clawft.errors import ClawftError, Refused
+from clawft.sandbox.filter import AF_INET, AF_INET6, AF_NETLINK, build_filter
+from clawft.sandbox.job import Job, signal_code
+from clawft.sandbox.landlock import find_grants
+from clawft.sandbox.listener import PROXY_PORT
+from clawft.sandbox.process import Finished, Launch
+from clawft.sandbox.proxy import serve_proxy
+from clawft.sandbox.watch import below, of_namespace, watch
+
+__all__ = ["Landlocked"]
+
+_LAUNCHER = os.path.join(os.path.dirname(__file__), "launcher.py")
+_APART = (AF_INET, AF_INET6, AF_NETLINK)
+
+
+class Landlocked:
+    """Speaks with the launcher. The program has a folder of its own for temporary files and as its home."""
+
+    def __init__(self, job: Job) -> None:
+        """Raises: OSError."""
+        self._job = job
+        self._said: dict[str, Any] = {}
+        self._exceeded = ""
+        self._failure: ClawftError | None = None
+        self._pid = 0
+        self._private = _make_private()
+        self._tell, self._theirs = socket.socketpair()
+        self._tell.setblocking(False)
+        self._task = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+        os.write(self._task, json.dumps(self._describe()).encode())
+        os.lseek(self._task, 0, os.SEEK_SET)
+        given = (self._task, self._theirs.fileno())
+        line = (sys.executable, "-I", "-S", _LAUNCHER, *map(str, given))
+        self.launch = Launch(line, "/", {}, pass_fds=given, attend=self._attend, kill=self._kill)
+
+    def __enter__(self) -> "Landlocked":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._task)
+        self._tell.close()
+        self._theirs.close()
+        shutil.rmtree(self._private, ignore_errors=True)
+
+    def finish(self, finished: Finished) -> Finished:
+        """How the program itself ended, not the launcher. Raises: ClawftError if it was never started."""
+        with suppress(BlockingIOError):
+            self._receive()
+        if self._failure:
+            raise self._failure
+        ended = self._said.get("code")
+        if ended is None and finished.code > 0:
+            said = (finished.errors or finished.output).decode("utf-8", "replace").strip()
+            raise ClawftError("sandbox-failed", f"The sandbox could not be made: {said[-500:]}")
+        code = finished.code if ended is None else signal_code(ended)
+        return structs.replace(finished, code=code, exceeded=self._exceeded)
+
+    def _describe(self) -> dict[str, Any]:
+        job, private = self._job, self._private
+        roots = [path for path, *_ in (*job.view.readable, *job.view.writable, *job.view.mounts)]
+        home = job.env.get("HOME", "")
+        seen = any((home + "/").startswith(root + "/") for root in roots)
+        own = {"TMPDIR": f"{private}/tmp", **({} if seen or not home else {"HOME": f"{private}/home"})}
+        return {
+            "words": job.words,
+            "cwd": job.cwd,
+            "env": {**job.env, **own},
+            "grants": find_grants(job.view, private),
+            "limits": structs.asdict(job.limits),
+            "filters": _filters(),
+            "port": PROXY_PORT if job.gate else 0,
+            "tmp": "" if any(root.startswith("/tmp/") for root in roots) else f"{private}/tmp",
+            "parent": os.getpid(),
+        }
+
+    async def _attend(self, pid: int) -> None:
+        self._pid = pid
+        self._theirs.close()
+        listeners: list[int] = []
+        if not await self._hear("net", listeners):
+            return  # the launcher says itself why it gives up
+        gate = self._job.gate
+        if gate and not listeners:
+            message = "The granted hosts cannot be kept apart from others: no network of its own could be made"
+            self._failure = Refused("sandbox-network", message, hint="Install bubblewrap")
+            self._kill()
+            return
+        with suppress(BrokenPipeError):
+            self._tell.send(b"1")
+        async with anyio.create_task_group() as tasks:
+            if gate:
+                tasks.start_soon(serve_proxy, socket.socket(fileno=listeners[0]), gate)
+            census = below(pid)
+            if await self._hear("child", []) and self._said["child"] and await self._hear("own_proc", []):
+                census = of_namespace(self._said["child"]) if self._said["own_proc"] else census
+            self._exceeded = await watch(census, self._job.limits)
+            self._kill()
+            tasks.cancel_scope.cancel()
+
+    async def _hear(self, what: str, listeners: list[int]) -> bool:
+        """Wait until the launcher has told something; False if it never will."""
+        while what not in self._said and self._tell.fileno() >= 0:
+            await anyio.wait_readable(self._tell)
+            listeners += self._receive()
+        return what in self._said
+
+    def _receive(self) -> list[int]:
+        """Take what the launcher tells; sockets that came with it. At the end of it ours is closed."""
+        if self._tell.fileno() < 0:
+            return []
+        said, descriptors, _, _ = socket.recv_fds(self._tell, 4096, 1)
+        for line in said.splitlines():
+            self._said |= json.loads(line)
+        if not said:
+            self._tell.close()
+        return descriptors
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGTERM)
+
+
+def _make_private() -> str:
+    folder = tempfile.mkdtemp(prefix="clawft-", dir="/tmp")
+    for name in ("tmp", "home"):
+        os.mkdir(os.path.join(folder, name), 0o700)
+    return folder
+
+
+@cache
+def _filters() -> dict[str, str]:
+    """Without a network of its own it makes no socket at all: one to a service of this machine would be a way out."""
+    apart = build_filter(_APART, namespaces=False)
+    shared = build_filter((), namespaces=False)
+    return {"apart": (apart or b"").hex(), "shared": (shared or b"").hex()}

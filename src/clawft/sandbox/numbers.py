@@ -1,0 +1,34 @@
+"""How many processes a namespace may hold, for root: the kernel counts no processes of root, but can run out of numbers.
+
+From Linux 6.14 on, the highest number of a process is a setting of each namespace. It is set from outside by a small
+process that joins the namespace, which takes a few milliseconds: for programs that run longer than that.
+"""
+
+import os
+import shutil
+from contextlib import suppress
+
+import anyio
+
+from clawft.sandbox.process import run_process
+
+__all__ = ["limit_numbers"]
+
+_AFTER_S = 0.015
+_LEAST = 400  # the kernel takes no less than 301
+# What joined another namespace than was meant changes nothing: the number of an ended process may be given anew.
+_SCRIPT = '[ "$(readlink /proc/self/ns/pid)" = "$1" ] && echo "$2" > /proc/sys/kernel/pid_max'
+
+
+async def limit_numbers(pid: int, namespace: str, processes: int) -> None:
+    """Limit the namespace that the process `pid` is in, where it can be done."""
+    if os.geteuid() != 0 or not namespace or not (nsenter := shutil.which("nsenter", path="/usr/bin:/bin")):
+        return
+    kernel = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    if kernel < (6, 14):
+        return
+    await anyio.sleep(_AFTER_S)
+    most = str(max(processes, _LEAST))
+    words = (nsenter, "--target", str(pid), "--pid", "/bin/sh", "-c", _SCRIPT, "sh", f"pid:[{namespace}]", most)
+    with suppress(OSError):
+        await run_process(words, cwd="/", env={"PATH": "/usr/bin:/bin"}, timeout_s=5, max_bytes=1000)

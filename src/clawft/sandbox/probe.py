@@ -1,0 +1,98 @@
+"""Which sandbox works on this machine: each is tried with a program that does nothing."""
+
+import ctypes
+import errno
+import os
+import shutil
+from functools import partial
+from threading import Thread
+from typing import Literal
+
+import anyio
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.sandbox.bubblewrap import base_flags
+from clawft.sandbox.confinement import Limits
+from clawft.sandbox.job import Job
+from clawft.sandbox.landlocked import Landlocked
+from clawft.sandbox.process import Streams, run_launch
+from clawft.sandbox.view import View
+from clawft.sandbox.wrapped import Wrapped
+
+__all__ = ["Found", "Mode", "Status", "probe"]
+
+Mode = Literal["auto", "bubblewrap", "landlock", "off"]
+_PROBE_S = 10
+_LEAST = 3  # the version of Landlock that keeps files from being cut
+_CREATE_RULESET = 444
+
+
+class Status(Struct, frozen=True):
+    """Which sandbox commands run in, and why it is no better one."""
+
+    kind: Literal["bubblewrap", "landlock", "off", "none"]
+    reason: str = ""
+
+
+class Found(Struct, frozen=True):
+    """A sandbox that works, with what bubblewrap needs."""
+
+    status: Status
+    bwrap: str = ""
+    base: tuple[str, ...] = ()
+
+
+def probe(mode: Mode, path: str, home: str, limits: Limits) -> Found:
+    """Try what the settings name, best first; the reasons of those that do not work are kept."""
+    if mode == "off":
+        return Found(Status("off", "the setting sandbox.mode turns it off"))
+    reasons = []
+    if mode != "landlock":
+        bwrap = shutil.which("bwrap", path=path) or ""
+        reason = "bubblewrap is not installed"
+        for nested in (False, True) if bwrap else ():
+            base = tuple(base_flags(home, limits, nested=nested))
+            reason = _try(partial(Wrapped, bwrap, base), limits)
+            if not reason:
+                return Found(Status("bubblewrap"), bwrap, base)
+        reasons.append(f"{reason}" if not bwrap else f"bubblewrap does not work ({reason})")
+    if mode != "bubblewrap":
+        reason = _check_landlock() or _try(Landlocked, limits)
+        if not reason:
+            return Found(Status("landlock", "; ".join(reasons)))
+        reasons.append(f"Landlock does not work ({reason})")
+    return Found(Status("none", "; ".join(reasons)))
+
+
+def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:
+    """Why a program cannot be run so; '' if it can. In a thread of its own, since an event loop may be running here."""
+    job = Job(("/bin/sh", "-c", ":"), "/", {}, View(), limits)
+    reasons: list[str] = []
+
+    async def run() -> None:
+        try:
+            with confine(job) as confined:
+                done = await run_launch(confined.launch, timeout_s=_PROBE_S, max_bytes=2000, streams=Streams())
+                done = confined.finish(done)
+            said = done.output.decode("utf-8", "replace").strip() or f"it ended with {done.code}"
+            reasons.append(said[-300:] if done.code else "")
+        except (ClawftError, OSError) as error:
+            reasons.append(str(error)[-300:])
+
+    thread = Thread(target=anyio.run, args=(run,))
+    thread.start()
+    thread.join()
+    return reasons[0] if reasons else "it could not be tried"
+
+
+def _check_landlock() -> str:
+    """Why the kernel's Landlock is not enough; '' if it is."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    version: int = libc.syscall(_CREATE_RULESET, None, 0, 1)
+    if version >= _LEAST:
+        return ""
+    if version > 0:
+        return f"the kernel has version {version}, and {_LEAST} is needed"
+    known = {errno.ENOSYS: "the kernel has none", errno.EOPNOTSUPP: "the kernel has it turned off"}
+    return known.get(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
