@@ -84,7 +84,10 @@ def reach(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
                 return say(f"no: {error.strerror}")
             return say("written")
         case "list":
-            return say(" ".join(sorted(os.listdir(arguments["path"]))))
+            try:
+                return say(" ".join(sorted(os.listdir(arguments["path"]))))
+            except OSError as error:
+                return say(f"no: {error.strerror}")
         case "fetch":
             try:
                 with urllib.request.urlopen(arguments["url"], timeout=10) as answer:
