@@ -1,6 +1,7 @@
 """`weft skills render`: the prompt and nothing else on stdout."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,30 @@ def test_render_never_runs_a_command(weft: Weft, project: Path, own: Path) -> No
     assert done.stdout == "!touch pwned\n\nSee !`touch pwned` too.\n"
     assert "Nothing was run" in done.stderr
     assert not (project / "pwned").exists()
+    assert not (own / "sly" / "pwned").exists()
+
+
+def test_render_can_do_as_a_turn_does(weft: Weft, project: Path, own: Path) -> None:
+    _skill(own / "sly", "Say !`echo $ARGUMENTS`\n!read notes.md")
+    (own / "sly" / "notes.md").write_text("a note")
+
+    unset = weft("skills", "render", "--run", "sly", "$(id)")
+    assert (unset.returncode, unset.stdout) == (0, "Say !`echo $ARGUMENTS`\na note\n\nARGUMENTS: $(id)\n")
+    hint = unset.stderr.partition("To allow it: weft ")[2].partition("\n")[0]
+    assert weft(*shlex.split(hint)).returncode == 0
+
+    done = weft("skills", "render", "--run", "sly", "$(id)")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Say $(id)\na note\n", "")
+
+
+def test_render_of_a_command_that_is_not_allowed_is_refused(weft: Weft, project: Path, own: Path) -> None:
+    _skill(own / "sly", "Say !`touch pwned`")
+    weft("config", "set", "skills.security.allowed_command_prefixes", '["echo"]')
+
+    done = weft("skills", "render", "--run", "sly")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "error[command-refused]" in done.stderr
     assert not (own / "sly" / "pwned").exists()
 
 

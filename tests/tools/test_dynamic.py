@@ -1,0 +1,404 @@
+"""Dynamic context: what runs, where, with what, and all that must not (R56-R59, D21)."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.app import open_app
+from clawft.errors import ClawftError, Refused
+from clawft.render import Rendered, Variables, split_arguments
+from clawft.tools.dynamic import render_dynamic
+from clawft.trust.decide import Authority
+
+pytestmark = pytest.mark.anyio
+PREFIXES = ["echo", "cat", "pwd", "printenv", "ls", "sh go.sh", "grep", "git log", "printf", "sleep", "head", "touch"]
+
+
+class House:
+    """A user with a project, whose skills are used without a model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.project = folder / "home", folder / "project"
+        self.user_dir = self.home / ".clawft"
+        for one in (self.user_dir, self.project):
+            one.mkdir(parents=True)
+        self.environ = {"HOME": str(self.home), "PATH": os.defpath, "UNLISTED": "a-private-value"}
+        self.config = f"[skills.security]\nscan_on_load = false\nallowed_command_prefixes = {json.dumps(PREFIXES)}\n"
+        self.before_use: Callable[[], object] = lambda: None  # once the skill was cleared
+
+    def add(self, name: str, body: str, head: str = "") -> Path:
+        folder = self.user_dir / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does {name}.\n{head}---\n\n{body}\n")
+        return folder
+
+    async def use(self, name: str, arguments: str = "") -> Rendered:
+        (self.user_dir / "config.toml").write_text(self.config)
+        app = open_app(self.environ, str(self.project))
+        async with app.open_runtime() as runtime:
+            found = app.get_skill(name).found
+            cleared = runtime.clear(found)
+            self.before_use()
+            context = runtime.dynamic(lambda: Authority(runtime.default_mode, runtime.rules))
+            variables = Variables("session-1", found.base_dir, str(self.project))
+            return await render_dynamic(context, found, cleared, split_arguments(arguments), variables)
+
+    async def text(self, body: str, arguments: str = "") -> str:
+        self.add("one", body)
+        return (await self.use("one", arguments)).text
+
+    async def refusal(self, body: str, arguments: str = "") -> Refused:
+        self.add("one", body)
+        with pytest.raises(Refused) as caught:
+            await self.use("one", arguments)
+        return caught.value
+
+    def audit(self, kind: str) -> list[dict[str, Any]]:
+        path = self.user_dir / "audit.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [line for line in lines if line["kind"] == kind]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+async def test_every_form_of_a_command_becomes_its_output(house: House) -> None:
+    text = await house.text("A !`echo one` b\n!echo two\n```!\necho three\n# a remark\necho four\n```\nEnd")
+    assert text == "A one b\ntwo\nthree\nfour\nEnd"
+    assert [line["subject"] for line in sorted(house.audit("command"), key=lambda line: line["subject"])] == [
+        "echo four",
+        "echo one",
+        "echo three",
+        "echo two",
+    ]
+    (line, *_) = house.audit("command")
+    assert (line["decision"], line["skill"], line["session"]) == ("allowed", "one", "session-1")
+    assert line["rule"] == "skills.security.allowed_command_prefixes"
+    assert line["digest"].startswith("sha256:")
+
+
+@pytest.mark.parametrize("mode", ["bubblewrap", "landlock"])
+async def test_a_command_runs_in_the_skills_folder_and_writes_nothing(house: House, mode: str) -> None:
+    house.config += f'[sandbox]\nmode = "{mode}"\n'
+    folder = house.add("one", "!pwd\n!cat notes.md\n!sh go.sh\n!cat ${CLAUDE_SKILL_DIR}/notes.md")
+    (folder / "notes.md").write_text("of the skill")
+    (house.project / "file").write_text("of the project")
+    (house.project / ".git").mkdir()
+    (folder / "go.sh").write_text(
+        f"touch made {folder}/made {house.project}/made {house.home}/.bashrc {house.project}/.git/made 2>/dev/null;"
+        f" cat {house.project}/file; echo; echo alias > {house.home}/.profile; cat {house.user_dir}/audit.jsonl;"
+        " echo ran\n"
+    )
+    where, *lines = (await house.use("one")).text.splitlines()
+    assert (where == str(folder)) == (mode == "bubblewrap")  # Landlock cannot show the copy in another place
+    assert lines[:2] == ["of the skill", "of the project"]
+    assert lines[-2:] == ["ran", "of the skill"]
+    assert "sha256" not in "".join(lines)
+    assert not list(house.home.parent.glob("**/made"))
+    assert not (house.home / ".bashrc").exists()
+    assert not (house.home / ".profile").exists()
+    assert len(house.audit("command")) == 4
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "$(touch pwned)",
+        "`touch pwned`",
+        "'; touch pwned; '",
+        '"; touch pwned; "',
+        "; touch pwned",
+        "x\ntouch pwned",
+        "&& touch pwned",
+        "| touch pwned",
+        "> pwned",
+        "\\'; touch pwned #",
+        "$'\\'; touch pwned",
+        "${IFS}touch${IFS}pwned",
+    ],
+)
+async def test_nothing_in_an_argument_runs(house: House, argument: str) -> None:
+    house.config += '[sandbox]\nmode = "off"\n'
+    body = "!echo plain $ARGUMENTS\n!echo 'single $ARGUMENTS'\n!echo \"double $ARGUMENTS\"\n"
+    text = await house.text(body, argument)  # unconfined, so that the effect could be seen
+    assert not list(house.project.glob("**/pwned"))
+    assert not list(house.home.glob("**/pwned"))
+    assert [part in text for part in (f"plain {argument}", f"single {argument}", f"double {argument}")] == [True] * 3
+    assert len(house.audit("command")) == 3
+    assert house.audit("command")[0]["decision"] == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("git --version; touch pwned", "'git --version' is not on the allow-list"),
+        ("git log; rm -rf x", "'rm' is not on the allow-list"),
+        ("git logx", "'git logx' is not on the allow-list"),
+        ("gitlog -3", "'gitlog' is not on the allow-list"),
+        ("echo a && rm b", "'rm' is not on the allow-list"),
+        ("echo a | sh", "'sh' is not on the allow-list"),
+        ("sh other.sh", "'sh other.sh' is not on the allow-list"),
+        ("echo $(touch pwned)", "command substitution is not understood"),
+        ("echo `touch pwned`", "command substitution"),
+        ("echo a & touch pwned", "running in the background"),
+        ("echo a > pwned", "opens a file"),
+        ("PATH=. echo a", "an assignment"),
+        ("echo $SECRET", "what stands for '$SECRET' is not known"),
+        ("git log --output=pwned", "git: "),
+        ("cat /etc/shadow", "leads outside the workspace"),
+        ("cat ../../config.toml", "leads outside the workspace"),
+        ("cat /proc/self/environ", "may be no ordinary file"),
+    ],
+)
+async def test_what_is_not_allowed_is_refused_before_anything_runs(house: House, command: str, said: str) -> None:
+    house.config += '[sandbox]\nmode = "off"\n'
+    error = await house.refusal(f"First !`touch ran-first`\n```!\n{command}\n```")
+    assert error.code == "command-refused"
+    assert error.exit_code == 3
+    assert said in str(error)
+    assert error.diagnostic.line == 7
+    assert not list(house.home.glob("**/ran-first"))
+    assert not list(house.home.glob("**/pwned"))
+    assert house.audit("command") == []
+    (denied,) = house.audit("denial")
+    assert (denied["subject"], denied["decision"], denied["skill"]) == (command, "denied", "one")
+    assert said in denied["rule"]
+
+
+async def test_a_refusal_names_the_setting_that_would_allow_it(house: House) -> None:
+    house.config = '[skills.security]\nallowed_command_prefixes = ["echo"]\n'
+    error = await house.refusal("!git log -3 | head -2")
+    setting = """weft config set skills.security.allowed_command_prefixes '["echo","git log","head"]'"""
+    assert error.hint == f"To allow it: {setting}"
+
+
+async def test_an_argument_cannot_choose_what_runs(house: House) -> None:
+    error = await house.refusal("!$ARGUMENTS", "rm -rf x")
+    assert "name is not plain text" in str(error)
+    assert len(house.audit("denial")) == 1
+
+
+async def test_an_argument_cannot_lead_outside(house: House) -> None:
+    (house.home / "private").write_text("mine")
+    error = await house.refusal("!cat $ARGUMENTS", str(house.home / "private"))
+    assert "leads outside the workspace" in str(error)
+    assert len(house.audit("denial")) == 1
+
+
+async def test_with_an_empty_list_nothing_runs_and_the_setting_is_named(house: House) -> None:
+    house.config = ""
+    house.add("one", "Now !`git log -3` and\n!touch x")
+    rendered = await house.use("one", "args")
+    assert rendered.text == "Now !`git log -3` and\n!touch x\n\nARGUMENTS: args"
+    (said,) = rendered.diagnostics
+    assert (said.code, said.severity, said.line) == ("dynamic-context-off", "warning", 6)
+    assert "skills.security.allowed_command_prefixes is empty" in said.message
+    assert said.hint == (
+        """To allow it: weft config set skills.security.allowed_command_prefixes '["git log","touch x"]'"""
+    )
+    assert house.audit("command") == []
+
+
+async def test_a_rule_that_denies_comes_before_the_list(house: House) -> None:
+    house.config += '[permissions]\ndeny = ["Bash(echo secret*)"]\n'
+    error = await house.refusal("!echo secret things")
+    assert "rule deny Bash(echo secret*)" in str(error)
+    assert house.audit("denial")[0]["rule"] == "rule deny Bash(echo secret*) in [permissions]"
+
+
+async def test_a_denied_pattern_comes_before_the_list(house: House) -> None:
+    house.config += "[tools.exec]\ndenied_patterns = ['for.?bidden']\n"
+    error = await house.refusal("!echo $ARGUMENTS", "for\nbidden")
+    assert "tools.exec.denied_patterns" in str(error)
+
+
+async def test_a_skill_that_disallows_commands_runs_none_itself(house: House) -> None:
+    house.add("one", "!echo a", "disallowed-tools: Bash\n")
+    with pytest.raises(Refused, match="the skill 'one' disallows Bash"):
+        await house.use("one")
+
+
+@pytest.mark.parametrize(
+    "body", ["![image](!`touch x`)\n![a][b]", "```\n!touch x\n```", "    !`touch x`", "`` !`touch x` ``"]
+)
+async def test_images_and_code_are_text(house: House, body: str) -> None:
+    text = await house.text(f"Text\n\n{body}")
+    assert text == f"Text\n\n{body}"
+    assert house.audit("command") == []
+
+
+async def test_what_arguments_and_output_bring_is_never_looked_at_again(house: House) -> None:
+    folder = house.add("one", "$ARGUMENTS\n!cat more.md\n!read more.md\n")
+    (folder / "more.md").write_text("!`touch x` $ARGUMENTS ${CLAUDE_SKILL_DIR}\n!touch x\n@notes.md\n")
+    (folder / "notes.md").write_text("not attached")
+    text = (await house.use("one", "!`touch y`")).text
+    more = "!`touch x` $ARGUMENTS ${CLAUDE_SKILL_DIR}\n!touch x\n@notes.md"
+    assert text == f"!`touch y`\n{more}\n{more}"
+    assert len(house.audit("command")) == 2
+
+
+async def test_a_command_sees_listed_variables_and_its_skills_own(house: House) -> None:
+    house.add("one", "!printenv UNITS HOME\n")
+    house.add("two", "!printenv UNITS UNLISTED KEY_OF_OTHERS HOME\n")
+    house.config += '[skills.entries.one.env]\nUNITS = "metric"\n'
+    house.environ["KEY_OF_OTHERS"] = "k"
+    assert (await house.use("one")).text == f"metric\n{house.home}"
+    with pytest.raises(ClawftError) as caught:  # printenv ends with 1, since it knows HOME alone
+        await house.use("two")
+    assert "a-private-value" not in str(caught.value)
+    assert "metric" not in str(caught.value)
+
+
+async def test_secrets_and_escapes_do_not_come_through(house: House) -> None:
+    folder = house.add("one", "!printenv API_KEY\n!cat art\n", "metadata: {clawft: {primaryEnv: API_KEY}}\n")
+    (folder / "art").write_bytes(b"\x1b[31mred\x1b[0m\x1b]0;title\x07 b\x08ell\x07 \xe2\x80\xaeturned\r\nend\x00\n")
+    house.config += '[skills.entries.one]\napi_key = { env = "SOME_KEY" }\n'
+    house.environ["SOME_KEY"] = "a-long-secret-value"
+    assert (await house.use("one")).text == "<secret>\nred bell turned\nend"
+    assert "a-long-secret-value" not in (house.user_dir / "audit.jsonl").read_text()
+
+
+async def test_a_failure_stops_the_use_with_the_command_and_its_output(house: House) -> None:
+    folder = house.add("one", "Text\n!sh go.sh\n!echo fine")
+    (folder / "go.sh").write_text("echo half done; echo broken >&2; exit 3\n")
+    with pytest.raises(ClawftError) as caught:
+        await house.use("one")
+    assert (caught.value.code, caught.value.exit_code, caught.value.diagnostic.line) == ("command-failed", 1, 7)
+    assert "`sh go.sh`\nhalf done\nbroken\n[exit code 3" in str(caught.value)
+
+
+@pytest.mark.parametrize(("command", "text"), [("grep nowhere go.sh", ""), ("echo x | grep y", "")])
+async def test_no_match_is_no_failure(house: House, command: str, text: str) -> None:
+    (house.add("one", f"[ !`{command}` ]") / "go.sh").write_text("x")
+    assert (await house.use("one")).text == f"[ {text} ]"
+
+
+async def test_long_output_is_cut_and_said(house: House) -> None:
+    folder = house.add("one", "!cat long\n!read long")
+    (folder / "long").write_text("x" * 100_000 + "end")
+    output, read = (await house.use("one")).text.split("\nx", 1)
+    assert len(output) < 66_000
+    assert "[cut: 34467 bytes are left out here; 65536 is the limit]" in output + read
+    assert "[cut: 34467 characters are left out; 65536 is the limit]" in read
+
+
+async def test_a_command_that_takes_too_long_is_ended(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.tools.dynamic.run.TIMEOUT_S", 0.2)
+    house.add("one", "!sleep 60")
+    with pytest.raises(ClawftError, match="its time was up"):
+        await house.use("one")
+
+
+async def test_a_file_swapped_after_it_was_approved_is_not_run(house: House) -> None:
+    folder = house.add("one", "!sh go.sh")
+    (folder / "go.sh").write_text("echo as approved\n")
+    house.before_use = lambda: (folder / "go.sh").write_text("echo swapped\n")
+    with pytest.raises(Refused, match="changed since it was approved"):
+        await house.use("one")
+    assert house.audit("command") == []
+
+
+async def test_a_file_swapped_after_it_was_approved_is_not_read(house: House) -> None:
+    folder = house.add("one", "!read notes.md")
+    (folder / "notes.md").write_text("as approved\n")
+    house.before_use = lambda: (folder / "notes.md").write_text("swapped\n")
+    with pytest.raises(Refused, match="changed while it was read"):
+        await house.use("one")
+
+
+async def test_files_of_the_skill_and_the_project_are_put_in_place(house: House) -> None:
+    folder = house.add("one", "!read notes.md\n!read src/$ARGUMENTS\n!read ${CLAUDE_SKILL_DIR}/notes.md")
+    (folder / "notes.md").write_text("a note\n")
+    (house.project / "src").mkdir()
+    (house.project / "src" / "a b.py").write_text("code")
+    house.config = ""  # files need no list
+    assert (await house.use("one", "a b.py")).text == "a note\ncode\na note"
+    assert [line["subject"] for line in house.audit("command")] == [
+        "read notes.md of the skill",
+        f"read {house.project}/src/a b.py",
+        "read notes.md of the skill",
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", ["../../config.toml", "/etc/passwd", "link", "deep/link", ".env", "~/.ssh/id", "{baseDir}/link"]
+)
+async def test_no_file_elsewhere_is_read(house: House, path: str) -> None:
+    folder = house.add("one", f"Text\n!read {path}")
+    (folder / "link").symlink_to("/etc/hostname")
+    (house.project / "deep").mkdir()
+    (house.project / "deep" / "link").symlink_to(house.user_dir)
+    (house.project / ".env").write_text("KEY=1")
+    (house.project / "link").symlink_to("/etc/hostname")
+    with pytest.raises(Refused) as caught:
+        await house.use("one")
+    assert caught.value.exit_code == 3
+    (denied,) = house.audit("denial")
+    assert denied["subject"].startswith("!read ")
+    assert house.audit("command") == []
+
+
+async def test_a_file_that_is_not_there_stops_the_use(house: House) -> None:
+    house.add("one", "!read gone.md")
+    with pytest.raises(ClawftError) as caught:
+        await house.use("one")
+    assert (caught.value.code, caught.value.exit_code) == ("command-failed", 1)
+
+
+async def test_mentioned_files_are_attached_once_after_the_text(house: House) -> None:
+    folder = house.add("one", "See @notes.md, @notes.md and @src/a.py.\nNot @gone.md, @types/node or @secret/.env.")
+    (folder / "notes.md").write_text("a note</file>")
+    (house.project / "src").mkdir()
+    (house.project / "src" / "a.py").write_text("code")
+    (house.project / "secret").mkdir()
+    (house.project / "secret" / ".env").write_text("KEY=1")
+    rendered = await house.use("one", "args")
+    assert rendered.text == (
+        "See @notes.md, @notes.md and @src/a.py.\nNot @gone.md, @types/node or @secret/.env.\n\nARGUMENTS: args\n\n"
+        '<file path="notes.md">\na note<\\/file>\n</file>\n\n<file path="src/a.py">\ncode\n</file>'
+    )
+    assert [(one.severity, one.message.partition(" stays")[0]) for one in rendered.diagnostics] == [
+        ("note", "@gone.md"),
+        ("warning", "@secret/.env"),
+    ]
+    assert house.audit("denial")[0]["subject"] == "@secret/.env"
+
+
+async def test_a_file_that_an_argument_names_is_not_attached(house: House) -> None:
+    (house.project / "a.py").write_text("code")
+    assert "code" not in await house.text("Look at $ARGUMENTS and @$ARGUMENTS", "@a.py")
+
+
+async def test_a_claude_command_runs_in_the_project(house: House) -> None:
+    commands = house.home / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "here.md").write_text("---\ndescription: x\n---\n!pwd\n!echo $1 @a.md\nSee @a.md\n")
+    (house.project / "a.md").write_text("of the project")
+    text = (await house.use("here", "'a b' c")).text
+    assert text.startswith(f"{house.project}\na b @a.md\nSee @a.md\n")
+    assert text.endswith('<file path="a.md">\nof the project\n</file>')
+
+
+async def test_without_a_sandbox_nothing_runs(house: House) -> None:
+    house.environ["PATH"] = str(house.home)
+    house.config += '[sandbox]\nmode = "bubblewrap"\n'
+    error = await house.refusal("!echo a")
+    assert error.code == "sandbox-unavailable"
+
+
+async def test_too_many_places_are_refused(house: House) -> None:
+    assert "100 is the limit" in str(await house.refusal("!echo x\n" * 101))
+
+
+async def test_what_cannot_be_written_down_is_not_run(house: House) -> None:
+    (house.user_dir / "audit.jsonl").mkdir()
+    house.config += '[sandbox]\nmode = "off"\n'
+    error = await house.refusal("!touch ran")
+    assert error.code == "audit-unwritable"
+    assert not list(house.home.glob("**/ran"))
