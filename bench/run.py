@@ -8,6 +8,8 @@ from pathlib import Path
 
 import lines as bench
 from folder import Folder, open_folder
+from lines_dynamic import measure_dynamic
+from lines_fork import measure_fork
 from lines_memory import measure_memory_search
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
@@ -62,6 +64,8 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         bench.measure_agents(agents, sizes),
         measure_first_token(temporary / "first-token", sizes.turns),
         measure_concurrent(temporary / "concurrent", sizes.sessions),
+        measure_dynamic(temporary / "dynamic", 3 if quick else 10),
+        measure_fork(temporary / "fork", sizes.turns),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories),
         measure_prompt(temporary / "prompt", sizes.starts),

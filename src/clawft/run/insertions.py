@@ -54,6 +54,8 @@ def memory_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
             turn.extra_sections.append(f"# Memory\nWhat you noted in earlier sessions:\n\n{cut}")
 
     async def note(turn: Turn) -> None:
+        if turn.conversation.depth:  # the history is of what people asked for
+            return
         said = " ".join(turn.request.text.split())[:MAX_HISTORY]
         memory.append_history(turn.runtime.secrets.mask(said), turn.session.key, datetime.now())
 

@@ -49,6 +49,7 @@ def rescan(
     """The screening of the skills of these numbers; what is learned goes into the indexes and the cache."""
     results: list[tuple[int, Screening | None]] = []
     unknown: list[_Job] = []
+    before = {root: dict(known) for root, known in indexes.items()}
     for number in changed:
         again_at = 0
         try:
@@ -74,6 +75,8 @@ def rescan(
         results += [(number, _failure(f"The scanner failed: {error!r:.200}")) for number in left]
     if cache_dir:
         for root in {found[number].location.path for number in changed}:
+            if indexes[root] == before[root]:
+                continue  # it was read again, and is as it was
             kept = {file: one for file, one in indexes[root].items() if os.path.lexists(file)}
             store_index(cache_dir, root, kept)
         if unknown:

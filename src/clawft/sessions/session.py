@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from clawft.errors import Diagnostic
+from clawft.files import sync_folder
 from clawft.messages import Message, Usage
 from clawft.sessions.conversation import find_cut, pair_calls, summary_message
 from clawft.sessions.log import Log
@@ -36,6 +37,7 @@ class Session:
         self._log = log
         self._clock = clock
         self._unused = fresh
+        self._named = not fresh  # its name would survive a loss of power
         self._loaded: Window | None = None
         self._shown: tuple[Message, ...] | None = None
 
@@ -118,6 +120,9 @@ class Session:
         totals = Totals(so_far.turns + 1, self._window.messages_ever, so_far.usage.merge(used))
         self._write(TurnRecord(turn=turn, at=self._now(), status=status, usage=used, model=model, totals=totals))
         self._log.sync()
+        if not self._named:  # after the file: most file systems have then written its name too, and this is quick
+            sync_folder(os.path.dirname(self._log.path))
+            self._named = True
 
     def close(self) -> None:
         """Let others write. A new session that nothing was written to leaves no file."""

@@ -123,7 +123,6 @@ class SessionStore:
         if not log.size:
             header = Header(version=VERSION, key=key, created=self._now(), cwd=cwd)
             log.append(encode_lines((header,)))
-            sync_folder(self.folder)
             return Session(header, log, self._clock, fresh=True)
         header = load_header(log.descriptor, log.path) or Header(key=key)
         if header.version > VERSION:

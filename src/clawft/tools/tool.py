@@ -1,7 +1,7 @@
 """What a tool is: a name, arguments, a function, and the envelope of its results (R63)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import msgspec
@@ -122,7 +122,6 @@ class Tool(Struct, frozen=True):
     timeout_s: float | None = None  # of one call; None is what the settings say
     beside: Callable[[Mapping[str, Any]], bool] | None = None  # whether a call may run beside others, though it acts
     asks: bool = False  # it asks by itself before it acts, also where a mode or a rule wants a question
-    skill: str = ""  # the skill that brought it along
 
 
 def define_tool(
@@ -137,6 +136,7 @@ def define_tool(
     return Tool(name, description, run, _schema(arguments), arguments, read_only)
 
 
+@cache  # each conversation has tools of its own, of the same few structs
 def _schema(arguments: type[Struct]) -> dict[str, Any]:
     (schema,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
     described = _inline(components[schema["$ref"]], components)
