@@ -1,6 +1,7 @@
 """What tests of skills' programs share: skills that bring tools and scripts, and a person who is asked."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from world import World, only
 ECHO = """\
 import json, os, sys
 given = {name: value for name, value in os.environ.items() if name.startswith("ARG_")}
-print(json.dumps({"stdin": sys.stdin.read(), "variables": given, "words": sys.argv[1:], "cwd": os.getcwd()}))
+seen = {"stdin": sys.stdin.read(), "variables": given, "words": sys.argv[1:]}
+seen |= {"cwd": os.getcwd(), "folder": os.environ["CLAUDE_SKILL_DIR"]}
+print(json.dumps(seen))
 """
-MARK = 'echo ran >> "$CLAUDE_PROJECT_DIR/mark"\n'  # the effect that must not happen
+MARK = 'echo ran >> "$CLAUDE_PROJECT_DIR/out/mark"\n'  # the effect that must not happen
 
 
 class Person:
@@ -61,7 +64,15 @@ def audited(world: World, kind: str = "command") -> list[dict[str, Any]]:
 
 
 def has_run(world: World) -> bool:
-    return (world.project / "mark").exists()
+    return (world.project / "out/mark").exists()
+
+
+def confine(world: World, sandbox: str) -> World:
+    """A world with a folder for effects, whose programs run in one of the sandboxes; the scanner has its own tests."""
+    world.config = f'[skills.security]\nscan_on_load = false\n[sandbox]\nmode = "{sandbox}"\n'
+    (world.project / "out").mkdir(exist_ok=True)
+    world.environ["PATH"] = os.defpath  # what every sandbox shows
+    return world
 
 
 def tool_names(body: dict[str, Any]) -> list[str]:

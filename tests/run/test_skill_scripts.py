@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from programs import ECHO, MARK, Person, add_script, audited, has_run, results, tool_names
+from programs import ECHO, MARK, Person, add_script, audited, confine, has_run, results, tool_names
 from wire import Reply, call, say
 from world import World, collect
 
@@ -16,8 +16,13 @@ LOAD = call("Skill", {"name": "maker"})
 
 @pytest.fixture
 def world(world: World) -> World:
-    world.config = "[skills.security]\nscan_on_load = false\n"  # the scanner has its own tests
-    return world
+    return confine(world, "bubblewrap")
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def either(tmp_path: Path, request: pytest.FixtureRequest) -> World:
+    """The same in each of the sandboxes."""
+    return confine(World(tmp_path), request.param)
 
 
 def run(script: str, **more: Any) -> Reply:
@@ -34,20 +39,20 @@ async def test_it_is_offered_only_where_a_loaded_skill_has_scripts(world: World)
     assert "maker: scripts/go.sh" in tool["description"]
 
 
-async def test_words_and_input_arrive_as_they_are(world: World) -> None:
-    folder = add_script(world.add_skill("maker"), "echo.py", ECHO)
+async def test_words_and_input_arrive_as_they_are(either: World) -> None:
+    add_script(either.add_skill("maker"), "echo.py", ECHO)
     words = ["$(touch mark)", "a b", "'; touch mark; '", "x\ny", "", "--help", "-c", "*"]
-    world.replies = [LOAD, run("scripts/echo.py", args=words, stdin="one\ntwo"), say("x")]
+    either.replies = [LOAD, run("scripts/echo.py", args=words, stdin="one\ntwo"), say("x")]
     person = Person()
-    (result,) = results(await world.run(approve=person), "skill_run_script")
+    (result,) = results(await either.run(approve=person), "skill_run_script")
     seen = json.loads(result["text"])
-    assert (seen["words"], seen["stdin"], seen["cwd"]) == (words, "one\ntwo", str(folder))
+    assert (seen["words"], seen["stdin"], seen["cwd"]) == (words, "one\ntwo", seen["folder"])
     ((question, reason),) = person.asked
     assert question.startswith("Run scripts/echo.py of the skill 'maker' (sandboxed; ")
     assert "'$(touch mark)' 'a b'" in reason
     assert "7 characters of input" in reason
-    assert [line["decision"] for line in audited(world)] == ["allowed"]
-    assert not has_run(world)
+    assert [line["decision"] for line in audited(either)] == ["allowed"]
+    assert not has_run(either)
 
 
 async def test_a_script_may_be_named_without_its_folder(world: World) -> None:
@@ -98,14 +103,14 @@ async def test_a_file_that_nobody_knows_how_to_start_is_refused(world: World) ->
     assert not has_run(world)
 
 
-async def test_a_script_that_is_swapped_while_a_person_is_asked_does_not_run(world: World) -> None:
-    folder = add_script(world.add_skill("maker"), "go.sh", "true\n")
-    world.replies = [LOAD, run("go.sh"), say("x")]
+async def test_a_script_that_is_swapped_while_a_person_is_asked_does_not_run(either: World) -> None:
+    folder = add_script(either.add_skill("maker"), "go.sh", "true\n")
+    either.replies = [LOAD, run("go.sh"), say("x")]
     person = Person(meanwhile=lambda: add_script(folder, "go.sh", MARK))
-    (result,) = results(await world.run(approve=person), "skill_run_script")
+    (result,) = results(await either.run(approve=person), "skill_run_script")
     assert "changed" in result["error"]["message"]
-    assert [line["decision"] for line in audited(world)] == ["denied"]
-    assert not has_run(world)
+    assert [line["decision"] for line in audited(either)] == ["denied"]
+    assert not has_run(either)
 
 
 async def test_a_lasting_answer_ends_when_the_script_changes(world: World) -> None:
@@ -125,7 +130,7 @@ async def test_a_lasting_answer_ends_when_the_script_changes(world: World) -> No
 
 
 async def test_without_a_sandbox_the_copy_runs_where_it_is_and_says_so(world: World) -> None:
-    world.config += '[sandbox]\nmode = "off"\n'
+    confine(world, "off")
     folder = add_script(world.add_skill("maker"), "echo.py", ECHO)
     world.replies = [LOAD, run("echo.py"), say("x")]
     person = Person()

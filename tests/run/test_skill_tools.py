@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clawft.messages import Noticed
-from programs import ECHO, MARK, Person, add_script, add_tool, audited, has_run, results, tool_names, trust
+from programs import ECHO, MARK, Person, add_script, add_tool, audited, confine, has_run, results, tool_names, trust
 from wire import Asked, Reply, call, say
 from world import World, collect, only
 
@@ -26,8 +27,13 @@ NASTY = {
 
 @pytest.fixture
 def world(world: World) -> World:
-    world.config = "[skills.security]\nscan_on_load = false\n"  # the scanner has its own tests
-    return world
+    return confine(world, "bubblewrap")
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def either(tmp_path: Path, request: pytest.FixtureRequest) -> World:
+    """The same in each of the sandboxes."""
+    return confine(World(tmp_path), request.param)
 
 
 async def test_a_declared_tool_is_offered_once_its_skill_is_loaded(world: World) -> None:
@@ -45,7 +51,7 @@ async def test_a_declared_tool_is_offered_once_its_skill_is_loaded(world: World)
     }
 
 
-async def test_arguments_arrive_as_data_and_run_nothing(world: World) -> None:
+async def test_arguments_arrive_as_data_and_run_nothing(either: World) -> None:
     kinds = {
         **dict.fromkeys(NASTY, "string"),
         "count": "integer",
@@ -55,20 +61,20 @@ async def test_arguments_arrive_as_data_and_run_nothing(world: World) -> None:
     }
     properties = json.dumps({name: {"type": kind} for name, kind in kinds.items()})
     folder = add_tool(
-        world,
+        either,
         more=f"    command: [scripts/echo.py, '{{quotes}}', $quotes]\n    parameters: {{properties: {properties}}}\n",
     )
     add_script(folder, "echo.py", ECHO)
     given = {**NASTY, "count": 3, "exact": True, "parts": ["$(touch mark)"], "PATH": "/evil"}
-    world.replies = [LOAD, call("make", given), say("x")]
-    (result,) = results(await world.run(approve=Person()), "make")
+    either.replies = [LOAD, call("make", given), say("x")]
+    (result,) = results(await either.run(approve=Person()), "make")
     seen = json.loads(result["text"])
     assert json.loads(seen["stdin"]) == given
     scalars = {f"ARG_{name.upper()}": value for name, value in NASTY.items()}
     assert seen["variables"] == {**scalars, "ARG_COUNT": "3", "ARG_EXACT": "true", "ARG_PATH": "/evil"}
     assert seen["words"] == ["{quotes}", "$quotes"]  # no word of a command is ever filled in
-    assert seen["cwd"] == str(folder)
-    assert not has_run(world)
+    assert seen["cwd"] == seen["folder"]  # the skill's, or where nothing can be mounted that of the copy
+    assert not has_run(either)
 
 
 async def test_a_name_that_is_no_variable_is_in_the_json_alone(world: World) -> None:
@@ -142,7 +148,7 @@ async def test_an_answer_for_the_session_holds_for_all_arguments(world: World) -
     person = Person("session")
     await world.run(approve=person)
     assert len(person.asked) == 1
-    assert (world.project / "mark").read_text() == "ran\nran\n"
+    assert (world.project / "out/mark").read_text() == "ran\nran\n"
 
 
 @pytest.mark.parametrize(("mode", "asked", "ran"), [("plan", 0, False), ("ask", 2, True), ("full", 0, True)])
@@ -158,15 +164,15 @@ async def test_the_mode_decides_whether_it_is_asked_for(world: World, mode: str,
         assert "mode plan" in first["error"]["message"]
 
 
-async def test_a_file_that_is_swapped_while_a_person_is_asked_does_not_run(world: World) -> None:
-    folder = add_tool(world, script="true\n")
-    world.replies = [LOAD, MAKE, say("x")]
+async def test_a_file_that_is_swapped_while_a_person_is_asked_does_not_run(either: World) -> None:
+    folder = add_tool(either, script="true\n")
+    either.replies = [LOAD, MAKE, say("x")]
     person = Person(meanwhile=lambda: add_script(folder, "make.sh", MARK))
-    (result,) = results(await world.run(approve=person), "make")
+    (result,) = results(await either.run(approve=person), "make")
     assert result["error"]["code"] == "PERMISSION_DENIED"
     assert "changed" in result["error"]["message"]
-    assert [line["decision"] for line in audited(world)] == ["denied"]
-    assert not has_run(world)
+    assert [line["decision"] for line in audited(either)] == ["denied"]
+    assert not has_run(either)
 
 
 async def test_a_file_that_is_swapped_after_loading_does_not_run_until_the_next_message(world: World) -> None:
@@ -195,7 +201,7 @@ async def test_a_strangers_tool_runs_as_it_was_approved_and_not_otherwise(world:
     async with world.talk(approve=Person()) as conversation:
         await collect(conversation, "one")
         assert has_run(world)
-        (world.project / "mark").unlink()
+        (world.project / "out/mark").unlink()
         add_script(folder, "helper.sh", "true\n")  # a change anywhere in the folder counts
         events = await collect(conversation, "two")
     assert "There is no tool 'make'" in results(events, "make")[0]["error"]["message"]
@@ -203,25 +209,24 @@ async def test_a_strangers_tool_runs_as_it_was_approved_and_not_otherwise(world:
     assert not has_run(world)
 
 
-async def test_a_program_sees_its_folder_read_only_and_may_change_the_project(world: World) -> None:
-    script = (
-        'pwd; echo x > file || true; echo x > "$CLAUDE_SKILL_DIR/file" || true; echo x > "$CLAUDE_PROJECT_DIR/made"\n'
-    )
-    folder = add_tool(world, script=script)
-    world.replies = [LOAD, MAKE, say("x")]
-    await world.run(approve=Person())
-    assert (world.project / "made").read_text() == "x\n"
+async def test_a_program_sees_its_folder_read_only_and_may_change_the_project(either: World) -> None:
+    made = 'echo x > "$CLAUDE_PROJECT_DIR/out/made"\n'
+    script = f'echo x > file || true; echo x > "$CLAUDE_SKILL_DIR/file" || true; {made}'
+    folder = add_tool(either, script=script)
+    either.replies = [LOAD, MAKE, say("x")]
+    await either.run(approve=Person())
+    assert (either.project / "out/made").read_text() == "x\n"
     assert sorted(path.name for path in folder.iterdir()) == ["SKILL.md", "scripts"]
-    assert list((world.user_dir / "cache/programs").iterdir()) == []  # nothing is left of the copy
+    assert list((either.user_dir / "cache/programs").iterdir()) == []  # nothing is left of the copy
 
 
-async def test_a_program_gets_its_own_skills_variables_and_none_of_the_persons(world: World) -> None:
-    world.environ["MARKED_SECRET"] = "s3cret"
-    world.config += '[skills.entries.maker.env]\nMINE = "a"\n[skills.entries.other.env]\nTHEIRS = "b"\n'
-    add_tool(world, script="env\n")
-    world.add_skill("other")
-    world.replies = [LOAD, call("Skill", {"name": "other"}), MAKE, say("x")]
-    (result,) = results(await world.run(approve=Person()), "make")
+async def test_a_program_gets_its_own_skills_variables_and_none_of_the_persons(either: World) -> None:
+    either.environ["MARKED_SECRET"] = "s3cret"
+    either.config += '[skills.entries.maker.env]\nMINE = "a"\n[skills.entries.other.env]\nTHEIRS = "b"\n'
+    add_tool(either, script="env\n")
+    either.add_skill("other")
+    either.replies = [LOAD, call("Skill", {"name": "other"}), MAKE, say("x")]
+    (result,) = results(await either.run(approve=Person()), "make")
     assert "MINE=a" in result["text"].splitlines()
     assert "MARKED_SECRET" not in result["text"]
     assert "THEIRS" not in result["text"]
@@ -283,7 +288,7 @@ async def test_other_active_skills_and_the_agent_restrict_it_and_its_own_does_no
     async with world.talk(approve=Person()) as conversation:
         await collect(conversation, "one")
         assert has_run(world)  # what a skill brings itself it need not list
-        (world.project / "mark").unlink()
+        (world.project / "out/mark").unlink()
         (result,) = results(await collect(conversation, "two"), "make")
     assert "the skill 'reader' does not allow the tool 'make'" in result["error"]["message"]
     assert not has_run(world)
@@ -306,7 +311,7 @@ async def test_it_stays_after_the_next_message_and_in_a_session_that_goes_on(wor
         await collect(conversation, "one")
         await collect(conversation, "two")
     assert has_run(world)  # D54: restrictions end with a message, what was loaded stays
-    (world.project / "mark").unlink()
+    (world.project / "out/mark").unlink()
     world.replies = [MAKE, say("z")]
     await world.run(approve=Person())
     assert has_run(world)

@@ -116,8 +116,9 @@ class Runtime:
                 delegate_tool(conversation),
             )
             known = conversation.registry = Registry((*own, *self.server_tools))
-        brought = program_tools(self._programs_of(conversation), known.names)
-        return Registry((*known, *brought)) if brought else known
+        if not conversation.skills.loaded:
+            return known
+        return Registry((*known, *program_tools(self._programs_of(conversation), known.names)))
 
     def _programs_of(self, conversation: Conversation) -> Programs:
         """What runs the programs of the skills that are loaded in a conversation."""

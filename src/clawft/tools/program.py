@@ -109,13 +109,8 @@ class Programs:
             place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
             words = _start_words(start, copy, place)
             context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
-            common = confine(context)
-            confinement = structs.replace(
-                common,
-                readable=common.readable if mounted else (*common.readable, copy),
-                mounts=((copy, folder),) if mounted else (),
-                hosts=_hosts_for(loaded.cleared, context),
-            )
+            hosts = _hosts_for(loaded.cleared, context)
+            confinement = structs.replace(confine(context), mounts=((copy, place),), hosts=hosts)
             try:
                 finished = await context.sandbox.run(
                     words,
@@ -126,6 +121,7 @@ class Programs:
                     streams=Streams(stdin=start.stdin, spill_path=spill_path),
                     confinement=confinement,
                     ask=ask_unconfined(context, f"{show_all(start.line)} of the skill '{start.skill}'"),
+                    record=context.record,
                 )
             finally:  # one that was cancelled has left its output there, too
                 if os.path.exists(spill_path):

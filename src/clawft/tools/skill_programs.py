@@ -91,7 +91,7 @@ def _declared(programs: Programs, skill: str, name: str, provided: Provided) -> 
         return await programs.run(start, context)
 
     description = clean_text(provided.description) or f"The tool {provided.name}."
-    return _bounded(programs, skill, Tool(name, f"{description} (of the skill '{skill}')", run, provided.parameters))
+    return _bounded(programs, Tool(name, f"{description} (of the skill '{skill}')", run, provided.parameters))
 
 
 def _script_tool(programs: Programs, listed: list[tuple[str, tuple[str, ...]]]) -> Tool:
@@ -99,7 +99,7 @@ def _script_tool(programs: Programs, listed: list[tuple[str, tuple[str, ...]]]) 
         return await _run_script(programs, arguments, context)
 
     shown = "; ".join(f"{name}: {_list(scripts)}" for name, scripts in listed[:_MAX_LISTED])
-    return _bounded(programs, "", define_tool("skill_run_script", _SCRIPT.format(scripts=shown), ScriptArguments, run))
+    return _bounded(programs, define_tool("skill_run_script", _SCRIPT.format(scripts=shown), ScriptArguments, run))
 
 
 def _list(scripts: tuple[str, ...]) -> str:
@@ -107,8 +107,8 @@ def _list(scripts: tuple[str, ...]) -> str:
     return ", ".join(scripts[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _bounded(programs: Programs, skill: str, tool: Tool) -> Tool:
-    return structs.replace(tool, max_chars=programs.settings.max_output_bytes + _ROOM_FOR_NOTES, asks=True, skill=skill)
+def _bounded(programs: Programs, tool: Tool) -> Tool:
+    return structs.replace(tool, max_chars=programs.settings.max_output_bytes + _ROOM_FOR_NOTES, asks=True)
 
 
 async def _run_script(programs: Programs, arguments: ScriptArguments, context: ToolContext) -> ToolResult:
