@@ -170,7 +170,7 @@ def _parse(text: str, folders: tuple[tuple[str, str], ...]) -> Pattern:
         name = text.partition("(")[0].strip()[:_MAX_PATTERN]
         return Pattern(text[:_MAX_PATTERN], name, problem="its brackets do not close" if "(" in text else "no name")
     name, argument = form["name"], form["argument"]
-    if argument is None or argument.strip() in _ALL:
+    if argument is None or (argument.strip() in _ALL and not _kin(canonical_tool(name))):
         return Pattern(text, name)
     try:
         return Pattern(text, name, _read_argument(canonical_tool(name), argument.strip(), dict(folders)))

@@ -1,0 +1,156 @@
+"""Session, agent and skills to one decision: what beats what, and which rule is named."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.trust.call import Call, Where
+from clawft.trust.decide import Authority, Decision, Limit, decide, make_limit
+from clawft.trust.modes import Mode, lower_mode
+from clawft.trust.patterns import parse_pattern
+from clawft.trust.rules import Rule, Rules
+
+HERE = Where("/project", "/project", "/home/me")
+READ = Call("read_file", {"path": "a"}, HERE, read_only=True)
+WRITE = Call("write_file", {"path": "a"}, HERE)
+FETCH = Call("web_fetch", {"url": "https://docs.example.org/"}, HERE, read_only=True)
+RUN = Call("exec_shell", {"command": "git push"}, HERE)
+SERVER = Call("github__get", {}, HERE, server=True)
+OBSCURE = Call("exec_shell", {"command": "git $(x)"}, HERE)
+CALLS = (READ, WRITE, FETCH, RUN, SERVER, OBSCURE, Call("memory_write", {}, HERE), Call("Skill", {"name": "x"}, HERE))
+
+
+def rules(**texts: str) -> Rules:
+    def of(kind: str) -> tuple[Rule, ...]:
+        text = texts.get(kind)
+        return (Rule(kind, parse_pattern(text), "config"),) if text else ()  # type: ignore[arg-type]
+
+    return Rules(of("deny"), of("ask"), of("allow"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "read", "write", "fetch", "run", "server"),
+    [
+        (Mode.PLAN, "pass", "deny", "pass", "pass", "deny"),  # a command is judged by the stricter policy
+        (Mode.ASK, "pass", "ask", "ask", "pass", "ask"),
+        (Mode.AUTO_EDIT, "pass", "pass", "pass", "pass", "pass"),
+        (Mode.FULL, "allow", "allow", "allow", "allow", "allow"),
+    ],
+)
+def test_mode_alone(mode: Mode, read: str, write: str, fetch: str, run: str, server: str) -> None:
+    authority = Authority(mode)
+    found = [decide(one, authority).decision for one in (READ, WRITE, FETCH, RUN, SERVER)]
+    assert found == [read, write, fetch, run, server]
+
+
+def test_deny_beats_ask_beats_allow() -> None:
+    every = rules(deny="Bash(git push:*)", ask="Bash(git:*)", allow="Bash")
+    assert decide(RUN, Authority(rules=every)).rule == "rule deny Bash(git push:*) in [permissions]"
+    assert decide(RUN, Authority(rules=rules(ask="Bash(git:*)", allow="Bash"))) == Decision(
+        "ask", "rule ask Bash(git:*) in [permissions]"
+    )
+    assert decide(RUN, Authority(rules=rules(allow="Bash"))).decision == "allow"
+
+
+def test_allow_rule_answers_what_the_mode_asks_and_lifts_no_plan() -> None:
+    allowed = rules(allow="Edit(**)")
+    assert decide(WRITE, Authority(Mode.ASK, allowed)).decision == "allow"
+    assert decide(WRITE, Authority(Mode.PLAN, allowed)) == Decision(
+        "deny", "mode plan", "A person can choose another: /mode, or --mode"
+    )
+    assert decide(FETCH, Authority(Mode.ASK, rules(allow="WebFetch(domain:docs.example.org)"))).decision == "allow"
+
+
+def test_full_asks_nothing_and_keeps_what_is_denied() -> None:
+    assert decide(RUN, Authority(Mode.FULL, rules(ask="Bash"))).decision == "allow"
+    assert decide(RUN, Authority(Mode.FULL, rules(deny="Bash(git:*)"))).decision == "deny"
+
+
+def test_skill_is_named_with_what_it_allows() -> None:
+    limit = make_limit("the skill 'x'", ["Bash(git log:*)", "Bash(ls)", "Read"])
+    assert decide(RUN, Authority(limits=(limit,))).rule == (
+        "the skill 'x' allows exec_shell only for Bash(git log:*), Bash(ls)"
+    )
+    assert decide(WRITE, Authority(limits=(limit,))).rule == "the skill 'x' does not allow the tool 'write_file'"
+    assert decide(READ, Authority(limits=(limit,))).decision == "pass"
+
+
+def test_no_rule_of_the_user_gives_a_skill_more_than_it_asked_for() -> None:
+    limit = make_limit("the skill 'x'", ["Read"])
+    assert decide(WRITE, Authority(Mode.FULL, rules(allow="*"), (limit,))).decision == "deny"
+
+
+def test_folder_of_a_skill_is_always_open_to_it() -> None:
+    reading = Call("skill_read", {"name": "x", "path": "a"}, HERE, read_only=True)
+    assert decide(reading, Authority(limits=(make_limit("the skill 'x'", ["!*"]),))).decision == "pass"
+    own = make_limit("the skill 'x'", ["Read"], own=frozenset({"count"}))
+    other = make_limit("the skill 'y'", ["Read"])
+    count = Call("count", {}, HERE)
+    assert decide(count, Authority(limits=(own,))).decision == "pass"
+    assert decide(count, Authority(limits=(own, other))).decision == "deny"
+
+
+def test_line_that_is_not_understood_is_left_to_the_command_policy() -> None:
+    assert decide(OBSCURE, Authority(rules=rules(deny="Bash(rm:*)"))).decision == "pass"
+    assert decide(OBSCURE, Authority(rules=rules(allow="Bash"))).decision == "pass"
+    assert decide(OBSCURE, Authority(limits=(make_limit("the skill 'x'", ["Bash(git:*)"]),))).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "gets"),
+    [
+        (None, False),  # R118: no list is not all of them
+        (["*"], False),
+        (["git*"], False),
+        (["mcp__*"], False),
+        (["__*"], False),
+        (["mcp__github__g*"], False),
+        (["mcp__git"], False),
+        (["mcp__github"], True),
+        (["mcp__github__*"], True),
+        (["github__*"], True),
+        (["github__get"], True),
+        (["mcp__github__get"], True),
+        (["*", "github__get"], True),
+    ],
+)
+def test_strangers_skill_gets_only_the_servers_that_it_names(allowed: list[str] | None, gets: bool) -> None:
+    limit = make_limit("the skill 'x'", allowed, stranger=True)
+    assert (decide(SERVER, Authority(limits=(limit,))).decision == "pass") is gets
+    own = make_limit("the skill 'x'", allowed)
+    if allowed is None or allowed == ["*"]:
+        assert decide(SERVER, Authority(limits=(own,))).decision == "pass"
+
+
+TEXTS = st.sampled_from(
+    ["*", "Bash", "Bash(git:*)", "Bash(rm:*)", "Read", "Read(src/**)", "Write", "Edit(**)", "github__*", "!*", "Bash(",
+     "WebFetch(domain:docs.example.org)", "Skill", "memory_write"]
+)  # fmt: skip
+LIMITS = st.builds(
+    make_limit, st.just("the skill 'x'"), st.none() | st.lists(TEXTS, max_size=3), st.lists(TEXTS, max_size=2)
+)
+RULES = st.fixed_dictionaries({}, optional={"deny": TEXTS, "ask": TEXTS, "allow": TEXTS})
+_POWER = ("deny", "ask", "pass", "allow")
+
+
+@given(st.sampled_from(CALLS), st.sampled_from(list(Mode)), RULES, st.lists(LIMITS, max_size=2), LIMITS)
+def test_another_limit_never_gives_power(
+    call: Call, mode: Mode, texts: dict[str, str], limits: list[Limit], more: Limit
+) -> None:
+    less = decide(call, Authority(mode, rules(**texts), (*limits, more)))
+    assert less.decision == "deny" or less == decide(call, Authority(mode, rules(**texts), tuple(limits)))
+
+
+@given(st.sampled_from(CALLS), st.sampled_from(list(Mode)), st.sampled_from(list(Mode)), RULES)
+def test_lower_mode_never_gives_power(call: Call, one: Mode, other: Mode, texts: dict[str, str]) -> None:
+    low = lower_mode(one, other)
+    high = other if low is one else one
+    given = [decide(call, Authority(mode, rules(**texts))).decision for mode in (low, high)]
+    # An `ask` rule speaks in every mode but `full`, so a rule that allows may answer for a lower one.
+    assert _POWER.index(given[0]) <= _POWER.index(given[1]) or texts.get("allow")
+
+
+@given(st.sampled_from(CALLS), st.sampled_from(list(Mode)), RULES, TEXTS)
+def test_what_is_denied_is_denied_in_every_mode(call: Call, mode: Mode, texts: dict[str, str], denied: str) -> None:
+    if parse_pattern(denied).touches(call) and not call.is_obscure:
+        assert decide(call, Authority(mode, rules(**(texts | {"deny": denied})))).decision == "deny"
