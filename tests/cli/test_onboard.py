@@ -1,15 +1,9 @@
 """`weft onboard`: a conversation at a real terminal, what it writes, and that no key is ever shown (R150)."""
 
-import fcntl
 import json
-import os
-import pty
 import re
-import select
-import signal
 import stat
 import subprocess
-import termios
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
@@ -22,70 +16,11 @@ from clawft.cli.onboard.clients import find_offers
 from clawft.cli.onboard.servers import local_addresses
 from clawft.config.providers import ProviderSettings
 from clawft.workspace import find_workspace
+from talk import WAIT_S, Talk
 from wire import Asked, Reply, WireServer, fail, say
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 KEY = "sk-test-0123456789abcdef"
-WAIT_S = 30.0
-
-
-class Talk:
-    """`weft onboard` at a terminal of its own, and all that the terminal showed."""
-
-    def __init__(self, command: list[str], cwd: Path, env: dict[str, str]) -> None:
-        self.screen = ""
-        self._seen = 0
-        self._master, slave = pty.openpty()
-
-        def take_terminal() -> None:
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        self.process = subprocess.Popen(
-            command, cwd=cwd, env=env, stdin=slave, stdout=subprocess.PIPE, stderr=slave, preexec_fn=take_terminal
-        )
-        os.close(slave)
-
-    def expect(self, text: str) -> None:
-        """Wait until a text is on the screen, behind what was waited for before."""
-        while text not in self.screen[self._seen :]:
-            assert self._read(), f"{text!r} never came:\n{self.screen}"
-        self._seen = self.screen.index(text, self._seen) + len(text)
-
-    def _read(self) -> bool:
-        ready, _, _ = select.select([self._master], [], [], WAIT_S)
-        try:
-            data = os.read(self._master, 65536) if ready else b""
-        except OSError:  # Linux: the other side is closed
-            data = b""
-        self.screen += data.decode(errors="replace").replace("\r\n", "\n")
-        return bool(data)
-
-    def type(self, line: str) -> None:
-        os.write(self._master, f"{line}\n".encode())
-
-    def answer(self, prompt: str, line: str) -> None:
-        self.expect(prompt)
-        self.type(line)
-
-    def press(self, character: bytes) -> None:
-        os.write(self._master, character)
-
-    def end(self) -> tuple[int, str]:
-        """The exit code, and what came on stdout."""
-        while self._read():
-            pass
-        with self.process.stdout or open(os.devnull, "rb") as stdout:
-            out = stdout.read().decode()
-        return self.process.wait(WAIT_S), out
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL)
-            self.process.wait(WAIT_S)
-        if self.process.stdout:
-            self.process.stdout.close()
-        os.close(self._master)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # a list of skills needs none of these
     from clawft.config.agents import AgentsSettings
     from clawft.config.mcp import McpSettings
     from clawft.config.memory import MemorySettings
+    from clawft.config.permissions import PermissionsSettings
     from clawft.config.providers import ProviderSettings
     from clawft.config.sandbox import SandboxSettings
     from clawft.config.tools import ToolsSettings
@@ -82,6 +83,11 @@ class Config(Struct, frozen=True):
     @property
     def tools(self) -> "ToolsSettings":
         section: ToolsSettings = self._section("tools")
+        return section
+
+    @property
+    def permissions(self) -> "PermissionsSettings":
+        section: PermissionsSettings = self._section("permissions")
         return section
 
     @property
