@@ -19,6 +19,7 @@ from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.format.model import Agent
 from clawft.repl.command import find_command, split_command
 from clawft.repl.commands import COMMANDS
+from clawft.repl.commands.mode import current_mode
 from clawft.repl.completion import ReplCompleter
 from clawft.repl.held import Held
 from clawft.repl.reader import Reader, open_history
@@ -43,7 +44,9 @@ class Repl:
         self.agent: Agent = app.choose_agent(options.agent)
         self.model = options.model
         self.key = options.session
+        self.mode = self._first_mode = options.mode  # '' is what the config says
         self.leaving = False
+        self.declined: set[tuple[str, str]] = set()  # variables of skills that the person did not want to give
         self.reader = Reader(source, output, screen, history=open_history(app.workspace), completer=ReplCompleter(self))
         self.reader.on_unfold = lambda: self.view.unfold()
         self._yes = options.yes
@@ -157,7 +160,9 @@ class Repl:
         if name not in names and await self._ask_trust(name):
             names.add(name)
         if name in names:
-            return self._invoke(expand_pastes(line, self.reader.pastes), names)
+            request = self._invoke(expand_pastes(line, self.reader.pastes), names)
+            await self._supply((request.skill, *request.more_skills))
+            return request
         close = find_close(name, (*names, *(one.name for one in COMMANDS)))
         hint = f" Did you mean /{close}?" if close else ""
         self.screen.print(f"Unknown command: /{one_line(name)}. Type /help for available commands.{hint}")
@@ -169,6 +174,12 @@ class Repl:
 
         waiting = find_untrusted(self, name)
         return bool(waiting) and await ask_trust(self, waiting[0])
+
+    async def _supply(self, names: tuple[str, ...]) -> None:
+        """Ask for the variables that skills need and nobody set."""
+        from clawft.repl.supplying import ask_missing
+
+        await ask_missing(self, names)
 
     def _invoke(self, line: str, names: set[str]) -> "TurnRequest":
         """A skill, or several stacked at the start of a message."""
@@ -233,14 +244,30 @@ class Repl:
             self._conversation = await held.open()
             self._held_conversation = held
             self.key = self._conversation.session.key
+            if self.mode:
+                self._set_mode(self._conversation)
         return self._conversation
 
     async def leave_conversation(self, key: str = "") -> None:
         """Close this conversation; the next message opens the one of `key`, or a new one."""
         held, self._held_conversation, self._conversation = self._held_conversation, None, None
+        self.mode = self.mode if key and key == self.key else self._first_mode
         self.key = key
         if held is not None:
             await held.close()
+
+    def switch_mode(self, mode: str) -> None:
+        """From now on in this conversation. Raises: Refused if that cannot be written down."""
+        self.mode = mode
+        if self._conversation is not None:
+            self._set_mode(self._conversation)
+
+    def _set_mode(self, conversation: "Conversation") -> None:
+        from clawft.trust.modes import get_mode
+
+        mode = get_mode(self.mode)
+        if mode is not conversation.mode:
+            conversation.set_mode(mode, "--mode" if self.mode == self._first_mode else "/mode")
 
     def switch_agent(self, agent: Agent) -> None:
         """From the next message on; the conversation goes on."""
@@ -278,6 +305,8 @@ class Repl:
     def _greet(self) -> None:
         model = self.model or self.agent.model or self.app.config.agents.defaults.model
         parts = [self.screen.style("weft", "bold"), one_line(model), one_line(self.agent.name), "/help"]
+        mode = current_mode(self)
+        parts += [f"mode {mode}"] if mode != "auto-edit" else []
         new = "" if not self.key or self.key in self.app.sessions else " (new)"
         self.screen.print(" · ".join([*parts, *([f"session {one_line(self.key)}{new}"] if self.key else [])]))
         if model == "offline" and not self.model:
