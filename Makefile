@@ -16,7 +16,7 @@ check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo
 test: lint types pytest ## Lint, types, tests with coverage (the default)
 
 pytest: .venv/dev.stamp ## Tests with coverage
-	@tools/install-debian tmux
+	@tools/install-debian tmux bubblewrap:bwrap
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
 	@$(bin)/pytest -q -n $(JOBS) --cov --cov-report=
 	@$(bin)/coverage json -q

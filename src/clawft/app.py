@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from clawft.run import Runtime
     from clawft.run.judge import Judged
     from clawft.run.stats import SkillUse
+    from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
     from clawft.scan.gate import Tell
     from clawft.sessions import SessionStore
@@ -105,7 +106,16 @@ class App:
         from clawft.trust.audit import LOG_NAME, Audit
 
         path = os.path.join(self.workspace.user_dir, LOG_NAME)
-        return Audit(path, self.seal, lambda text: self.secrets.mask(text))
+        return Audit(path, self.seal, self._mask)
+
+    def _mask(self, text: str) -> str:
+        """A text without secrets; those of a config that cannot be read are in no text either."""
+        from clawft.config.masking import Secrets
+
+        try:
+            return self.secrets.mask(text)
+        except ClawftError:
+            return Secrets.of(Config(), self.environ).mask(text)
 
     @cached_property
     def overrides(self) -> "Overrides":
@@ -336,6 +346,14 @@ class App:
         os.makedirs(self.workspace.user_dir, mode=0o700, exist_ok=True)
         return os.path.join(self.workspace.user_dir, name)
 
+    def open_sandbox(self) -> "Sandbox":
+        """Where programs run. Raises: ClawftError."""
+        from clawft.config.sandbox import own_sandbox
+        from clawft.sandbox.sandbox import Sandbox
+
+        settings = own_sandbox(self.config, self.workspace.user_dir)
+        return Sandbox(settings, self.workspace, self.environ, self.config.tools.web)
+
     @asynccontextmanager
     async def open_runtime(self, only: str = "") -> "AsyncIterator[Runtime]":
         """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
@@ -348,11 +366,10 @@ class App:
         from clawft.mcp.confine import Confine
         from clawft.memory import open_memory
         from clawft.run import Runtime
-        from clawft.run.insertions import TELL_UNTRUSTED, memory_insertions, server_insertion
+        from clawft.run.insertions import TELL_SANDBOX, TELL_UNTRUSTED, memory_insertions, server_insertion
         from clawft.run.invoke import INVOKE, TELL_CONFIG
         from clawft.run.ledger import Ledger
         from clawft.run.stats import Stats
-        from clawft.sandbox.sandbox import Sandbox
         from clawft.tools.build import build_tools
         from clawft.tools.skill_env import Supplies
 
@@ -361,7 +378,7 @@ class App:
         os.close(os.open(usage, os.O_RDWR | os.O_CREAT, 0o600))
         os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
         async with AsyncExitStack() as stack:
-            sandbox = Sandbox(config.sandbox, self.workspace, self.environ)
+            sandbox = self.open_sandbox()
             confine = Confine(sandbox, find_confined(config, user_dir), self.audit)
             hub = await stack.enter_async_context(McpHub(config.mcp, self.workspace, self.environ, confine=confine))
             memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None
@@ -383,7 +400,7 @@ class App:
                 self.audit,
                 Supplies(lambda: self.reopen().config.skills.entries, self.environ, self.secrets, self.audit),
                 build_tools(config, memory),
-                (TELL_CONFIG, TELL_UNTRUSTED, INVOKE, *servers, *remembering),
+                (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, INVOKE, *servers, *remembering),
             )
             stack.push_async_callback(runtime.close)
             yield runtime

@@ -1,10 +1,14 @@
 """The section `[sandbox]`: how commands are confined, and what they may use."""
 
-from typing import Annotated, Literal
+import os
+from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
-__all__ = ["SandboxSettings", "Section"]
+from clawft.config.load import Config, merge
+
+__all__ = ["SandboxSettings", "Section", "own_sandbox"]
 
 _Megabytes = Annotated[int, Meta(ge=16, le=1 << 20)]
 
@@ -28,6 +32,15 @@ class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_file_mb: _Megabytes = 1024
     #: How much a command may write to its private /tmp and home folder, each, in megabytes.
     tmp_mb: _Megabytes = 1024
+
+
+def own_sandbox(config: Config, user_dir: str) -> SandboxSettings:
+    """What the user says of the sandbox. A project's file says nothing of it: its commands are those confined."""
+    values: dict[str, Any] = {}
+    for layer in config.layers:
+        if not os.path.isabs(layer.source) or os.path.dirname(layer.source) == user_dir:
+            values = merge(values, {"sandbox": layer.values.get("sandbox", {})})
+    return msgspec.convert(values.get("sandbox", {}), SandboxSettings, strict=False)
 
 
 Section = SandboxSettings

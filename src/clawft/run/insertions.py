@@ -9,7 +9,7 @@ from clawft.messages import Noticed
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.mcp import server_tools
 
-__all__ = ["TELL_UNTRUSTED", "memory_insertions", "server_insertion"]
+__all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "memory_insertions", "server_insertion"]
 
 MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
 MAX_HISTORY = 300
@@ -28,6 +28,20 @@ async def _tell_untrusted(turn: Turn) -> None:
 
 
 TELL_UNTRUSTED = Insertion(Phase.PRE_ROUTE, "untrusted", _tell_untrusted)
+
+
+async def _tell_sandbox(turn: Turn) -> None:
+    """At the first turn: that commands run with all rights, where the user wants it so, lest it be forgotten."""
+    settings = turn.runtime.sandbox.settings
+    if turn.id == 1 and turn.runtime.config.sandbox != settings:
+        message = "What the project's config says of the sandbox is not followed: only your own can"
+        turn.emit(Noticed(code="sandbox-ignored", message=message, severity="warning"))
+    if turn.id == 1 and settings.mode == "off":
+        message = "Commands run WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
+        turn.emit(Noticed(code="sandbox-off", message=message, severity="warning", hint="See: weft help security"))
+
+
+TELL_SANDBOX = Insertion(Phase.PRE_ROUTE, "sandbox", _tell_sandbox)
 
 
 def server_insertion(hub: McpHub) -> Insertion:

@@ -1,4 +1,4 @@
-"""How many processes a namespace may hold, for root: the kernel counts no processes of root, but can run out of numbers.
+"""How many processes a namespace may hold, for root: the kernel does not count them, but can run out of numbers.
 
 From Linux 6.14 on, the highest number of a process is a setting of each namespace. It is set from outside by a small
 process that joins the namespace, which takes a few milliseconds: for programs that run longer than that.

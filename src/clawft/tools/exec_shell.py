@@ -30,7 +30,7 @@ _DESCRIPTION = """\
 Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
 variables, and is ended with all it started after {timeout_s:g} seconds. Commands that only look run at once, others
 after a person agreed. They run in a sandbox: only the project can be changed, but not its .git and agent folders, and
-there is no network. To read, write and search files use the tools for that."""
+the network holds only hosts that the person allowed. To read, write and search files use the tools for that."""
 _ROOM_FOR_NOTES = 2048
 
 
@@ -68,20 +68,23 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         env = command_env(settings, context.environ, own)
         max_bytes = settings.max_output_bytes
         timeout_s = min(arguments.timeout_s or settings.timeout_s, settings.timeout_s)
+        command, status = arguments.command, await to_thread.run_sync(context.sandbox.status)
+        where = "outside" if arguments.outside_sandbox else status.kind
+        context.record("command", command, "allow", context.granted.rule, detail={"sandbox": where, "cwd": cwd})
         if arguments.outside_sandbox:
-            command = arguments.command
             return await run_process(
                 command, cwd=cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams
             )
         return await context.sandbox.run(
-            arguments.command,
+            command,
             cwd=cwd,
             env=env,
             timeout_s=timeout_s,
             max_bytes=max_bytes,
             streams=streams,
             confinement=confine(context),
-            ask=ask_unconfined(context, show_all(arguments.command)),
+            ask=ask_unconfined(context, show_all(command)),
+            record=context.record,
         )
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)

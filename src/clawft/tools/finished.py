@@ -8,6 +8,11 @@ from clawft.tools.tool import ToolResult
 
 __all__ = ["tell_finished"]
 
+_EXCEEDED = {
+    "processes": "it started more processes than sandbox.max_processes allows",
+    "memory": "it took more memory than sandbox.memory_mb allows",
+}
+
 
 def tell_finished(finished: Finished, cwd: str) -> ToolResult:
     """A result: `partial` unless the program ended well and all of its output is there."""
@@ -38,6 +43,8 @@ def _note(finished: Finished) -> str:
         return f"stopped {took}: its time was up"
     if finished.flooded:
         return f"stopped {took}: it wrote more than {FLOOD_BYTES} bytes"
+    if finished.exceeded:
+        return f"stopped {took}: {_EXCEEDED[finished.exceeded]}"
     if finished.code < 0:
         return f"ended by signal {-finished.code} {took}"
     if finished.code:

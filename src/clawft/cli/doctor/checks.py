@@ -7,7 +7,14 @@ from clawft.cli.doctor.basics import check_config, check_install, check_location
 from clawft.cli.doctor.check import Check, from_error
 from clawft.cli.doctor.disk import check_audit, check_folder, check_keys
 from clawft.cli.doctor.model import check_answering
-from clawft.cli.doctor.parts import check_approvals, check_jobs, check_memory, check_optional, check_servers
+from clawft.cli.doctor.parts import (
+    check_approvals,
+    check_jobs,
+    check_memory,
+    check_optional,
+    check_sandbox,
+    check_servers,
+)
 from clawft.errors import ClawftError
 
 __all__ = ["run_checks"]
@@ -26,6 +33,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
         ("model", lambda app: check_answering(app, online=online)),
         ("keys", check_keys),
         ("audit", check_audit),
+        ("sandbox", check_sandbox),
         ("mcp", check_servers),
         ("cron", check_jobs),
         ("memory", check_memory),

@@ -14,7 +14,7 @@ from clawft.config.secret import find_names
 from clawft.errors import ClawftError
 from clawft.workspace import resolve_path
 
-__all__ = ["check_approvals", "check_jobs", "check_memory", "check_optional", "check_servers"]
+__all__ = ["check_approvals", "check_jobs", "check_memory", "check_optional", "check_sandbox", "check_servers"]
 
 # Package -> what it is for. Each is the extra of the same name.
 _OPTIONAL = {"mcp": "tools of MCP servers", "keyring": "keys in the system's keyring"}
@@ -39,6 +39,24 @@ def _find_version(package: str) -> str:
 
 def _install(name: str) -> str:
     return f"pip install 'clawft[{name}]'"
+
+
+def check_sandbox(app: App) -> Iterator[Check]:
+    """Whether commands are confined, tried with a program that does nothing."""
+    status = app.open_sandbox().status()
+    install = "apt install bubblewrap"
+    if status.kind == "bubblewrap":
+        yield Check("sandbox", "ok", "bubblewrap")
+    elif status.kind == "landlock":
+        why = "commands can change what the project holds, but put nothing new right into its folder"
+        fix = install if "not installed" in status.reason else ""
+        yield Check("sandbox", "note", f"Landlock{f': {status.reason}' if status.reason else ''}", why=why, fix=fix)
+    elif status.kind == "off":
+        why = "commands run with all your rights"
+        yield Check("sandbox", "note", "none: sandbox.mode is 'off'", why=why, fix="weft config set sandbox.mode auto")
+    else:
+        why = "each command is asked for, and refused where nobody can answer"
+        yield Check("sandbox", "note", f"none: {status.reason}", why=why, fix=install)
 
 
 def check_servers(app: App) -> Iterator[Check]:
@@ -114,9 +132,8 @@ def check_memory(app: App) -> Iterator[Check]:
 
 
 def check_approvals(app: App) -> Iterator[Check]:
-    """What the project would tell every agent, and nobody approved."""
+    """What the project would tell every agent, what it would let answer and act, and nobody approved."""
     from clawft.discovery.instructions import load_instructions
-    from clawft.files import read_regular
 
     why = "it is ignored: a stranger's project could tell agents what to do"
     fix = "weft agent --trust-instructions --show-prompt"
@@ -124,7 +141,14 @@ def check_approvals(app: App) -> Iterator[Check]:
         if not one.own and not app.approvals.has("instructions", one.path, one.content):
             yield Check("approval", "note", f"{app.workspace.shorten(one.path)} is not approved", why=why, fix=fix)
     for agent in app.agents:
-        if agent.found.scope == "project" and agent.state == "ready":
-            path = agent.found.file
-            if not app.approvals.has("agent", path, read_regular(path, 1 << 20)[0]):
-                yield Check("approval", "note", f"{app.workspace.shorten(path)} is not approved", why=why, fix=fix)
+        if agent.state == "untrusted":
+            where = app.workspace.shorten(agent.found.file)
+            yield Check("approval", "note", f"{where} is not approved", why=why, fix=fix)
+    waiting = [one for one in app.skills if one.state == "untrusted"]
+    if waiting:
+        some = ", ".join(one.name for one in waiting[:3]) + (" and more" if len(waiting) > 3 else "")
+        message = (
+            f"{len(waiting)} skill{'s' * (len(waiting) > 1)} wait{'s' * (len(waiting) == 1)} for an approval: {some}"
+        )
+        ignored = "what strangers brought is ignored until somebody looked at it"
+        yield Check("approval", "note", message, why=ignored, fix="weft skills trust --all")
