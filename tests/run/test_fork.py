@@ -308,6 +308,19 @@ async def test_background_runs_in_the_foreground_with_a_note(world: World) -> No
     assert only(events, TurnFinished)[0].text == "Two files."
 
 
+async def test_a_note_on_a_skill_is_said_once_a_turn(world: World) -> None:
+    world.add_skill("survey", head=FORK + "background: true\nmodel: opus\n")
+
+    def reply(asked: Asked) -> Reply:
+        results = [one for one in asked.body["messages"] if one["role"] == "tool"]
+        if is_in(asked, "survey") or len(results) == 2:
+            return say("ok")
+        return call("Skill", {"name": "survey"}, f"call_{len(results)}")
+
+    world.replies = reply
+    assert [one.code for one in only(await world.run("go"), Noticed)] == ["fork-foreground", "fork-model"]
+
+
 async def test_the_default_model_forks_too(world: World) -> None:
     world.add_skill("count-files", "```sh\nls | wc -l\n```", "Count the files of a folder.", FORK)
     started = await world.run("", skill="count-files", model="offline")

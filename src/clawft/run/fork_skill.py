@@ -44,7 +44,7 @@ class SkillForker:
         assert turn is not None  # tools are called by turns
         check_cycle(turn, standing)
         if not has_room(self._conversation):
-            turn.emit(tell_inline(turn, standing))
+            turn.notice(tell_inline(turn, standing))
             return None
         return tell_result(await run_fork(turn, plan_fork(turn, standing, TurnRequest(args), "model")))
 
@@ -115,7 +115,7 @@ def plan_fork(turn: Turn, standing: Standing, request: TurnRequest, by: By) -> F
     assert skill is not None  # a broken one is neither offered nor started
     if skill.background:
         message = f"The skill '{standing.name}' asks to run in the background; it runs in the foreground"
-        turn.emit(Noticed(code="fork-foreground", message=message))
+        turn.notice(Noticed(code="fork-foreground", message=message))
     agent = _choose_agent(turn, skill)
     model = _choose_model(turn, standing.name, skill, agent)
     return Fork(structs.replace(request, model=model, skill=standing.name, more_skills=()), agent, by, standing)
@@ -135,7 +135,8 @@ def _choose_agent(turn: Turn, skill: Skill) -> Agent:
         agent = find(ours)
     for one in agent.diagnostics:
         if one.code == "agent-not-honoured" and one.severity == "warning":
-            turn.emit(Noticed(code=one.code, message=f"{agent.name}: {one.message}", severity="warning", hint=one.hint))
+            message = f"{agent.name}: {one.message}"
+            turn.notice(Noticed(code=one.code, message=message, severity="warning", hint=one.hint))
     return agent
 
 
@@ -150,7 +151,7 @@ def _choose_model(turn: Turn, name: str, skill: Skill, agent: Agent) -> str:
         asked = read_model(written, turn.runtime.config.providers)
         if is_claude_alias(asked, turn.runtime.config.providers):
             message = f"{who} asks for Claude's '{asked}', which is no model here; {turn.model} answers"
-            turn.emit(Noticed(code="fork-model", message=message, hint=_ALIAS_HINT))
+            turn.notice(Noticed(code="fork-model", message=message, hint=_ALIAS_HINT))
             return turn.model
         if asked:
             return _check_model(turn, who, asked)

@@ -103,6 +103,11 @@ class Turn:
         """Send an event of a fork as that stamped it."""
         self._send(event)
 
+    def notice(self, event: Noticed) -> None:
+        """Say something once a turn."""
+        if not self.has_noticed(event):
+            self.emit(event)
+
     def has_noticed(self, event: Noticed) -> bool:
         """Whether this turn said the same already."""
         return (event.code, event.message) in self._noticed
