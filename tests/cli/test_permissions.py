@@ -1,0 +1,176 @@
+"""`weft permissions`, and `--mode`: lasting rules by hand and from Claude's settings."""
+
+import json
+import subprocess
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from clawft.cli.root import weft as root
+from clawft.errors import ClawftError, NotFound, Refused
+
+Weft = Callable[..., subprocess.CompletedProcess[str]]
+SETTINGS = {
+    "permissions": {
+        "allow": ["Bash(npm run test:*)", "Edit(/src/**)", "Read(*.md)", "TodoWrite", "Bash(a && b)"],
+        "ask": ["Bash(git push:*)"],
+        "deny": ["Read(./.env)", "WebFetch(domain:evil.example)"],
+        "defaultMode": "bypassPermissions",
+        "additionalDirectories": ["../docs"],
+    }
+}
+
+
+class Here:
+    """A home and a project; commands are run in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.project = folder / "home", folder / "project"
+        self.config = self.home / ".clawft" / "config.toml"
+        for one in (self.home, self.project / ".clawft"):
+            one.mkdir(parents=True)
+
+    def run(self, *args: str) -> tuple[str, str]:
+        """What a command printed on both outputs. Raises what it raises."""
+        done = CliRunner().invoke(root, args, catch_exceptions=False, standalone_mode=False)
+        if done.exception is not None:
+            raise done.exception
+        return done.stdout, done.stderr
+
+    def json(self, *args: str) -> dict[str, Any]:
+        return json.loads(self.run(*args, "--format", "json")[0])  # type: ignore[no-any-return]
+
+    def rules(self) -> dict[str, list[str]]:
+        return tomllib.loads(self.config.read_text()).get("permissions", {}) if self.config.exists() else {}
+
+    def audit(self) -> list[tuple[str, str]]:
+        lines = (self.home / ".clawft" / "audit.jsonl").read_text().splitlines()
+        return [(one["subject"], one["decision"]) for one in map(json.loads, lines)]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    made = Here(tmp_path)
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.chdir(made.project)
+    for name in ("CLAWFT_HOME", "CLAWFT_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    return made
+
+
+def test_rules_are_added_moved_listed_and_removed(here: Here) -> None:
+    assert here.run("permissions", "allow", "Bash(git push:*)", "github__*")[0] == (
+        "allow Bash(git push:*) in ~/.clawft/config.toml\nallow github__* in ~/.clawft/config.toml\n"
+    )
+    here.run("permissions", "deny", "Bash(git push:*)")
+    assert here.rules() == {"allow": ["github__*"], "deny": ["Bash(git push:*)"]}
+    listed = here.json("permissions", "list")
+    assert (listed["schema"], listed["mode"]) == ("clawft.permissions.list.v1", "auto-edit")
+    assert [(one["kind"], one["pattern"]) for one in listed["rules"]] == [
+        ("deny", "Bash(git push:*)"),
+        ("allow", "github__*"),
+    ]
+    assert here.json("permissions", "remove", "Bash(git push:*)")["was"] == ["deny"]
+    assert here.rules() == {"allow": ["github__*"]}
+    assert here.audit() == [
+        ("rule allow Bash(git push:*)", "allowed"),
+        ("rule allow github__*", "allowed"),
+        ("rule deny Bash(git push:*)", "allowed"),
+        ("rule allow Bash(git push:*)", "revoked"),
+        ("rule deny Bash(git push:*)", "revoked"),
+    ]
+
+
+def test_rule_that_is_not_understood_is_not_written(here: Here) -> None:
+    with pytest.raises(ClawftError, match="is not understood: it is no single plain command"):
+        here.run("permissions", "allow", "Bash(a; b)")
+    assert here.rules() == {}
+
+
+def test_rule_that_allows_everything_is_warned_about(here: Here) -> None:
+    assert "'sudo' runs other commands or code" in here.run("permissions", "allow", "Bash(sudo:*)")[1]
+    assert "'Bsh' is no tool that is known here" in here.run("permissions", "deny", "Bsh")[1]
+
+
+def test_rule_that_is_not_there_gets_the_close_match(here: Here) -> None:
+    here.run("permissions", "deny", "Bash(rm:*)")
+    with pytest.raises(NotFound, match="no rule") as raised:
+        here.run("permissions", "remove", "Bash(rm)")
+    assert raised.value.hint == "did you mean 'Bash(rm:*)'?"
+
+
+def test_projects_rules_stand_in_the_projects_file_and_add_up(here: Here) -> None:
+    here.run("permissions", "deny", "Bash(rm:*)")
+    here.run("permissions", "allow", "Bash(make:*)", "--scope", "project")
+    listed = here.json("permissions", "list")["rules"]
+    assert [(one["pattern"], Path(one["source"]).parent.parent.name) for one in listed] == [
+        ("Bash(rm:*)", "home"),
+        ("Bash(make:*)", "project"),
+    ]
+
+
+def write_settings(folder: Path, settings: object) -> None:
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "settings.json").write_text(json.dumps(settings))
+
+
+def test_import_shows_what_each_rule_becomes_and_drops_nothing_silently(here: Here) -> None:
+    write_settings(here.project, SETTINGS)
+    found = here.json("permissions", "import", "--dry-run")
+
+    became = {one["text"]: (one["becomes"], one["note"]) for one in found["rules"]}
+    project = str(here.project)
+    assert len(became) == 10
+    assert became["Bash(npm run test:*)"][0] == "Bash(npm run test:*)"
+    assert became["Edit(/src/**)"][0] == f"Edit({project}/src/**)"
+    assert became["Read(*.md)"][0] == f"Read({project}/**/*.md)"
+    assert became["Read(./.env)"][0] == f"Read({project}/.env)"
+    assert became["TodoWrite"] == (None, "there is no tool 'TodoWrite' here")
+    assert became["Bash(a && b)"] == (None, "not understood: it is no single plain command")
+    assert became["bypassPermissions"][0] is None
+    assert "agents.defaults.mode full" in became["bypassPermissions"][1]
+    assert became["../docs"][0] is None
+    assert (found["written"], here.config.exists()) == (False, False)
+
+
+def test_import_writes_after_a_yes_only(here: Here) -> None:
+    write_settings(here.project, SETTINGS)
+    write_settings(here.home, {"permissions": {"deny": ["WebSearch"], "defaultMode": "plan"}})
+    with pytest.raises(Refused, match="needs a yes"):
+        here.run("permissions", "import")
+    assert not here.config.exists()
+
+    here.run("permissions", "import", "--yes")
+
+    assert here.rules()["ask"] == ["Bash(git push:*)"]
+    assert here.rules()["deny"][1:] == ["WebFetch(domain:evil.example)", "WebSearch"]
+    assert tomllib.loads(here.config.read_text())["agents"]["defaults"]["mode"] == "plan"
+    assert here.json("permissions", "list")["mode"] == "plan"
+
+
+def test_import_for_the_project_keeps_paths_relative(here: Here) -> None:
+    write_settings(here.project, SETTINGS)
+    found = here.json("permissions", "import", "--dry-run", "--scope", "project")
+    became = {one["text"]: one["becomes"] for one in found["rules"]}
+    assert (became["Edit(/src/**)"], became["Read(*.md)"]) == ("Edit(./src/**)", "Read(*.md)")
+
+
+def test_import_takes_a_file_and_says_what_is_wrong_with_it(here: Here) -> None:
+    (here.project / "x.json").write_text('{"permissions": {"allow": ["Read"]}}')
+    (here.project / "bad.json").write_text("{")
+    assert here.json("permissions", "import", "x.json", "--dry-run")["rules"][0]["becomes"] == "Read"
+    with pytest.raises(ClawftError, match="no JSON"):
+        here.run("permissions", "import", "bad.json")
+    with pytest.raises(NotFound, match="No settings"):
+        here.run("permissions", "import")
+
+
+def test_mode_by_flag_is_written_down(weft: Weft, project: Path) -> None:
+    assert weft("agent", "-m", "hello", "--mode", "plan").returncode == 0
+    lines = (project.parent / "home" / ".clawft" / "audit.jsonl").read_text().splitlines()
+    modes = [one for one in map(json.loads, lines) if one["kind"] == "mode"]
+    assert [(one["subject"], one["rule"]) for one in modes] == [("plan", "--mode")]
