@@ -70,7 +70,7 @@ class SecuritySettings(Struct, frozen=True, forbid_unknown_fields=True):
     scan_on_load: bool = True
     #: Keep a skill with a critical finding, or one that could not be scanned, from being offered or run.
     block_critical: bool = True
-    #: The starts of command lines that a skill's own text may run; empty runs nothing. Accepted, without effect yet.
+    #: The starts of command lines that a skill's own text may run, word by word; empty runs nothing.
     allowed_command_prefixes: tuple[str, ...] = ()
 
 

@@ -13,6 +13,7 @@ __all__ = ["list_topics", "load_topic", "render_topic", "summary"]
 
 _TOPICS = (
     "skills",
+    "writing",
     "agents",
     "commands",
     "config",
