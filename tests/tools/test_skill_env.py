@@ -1,6 +1,6 @@
 """Variables of a skill: whose programs get them, and what is written about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,12 @@ from world import World, collect, only
 
 SECRET = "wx-secret-4711"
 HEAD = 'metadata: {"openclaw": {"requires": {"env": ["WEATHER_TOKEN"]}}}\n'
+
+
+@pytest.fixture(autouse=True)
+def no_keyring(environ: MutableMapping[str, str]) -> None:
+    """The developer's own is left alone."""
+    environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 
 def clear(name: str = "weather", *, primary: str = "", key: str = "", granted: Power | None = None) -> Cleared:
