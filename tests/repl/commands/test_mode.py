@@ -47,7 +47,7 @@ async def test_another_mode_than_the_default_is_in_the_greeting(world: World, te
         assert "· mode ask" in t.text()
         await enter(t, "/mode full")
         t.type("/clear\r")
-        await t.wait_for("A new session begins")
+        await t.wait_for("next message.\n>")
         t.type("/mode\r")
         await t.wait_for("ask *")  # the other held for the conversation that is over
 
