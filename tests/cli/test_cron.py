@@ -162,6 +162,8 @@ def test_what_cannot_run_is_not_added(weft: Weft, project: Path, args: list[str]
 def test_a_skill_that_nobody_may_start_now_is_added_with_a_note(weft: Weft, project: Path) -> None:
     _write_skill(project, "user-invocable: false\n")
 
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
+
     done = weft("cron", "add", "@daily", "--skill", "report")
 
     assert done.returncode == 0
@@ -253,6 +255,7 @@ def test_a_skill_runs_with_its_arguments_in_the_project_it_was_added_in(
     weft: Weft, project: Path, user_dir: Path, tmp_path: Path, child_env: dict[str, str]
 ) -> None:
     _write_skill(project)
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
     job_id = _add(weft, "@daily", "--skill", "report", "--", "--week", "last one")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

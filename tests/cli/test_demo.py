@@ -14,9 +14,17 @@ def test_demo_shows_every_state_and_leaves_nothing_behind(weft: Weft, project: P
     done = weft("demo", TMPDIR=str(temporary), CLAWFT_PROJECT="/nonexistent", CLAWFT_HOME="/nonexistent")
 
     assert (done.returncode, done.stderr) == (0, "")
-    for state in ("ready", "manual", "ineligible", "shadowed", "broken"):
+    for state in ("ready", "manual", "ineligible", "shadowed", "broken", "untrusted:"):
         assert f" {state} " in done.stdout
-    for command in ("skills list", "skills why satellite", "skills validate", "skills fix", "skills render", "agent"):
+    for command in (
+        "skills trust --all --yes",
+        "skills list",
+        "skills why satellite",
+        "skills validate",
+        "skills fix",
+        "skills render",
+        "agent",
+    ):
         assert f"$ weft {command}" in done.stdout
     assert "OPEN ask for a review" in done.stdout  # the turn ran the skill's commands
     assert "`touch counted`: refused" in done.stdout  # and did not do what nobody allowed

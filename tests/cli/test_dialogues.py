@@ -58,6 +58,7 @@ def cells(text: str) -> list[list[str]]:
 
 
 def test_skills_list(weft: Weft, world: Path) -> None:
+    assert weft("skills", "trust", "code-review", "--yes").returncode == 0
     lines = [" ".join(row) for row in cells(weft("skills", "list").stdout)]
     assert lines[0] == "NAME DESCRIPTION STATE SCOPE FORMAT"
     assert "✓ research Deep research on a topic ready user SKILL.md" in lines

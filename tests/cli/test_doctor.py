@@ -379,18 +379,27 @@ def test_little_room_on_the_disk_is_said(free: int, status: str) -> None:
     assert bool(check.fix and check.why) == (status != "ok")
 
 
-def test_what_a_project_brings_is_named_until_it_is_approved(diagnose: Diagnose, mend: Mend, project: Path) -> None:
+def test_what_a_project_brings_is_named_until_it_is_approved(
+    diagnose: Diagnose, mend: Mend, weft: Weft, project: Path
+) -> None:
     _write(project / ".clawft" / "config.toml", "[skills]\nenabled = true\n")
     _write(project / "AGENTS.md", "Do as I say.\n")
     _write(project / ".clawft" / "agents" / "mine.md", "---\nname: mine\ndescription: d\n---\nYou are mine.\n")
+
+    _write(project / "skills" / "theirs" / "SKILL.md", "---\nname: theirs\ndescription: d\n---\nDo it.\n")
 
     code, checks = diagnose()
 
     assert code == 0
     assert [one["fix"] for one in _of(checks, "config")] == ["weft config trust"]
-    assert {one["message"].split()[0] for one in _of(checks, "approval")} == {"AGENTS.md", ".clawft/agents/mine.md"}
+    assert [(one["message"], one["fix"]) for one in _of(checks, "approval")] == [
+        ("AGENTS.md is not approved", "weft agent --trust-instructions --show-prompt"),
+        (".clawft/agents/mine.md is not approved", "weft agent --trust-instructions --show-prompt"),
+        ("1 skill waits for an approval: theirs", "weft skills trust --all"),
+    ]
     mend(_of(checks, "config")[0])
     mend(_of(checks, "approval")[0])
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
     _, checks = diagnose()
     assert _of(checks, "config") + _of(checks, "approval") == []
 
@@ -411,6 +420,21 @@ def test_file_that_keeps_the_config_from_being_read_is_moved_away(
     _write(user / "config.toml", "")
     _write(project / ".clawft" / "config.toml", "")
     _write(user / name, "{}")
+
+    code, checks = diagnose()
+
+    assert code == 1
+    mend(_of(checks, "config")[0])
+    assert diagnose()[0] == 0
+
+
+def test_approvals_that_another_hand_changed_are_moved_away(
+    diagnose: Diagnose, mend: Mend, weft: Weft, project: Path, user: Path
+) -> None:
+    _write(project / ".clawft" / "config.toml", "")
+    assert weft("config", "trust").returncode == 0
+    kept = user / "approvals.json"
+    kept.write_text(kept.read_text().replace("config.toml", "config.json"))
 
     code, checks = diagnose()
 

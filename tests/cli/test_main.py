@@ -232,8 +232,8 @@ def test_on_a_terminal_severities_have_colour(terminal: Terminal, project: Path)
 
 
 @pytest.mark.parametrize("columns", ["20", "40", "80", "200", "0", "-5", "wide", ""])
-def test_any_width_of_the_terminal_is_coped_with(weft: Weft, project: Path, columns: str) -> None:
-    _skill(project / "skills" / "one", "Words 漢字 and é " * 20)
+def test_any_width_of_the_terminal_is_coped_with(weft: Weft, own: Path, columns: str) -> None:
+    _skill(own / "one", "Words 漢字 and é " * 20)
 
     done = weft("skills", "list", COLUMNS=columns)
 
@@ -245,7 +245,7 @@ def test_any_width_of_the_terminal_is_coped_with(weft: Weft, project: Path, colu
         assert max(map(width_of, done.stdout.splitlines())) <= int(columns)
     else:
         assert "…" in row
-        assert row.split()[-2:] == ["project", "SKILL.md"]
+        assert row.split()[-2:] == ["user", "SKILL.md"]
 
 
 def test_wide_enough_terminal_is_never_overrun(weft: Weft, project: Path) -> None:
@@ -297,7 +297,7 @@ def test_everything_works_with_a_home_that_cannot_be_written_to(
 
     assert [one.returncode for one in done.values()] == [0, 0]
     assert " two " in done["skills list"].stdout
-    assert done["skills list"].stderr.endswith("ready\n")
+    assert done["skills list"].stderr.endswith("skills: 5 ready, 1 untrusted\n")
     assert "cannot be written to" in done["doctor"].stdout
     assert not (home / ".clawft").exists()
 

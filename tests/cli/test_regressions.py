@@ -240,6 +240,7 @@ def test_project_skill_that_overrides_a_user_one_warns() -> None:
 def test_why_of_a_shadowed_skill_names_how_to_start_it(weft: Weft, project: Path, tmp_path: Path) -> None:
     _skill(project / "skills" / "a")
     _skill(tmp_path / "home" / ".claude" / "skills" / "a")
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
     assert "a person may start it by name" not in weft("skills", "why", "a").stdout.partition("shadowed")[2]
 
 
@@ -253,6 +254,7 @@ def test_project_named_by_dir_shows_what_clients_keep_in_hidden_folders(weft: We
 def test_why_of_a_qualified_name_tells_of_that_one_only(weft: Weft, project: Path, tmp_path: Path) -> None:
     _skill(project / "skills" / "a")
     _skill(tmp_path / "home" / ".claude" / "skills" / "a")
+    assert weft("skills", "trust", "--all", "--yes").returncode == 0
     done = weft("skills", "why", "user:a")
     assert done.stdout.startswith("a is shadowed")
     assert "a is ready" not in done.stdout

@@ -90,6 +90,8 @@ touch counted
 }
 
 _STEPS = (
+    ("What came with a project is a stranger's: nothing of it is used before it was approved.", "skills why deploy"),
+    ("So look at it, and approve it. A file that changes later asks again.", "skills trust --all --yes"),
     ("Every skill is listed: the broken, the hidden and the unusable ones too, each with its reason.", "skills list"),
     ("Why is one of them not offered to a model?", "skills why satellite"),
     ("What is odd about the files, and where?", "skills validate -q .claude/skills skills"),

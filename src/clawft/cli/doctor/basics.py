@@ -56,7 +56,7 @@ def _explain(one: Diagnostic, app: App) -> Check:
 
 def _mend(one: Diagnostic) -> str:
     """What to do about a file that keeps the config from being read."""
-    if one.code in ("approvals-damaged", "config-twice"):
+    if one.code in ("approvals-damaged", "approvals-tampered", "config-twice"):
         return f"mv {quote(one.path)} {quote(one.path + '.old')}"
     return _edit(one.path)
 
