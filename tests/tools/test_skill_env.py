@@ -150,8 +150,12 @@ async def test_a_secret_reaches_the_command_and_no_text(world: World) -> None:
     assert any(path.suffix == ".jsonl" and "talk" in path.name for path in files), "the session is among them"
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
     assert SECRET not in str(world.sent()["messages"])
-    (line,) = [one for one in _audit(world) if one.kind == "secret"]
+    lines = _audit(world)
+    (loaded,) = [one for one in lines if one.kind == "skill"]
+    assert (loaded.subject, loaded.decision, loaded.rule, loaded.session) == ("weather", "loaded", "model", "talk")
+    (line,) = [one for one in lines if one.kind == "secret"]
     assert (line.subject, line.skill, line.session) == ("WEATHER_TOKEN", "weather", "talk")
+    assert line.digest == loaded.digest
     assert line.digest.startswith("sha256:")
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from clawft.config.masking import Secrets
 from clawft.format.model import Agent
-from clawft.messages import Ending, Event, Image, Message, Noticed, Usage
+from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
 from clawft.providers.request import Provider, ToolSpec
 from clawft.run.catalog import CatalogText
 from clawft.run.ledger import Price
@@ -96,6 +96,10 @@ class Turn:
         masked = _mask(self.runtime.secrets, event)
         if isinstance(masked, Noticed):
             self._noticed.add((masked.code, masked.message))
+        if isinstance(masked, SkillActivated):
+            skill, digest, session = masked.name, masked.digest, self.session.key
+            audit = self.runtime.audit
+            audit.tell("skill", skill, decision="loaded", rule=masked.by, skill=skill, digest=digest, session=session)
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._send(structs.replace(masked, at=now, session=self.session.key))
 
