@@ -6,7 +6,7 @@ import re
 from clawft.errors import Unreadable
 from clawft.files import read_optional
 
-__all__ = ["current_branch", "find_git_root"]
+__all__ = ["current_branch", "find_git_dir", "find_git_root"]
 
 MAX_BYTES = 4096
 _BRANCH = re.compile(r"ref: refs/heads/([^\s\x00-\x20\x7f~^:?*\[\\]{1,200})")
@@ -31,6 +31,21 @@ def current_branch(folder: str) -> str | None:
     if (branch := _BRANCH.fullmatch(head)) and branch[1] != _ELSEWHERE and branch[1].isprintable():
         return branch[1]
     return head[:12] if _COMMIT.fullmatch(head) else None
+
+
+def find_git_dir(root: str) -> str | None:
+    """The whole repository of a worktree, which is elsewhere; None unless the repository, too, names the worktree.
+
+    A `.git` file may be a stranger's, and must not make something else of the machine seem a repository.
+    """
+    marker = os.path.join(root, ".git")
+    if not os.path.isfile(marker) or os.path.islink(marker):
+        return None
+    own = os.path.realpath(_git_dir(root))
+    whole = os.path.realpath(os.path.join(own, _read(os.path.join(own, "commondir")) or "."))
+    named = os.path.dirname(own) == os.path.join(whole, "worktrees") and os.path.basename(whole) == ".git"
+    back = _read(os.path.join(own, "gitdir"))
+    return whole if named and back and os.path.realpath(back) == os.path.realpath(marker) else None
 
 
 def _git_dir(root: str) -> str:

@@ -18,7 +18,6 @@ _ALONE = (
     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv",
 )  # fmt: skip
-_NETWORK = ("hosts", "resolv.conf")
 
 
 def base_flags(home: str, limits: Limits, *, nested: bool) -> list[str]:
@@ -47,11 +46,16 @@ def view_flags(view: View, env: Mapping[str, str], cwd: str) -> list[str]:
         flags += "--ro-bind-try", source, seen
     for root, guard in view.writable:
         flags += _root_flags(root, guard)
-    for path in view.hidden:
+    hidden = [path for _, guard in view.writable for path in guard.hidden] + [*view.hidden]
+    for path in hidden:
         flags += _hide(path)
-    for source, seen in view.mounts:
+    for source, seen in (*view.inside, *view.mounts):  # these may lie in a place that is hidden as a whole
         flags += "--ro-bind", source, seen
-    flags += "--remount-ro", "/", "--chdir", cwd
+    for target, link in view.links:
+        flags += "--symlink", target, link
+    for path in (*filter(os.path.isdir, hidden), "/"):
+        flags += "--remount-ro", path
+    flags += "--chdir", cwd
     for name, value in env.items():
         flags += "--setenv", name, value
     return flags
@@ -61,8 +65,6 @@ def _root_flags(root: str, guard: Guard) -> list[str]:
     flags = ["--bind" if guard.children is None else "--ro-bind", root, root]
     flags += _bind("--bind-try", guard.children or ())
     flags += _bind("--ro-bind-try", guard.read_only)
-    for path in guard.hidden:
-        flags += _hide(path)
     return flags + _bind("--ro-bind", guard.missing)
 
 
@@ -71,7 +73,7 @@ def _bind(flag: str, paths: Iterable[str]) -> list[str]:
 
 
 def _hide(path: str) -> Sequence[str]:
-    """A folder is seen empty; a file is a device that cannot be opened where no device may be."""
+    """A folder is empty and cannot be listed; a file is a device that cannot be opened where no device may be."""
     if os.path.isdir(path):
-        return ("--perms", "0000", "--tmpfs", path, "--remount-ro", path)
+        return ("--perms", "0111", "--tmpfs", path)
     return ("--ro-bind-try", "/dev/null", path)

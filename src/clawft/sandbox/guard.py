@@ -72,8 +72,9 @@ class Guards:
         children = None
         if closed:
             kept = {*top.power, *top.secret, *top.links}
-            children = tuple(_join(root, (one for one in top.names if one not in kept)))
-        read_only = [path for path in read_only if not os.path.islink(path)]
+            beside = _join(root, (one for one in top.names if one not in kept))
+            children = tuple(path for path in beside if not os.path.islink(path))
+        read_only = [target for path in read_only if (target := _follow(path, root))]
         return Guard(tuple(read_only), tuple(dict.fromkeys(hidden)), tuple(_join(root, missing)), children)
 
     def _walk(self, root: str, top: _Listing) -> Iterator[str]:
@@ -131,6 +132,6 @@ def _join(folder: str, names: "tuple[str, ...] | Iterator[str]") -> list[str]:
 
 
 def _follow(path: str, root: str) -> str:
-    """Where a secret really is, if that is inside the folder; what is outside is out of sight anyway."""
+    """Where something really is, if that is inside the folder; what is outside is out of reach anyway."""
     real = real_path(path)
     return real if real.startswith(root.rstrip("/") + "/") and os.path.exists(real) else ""

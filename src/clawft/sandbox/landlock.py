@@ -28,7 +28,7 @@ def find_grants(view: View, private: str) -> list[Grant]:
         grants += _open(source, "read", frozenset(), hidden)
     for root, guard in view.writable:
         grants += _open_root(root, guard)
-    return grants + [("read", source) for source, _ in view.mounts]
+    return grants + [("read", source) for source, _ in (*view.inside, *view.mounts)]
 
 
 @cache

@@ -47,6 +47,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 def main() -> None:
     task = json.loads(_read_all(int(sys.argv[1])))
     tell = socket.socket(fileno=int(sys.argv[2]))
+    tell.set_inheritable(False)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     _LIBC.prctl(_SUBREAPER, 1, 0, 0, 0)
     apart = _unshare()

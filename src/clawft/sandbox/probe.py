@@ -77,7 +77,7 @@ def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:
                 done = confined.finish(done)
             said = done.output.decode("utf-8", "replace").strip() or f"it ended with {done.code}"
             reasons.append(said[-300:] if done.code else "")
-        except (ClawftError, OSError) as error:
+        except (ClawftError, OSError, ExceptionGroup) as error:
             reasons.append(str(error)[-300:])
 
     thread = Thread(target=anyio.run, args=(run,))

@@ -20,6 +20,7 @@ from clawft.sandbox.output import Sink
 __all__ = ["Finished", "Launch", "Streams", "run_launch", "run_process"]
 
 _GRACE_S = 2.0  # from asking a program to end to ending it
+_GRACE_ALL_S = 10.0  # the same for one that first ends what it holds
 _DRAIN_S = 1.0  # for what is left in the pipe once the program has ended
 _CHUNK = 64 * 1024
 
@@ -173,9 +174,8 @@ class _Running:
         """Ask the group to end, and end it if it does not."""
         if self._launch.kill:
             self._launch.kill()
-        else:
-            self._signal(signal.SIGTERM)
-        with anyio.move_on_after(_GRACE_S):
+        self._signal(signal.SIGTERM)
+        with anyio.move_on_after(_GRACE_S if self._launch.kill is None else _GRACE_ALL_S):
             await self._exit()
         self._signal(signal.SIGKILL)
 

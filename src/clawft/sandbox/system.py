@@ -19,8 +19,9 @@ ETC = (
     "pki/ca-trust", "pki/tls/certs", "profile", "protocols", "python3", "services", "shells", "ssl/certs",
     "ssl/openssl.cnf", "static", "terminfo", "timezone", "xdg",
 )  # fmt: skip
-# What a folder of programs leans on, from the folder above it.
+# What a folder of programs leans on, from the folder above it; less where that also holds other things of the user.
 _BESIDE = ("lib", "lib64", "libexec", "share", "include", "plugins", "versions", "installs", "shims", "bin")
+_BESIDE_AT_HOME = ("lib", "lib64", "libexec")
 _FURTHER = {".cargo/bin": ".rustup", ".volta/bin": ".volta/tools"}
 _MAX_ENTRIES = 400
 _MAX_FOLDERS = 64
@@ -45,18 +46,20 @@ def find_programs(path: str, home: str, closed: tuple[str, ...]) -> tuple[tuple[
 
 
 def _belonging(folder: str, home: str) -> Iterator[str]:
-    yield folder
-    above, name = os.path.split(folder)
-    if name in ("bin", "sbin", "shims"):
-        yield from (os.path.join(above, one) for one in _BESIDE)
+    yield from _with_siblings(folder, home)
     further = _FURTHER.get(os.path.relpath(folder, home)) if home else None
     if further:
         yield os.path.join(home, further)
-    for target in _linked(folder):
-        prefix = os.path.dirname(target)
-        yield target
-        if os.path.basename(target) in ("bin", "sbin"):
-            yield from (os.path.join(prefix, one) for one in _BESIDE)
+    for target in sorted(_linked(folder)):
+        yield from _with_siblings(target, home)
+
+
+def _with_siblings(folder: str, home: str) -> Iterator[str]:
+    yield folder
+    above, name = os.path.split(folder)
+    if name in ("bin", "sbin", "shims"):
+        at_home = above in (home, os.path.join(home, ".local"))
+        yield from (os.path.join(above, one) for one in (_BESIDE_AT_HOME if at_home else _BESIDE))
 
 
 def _linked(folder: str) -> set[str]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from clawft.config.sandbox import SandboxSettings
 from clawft.files import real_path
+from clawft.git import find_git_dir
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.guard import Guard, Guards
 from clawft.sandbox.system import FOLDERS, find_programs
@@ -14,16 +15,21 @@ from clawft.workspace import Workspace, resolve_path
 
 __all__ = ["View", "Viewer"]
 
-_NEVER = ("/", "/proc", "/sys", "/dev", "/etc", "/tmp", "/run", "/var", *FOLDERS)
+_NEVER = ("/proc", "/sys", "/dev")
 
 
 class View(Struct, frozen=True):
-    """Pairs are (real place, where it is seen); roots come before what lies in them."""
+    """Pairs are (real place, where it is seen); roots come before what lies in them.
+
+    `inside` lies in this program's own folder, which is hidden otherwise. `links` are (target, link).
+    """
 
     readable: tuple[tuple[str, str], ...] = ()
     writable: tuple[tuple[str, Guard], ...] = ()
     hidden: tuple[str, ...] = ()
+    inside: tuple[tuple[str, str], ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
 
 class Viewer:
@@ -40,20 +46,29 @@ class Viewer:
         """What a program sees that searches `path` for others."""
         writable = self._roots((*confinement.writable, *self._settings.writable))
         readable = self._roots((*confinement.readable, *self._settings.readable))
-        seen = [(one, one) for one in readable if not _is_below(one, writable)]
+        inside = [one for one in readable if _is_below(one, (self._user_dir,))]
+        outside = [one for one in (*readable, *filter(None, map(find_git_dir, writable))) if one not in inside]
+        seen = [(one, one) for one in outside if not _is_below(one, writable)]
         programs = [pair for pair in self._find_programs(path) if not _is_below(pair[0], writable)]
         guarded = tuple((one, self._guards.find(one, by_children=by_children)) for one in writable)
-        is_seen = any(_is_below(self._user_dir, (one,)) for one, _ in seen) and os.path.exists(self._user_dir)
-        hidden = (self._user_dir,) if is_seen else ()
+        hidden = (self._user_dir,) if any(_is_below(self._user_dir, (one,)) for one, _ in seen) else ()
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
-        return View(tuple(pairs), guarded, hidden, confinement.mounts)
+        within = tuple((one, one) for one in inside)
+        return View(tuple(pairs), guarded, hidden, within, confinement.mounts, self._links(writable, pairs))
 
     def _roots(self, paths: Iterable[str]) -> list[str]:
-        """Real paths that exist, outer ones first. What the system or this program needs for itself is no root."""
+        """Real paths that exist, outer ones first. What the kernel makes, and this program's own folder, is no root."""
         home, project = self._workspace.home, self._workspace.project
-        real = {real_path(resolve_path(one, project, home)) for one in paths}
-        usable = (one for one in real if one and one not in _NEVER and not _is_below(one, _NEVER[1:4]))
-        return sorted((one for one in usable if one != self._user_dir and os.path.exists(one)), key=len)
+        real = {real_path(resolve_path(one, project, home)) for one in paths} - {"", "/", self._user_dir}
+        return sorted((one for one in real if not _is_below(one, _NEVER) and os.path.exists(one)), key=len)
+
+    def _links(self, writable: list[str], pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """The project under the name that people know it by, where that leads through a link."""
+        known = self._workspace.project
+        real = real_path(known)
+        taken = (*writable, *(seen for _, seen in pairs), *_NEVER, *FOLDERS)
+        usable = real != known and real in writable and not _is_below(known, taken)
+        return ((real, known),) if usable else ()
 
     def _find_programs(self, path: str) -> tuple[tuple[str, str], ...]:
         if path not in self._programs:
