@@ -101,7 +101,9 @@ def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace
     folder = os.path.dirname(resolve_path(program, cwd, workspace.home)) if "/" in program else ""
     given = [resolve_path(one, workspace.project, workspace.home) for one in settings.readable]
     writable = tuple(resolve_path(one, workspace.project, workspace.home) for one in settings.writable)
-    return Confinement(writable, tuple(filter(None, (cwd, folder, *given))), hosts=settings.hosts)
+    readable = tuple(filter(None, (cwd, folder, *given)))
+    hint = f"Add {{host}} to hosts in [mcp.servers.{name}] of the config"
+    return Confinement(writable, readable, hosts=settings.hosts, host_hint=hint)
 
 
 def _check_name(name: str) -> None:

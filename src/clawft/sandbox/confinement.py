@@ -4,8 +4,9 @@ from msgspec import Struct
 
 from clawft.config.sandbox import SandboxSettings
 
-__all__ = ["Confinement", "Limits", "limits_of"]
+__all__ = ["HOST_HINT", "Confinement", "Limits", "limits_of"]
 
+HOST_HINT = "To allow it in permissions.allow: weft permissions allow 'WebFetch(domain:{host})'"
 _MB = 1024 * 1024
 
 
@@ -22,7 +23,7 @@ class Confinement(Struct, frozen=True):
     """What one program gets beside the system's own programs. Paths are absolute.
 
     `mounts` are pairs (source, where the program sees it), read-only. `hosts` is the granted network, reached through
-    a proxy that judges each host; none means none.
+    a proxy that judges each host; none means none. `host_hint` says how another `{host}` would be granted.
     """
 
     writable: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Confinement(Struct, frozen=True):
     mounts: tuple[tuple[str, str], ...] = ()
     hosts: tuple[str, ...] = ()
     limits: Limits | None = None  # those of the settings
+    host_hint: str = HOST_HINT
 
 
 def limits_of(settings: SandboxSettings) -> Limits:

@@ -124,7 +124,8 @@ class Sandbox:
         view = self._viewer.view(confinement, env.get("PATH", os.defpath), by_children=by_children)
         places = Placeholders(path for _, guard in view.writable for path in guard.missing)
         try:
-            gate = Gate(confinement.hosts, self._policy, record) if confinement.hosts else None
+            hosts, hint = confinement.hosts, confinement.host_hint
+            gate = Gate(hosts, self._policy, record, hint=hint) if hosts else None
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if gate else {})}
             limits = confinement.limits or self.limits
             job = Job(words, cwd, {**env, **own}, _keep_held(view, places), limits, gate)

@@ -232,14 +232,34 @@ async def test_host_that_does_not_answer_is_said(start: Any) -> None:
         assert f"a.test:{port}" in answer
 
 
-async def test_connections_are_bounded(start: Any, origin: Any) -> None:
+async def test_whoever_is_too_many_waits_until_another_has_ended(start: Any, origin: Any) -> None:
     a = f"a.test:{origin.server_port}"
     proxy = start(a, max_connections=1)
-    async with await anyio.connect_tcp("127.0.0.1", proxy.port) as held:
+    answers: list[str] = []
+
+    async def ask() -> None:
+        answers.append(await proxy.send(get(f"http://{a}/")))
+
+    async with anyio.create_task_group() as group, await anyio.connect_tcp("127.0.0.1", proxy.port) as held:
         await held.send(b"GET ")
-        answer = await proxy.send(get(f"http://{a}/"))
-        assert answer.startswith("HTTP/1.1 503")
-    assert origin.requests == []
+        group.start_soon(ask)
+        await held.send(b"x\r\n\r\n")
+        assert (await held.receive()).startswith(b"HTTP/1.1 400")
+        assert origin.requests == []  # it is still held
+    assert answers[0].startswith("HTTP/1.1 200")
+
+
+async def test_hundreds_of_connections_at_once_do_not_end_the_proxy(start: Any, origin: Any) -> None:
+    a = f"a.test:{origin.server_port}"
+    proxy = start(a)
+    sockets = [socket.socket() for _ in range(400)]
+    for one in sockets:
+        one.setblocking(False)
+        one.connect_ex(("127.0.0.1", proxy.port))
+    for one in sockets:
+        one.close()
+
+    assert (await proxy.send(get(f"http://{a}/"))).startswith("HTTP/1.1 200")
 
 
 async def test_connection_on_which_nothing_moves_is_ended(start: Any, origin: Any) -> None:

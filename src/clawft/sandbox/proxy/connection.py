@@ -16,7 +16,6 @@ _PHRASES = {
     408: "Request Timeout",
     500: "Internal Server Error",
     502: "Bad Gateway",
-    503: "Service Unavailable",
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from clawft.errors import Refused
+from clawft.sandbox.confinement import HOST_HINT
 from clawft.sandbox.reach import Resolve, resolve_host
 from clawft.trust.hosts import WEB_PORTS, Grant, find_grant
 from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
@@ -34,12 +35,12 @@ class Gate:
         record: Record = lambda *_: None,
         *,
         resolve: Resolve = resolve_host,
-        setting: str = "permissions.allow",
+        hint: str = HOST_HINT,
         tls_ports: frozenset[int] = WEB_PORTS,
     ) -> None:
         self._hosts = hosts
         self._record = record
-        self._setting = setting
+        self._hint = hint
         self._said: set[tuple[str, str, str]] = set()
         self.policy = policy
         self.resolve = resolve
@@ -52,7 +53,7 @@ class Gate:
         grant = find_grant(target.host, target.connect_port, self._hosts)
         if grant is None:
             message = "The host is not among those that this program may reach"
-            raise Denied("not-granted", message, hint=f"To allow it, add it to {self._setting}")
+            raise Denied("not-granted", message, hint=self._hint.replace("{host}", _grant_of(target)))
         try:
             self.policy.read_allowed(target.url)
         except PolicyViolation as error:
@@ -78,3 +79,8 @@ def subject_of(target: Target) -> str:
     """What a record names: host and port."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     return f"{host}:{target.connect_port}"
+
+
+def _grant_of(target: Target) -> str:
+    """What would have to be granted."""
+    return target.host if target.connect_port in WEB_PORTS and ":" not in target.host else subject_of(target)

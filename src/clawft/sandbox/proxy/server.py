@@ -18,9 +18,10 @@ from clawft.sandbox.reach import FetchError
 
 __all__ = ["proxy_env", "serve_proxy"]
 
-_MAX_CONNECTIONS = 128
+_MAX_CONNECTIONS = 64
 _IDLE_S = 300.0  # of a connection on which nothing moves
 _HEAD_S = 30.0
+_PAUSE_S = 0.1
 _TOO_LONG = f"Its head is longer than {MAX_HEAD_BYTES} bytes"
 
 
@@ -35,22 +36,26 @@ def proxy_env(port: int) -> dict[str, str]:
 async def serve_proxy(
     listener: socket.socket, gate: Gate, *, idle_s: float = _IDLE_S, max_connections: int = _MAX_CONNECTIONS
 ) -> None:
-    """Serve on a listening socket, which is closed in the end, until cancelled."""
-    server = _Server(gate, idle_s, max_connections)
-    async with await SocketListener.from_socket(listener) as accepting:
-        await accepting.serve(server.handle)
+    """Serve on a listening socket, which is closed in the end, until cancelled. Who is too many waits at the door."""
+    server = _Server(gate, idle_s, anyio.Semaphore(max_connections))
+    async with await SocketListener.from_socket(listener) as accepting, anyio.create_task_group() as group:
+        while True:
+            await server.room.acquire()
+            try:
+                group.start_soon(server.handle, await accepting.accept())
+            except OSError:  # it went away again, or we have no descriptor left: the others will give some back
+                server.room.release()
+                await anyio.sleep(_PAUSE_S)
 
 
 class _Server:
-    def __init__(self, gate: Gate, idle_s: float, max_connections: int) -> None:
+    def __init__(self, gate: Gate, idle_s: float, room: anyio.Semaphore) -> None:
         self._gate = gate
         self._idle_s = idle_s
-        self._max = max_connections
-        self._open = 0
+        self.room = room
 
     async def handle(self, stream: SocketStream) -> None:
         """One connection, from its request to its end."""
-        self._open += 1
         connection = Connection(stream, self._idle_s)
         try:
             async with stream:
@@ -63,12 +68,9 @@ class _Server:
         except GONE:
             pass
         finally:
-            self._open -= 1
+            self.room.release()
 
     async def _serve(self, connection: Connection) -> None:
-        if self._open > self._max:
-            await connection.refuse(503, f"More than {self._max} connections at once")
-            return
         try:
             with anyio.fail_after(min(_HEAD_S, self._idle_s)):
                 head = await connection.source.receive_until(b"\r\n\r\n", MAX_HEAD_BYTES)
