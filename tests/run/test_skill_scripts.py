@@ -95,6 +95,14 @@ async def test_a_skill_that_is_not_loaded_runs_nothing(world: World) -> None:
     assert not has_run(world)
 
 
+async def test_an_executable_is_started_by_its_own_first_line(either: World) -> None:
+    folder = add_script(either.add_skill("maker"), "go", f"#!/bin/sh -e\n{MARK}")
+    (folder / "scripts/go").chmod(0o755)
+    either.replies = [LOAD, run("go"), say("x")]
+    await either.run(approve=Person())
+    assert has_run(either)
+
+
 async def test_a_file_that_nobody_knows_how_to_start_is_refused(world: World) -> None:
     add_script(world.add_skill("maker"), "data.txt", MARK)
     world.replies = [LOAD, run("data.txt"), say("x")]

@@ -324,3 +324,59 @@ async def test_the_skill_of_an_agent_brings_its_tools_from_the_start(world: Worl
     world.replies = [MAKE, say("x")]
     await world.run(agent="a", approve=Person())
     assert has_run(world)
+
+
+async def test_a_skill_that_a_person_starts_has_its_tools_at_once(world: World) -> None:
+    add_tool(world)
+    world.replies = [MAKE, say("x")]
+    await world.run("", skill="maker", approve=Person())
+    assert "make" in tool_names(world.sent(0))
+    assert has_run(world)
+
+
+async def test_a_fork_has_the_tools_of_its_skill_and_whoever_forked_it_has_not(world: World) -> None:
+    add_tool(world, head="context: fork\n")
+    world.replies = [LOAD, MAKE, say("made"), MAKE, say("x")]
+    person = Person()
+    (refused,) = results(await world.run(approve=person), "make")
+    assert [("make" in tool_names(world.sent(index))) for index in range(4)] == [False, True, True, False]
+    assert refused["error"]["code"] == "NOT_FOUND"
+    assert len(person.asked) == 1
+    assert has_run(world)
+
+
+async def test_the_skill_of_the_seed_passes_what_a_model_says_on_as_data(world: World) -> None:
+    """001 §14.4, with the program that the example leaves out."""
+    more = """\
+    description: Stage and commit files
+    parameters:
+      type: object
+      properties:
+        message: {type: string, description: Commit message}
+        files: {type: array, items: {type: string}, description: Files to stage}
+      required: [message]
+"""
+    add_tool(
+        world,
+        "git-commit",
+        "git_commit",
+        'echo "[$ARG_MESSAGE]"; cat\n',
+        more=more,
+        head="permissions: [filesystem, shell]\n",
+    )
+    given = {"message": "Fix $(rm -rf .) `it`", "files": ["a; b"]}
+    world.replies = [call("Skill", {"name": "git-commit"}), call("git_commit", given), say("x")]
+    (result,) = results(await world.run(approve=Person()), "git_commit")
+    said, _, rest = result["text"].partition("\n")
+    assert said == "[Fix $(rm -rf .) `it`]"
+    assert json.loads(rest) == given
+
+
+async def test_a_question_is_one_line_that_acts_on_no_terminal(world: World) -> None:
+    add_tool(world, more='    command: [git, "a\\n\\e[2Jb"]\n    parameters: {properties: {what: {}}}\n')
+    world.replies = [LOAD, call("make", {"what": "\x1b]0;x\x07\u202e"}), say("x")]
+    person = Person("no")
+    await world.run(approve=person)
+    ((question, reason),) = person.asked
+    assert "(git 'a\\n\\x1b[2Jb')" in question
+    assert (question + reason).isprintable()

@@ -89,11 +89,11 @@ class Programs:
     async def _ask(self, start: Start, loaded: Loaded, context: ToolContext) -> None:
         status = await to_thread.run_sync(context.sandbox.status)
         how = "sandboxed" if status.kind in ("bubblewrap", "landlock") else "WITHOUT a sandbox"
-        what = f"the tool '{start.tool}' ({start.line})" if start.tool else start.words[0]
+        what = f"the tool '{start.tool}' ({_show(start.line)})" if start.tool else _show(start.words[0])
         # The digest binds a lasting answer to the program, also where the skill is not active any more.
         digest = loaded.cleared.digest.removeprefix("sha256:")[:16]
         question = f"Run {what} of the skill '{start.skill}' ({how}; {digest})"
-        given = show_all(start.shown)
+        given = _show(start.shown)
         cut = given if len(given) <= _MAX_ASKED else f"{given[:_MAX_ASKED]}… ({len(given)} characters)"
         reason = f"it is given {cut}" if given else "it is given nothing"
         if not await context.ask(question, reason):
@@ -120,7 +120,7 @@ class Programs:
                     max_bytes=settings.max_output_bytes,
                     streams=Streams(stdin=start.stdin, spill_path=spill_path),
                     confinement=confinement,
-                    ask=ask_unconfined(context, f"{show_all(start.line)} of the skill '{start.skill}'"),
+                    ask=ask_unconfined(context, f"{_show(start.line)} of the skill '{start.skill}'"),
                     record=context.record,
                 )
             finally:  # one that was cancelled has left its output there, too
@@ -165,6 +165,11 @@ def _hosts_for(cleared: Cleared, context: ToolContext) -> tuple[str, ...]:
     skill itself, if it is a stranger's, were approved with."""
     at_work = [cleared, *(one.cleared for one in context.active)]
     return granted_hosts(context.rules, [one.granted.network if one.granted else () for one in at_work if one.stranger])
+
+
+def _show(text: str) -> str:
+    """A text in a question: on one line, and nothing of it acts on a terminal."""
+    return show_all(text).replace("\n", "\\n")
 
 
 def _rule(context: ToolContext) -> str:

@@ -195,7 +195,7 @@ class Skillset:
         standing = next((one for one in self.standings if one.found.folder == folder), None)
         if standing is None:
             raise ToolError("NOT_FOUND", f"The skill '{name}' was removed")
-        if standing.state in ("blocked", "untrusted"):
+        if standing.state in ("blocked", "untrusted", "disabled"):
             why = STATES[standing.state]
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is {standing.state}: {why}")
         try:
