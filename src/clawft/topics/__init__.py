@@ -23,6 +23,7 @@ _TOPICS = (
     "models",
     "sessions",
     "security",
+    "permissions",
     "scan",
     "cron",
     "mcp",
