@@ -142,6 +142,14 @@ async def test_on_a_port_that_was_granted_by_number_anything_is_spoken(start: An
 
 
 @pytest.mark.anyio
+async def test_tunnel_that_nobody_uses_ends_with_whoever_opened_it(start: Any, origin: Any) -> None:
+    port = origin.server_port
+    proxy = start(f"a.test:{port}", max_connections=1)
+    for _ in range(3):  # each has the only place there is
+        await (await open_tunnel(proxy, f"a.test:{port}")).aclose()
+
+
+@pytest.mark.anyio
 async def test_server_may_be_the_one_to_speak_first(start: Any) -> None:
     async def greet(stream: SocketStream) -> None:
         async with stream:

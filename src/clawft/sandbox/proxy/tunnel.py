@@ -68,6 +68,8 @@ class _Carrier:
                 except NotTls as error:
                     refused = error
                     group.cancel_scope.cancel()
+                except GONE:
+                    group.cancel_scope.cancel()
                 if only_tls:
                     group.start_soon(self._pump, self._server, self._client)
                 group.start_soon(self._pump, self._source, self._server)
