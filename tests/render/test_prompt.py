@@ -81,3 +81,19 @@ def test_number_in_a_command_is_filled_in_but_not_in_a_skill() -> None:
 
     assert render_skill(command, arguments, Variables()).text == "Do x"
     assert render_skill(skill, arguments, Variables()).text == "Do $1\n\nARGUMENTS: x"
+
+
+def test_what_a_turn_would_do_with_a_command_is_said() -> None:
+    prompt = "!git log ${0} {{x}} $1\n!`rm {baseDir}/x` and\n!echo $(id)\n```!\ngit log\ngit push\n```"
+    skill = Skill(name="a", prompt=prompt, arguments=("x",))
+
+    def said(*prefixes: str) -> list[str]:
+        rendered = render_skill(skill, Arguments(), FIXED, "a/SKILL.md", prefixes)
+        return [one.message for one in rendered.diagnostics]
+
+    allowed, unlisted, odd, block = said("git log")
+    assert allowed.startswith("A turn runs this command and puts its output in its place: git log")
+    assert "refuses to run this command: 'rm' is not in skills.security.allowed_command_prefixes" in unlisted
+    assert "refuses to run this command: command substitution" in odd
+    assert "'git push' is not in" in block
+    assert {"does not run" in one for one in said()} == {True}

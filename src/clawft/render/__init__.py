@@ -1,8 +1,8 @@
 """A skill and its arguments to the prompt a model is given."""
 
-from clawft.render.command import Filled, fill_command
+from clawft.render.command import Filled, complete_variables, fill_command
 from clawft.render.dynamic import Dynamic, check_dynamic, find_dynamic
-from clawft.render.prompt import Fetched, Rendered, complete_variables, render_skill
+from clawft.render.prompt import Fetched, Rendered, render_skill
 from clawft.render.template import Arguments, Variables, extract_variables, render_template, split_arguments
 
 __all__ = [

@@ -2,13 +2,14 @@
 
 import os
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.errors import Refused
+from clawft.format.model import Skill
 from clawft.render.template import Arguments, Variables, find_token
 from clawft.trust.shell import blank_out
 
-__all__ = ["Filled", "fill_command"]
+__all__ = ["Filled", "complete_variables", "fill_command"]
 
 
 class Filled(Struct, frozen=True):
@@ -17,6 +18,11 @@ class Filled(Struct, frozen=True):
 
     line: str
     judged: str
+
+
+def complete_variables(skill: Skill, variables: Variables) -> Variables:
+    """The variables with what the skill itself says of its arguments."""
+    return structs.replace(variables, names=skill.arguments or skill.variables, numbered=skill.format == "command")
 
 
 def fill_command(command: str, arguments: Arguments, variables: Variables) -> Filled:

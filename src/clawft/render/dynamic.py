@@ -13,6 +13,8 @@ from msgspec import Struct
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill
 from clawft.render.code import find_code_spans, split_code
+from clawft.render.command import complete_variables, fill_command
+from clawft.render.template import Arguments, Variables
 from clawft.trust.prefixes import SETTING, find_unlisted
 from clawft.trust.shell import NotUnderstood
 
@@ -26,6 +28,10 @@ _MENTION = re.compile(
 )
 # What is hardly meant as anything but a file: `@types/node` and `@alice/tool` are names of packages.
 _SURE = re.compile(r"(?:\.{1,2}|~)?/.*|\$?\{.*|.*\.\w+")
+
+# Stand-ins for what is known only when a skill is used: where they stand, a value is one word.
+_SOME = Arguments("x", ("x",) * 100)
+_ANY = Variables("x", "/x", "/x")
 
 Kind = Literal["command", "read", "file"]
 
@@ -103,14 +109,15 @@ def _places(template: str, spans: list[_Span]) -> Iterator[Dynamic]:
 def check_dynamic(skill: Skill, path: str, prefixes: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
     """What a turn would do at every such place, with its line in the file; `prefixes` are the commands that may run."""
     first = max(skill.body_line, 1)
+    known = complete_variables(skill, _ANY)
     return tuple(
-        Diagnostic("dynamic-context", "note", _say(place, prefixes), path, first + place.line - 1)
+        Diagnostic("dynamic-context", "note", _say(place, prefixes, known), path, first + place.line - 1)
         for place in find_dynamic(skill.prompt or "")
         if place.kind != "file" or skill.format == "command" or place.is_surely_a_file
     )
 
 
-def _say(place: Dynamic, prefixes: Sequence[str]) -> str:
+def _say(place: Dynamic, prefixes: Sequence[str], known: Variables) -> str:
     if place.kind == "file":
         return f"If there is such a file, a turn attaches it: {place.head}"
     if place.kind == "read":
@@ -119,7 +126,7 @@ def _say(place: Dynamic, prefixes: Sequence[str]) -> str:
         return f"A turn does not run this command, which stays as text, while {SETTING} is empty: {place.head}"
     for line in place.commands:
         try:
-            unlisted = find_unlisted(line, prefixes)
+            unlisted = find_unlisted(fill_command(line, _SOME, known).judged, prefixes)
         except NotUnderstood as error:
             return f"A turn refuses to run this command: {error}: {line[:60]}"
         if unlisted:

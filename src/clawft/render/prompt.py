@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill
+from clawft.render.command import complete_variables
 from clawft.render.dynamic import check_dynamic, find_dynamic
 from clawft.render.template import Arguments, Variables, render_template
 
-__all__ = ["Fetched", "Rendered", "complete_variables", "render_skill"]
+__all__ = ["Fetched", "Rendered", "render_skill"]
 
 
 class Fetched(Struct, frozen=True):
@@ -51,8 +52,3 @@ def render_skill(
     if fetched is None:
         return Rendered(text, check_dynamic(skill, path, prefixes))
     return Rendered("\n\n".join([text, *fetched.files]), fetched.diagnostics)
-
-
-def complete_variables(skill: Skill, variables: Variables) -> Variables:
-    """The variables with what the skill itself says of its arguments."""
-    return structs.replace(variables, names=skill.arguments or skill.variables, numbered=skill.format == "command")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from clawft.discovery.digest import list_files
 from clawft.discovery.snapshot import Reading
-from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.errors import ClawftError, Diagnostic, Refused, Severity
 from clawft.render import Arguments, Dynamic, Fetched, complete_variables
 from clawft.render.attach import wrap_file
 from clawft.render.template import fill_in
@@ -20,6 +20,7 @@ from clawft.tools.tool import ToolError
 __all__ = ["read_files"]
 
 MAX_CHARS = 64 * 1024
+MAX_ATTACHED = 20
 MAX_FILE_BYTES = 5 << 20
 _RULE = "paths of file tools"
 
@@ -45,6 +46,8 @@ class _Reader:
         for place in places:
             if place.kind == "read":
                 texts[place.start] = self._bring(place)
+            elif len(files) == MAX_ATTACHED:
+                notes.append(self._note(place, "note", f"{MAX_ATTACHED} files are the limit"))
             elif place.command not in files and (text := self._attach(place, notes)) is not None:
                 files[place.command] = wrap_file(place.command, text, MAX_CHARS)
         self._check_unchanged()
@@ -84,10 +87,12 @@ class _Reader:
             if denied or place.is_surely_a_file:
                 gone = isinstance(error, FileNotFoundError | NotADirectoryError)
                 why = "there is no such file" if gone else str(error)
-                message = f"@{place.head} stays as text: {why}"
-                file, line = self._use.found.file, self._use.line_of(place)
-                notes.append(Diagnostic("dynamic-context", "warning" if denied else "note", message, file, line))
+                notes.append(self._note(place, "warning" if denied else "note", why))
             return None
+
+    def _note(self, place: Dynamic, severity: Severity, why: str) -> Diagnostic:
+        file, line = self._use.found.file, self._use.line_of(place)
+        return Diagnostic("dynamic-context", severity, f"@{place.head} stays as text: {why}", file, line)
 
     def _fill(self, path: str, arguments: Arguments) -> str:
         """A path with what its tokens stand for."""

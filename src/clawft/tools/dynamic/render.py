@@ -30,9 +30,10 @@ async def render_dynamic(
 
 
 async def _fetch(context: DynamicContext, places: tuple[Dynamic, ...], use: Use) -> Fetched:
-    if len(places) > MAX_PLACES:
-        message = f"The skill '{use.skill.name}' names {len(places)} commands and files; {MAX_PLACES} is the limit"
-        raise use.refuse(places[MAX_PLACES], message)
+    asked = [one for one in places if one.kind != "file"]
+    if len(asked) > MAX_PLACES:
+        message = f"The skill '{use.skill.name}' asks for {len(asked)} commands and files; {MAX_PLACES} is the limit"
+        raise use.refuse(asked[MAX_PLACES], message)
     commands = [one for one in places if one.kind == "command"]
     files = await to_thread.run_sync(read_files, context, [one for one in places if one.kind != "command"], use)
     if not commands:
@@ -45,8 +46,8 @@ async def _fetch(context: DynamicContext, places: tuple[Dynamic, ...], use: Use)
 
 def _tell_off(commands: list[Dynamic], use: Use) -> Diagnostic:
     """What the user is told where no command is allowed at all."""
-    what = f"{len(commands)} commands" if len(commands) > 1 else f"the command `{commands[0].head}`"
-    message = f"The skill '{use.skill.name}' would run {what}; it is left as text, since {SETTING} is empty"
+    what = f"{len(commands)} commands, which stay" if len(commands) > 1 else f"`{commands[0].head}`, which stays"
+    message = f"The skill '{use.skill.name}' would run {what} as text, since {SETTING} is empty"
     setting = suggest_setting([line for one in commands for line in one.commands], ())
     hint = f"To allow it: {setting}" if setting else "It is not understood well enough to be allowed"
     return Diagnostic("dynamic-context-off", "warning", message, use.found.file, use.line_of(commands[0]), hint)
