@@ -59,9 +59,8 @@ def _choose(turn: Turn) -> Step:
     tried = {str(one.call.arguments.get("name")) for one in turn.of_tool("Skill")}
     if "Skill" not in turn.offered:
         return render_no_skill(turn, ("No skill could be loaded: the tool `Skill` is not offered in this turn.",))
-    done = next((one for one in turn.of_tool("Skill") if not one.is_error), None)
-    if done:  # it worked in a conversation of its own, and this is what came of it
-        return done.text
+    if turn.forked:
+        return turn.forked.text
     if any(one.refused for one in turn.of_tool("Skill")):
         return render_no_skill(turn, _failures(turn))  # another skill in its place is not what was asked for
     named = next((name for name in turn.named if name not in tried), None)

@@ -28,6 +28,7 @@ _NAMED = (
 _NOT_NAMES = frozenset({"a", "an", "any", "another", "best", "right", "that", "the", "this", "which"})
 _RESULT = re.compile(r"^\s*(?:[-*]|\d+[.)])\s+[`*]*([A-Za-z0-9][\w-]*(?::[\w-]+)*)[`*]*\s*(?:[:-]\s*(.*))?$")
 _FAILED = re.compile(r"\[(?:exit code [1-9]|stopped after |ended by signal )")  # the last line of `exec_shell`
+_FORKED = re.compile(r"\[what follows came of a conversation of its own, session \S+")
 _REFUSED = re.compile(r"PERMISSION_DENIED|refused|denied|not allowed", re.IGNORECASE)
 
 
@@ -126,6 +127,12 @@ class Turn(Struct, frozen=True):
     def matches(self) -> tuple[Match, ...]:
         """What `skill_search` found, best first."""
         return tuple(match for one in self.of_tool("skill_search") if not one.is_error for match in _parse(one.text))
+
+    @property
+    def forked(self) -> Used | None:
+        """A skill that worked in a conversation of its own, with what came of it."""
+        skills = self.of_tool("Skill")
+        return next((one for one in skills if not one.is_error and _FORKED.match(one.text)), None)
 
     @property
     def loaded(self) -> Loaded | None:
