@@ -37,6 +37,10 @@ def audit(workspace: Workspace) -> Audit:
     return Audit(f"{workspace.user_dir}/audit.jsonl", Seal(f"{workspace.user_dir}/seal"))
 
 
+def read(audit: Audit) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(audit.path).read_text().splitlines()]
+
+
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def confined(request: pytest.FixtureRequest, workspace: Workspace, audit: Audit) -> Callable[..., McpHub]:
     """A hub of one server `a` in the sandbox."""
@@ -119,12 +123,29 @@ async def test_a_confined_server_reaches_the_hosts_it_was_granted_and_no_other(
         other = (await hub.call("a__fetch", {"url": "http://evil.test/"})).text
     assert granted == "hello"
     assert other == "no: HTTP Error 403: Forbidden"
-    lines = [json.loads(line) for line in Path(audit.path).read_text().splitlines()]
-    assert [(line["kind"], line["subject"], line["decision"], line["rule"]) for line in lines] == [
+    assert [(line["kind"], line["subject"], line["decision"], line["rule"]) for line in read(audit)[1:]] == [
         ("url", f"127.0.0.1:{port}", "allowed", f"127.0.0.1:{port}"),
         ("url", "evil.test:80", "denied", "not-granted"),
     ]
-    assert {line["detail"]["server"] for line in lines} == {"a"}
+    assert {line["detail"]["server"] for line in read(audit)} == {"a"}
+
+
+@pytest.mark.anyio
+async def test_the_start_of_every_server_is_written_down_without_its_secrets(
+    workspace: Workspace, plain: Callable[..., ServerSettings], audit: Audit
+) -> None:
+    servers = {
+        "own": plain("k3y-in-words", env={"KEY": "k3y-in-words"}),
+        "far": ServerSettings(url="http://127.0.0.1:9/mcp?k=k3y-in-words", headers={"X-Key": "k3y-in-words"}),
+    }
+    confine = Confine(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset(), audit)
+    async with McpHub(McpSettings(servers=servers), workspace, ENVIRON, confine=confine) as hub:
+        await hub.tools()
+    started = {line["detail"]["server"]: line for line in read(audit)}
+    assert started["own"]["subject"].endswith("servers/plain.py <secret>")
+    assert (started["own"]["kind"], started["own"]["detail"]["sandbox"]) == ("command", "none")
+    assert (started["far"]["kind"], started["far"]["subject"]) == ("url", "http://127.0.0.1:9/mcp?k=<secret>")
+    assert started["far"]["rule"] == "[mcp.servers.far]"
 
 
 @pytest.mark.anyio

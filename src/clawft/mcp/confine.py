@@ -1,7 +1,10 @@
-"""Which servers run in the sandbox, and what is written down of the hosts that they reach."""
+"""Which servers run in the sandbox, and what is written down of all of them."""
+
+import shlex
 
 from msgspec import Struct
 
+from clawft.mcp.launch import HttpLaunch, Launch
 from clawft.sandbox.proxy import Record
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.audit import Audit
@@ -24,3 +27,14 @@ class Confine(Struct, frozen=True):
             write(kind, subject, decision=decision, rule=rule, detail={"server": server})
 
         return record
+
+    def note(self, server: str, launch: Launch) -> None:
+        """Write down that a server is started or reached. Raises: Refused if that is not possible."""
+        detail = {"server": server}
+        if isinstance(launch, HttpLaunch):
+            kind, subject = "url", launch.url
+        else:
+            kind, subject = "command", shlex.join(launch.command)
+            detail["sandbox"] = "none" if launch.confinement is None else "confined"
+        rule = f"[mcp.servers.{server}]"
+        self.audit.write(kind, launch.secrets.mask(subject), decision="allow", rule=rule, detail=detail)

@@ -44,7 +44,9 @@ _WHO = Implementation(name="clawft", version=__version__)
 
 
 def open_target(launch: Launch, watch: Watch, *, name: str = "", confine: Confine | None = None) -> Any:
-    """What the SDK's client connects to."""
+    """What the SDK's client connects to; it is written down first. Raises: Refused."""
+    if confine is not None:
+        confine.note(name, launch)
     if isinstance(launch, HttpLaunch):
         return open_http(launch, watch)
     return open_stdio(launch, watch, name, confine)
