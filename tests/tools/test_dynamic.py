@@ -402,3 +402,12 @@ async def test_what_cannot_be_written_down_is_not_run(house: House) -> None:
     error = await house.refusal("!touch ran")
     assert error.code == "audit-unwritable"
     assert not list(house.home.glob("**/ran"))
+
+
+async def test_many_mentions_do_no_harm(house: House) -> None:
+    folder = house.add("one", "".join(f"See @f{number}.md and @gone{number}.md\n" for number in range(60)))
+    for number in range(30):
+        (folder / f"f{number}.md").write_text(f"file {number}")
+    rendered = await house.use("one")
+    assert rendered.text.count("<file path=") == 20
+    assert "20 files are the limit" in rendered.diagnostics[-1].message

@@ -13,6 +13,7 @@ __all__ = ["Block", "Prose", "find_code_spans", "split_code"]
 _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)")
 _QUOTE = re.compile(r"[ \t]{0,3}(?:>[ \t]?)+")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
+_SPECIAL = frozenset(" \t>`~-*+0123456789\r\f\v")  # what a line may begin with that is more than plain prose
 _INDENT = 4  # columns that make a line after a blank one code
 _RUN = re.compile(r"`+")
 
@@ -67,6 +68,11 @@ class _Reader:
         self.blocks: list[Block] = []
 
     def take(self, start: int, end: int) -> None:
+        if self._fence is None and start < end and self._text[start] not in _SPECIAL:
+            self._inset = 0 if self._blank else self._inset
+            self._blank = False
+            self.lines.append((start, end))
+            return None
         line = self._text[start:end]
         quote = _QUOTE.match(line)
         rest = line[quote.end() :] if quote else line

@@ -33,6 +33,9 @@ _SURE = re.compile(r"(?:\.{1,2}|~)?/.*|\$?\{.*|.*\.\w+")
 _SOME = Arguments("x", ("x",) * 100)
 _ANY = Variables("x", "/x", "/x")
 
+_MARK = re.compile(r"[`~][ \t]*\Z")  # the end of what opens a fence
+_MARK_SIZE = 20  # blanks and all
+
 Kind = Literal["command", "read", "file"]
 
 
@@ -66,7 +69,7 @@ _Span = tuple[int, int, str, Kind]
 
 def find_dynamic(template: str) -> tuple[Dynamic, ...]:
     """Every place, in order."""
-    if "!" not in template and "@" not in template:
+    if not _may_have(template):
         return ()
     prose = split_code(template)
     spans: list[_Span] = [(block.start, block.end, block.content, "command") for block in prose.blocks]
@@ -74,6 +77,17 @@ def find_dynamic(template: str) -> tuple[Dynamic, ...]:
         if template.find("!", start, end) >= 0 or template.find("@", start, end) >= 0:
             spans += _in_line(template[start:end], start)
     return tuple(_places(template, sorted(spans)))
+
+
+def _may_have(template: str) -> bool:
+    """Whether it is worth telling prose from code: most templates hold nothing that could be a place."""
+    at = template.find("!")
+    while at >= 0:
+        before, after = template[max(0, at - 1) : at], template[at + 1 : at + 2]
+        if after == "`" or before in ("", "\n") or _MARK.search(template, max(0, at - _MARK_SIZE), at):
+            return True
+        at = template.find("!", at + 1)
+    return "@" in template and _MENTION.search(template) is not None
 
 
 def _in_line(line: str, start: int) -> Iterator[_Span]:
@@ -106,13 +120,15 @@ def _places(template: str, spans: list[_Span]) -> Iterator[Dynamic]:
         yield Dynamic(start, end, line, command.strip(), kind)
 
 
-def check_dynamic(skill: Skill, path: str, prefixes: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
+def check_dynamic(
+    skill: Skill, path: str, prefixes: Sequence[str] = (), places: Sequence[Dynamic] | None = None
+) -> tuple[Diagnostic, ...]:
     """What a turn would do at every such place, with its line in the file; `prefixes` are the commands that may run."""
     first = max(skill.body_line, 1)
     known = complete_variables(skill, _ANY)
     return tuple(
         Diagnostic("dynamic-context", "note", _say(place, prefixes, known), path, first + place.line - 1)
-        for place in find_dynamic(skill.prompt or "")
+        for place in (find_dynamic(skill.prompt or "") if places is None else places)
         if place.kind != "file" or skill.format == "command" or place.is_surely_a_file
     )
 

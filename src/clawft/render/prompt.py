@@ -47,8 +47,9 @@ def render_skill(
     template = skill.prompt or ""
     known = complete_variables(skill, variables)
     texts = fetched.texts if fetched else {}
-    spans = [(one.start, one.end, texts.get(one.start)) for one in find_dynamic(template)]
+    places = find_dynamic(template)
+    spans = [(one.start, one.end, texts.get(one.start)) for one in places]
     text = render_template(template, arguments, variables=known, spans=spans)
     if fetched is None:
-        return Rendered(text, check_dynamic(skill, path, prefixes))
+        return Rendered(text, check_dynamic(skill, path, prefixes, places))
     return Rendered("\n\n".join([text, *fetched.files]), fetched.diagnostics)
