@@ -2,16 +2,22 @@
 
 import pytest
 
-from clawft.format.model import Agent
+from clawft.format.model import Agent, Skill, ToolDefinition
 from clawft.trust import CANONICAL_TOOLS, TOOL_ALIASES, known_tool_names
-from clawft.trust.tools import check_agent_tools, tool_matches
+from clawft.trust.tools import check_agent_tools, check_tools, tool_matches
 
 
 def test_canonical_names_are_those_of_the_decision() -> None:
     assert set(CANONICAL_TOOLS) == {
         "read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "exec_shell", "web_fetch",
         "web_search", "memory_read", "memory_write", "message", "delegate", "Skill", "skill_search", "skill_read",
+        "skill_run_script",
     }  # fmt: skip
+
+
+def test_a_skill_may_name_a_tool_that_it_brings() -> None:
+    skill = Skill(name="a", allowed_tools=("mine", "theirs"), provided_tools=(ToolDefinition("mine"),))
+    assert [one.message[:8] for one in check_tools(skill, "SKILL.md")] == ["'theirs'"]
 
 
 def test_every_alias_leads_to_a_tool_there_is() -> None:
