@@ -174,6 +174,14 @@ async def test_a_server_that_cannot_be_confined_is_not_started(
     assert "There is no sandbox" in said.message
 
 
+@pytest.mark.anyio
+async def test_a_server_that_may_not_leave_the_sandbox_is_told_of(confined: Callable[..., McpHub]) -> None:
+    async with confined(sandbox="none") as hub:
+        listing = await hub.tools()
+        assert (await hub.call("a__write", {"path": "/usr/x"})).text.startswith("no: ")
+    assert [one.code for one in listing.diagnostics] == ["mcp-sandbox"]
+
+
 def write_config(folder: str, text: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     Path(folder, "config.toml").write_text(text)

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,3 +139,20 @@ async def test_a_fetch_is_a_line_with_its_address(world: World, site: Any) -> No
 def trust(world: World) -> None:
     app = open_app(world.environ, str(world.project))
     app.approve([app.review(one.found) for one in app.skills if one.name == "guest"])
+
+
+async def test_a_server_of_the_projects_config_runs_in_the_sandbox(world: World) -> None:
+    plain = Path(__file__).parents[1] / "mcp" / "servers" / "plain.py"
+    (world.project / "server.py").write_text(plain.read_text())
+    server = '[mcp.servers.files]\ncommand = "python3"\nargs = ["server.py"]\ntrusted = true\nsandbox = "none"\n'
+    (world.project / ".clawft" / "config.toml").write_text(server)
+    open_app(world.environ, str(world.project)).approve_config()
+    world.replies = [call("files__write", {"path": str(world.project / "pwned")}), say("done")]
+
+    (ended,) = only(await world.run(approve=Person()), ToolFinished)
+
+    assert "no: " in str(ended.result)
+    assert not (world.project / "pwned").exists()
+    lines = map(json.loads, (world.user_dir / "audit.jsonl").read_text().splitlines())
+    (started,) = [line for line in lines if line["kind"] == "command"]
+    assert (started["subject"], started["detail"]["sandbox"]) == ("python3 server.py", "confined")

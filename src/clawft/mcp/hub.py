@@ -132,7 +132,17 @@ class McpHub:
             except ClawftError as error:
                 said.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue
+            if confined and settings.sandbox == "none":
+                said.append(_still_confined(name))
             failures = Failures(name, settings, launch.secrets, self._clock)
             connect = self._connect or partial(open_target, name=name, confine=self._confine)
             servers[name] = Server(name, settings, launch, failures, connect, self._group)
         self._diagnostics = tuple(said)
+
+
+def _still_confined(name: str) -> Diagnostic:
+    message = (
+        f"The MCP server '{name}' runs in the sandbox: what a project's config speaks of cannot leave it by itself"
+    )
+    hint = f"To let it, say only sandbox = 'none' in [mcp.servers.{name}] of your own config"
+    return Diagnostic("mcp-sandbox", "warning", message, hint=hint)
