@@ -53,6 +53,14 @@ def test_list_shows_key_title_and_turns_newest_first(weft: Weft, store: SessionS
     assert (len(one.stdout.splitlines()), one.stderr) == (2, "1 session, 1 more with --limit 2\n")
 
 
+def test_list_leaves_out_forks_unless_they_are_asked_for(weft: Weft, store: SessionStore) -> None:
+    for key in ("cli", "cli:fork-1a2b3c", "cli:task-1a2b3c:fork-1a2b3d", "telegram:fork"):
+        talk(store, key, "List it")
+    plain, whole = weft("sessions", "list"), weft("sessions", "list", "--forks")
+    assert {line.split()[0] for line in plain.stdout.splitlines()} == {"KEY", "cli", "telegram:fork"}
+    assert (plain.stderr, whole.stderr) == ("2 sessions\n", "4 sessions\n")
+
+
 def test_list_without_sessions_says_how_to_start(weft: Weft, store: SessionStore) -> None:
     done = weft("sessions", "list")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "No sessions yet. Run: weft agent\n")

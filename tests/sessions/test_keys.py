@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError
-from clawft.sessions import decode_key, encode_key
+from clawft.sessions import decode_key, encode_key, is_fork_key, new_fork_key
 
 KEYS = [
     "cli",
@@ -72,3 +72,12 @@ def test_keys_that_cannot_name_a_file_are_refused(key: str) -> None:
 @pytest.mark.parametrize("name", ["", "a_b", "%3a", "%41", "%", "%4", "%FF", "..", ".a", "a b", "é", "a\n"])
 def test_names_that_no_key_has_are_not_decoded(name: str) -> None:
     assert decode_key(name) is None
+
+
+@pytest.mark.parametrize("parent", ["cli", "é" * 60, "a" * 200])
+def test_a_fork_has_a_key_below_its_parents_that_names_a_file(parent: str) -> None:
+    key = new_fork_key(new_fork_key(parent, "task"), "fork")
+    assert decode_key(encode_key(key)) == key
+    assert key[0] == parent[0]
+    assert is_fork_key(key)
+    assert not is_fork_key(parent)

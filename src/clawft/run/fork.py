@@ -6,7 +6,6 @@ whatever ends that turn ends the fork, at every depth.
 """
 
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -38,11 +37,12 @@ from clawft.messages import (
 )
 from clawft.run.allowance import Allowance
 from clawft.run.turn import Turn, TurnRequest
+from clawft.sessions import new_fork_key
 from clawft.tools.clock import Clock
 from clawft.tools.tool import ToolError
 from clawft.trust import Standing
 
-__all__ = ["Fork", "ForkResult", "new_child_key", "run_fork"]
+__all__ = ["Fork", "ForkResult", "run_fork"]
 
 
 class Fork(Struct, frozen=True):
@@ -56,6 +56,10 @@ class Fork(Struct, frozen=True):
     @property
     def skill(self) -> str:
         return self.standing.name if self.standing else ""
+
+    def new_key(self, parent: str) -> str:
+        """A session below the parent's."""
+        return new_fork_key(parent, "fork" if self.standing else "task")
 
     @property
     def who(self) -> str:
@@ -73,15 +77,10 @@ class ForkResult(Struct, frozen=True):
     usage: Usage
 
 
-def new_child_key(parent: str, fork: Fork) -> str:
-    """A session below the parent's."""
-    return f"{parent}:{'fork' if fork.standing else 'task'}-{uuid.uuid4().hex[:6]}"
-
-
 async def run_fork(turn: Turn, fork: Fork, key: str = "") -> ForkResult:
     """Run a fork to its end, as soon as there is a place for it. Raises: ClawftError; ToolError for a timeout."""
     async with turn.conversation.slots:
-        running = _Running(turn, fork, key or new_child_key(turn.session.key, fork))
+        running = _Running(turn, fork, key or fork.new_key(turn.session.key))
         try:
             return await running.run()
         finally:

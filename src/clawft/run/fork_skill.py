@@ -10,7 +10,7 @@ from clawft.format.model import Agent, Skill
 from clawft.messages import By, Message, Noticed
 from clawft.providers.select import is_claude_alias, read_model
 from clawft.run.compact import check_fits
-from clawft.run.fork import Fork, ForkResult, new_child_key, run_fork
+from clawft.run.fork import Fork, ForkResult, run_fork
 from clawft.run.turn import Turn, TurnRequest
 from clawft.tools.tool import ToolError, ToolResult
 from clawft.trust import Standing
@@ -98,7 +98,7 @@ async def answer_by_fork(turn: Turn, standing: Standing) -> None:
     """
     request = turn.request
     fork = plan_fork(turn, standing, request, "user")
-    key = new_child_key(turn.session.key, fork)
+    key = fork.new_key(turn.session.key)
     said = f"/{standing.name} {request.text}".strip()
     told = f"[the skill ran in a conversation of its own, session {key}; what follows is its result]"
     message = Message("user", f"{said}\n\n{told}", images=request.images)

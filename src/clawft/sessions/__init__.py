@@ -1,6 +1,6 @@
 """Conversations on disk: append-only, one writer at a time, whole after any crash."""
 
-from clawft.sessions.keys import decode_key, encode_key
+from clawft.sessions.keys import decode_key, encode_key, is_fork_key, new_fork_key
 from clawft.sessions.record import CompactionRecord, MessageRecord, SkillRecord, Status, Totals, TurnRecord
 from clawft.sessions.session import Session
 from clawft.sessions.store import SessionStore
@@ -20,4 +20,6 @@ __all__ = [
     "TurnRecord",
     "decode_key",
     "encode_key",
+    "is_fork_key",
+    "new_fork_key",
 ]

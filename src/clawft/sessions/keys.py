@@ -1,15 +1,18 @@
 """Session keys as file names, one to one (R144, D30)."""
 
 import re
+import uuid
+from typing import Literal
 
 from clawft.errors import ClawftError
 
-__all__ = ["SUFFIX", "decode_key", "encode_key"]
+__all__ = ["SUFFIX", "decode_key", "encode_key", "is_fork_key", "new_fork_key"]
 
 SUFFIX = ".jsonl"
 MAX_ENCODED = 200  # bytes; file systems allow 255, and sidecars add to the name
 _ENCODED = re.compile(rb"[^A-Za-z0-9.-]")
 _NAME = re.compile(r"(?:[A-Za-z0-9.-]|%[0-9A-F]{2})+")
+_FORK = re.compile(r":(?:fork|task)-\w+\Z")
 _ESCAPE = re.compile(r"%([0-9A-F]{2})")
 
 
@@ -39,6 +42,19 @@ def decode_key(name: str) -> str | None:
         return key if encode_key(key) == name else None
     except (UnicodeDecodeError, ClawftError):
         return None
+
+
+def new_fork_key(parent: str, kind: Literal["fork", "task"]) -> str:
+    """A key below another's, for the conversation of a skill or a task that was forked from it."""
+    name = f":{kind}-{uuid.uuid4().hex[:6]}"
+    while len(_ENCODED.sub(b"%XX", f"{parent}{name}".encode())) > MAX_ENCODED:
+        parent = parent[: len(parent) * 9 // 10]
+    return f"{parent}{name}"
+
+
+def is_fork_key(key: str) -> bool:
+    """Whether a session is of a fork: nobody but its parent began it."""
+    return _FORK.search(key) is not None
 
 
 def _decode_bytes(name: str) -> bytes:

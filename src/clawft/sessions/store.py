@@ -7,7 +7,7 @@ from itertools import islice
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.files import sync_folder
-from clawft.sessions.keys import SUFFIX, decode_key, encode_key
+from clawft.sessions.keys import SUFFIX, decode_key, encode_key, is_fork_key
 from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range
 from clawft.sessions.migrate import load_header, migrate_names
 from clawft.sessions.record import VERSION, Header, TurnRecord, decode_line, encode_lines, format_time
@@ -58,9 +58,9 @@ class SessionStore:
         """The lines of a session as they are on disk. Raises: ClawftError."""
         return self._load(key, self._path(key))
 
-    def list(self, limit: int | None = None) -> tuple[SessionSummary, ...]:
-        """The newest sessions, newest first."""
-        summaries = (self._summarise(key, path) for key, path in self._files())
+    def list(self, limit: int | None = None, *, forks: bool = False) -> tuple[SessionSummary, ...]:
+        """The newest sessions, newest first; those of forks only if they are asked for."""
+        summaries = (self._summarise(key, path) for key, path in self._files() if forks or not is_fork_key(key))
         return tuple(islice((one for one in summaries if one), limit))
 
     def search(self, query: str, limit: int = 20) -> tuple[Hit, ...]:

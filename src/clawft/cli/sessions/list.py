@@ -9,7 +9,7 @@ import msgspec
 from clawft.cli.options import format_option
 from clawft.cli.output import print_json, print_table, say, to_json
 from clawft.cli.sessions._store import open_store, show_all
-from clawft.sessions import SessionSummary
+from clawft.sessions import SessionSummary, is_fork_key
 from clawft.sessions.search import MAX_PER_SESSION, Hit
 
 __all__ = ["HEADS", "command", "session_row"]
@@ -20,15 +20,16 @@ HEADS = ("KEY", "TITLE", "TURNS", "UPDATED")
 @click.command("list")
 @click.option("--limit", "-n", default=50, show_default=True, type=click.IntRange(1, 100_000), help="How many to show.")
 @click.option("--search", "query", metavar="TEXT", help="Only sessions in which this was said.")
+@click.option("--forks", is_flag=True, help="Those of skills and tasks that ran by themselves too.")
 @format_option
-def command(limit: int, query: str | None, output: str) -> None:
+def command(limit: int, query: str | None, output: str, *, forks: bool) -> None:
     """List conversations, the newest first."""
     if query is not None and not query.strip():
         raise click.UsageError("--search needs a text")
     app, store = open_store()
     hits = store.search(query, limit * MAX_PER_SESSION) if query else ()
     found = [store.get(key) for key in dict.fromkeys(hit.key for hit in hits)]
-    sessions = found[:limit] if query else store.list(limit)
+    sessions = found[:limit] if query else store.list(limit, forks=forks)
     if output == "json":
         listed = [_to_json(one, hits if query else None) for one in sessions]
         said = [to_json(one) for one in store.diagnostics]
@@ -38,7 +39,9 @@ def command(limit: int, query: str | None, output: str) -> None:
         rows = [(*session_row(one), app.workspace.shorten(one.cwd)) for one in sessions]
         print_table((*HEADS, "FOLDER"), rows, wide=1, after=after)
     show_all(app, store.diagnostics)
-    say(_summary(len(sessions), len(store.keys()), query))
+    keys = store.keys()
+    known = sum(forks or bool(query) or not is_fork_key(key) for key in keys)
+    say(_summary(len(sessions), known, query))
     return None
 
 

@@ -19,7 +19,6 @@ _HELP = """\
 Without a key it lists the newest sessions of this project. The start of a key is enough where only one session begins
 so. `weft sessions list` has all of them."""
 _LISTED = 10
-_DELEGATED = ":task-"
 
 
 async def _run(repl: "Repl", rest: str) -> None:
@@ -62,19 +61,23 @@ def _list(repl: "Repl", store: "SessionStore") -> None:
 
 def _of_project(repl: "Repl", store: "SessionStore") -> "list[SessionSummary]":
     places = (repl.app.workspace.cwd, repl.app.workspace.project)
-    return [one for one in store.list() if one.cwd in places and _DELEGATED not in one.key][:_LISTED]
+    return [one for one in store.list() if one.cwd in places][:_LISTED]
 
 
 def _resolve(store: "SessionStore", text: str) -> str:
-    """The session that is meant; one of a delegated task only if its key says so. Raises: NotFound."""
+    """The session that is meant; one of a fork only if its key says so. Raises: NotFound."""
+    from clawft.sessions import is_fork_key
+
     known = store.keys()
-    own = [key for key in known if key.startswith(text) and _DELEGATED not in key]
+    own = [key for key in known if key.startswith(text) and not is_fork_key(key)]
     return own[0] if len(own) == 1 else store.resolve(text)
 
 
 def _complete(repl: "Repl", partial: str) -> Iterable[str]:
+    from clawft.sessions import is_fork_key
+
     known = repl.app.sessions.keys()
-    return offer((key for key in known if _DELEGATED not in key), partial)[::-1]
+    return offer((key for key in known if not is_fork_key(key)), partial)[::-1]
 
 
 RESUME = SlashCommand("resume", "/resume [key]", "Go on with another session", _run, _HELP, _complete)
