@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clawft.app import open_app
-from clawft.messages import Answer, ApprovalNeeded, ToolFinished
+from clawft.messages import Answer, ApprovalNeeded, Noticed, ToolFinished
 from clawft.run import TurnRequest
 from clawft.tools.tool import Tool, ToolContext, ToolResult
 from clawft.trust.modes import Mode
@@ -216,6 +216,33 @@ async def test_a_strangers_skill_gets_only_the_servers_it_names(world: World) ->
     assert done == ["github__get"]
     assert "a stranger's skill gets only the MCP tools that it names" in error_of(ended[0])
     assert len(audit(world, "denial")) == 1
+
+
+async def test_a_strangers_skill_in_the_prompt_gets_no_servers_either(world: World) -> None:
+    world.add_skill("guest", strangers=True)
+    agents = world.user_dir / "agents"
+    agents.mkdir()
+    (agents / "helper.md").write_text("---\ndescription: Helps\nskills: [guest]\n---\nHelp.\n")
+    done: list[str] = []
+    world.replies = [
+        call("github__get", {}, "a"),
+        call("delegate", {"task": "get it"}, "b"),
+        call("github__get", {}, "c"),
+        say("child done"),
+        call("write_file", {"path": "made", "content": "x"}, "d"),
+        say("done"),
+    ]
+    async with world.open() as runtime:
+        app = open_app(world.environ, str(world.project))
+        app.approve([app.review(one.found) for one in app.skills if one.name == "guest"])
+        runtime.server_tools = (remote("github__get", done),)
+        async with runtime.open_conversation(app.choose_agent("helper"), key="test") as conversation:
+            ended = only(await collect(conversation, "go"), ToolFinished)
+
+    assert done == []
+    assert "the skill 'guest' does not name github__get" in error_of(ended[0])
+    assert (world.project / "made").exists()
+    assert len(audit(world, "denial")) == 2
 
 
 async def test_the_users_own_skill_without_a_list_leaves_servers_alone(world: World) -> None:
@@ -426,3 +453,12 @@ async def test_hidden_arguments_do_not_slip_through(world: World) -> None:
     ended = await use(world, Person(), *(("exec_shell", one) for one in tries), skill="vcs")
     assert all(one.status == "error" for one in ended)
     assert not (world.project / "pwned").exists()
+
+
+async def test_a_rule_that_is_not_understood_is_said_and_denies_the_whole_tool(world: World) -> None:
+    world.config = '[permissions]\ndeny = ["Write([a-z]/**)"]\n'
+    world.replies = [call("write_file", {"path": "made", "content": "x"}), say("done")]
+    events = await world.run()
+    assert "tool-pattern" in [one.code for one in only(events, Noticed)]
+    assert "rule deny Write([a-z]/**) in [permissions]" in error_of(only(events, ToolFinished)[0])
+    assert not (world.project / "made").exists()

@@ -150,6 +150,7 @@ def _preload(turn: Turn) -> list[str]:
             turn.emit(Noticed(code="agent-skill-missing", message=message, severity="warning"))
         else:
             texts.append(activation.text)
+            turn.skills.prompted.append(activation.cleared)
             if name not in turn.skills.loaded:
                 turn.emit(turn.skills.event(activation, "agent"))
                 _tell_still(turn, activation)
@@ -173,7 +174,8 @@ def _inject(turn: Turn) -> str:
     for standing in turn.skills.standings:
         if standing.state in states and standing.found.skill is not None:
             try:
-                bodies.append(turn.runtime.clear(standing.found).skill)
+                turn.skills.prompted.append(turn.runtime.clear(standing.found))
+                bodies.append(turn.skills.prompted[-1].skill)
             except ClawftError as error:
                 message = f"The skill '{standing.name}' cannot be loaded: {error}"
                 turn.emit(Noticed(code="skill-unreadable", message=message, severity="warning"))

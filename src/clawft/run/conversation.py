@@ -18,6 +18,7 @@ from clawft.sessions import Session
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation, Skillset
 from clawft.trust import Standing
+from clawft.trust.cleared import Cleared
 from clawft.trust.modes import Mode, agent_mode
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Conversation:
         # The agents and the skills that limit the tools of whoever forked this.
         self.above: tuple[Agent, ...] = (*parent.above, parent.agent) if parent else ()
         self.inherited: tuple[Activation, ...] = (*parent.inherited, *parent.skills.active) if parent else ()
+        self.prompted_above: tuple[Cleared, ...] = (*parent.prompted_above, *parent.skills.prompted) if parent else ()
         self.forked: Standing | None = None  # the skill that this conversation is for
         self.forks: tuple[str, ...] = parent.forks if parent else ()  # the skills that were forked, down to here
         self.allowance: Allowance = Allowance(None, parent.allowance if parent else None)

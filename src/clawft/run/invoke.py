@@ -66,8 +66,9 @@ def _get(turn: Turn, reference: str) -> Standing:
 
 
 async def _tell_config(turn: Turn) -> None:
-    """What there is to say about the config, at the first turn of a conversation."""
-    for one in turn.runtime.config.diagnostics if turn.id == 1 else ():
+    """What there is to say about the config and its rules, at the first turn of a conversation."""
+    runtime = turn.runtime
+    for one in (*runtime.config.diagnostics, *runtime.rules.diagnostics()) if turn.id == 1 else ():
         where = turn.runtime.workspace.shorten(one.path)
         turn.emit(Noticed(code=one.code, message=f"{where}: {one.message}", severity="warning", hint=one.hint))
 

@@ -11,7 +11,7 @@ from clawft.tools.paths import base_folder
 from clawft.tools.skillset import Activation
 from clawft.tools.tool import Record, Tool, ToolContext, ToolError
 from clawft.trust.call import Call, Where
-from clawft.trust.decide import Authority, Decision, Limit, decide, make_limit
+from clawft.trust.decide import Authority, Decision, Limit, decide, limit_servers, make_limit
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import Paths
 from clawft.trust.patterns import pattern_folders
@@ -32,6 +32,8 @@ def authority_of(conversation: "Conversation") -> Authority:
     agents = (*conversation.above, conversation.agent)
     limits = [make_limit(f"the agent '{one.name}'", one.tools, one.disallowed_tools) for one in agents]
     limits += [_limit_of(one, conversation) for one in _active(conversation)]
+    prompted = [one for one in (*conversation.prompted_above, *conversation.skills.prompted) if one.stranger]
+    limits += [limit_servers(f"the skill '{one.skill.name}'", one.skill.allowed_tools) for one in prompted]
     return Authority(conversation.effective_mode, runtime.rules, tuple(limits))
 
 

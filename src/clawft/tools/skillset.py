@@ -85,6 +85,7 @@ class Skillset:
         self.standings = tuple(load() if standings is None else standings)
         self.loaded: dict[str, str] = {}  # name -> folder, over the whole conversation
         self.active: list[Activation] = []  # since the last message of the person: these restrict tools (D54)
+        self.prompted: list[Cleared] = []  # those whose text is in the system prompt of this turn
         self._cleared: dict[str, Cleared] = {}  # loaded ones, as they were when this turn began or they were loaded
         self._unusable: set[str] = set()  # loaded ones whose programs are not offered in this turn
         self.brought: dict[str, frozenset[str]] = {}  # skill -> the tools that it brought along
@@ -96,7 +97,7 @@ class Skillset:
 
     def start_turn(self) -> None:
         """A new message of the person: restrictions end, and edits on disk are seen."""
-        self.active = []
+        self.active, self.prompted = [], []
         self._cleared, self._unusable = {}, set()
         self.standings = tuple(self._load())
 

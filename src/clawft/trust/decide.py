@@ -15,7 +15,7 @@ from clawft.trust.modes import Mode
 from clawft.trust.patterns import Pattern, allows, find_touching, parse_patterns
 from clawft.trust.rules import Rules
 
-__all__ = ["Authority", "Decision", "Limit", "decide", "make_limit"]
+__all__ = ["Authority", "Decision", "Limit", "decide", "limit_servers", "make_limit"]
 
 # They judge for themselves what they are about to do, or do nothing but talk.
 _JUDGE_THEMSELVES = frozenset({"exec_shell", "delegate", "Skill", "message"})
@@ -37,6 +37,7 @@ class Limit(Struct, frozen=True):
     allowed: tuple[Pattern, ...] | None = None
     denied: tuple[Pattern, ...] = ()
     stranger: bool = False  # R118: gets tools of MCP servers only if it names them
+    named: tuple[Pattern, ...] = ()  # what it names of them
     own: frozenset[str] = frozenset()  # tools that it brought along itself
     hosts: tuple[str, ...] | None = None  # those that a stranger's skill was approved with; None for one's own
 
@@ -60,7 +61,12 @@ def make_limit(
 ) -> Limit:
     """A limit from patterns as they are written; `folders` are what their variables stand for."""
     parsed = None if allowed is None else parse_patterns(allowed, folders)
-    return Limit(who, parsed, parse_patterns(denied, folders), stranger, own)
+    return Limit(who, parsed, parse_patterns(denied, folders), stranger, parsed or (), own)
+
+
+def limit_servers(who: str, allowed: Sequence[str]) -> Limit:
+    """The limit of a stranger's skill whose text is in the prompt from the start: it binds MCP tools alone."""
+    return Limit(who, stranger=True, named=parse_patterns(allowed))
 
 
 def decide(call: Call, authority: Authority) -> Decision:
@@ -111,7 +117,7 @@ def _object(limit: Limit, call: Call) -> str:
     denied = find_touching(limit.denied, call)
     if denied is not None:
         return f"{limit.who} disallows {denied.text}"
-    if call.server and limit.stranger and not any(_names_server(one, call.tool) for one in limit.allowed or ()):
+    if call.server and limit.stranger and not any(_names_server(one, call.tool) for one in limit.named):
         return f"{limit.who} does not name {call.tool}: a stranger's skill gets only the MCP tools that it names"
     if limit.allowed is None or call.tool in limit.own or allows(limit.allowed, call):
         return ""
