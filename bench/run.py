@@ -8,6 +8,7 @@ from pathlib import Path
 
 import lines as bench
 from folder import Folder, open_folder
+from lines_audit import measure_audit
 from lines_dynamic import measure_dynamic
 from lines_fork import measure_fork
 from lines_memory import measure_memory_search
@@ -66,6 +67,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_concurrent(temporary / "concurrent", sizes.sessions),
         measure_dynamic(temporary / "dynamic", 3 if quick else 10),
         measure_fork(temporary / "fork", sizes.turns),
+        measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories),
         measure_prompt(temporary / "prompt", sizes.starts),

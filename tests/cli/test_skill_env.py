@@ -176,3 +176,12 @@ def test_without_a_terminal_run_says_which_command_to_run(weft: Weft, user: Path
     assert "weft skills env weather WEATHER_TOKEN" in done.stderr
     assert "weft skills env weather WEATHER_KEY" in done.stderr
     assert done.stderr.count("weft skills env weather WEATHER_TOKEN") == 1
+
+
+def test_doctor_tells_how_to_give_a_key_that_is_gone(weft: Weft, user: Path) -> None:
+    reference = '[skills.entries.weather.env]\nWEATHER_TOKEN = { keystore = "weather.WEATHER_TOKEN" }\n'
+    (user / "config.toml").write_text(reference)
+    shown = weft("doctor").stdout
+    assert "No key 'weather.WEATHER_TOKEN' is stored" in shown
+    assert "fix: weft skills env weather WEATHER_TOKEN" in shown
+    assert "ineligible" in weft("skills", "list").stdout

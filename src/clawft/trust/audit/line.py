@@ -17,6 +17,7 @@ NO_HASH = "0" * 64  # what the first line hangs on
 MAX_SUBJECT = 2000  # characters
 MAX_FIELD = 400
 MAX_DETAIL = 4000  # bytes of its JSON
+MAX_INT = 1 << 63
 _MARK = b',"hash":"'
 _END = len(_MARK) + 64 + len(b'"}')
 
@@ -96,4 +97,5 @@ def _bound(value: Any, mask: Callable[[str], str]) -> Any:
         return {bound_text(str(key), mask): _bound(inner, mask) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_bound(inner, mask) for inner in value]
-    return value if value is None or isinstance(value, bool | int | float) else bound_text(str(value), mask)
+    plain = value is None or isinstance(value, bool | float) or (isinstance(value, int) and -MAX_INT < value < MAX_INT)
+    return value if plain else bound_text(str(value), mask)
