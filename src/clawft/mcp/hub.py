@@ -141,8 +141,6 @@ class McpHub:
 
 
 def _still_confined(name: str) -> Diagnostic:
-    message = (
-        f"The MCP server '{name}' runs in the sandbox: what a project's config speaks of cannot leave it by itself"
-    )
+    message = f"The MCP server '{name}' runs in the sandbox: what a project's config speaks of stays there"
     hint = f"To let it, say only sandbox = 'none' in [mcp.servers.{name}] of your own config"
     return Diagnostic("mcp-sandbox", "warning", message, hint=hint)

@@ -5,10 +5,13 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clawft.config.tools import WebSettings
 from clawft.sandbox.proxy import Gate, proxy_env
 from clawft.sandbox.proxy.gate import Denied
+from clawft.sandbox.proxy.request import BadRequest, read_request
 from clawft.trust.urls import UrlPolicy, read_url
 
 pytestmark = pytest.mark.anyio
@@ -288,3 +291,22 @@ def test_programs_are_told_where_the_proxy_is() -> None:
 
     assert {told[name] for name in ("http_proxy", "HTTPS_PROXY", "all_proxy")} == {"http://127.0.0.1:8123"}
     assert told["no_proxy"] == told["NO_PROXY"] == ""
+
+
+PIECES = [b" ", b"\r\n", b"\n", b"\r", b"Host: a.test", b"Host: evil.test", b"Content-Length: 5", b"X-A", b":", b"\t",
+          b"\0", b"Transfer-Encoding: chunked", b"Connection: x-a", b"\xff"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=9))
+def test_any_headers_are_understood_in_one_way_or_refused(pieces: list[bytes]) -> None:
+    headers = b"\r\n".join([b"GET http://a.test/ HTTP/1.1", b"X-First: 1", b"".join(pieces) or b"X-A: 2"])
+    try:
+        request = read_request(headers)
+    except BadRequest:
+        return
+    written = [line.partition(b":")[0] for line in headers.split(b"\r\n")[1:]]
+    assert b"\r\nHost: evil" not in headers
+    assert written.count(b"Content-Length") + written.count(b"Transfer-Encoding") < 2
+    assert not any(byte in name + value for name, value in request.headers for byte in b"\r\n\0")
+    names = {name.lower() for name, _ in request.headers}
+    assert names.isdisjoint({b"host", b"content-length", b"transfer-encoding", b"connection"})
