@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -411,3 +412,26 @@ async def test_many_mentions_do_no_harm(house: House) -> None:
     rendered = await house.use("one")
     assert rendered.text.count("<file path=") == 20
     assert "20 files are the limit" in rendered.diagnostics[-1].message
+
+
+def make_repository(folder: Path) -> None:
+    commit = ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "one"]
+    for words in (["init", "-q"], commit):
+        subprocess.run(["git", "-C", str(folder), *words], check=True, timeout=20, env={"PATH": os.defpath})
+
+
+async def test_git_looks_at_the_project(house: House) -> None:
+    make_repository(house.project)
+    (house.project / "new.txt").write_text("x")
+    house.config = house.config.replace('"git log"', '"git log", "git status"')
+    assert await house.text("!git log --format=%s\n!git status --short") == "one\n?? new.txt"
+
+
+async def test_git_does_not_look_where_that_could_start_a_program(house: House) -> None:
+    make_repository(house.project)
+    with (house.project / ".git" / "config").open("a") as file:
+        file.write(f"[core]\n\tfsmonitor = touch {house.project}/pwned\n")
+    error = await house.refusal("!git log")
+    assert "core.fsmonitor" in str(error)
+    assert not (house.project / "pwned").exists()
+    assert len(house.audit("denial")) == 1

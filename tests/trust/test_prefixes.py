@@ -40,3 +40,8 @@ def test_the_setting_keeps_what_is_allowed_and_adds_each_command_once() -> None:
         """weft config set skills.security.allowed_command_prefixes '["echo","git log","head"]'"""
     )
     assert suggest_setting(["echo a"], ["echo"]) == ""
+
+
+def test_a_program_that_runs_others_is_suggested_with_its_file_or_not_at_all() -> None:
+    assert "'[\"sh go.sh\"]'" in suggest_setting(["sh go.sh x"], [])
+    assert suggest_setting(["python3 -c 'print(1)'", "env"], []) == ""

@@ -4,15 +4,19 @@ An entry allows the lines that begin with its words, word by word. The whole jud
 `commands`' own; here is what can be told at once.
 """
 
+import re
 import shlex
 from collections.abc import Sequence
 
 import msgspec
 
+from clawft.trust.readonly import is_launcher
 from clawft.trust.shell import Command, NotUnderstood, parse_line
 
 __all__ = ["SETTING", "find_unlisted", "suggest_setting"]
 
+_SUBCOMMAND = re.compile(r"[A-Za-z][A-Za-z-]*")
+_FILE = re.compile(r"[\w./][\w./-]*")
 SETTING = "skills.security.allowed_command_prefixes"
 
 
@@ -34,7 +38,8 @@ def suggest_setting(lines: Sequence[str], prefixes: Sequence[str]) -> str:
             commands = parse_line(line).commands
         except NotUnderstood:
             continue
-        wanted += [_start_of(one) for one in commands if find_unlisted(shlex.join(one.texts), wanted)]
+        starts = [_start_of(one) for one in commands if find_unlisted(shlex.join(one.texts), wanted)]
+        wanted += [start for start in starts if not is_launcher(start)]  # alone they would allow nothing
     if len(wanted) == len(prefixes):
         return ""
     value = msgspec.json.encode(list(dict.fromkeys(wanted))).decode()
@@ -42,7 +47,8 @@ def suggest_setting(lines: Sequence[str], prefixes: Sequence[str]) -> str:
 
 
 def _start_of(command: Command) -> str:
-    """The name of a command, with what it is told to do where that is a plain word after it: `git log`."""
+    """The name of a command, with what it is told to do where that is a plain word after it: `git log`, `sh go.sh`."""
     texts = command.texts
-    is_plain = len(texts) > 1 and texts[1].isascii() and texts[1].replace("-", "a").isalpha() and texts[1][0] != "-"
-    return " ".join(texts[: 2 if is_plain else 1])
+    second = texts[1] if len(texts) > 1 else ""
+    pattern = _FILE if is_launcher(texts[0]) else _SUBCOMMAND
+    return " ".join(texts[: 2 if pattern.fullmatch(second) else 1])

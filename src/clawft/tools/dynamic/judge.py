@@ -24,17 +24,23 @@ class Line(Struct, frozen=True):
     words: tuple[str, ...]
 
 
-def judge_commands(context: DynamicContext, places: Sequence[Dynamic], use: Use, cwd: str) -> list[tuple[Line, ...]]:
-    """The lines of each place, ready to run in `cwd`. Raises: Refused for the first that may not; that is recorded."""
-    judge = _Judge(context, use, cwd)
+def judge_commands(
+    context: DynamicContext, places: Sequence[Dynamic], use: Use, where: tuple[str, str]
+) -> list[tuple[Line, ...]]:
+    """The lines of each place, ready to run. `where` is the folder they run in, and the one that git looks at.
+
+    Raises: Refused for the first that may not run; that is recorded.
+    """
+    judge = _Judge(context, use, *where)
     return [tuple(judge.check(place, command) for command in place.commands) for place in places]
 
 
 class _Judge:
-    def __init__(self, context: DynamicContext, use: Use, cwd: str) -> None:
+    def __init__(self, context: DynamicContext, use: Use, cwd: str, repository: str) -> None:
         self._context = context
         self._use = use
         self._cwd = cwd
+        self._repository = repository
         listed = structs.replace(
             context.config.tools.exec,
             mode=CommandPolicyMode.ALLOWLIST,
@@ -72,6 +78,6 @@ class _Judge:
         decision = decide(call, self._authority)
         if decision.decision in ("deny", "ask"):
             return decision.rule
-        if any(words[0] == "git" for words in verdict.commands) and (program := find_git_program(self._cwd)):
+        if any(words[0] == "git" for words in verdict.commands) and (program := find_git_program(self._repository)):
             return f"what this repository says may start a program, or lead elsewhere ({program})"
         return ""

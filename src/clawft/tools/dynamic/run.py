@@ -4,6 +4,7 @@ They run in the skill's folder, on a copy whose bytes are those that were approv
 nothing that lasts.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from clawft.discovery.snapshot import open_copy
 from clawft.errors import ClawftError
+from clawft.files import real_path
 from clawft.render import Dynamic
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished
@@ -20,6 +22,7 @@ from clawft.tools.dynamic.judge import Line, judge_commands
 from clawft.tools.dynamic.use import DynamicContext, Use
 from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
+from clawft.tools.paths import is_within
 from clawft.trust.prefixes import SETTING
 
 __all__ = ["run_commands"]
@@ -49,11 +52,12 @@ async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: 
         # Where a sandbox cannot show files in another place, commands work in the copy itself.
         is_mounted = status.kind == "bubblewrap"
         cwd = (use.folder if is_mounted else copy) or context.workspace.project
-        judged = await to_thread.run_sync(judge_commands, context, places, use, cwd)
+        repository = _find_repository(context, use)
+        judged = await to_thread.run_sync(judge_commands, context, places, use, (cwd, repository or cwd))
         mounts = ((copy, use.folder),) if copy and is_mounted else ()
         readable = (context.workspace.project, *((copy,) if copy and not is_mounted else ()))
         own = await to_thread.run_sync(context.supplies.take, use.cleared, use.variables.session_id)
-        env = command_env(context.config.tools.exec, context.environ, own)
+        env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
         setting = _Setting(cwd, env, Confinement(readable=readable, mounts=mounts))
         return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
 
@@ -62,6 +66,17 @@ def _copy(context: DynamicContext, use: Use) -> AbstractContextManager[str]:
     if not use.folder:
         return nullcontext("")
     return open_copy(use.folder, use.cleared.digest, f"{context.workspace.user_dir}/run")
+
+
+def _find_repository(context: DynamicContext, use: Use) -> str:
+    """The project, if it is a git repository and the skill lies elsewhere: what skills ask git is about the project."""
+    project = context.workspace.project
+    elsewhere = bool(use.folder) and not is_within(real_path(use.folder), real_path(project))
+    return project if elsewhere and os.path.isdir(os.path.join(project, ".git")) else ""
+
+
+def _git_env(repository: str) -> dict[str, str]:
+    return {"GIT_DIR": os.path.join(repository, ".git"), "GIT_WORK_TREE": repository} if repository else {}
 
 
 async def _run_all(
