@@ -68,7 +68,7 @@ class Landlocked:
         if self._failure:
             raise self._failure
         ended = self._said.get("code")
-        if ended is None and finished.code > 0:
+        if ended is None and finished.code >= 0:
             said = (finished.errors or finished.output).decode("utf-8", "replace").strip()
             raise ClawftError("sandbox-failed", f"The sandbox could not be made: {said[-500:]}")
         code = finished.code if ended is None else signal_code(ended)

@@ -19,6 +19,7 @@ from clawft.sandbox.landlocked import Landlocked
 from clawft.sandbox.process import Streams, run_launch
 from clawft.sandbox.view import View
 from clawft.sandbox.wrapped import Wrapped
+from clawft.workspace import Workspace
 
 __all__ = ["Found", "Mode", "Status", "probe"]
 
@@ -43,16 +44,16 @@ class Found(Struct, frozen=True):
     base: tuple[str, ...] = ()
 
 
-def probe(mode: Mode, path: str, home: str, limits: Limits) -> Found:
+def probe(mode: Mode, path: str, workspace: Workspace, limits: Limits) -> Found:
     """Try what the settings name, best first; the reasons of those that do not work are kept."""
     if mode == "off":
         return Found(Status("off", "the setting sandbox.mode turns it off"))
     reasons = []
     if mode != "landlock":
-        bwrap = shutil.which("bwrap", path=path) or ""
+        bwrap = _find_bwrap(path, workspace.project)
         reason = "bubblewrap is not installed"
         for nested in (False, True) if bwrap else ():
-            base = tuple(base_flags(home, limits, nested=nested))
+            base = tuple(base_flags(workspace.home, limits, nested=nested))
             reason = _try(partial(Wrapped, bwrap, base), limits)
             if not reason:
                 return Found(Status("bubblewrap"), bwrap, base)
@@ -63,6 +64,14 @@ def probe(mode: Mode, path: str, home: str, limits: Limits) -> Found:
             return Found(Status("landlock", "; ".join(reasons)))
         reasons.append(f"Landlock does not work ({reason})")
     return Found(Status("none", "; ".join(reasons)))
+
+
+def _find_bwrap(path: str, project: str) -> str:
+    """Where bubblewrap is; in a folder of the project, or a relative one, a program could claim to be it."""
+    folders = [one for one in path.split(os.pathsep) if os.path.isabs(one)]
+    inside = os.path.join(os.path.realpath(project), "")
+    trusted = [one for one in folders if inside == "/" or not (os.path.realpath(one) + "/").startswith(inside)]
+    return shutil.which("bwrap", path=os.pathsep.join(trusted)) or ""
 
 
 def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:

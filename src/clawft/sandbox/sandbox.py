@@ -45,7 +45,7 @@ class Sandbox:
         self.settings = settings
         self.limits = limits_of(settings)
         self._environ = environ
-        self._home = workspace.home
+        self._workspace = workspace
         self._viewer = Viewer(settings, workspace)
         self._policy = UrlPolicy(web)
         self._found: Found | None = None
@@ -142,7 +142,9 @@ class Sandbox:
     def _find(self) -> Found:
         with self._lock:
             if self._found is None:
-                self._found = probe(self.settings.mode, self._environ.get("PATH", os.defpath), self._home, self.limits)
+                self._found = probe(
+                    self.settings.mode, self._environ.get("PATH", os.defpath), self._workspace, self.limits
+                )
             return self._found
 
 

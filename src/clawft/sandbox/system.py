@@ -20,7 +20,19 @@ ETC = (
     "ssl/openssl.cnf", "static", "terminfo", "timezone", "xdg",
 )  # fmt: skip
 # What a folder of programs leans on, from the folder above it; less where that also holds other things of the user.
-_BESIDE = ("lib", "lib64", "libexec", "share", "include", "plugins", "versions", "installs", "shims", "bin")
+_BESIDE = (
+    "lib",
+    "lib64",
+    "libexec",
+    "share",
+    "include",
+    "plugins",
+    "versions",
+    "installs",
+    "shims",
+    "bin",
+    "pyvenv.cfg",
+)
 _BESIDE_AT_HOME = ("lib", "lib64", "libexec")
 _FURTHER = {".cargo/bin": ".rustup", ".volta/bin": ".volta/tools"}
 _MAX_ENTRIES = 400
@@ -28,7 +40,7 @@ _MAX_FOLDERS = 64
 
 
 def find_programs(path: str, home: str, closed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Folders of PATH outside the system's own, with what belongs to them: pairs (real folder, where it is seen).
+    """Folders of PATH outside the system's own, with what belongs to them: pairs (real place, where it is seen).
 
     None of `closed` is among them, nor a folder that holds one of these: a PATH with `~` in it gives no home away.
     """
@@ -38,7 +50,7 @@ def find_programs(path: str, home: str, closed: tuple[str, ...]) -> tuple[tuple[
             continue
         for one in _belonging(os.path.normpath(folder), home):
             real = real_path(one)
-            if real and os.path.isdir(real) and not _is_system(real) and _is_open(real, home, closed):
+            if real and os.path.exists(real) and not _is_system(real) and _is_open(real, home, closed):
                 found.setdefault(one, real)
             if len(found) >= _MAX_FOLDERS:
                 break

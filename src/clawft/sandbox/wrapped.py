@@ -30,6 +30,7 @@ _NAMESPACE = re.compile(rb'"pid-namespace": (\d+)')
 _EXIT = re.compile(rb'"exit-code": (\d+)')
 _END_S = 5.0
 NICE_AS_ROOT = 10
+NOT_FOUND = 127  # as shells have it
 # Before, the kernel counted all processes of the user, wherever they run.
 _COUNTS_APART = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 14)
 
@@ -82,8 +83,10 @@ class Wrapped:
         if self._failure:
             raise self._failure
         ended = _EXIT.search(self._said)
-        if ended is None and finished.code > 0:
+        if ended is None and finished.code >= 0:
             said = (finished.errors or finished.output).decode("utf-8", "replace").strip()
+            if said.startswith("bwrap: execvp ") and said.endswith(": No such file or directory"):
+                return structs.replace(finished, code=NOT_FOUND)
             raise ClawftError("sandbox-failed", f"The sandbox could not be made: {said[-500:]}")
         return structs.replace(finished, code=signal_code(finished.code), exceeded=self._exceeded)
 
