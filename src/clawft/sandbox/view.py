@@ -51,7 +51,8 @@ class Viewer:
         seen = [(one, one) for one in outside if not _is_below(one, writable)]
         programs = [pair for pair in self._find_programs(path) if not _is_below(pair[0], writable)]
         guarded = tuple((one, self._guards.find(one, by_children=by_children)) for one in writable)
-        hidden = (self._user_dir,) if any(_is_below(self._user_dir, (one,)) for one, _ in seen) else ()
+        is_seen = any(_is_below(self._user_dir, (one,)) for one, _ in seen)
+        hidden = (self._user_dir,) if is_seen and os.path.exists(self._user_dir) else ()  # nothing can hide what is not
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
         within = tuple((one, one) for one in inside)
         return View(tuple(pairs), guarded, hidden, within, confinement.mounts, self._links(writable, pairs))
