@@ -1,6 +1,8 @@
 """Tools that a skill declares: offered once it is loaded, asked for, run as they were cleared, given data."""
 
 import json
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,8 +81,7 @@ async def test_arguments_arrive_as_data_and_run_nothing(either: World) -> None:
 
 async def test_a_name_that_is_no_variable_is_in_the_json_alone(world: World) -> None:
     given = {"LD-PRELOAD": "a", "a b": "b", "x=1": "c", "a.b": "d", "é": "e", "same": "1", "SAME": "2", "none": None}
-    properties = json.dumps({name: {} for name in given})
-    more = f"    command: [scripts/echo.py]\n    parameters: {{properties: {properties}, required: [none]}}\n"
+    more = "    command: [scripts/echo.py]\n    parameters: {additionalProperties: true, required: [none]}\n"
     add_script(add_tool(world, more=more), "echo.py", ECHO)
     world.replies = [LOAD, call("make", given), say("x")]
     (result,) = results(await world.run(approve=Person()), "make")
@@ -230,6 +231,43 @@ async def test_a_program_gets_its_own_skills_variables_and_none_of_the_persons(e
     assert "MINE=a" in result["text"].splitlines()
     assert "MARKED_SECRET" not in result["text"]
     assert "THEIRS" not in result["text"]
+
+
+async def test_a_secret_that_a_program_got_does_not_come_back_in_its_output(world: World) -> None:
+    world.environ["STORED"] = "s3cret-value-of-the-person"
+    world.config += '[skills.entries.maker.env]\nTOKEN = { env = "STORED" }\n'
+    add_tool(world, script='test "$TOKEN" = s3cret-value-of-the-person && echo "got $TOKEN"\n')
+    world.replies = [LOAD, MAKE, say("x")]
+    (result,) = results(await world.run(approve=Person()), "make")
+    assert result["text"] == "got <secret>"
+    assert [line["subject"] for line in audited(world, "secret")] == ["TOKEN"]
+    assert "s3cret-value" not in (world.user_dir / "audit.jsonl").read_text()
+
+
+async def test_a_program_reaches_no_host_that_was_not_granted(either: World) -> None:
+    script = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2)\n"
+    folder = add_tool(either, script="true\n")
+    add_script(folder, "connect.py", script)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        asked = {"name": "maker", "script": "connect.py", "args": [port]}
+        either.replies = [LOAD, call("skill_run_script", asked), say("x")]
+        (result,) = results(await either.run(approve=Person()), "skill_run_script")
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert result["data"]["exit_code"] == 1
+
+
+async def test_copies_that_a_killed_process_left_are_removed(world: World) -> None:
+    old, new = (world.user_dir / "cache/programs" / name for name in ("old", "new"))
+    old.mkdir(parents=True)
+    new.mkdir()
+    os.utime(old, (0, 0))
+    add_tool(world)
+    world.replies = [LOAD, MAKE, say("x")]
+    await world.run(approve=Person())
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 async def test_a_program_that_fails_says_so_with_its_output(world: World) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clawft.format import Skill, parse_skill_md
-from clawft.tools.provided import Provided, check_provided
+from clawft.tools.provided import MAX_TOOLS, Provided, check_provided
 from clawft.tools.starting import find_start
 
 
@@ -93,6 +93,12 @@ def test_a_name_is_offered_once(folder: Path) -> None:
     skill = parse("  - {name: go}\n  - {name: Go, command: [git]}\n")
     assert offered(skill, folder) == [("scripts/go.sh",)]
     assert [code for code, _ in said(skill, folder)] == ["tool-name"]
+
+
+def test_no_skill_floods_a_model_with_tools(folder: Path) -> None:
+    skill = parse("".join(f"  - {{name: t{number}, command: [git]}}\n" for number in range(MAX_TOOLS + 2)))
+    assert len(offered(skill, folder)) == MAX_TOOLS
+    assert [code for code, _ in said(skill, folder)] == ["tool-limit"] * 2
 
 
 @pytest.mark.parametrize("word", ["{text}", "{{ text }}", "$text", "${text}", "--x={text}"])

@@ -6,8 +6,10 @@ What a model wrote reaches it as words, as standard input and as variables, and 
 
 import os
 import shlex
+import shutil
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 
 from anyio import CancelScope, to_thread
 from msgspec import Struct, structs
@@ -32,6 +34,7 @@ from clawft.trust.modes import Mode
 
 __all__ = ["Programs", "Start"]
 
+_LEFT_S = 2 * 86_400  # longer than any program may run
 _MAX_ASKED = 600  # characters of arguments that a question shows
 _EXPLAINED = (
     "[it ran in a sandbox: only the project can be changed, but not its .git and agent folders, and no host can be"
@@ -104,6 +107,7 @@ class Programs:
         folder, settings = real_path(loaded.folder), self.settings
         below = os.path.join(context.workspace.user_dir, "cache", "programs")
         spill_path = new_spill_path(context, start.tool or start.words[0])
+        await to_thread.run_sync(_sweep, below)
         async with _enter(open_copy(folder, loaded.cleared.digest, below)) as copy:
             mounted = context.sandbox.status().kind == "bubblewrap"
             place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
@@ -146,6 +150,14 @@ def _start_words(start: Start, copy: str, place: str) -> tuple[str, ...]:
         hint = "A script is executable with a first line like #!/bin/sh, or has an ending like .py"
         raise ToolError("INVALID_PARAM", f"Nothing tells how to start {start.file}", hint=hint)
     return (*by, os.path.join(place, start.file), *start.words[1:])
+
+
+def _sweep(below: str) -> None:
+    """Remove the copies of processes that were killed."""
+    with suppress(FileNotFoundError), os.scandir(below) as entries:
+        for one in entries:
+            if time.time() - one.stat(follow_symlinks=False).st_mtime > _LEFT_S:
+                shutil.rmtree(one.path, ignore_errors=True)
 
 
 @asynccontextmanager

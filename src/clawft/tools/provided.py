@@ -17,6 +17,7 @@ from clawft.tools.starting import ENDINGS, find_start
 __all__ = ["SCRIPTS", "Provided", "check_provided", "find_file", "list_scripts"]
 
 SCRIPTS = "scripts/"
+MAX_TOOLS = 32  # of one skill; models and wires take so many and no more
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")  # what every wire takes
 _ON_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _PLACEHOLDER = re.compile(r"\$\{?([A-Za-z_]\w*)\}?|\{\{?[ ]?([A-Za-z_][\w-]*)[ ]?\}\}?")
@@ -46,6 +47,8 @@ def check_provided(skill: Skill, folder: str, path: str) -> tuple[tuple[Provided
         found = _check(one, skill, folder, files)
         if isinstance(found, Diagnostic):
             said.append(_at(found, path))
+        elif len(offered) == MAX_TOOLS:
+            said.append(_at(_refuse("tool-limit", one, f"a skill may bring {MAX_TOOLS}"), path))
         elif found.name.lower() in offered:
             said.append(_at(_refuse("tool-name", one, "another of its name comes first"), path))
         else:

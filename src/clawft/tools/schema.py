@@ -5,6 +5,7 @@ pass. Patterns are matched in linear time and the work is bounded, so that no sc
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -30,6 +31,8 @@ _LISTS = ("anyOf", "oneOf", "allOf")
 _INNER = ("items", "additionalProperties", "not")
 _OTHERS = ("type", "enum", "const", "properties", "required", "uniqueItems", "pattern")
 _KNOWN = _ABOUT.union(_COUNTS, _BOUNDS, _LISTS, _INNER, _OTHERS)
+_OUTERMOST = _ABOUT | {"type", "properties", "required", "additionalProperties", "minProperties", "maxProperties"}
+_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def check_schema(schema: Mapping[str, Any]) -> str:
@@ -38,13 +41,22 @@ def check_schema(schema: Mapping[str, Any]) -> str:
         return "its type is not 'object'"
     if len(json.dumps(schema)) > MAX_SCHEMA:
         return f"it has more than {MAX_SCHEMA} characters"
-    problem = next(_find_problems(dict(schema)), "")
+    problem = next(_find_problems(dict(schema)), "") or _find_untold(schema)
     if problem:
         return problem
     unnamed = next((name for name in schema.get("required", ()) if name not in schema.get("properties", {})), None)
     return (
         "" if unnamed is None or "additionalProperties" in schema else f"it requires '{unnamed}' and does not define it"
     )
+
+
+def _find_untold(schema: Mapping[str, Any]) -> str:
+    """What a wire does not take: one such tool, and no request of the conversation would be answered any more."""
+    further = next((key for key in schema if key not in _OUTERMOST), None)
+    if further is not None:
+        return f"'{further}' may not stand outermost"
+    odd = next((name for name in schema.get("properties", ()) if not _PROPERTY.fullmatch(name)), None)
+    return "" if odd is None else f"'{odd[:40]}' cannot be the name of an argument"
 
 
 def _find_problems(schema: Any) -> Iterator[str]:  # noqa: C901  (one rule for each keyword)

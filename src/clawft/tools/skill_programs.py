@@ -26,6 +26,7 @@ __all__ = ["program_tools"]
 MAX_GIVEN = 1 << 20  # bytes of arguments or input
 MAX_VARIABLE = 100_000  # bytes; what is longer is on standard input alone
 MAX_NAME = 64
+MAX_TOOLS = 64  # of all skills of a conversation
 _ROOM_FOR_NOTES = 2048
 _MAX_LISTED = 20
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -46,28 +47,32 @@ def program_tools(programs: Programs, taken: Collection[str]) -> tuple[Tool, ...
     skills = programs.skills
     loaded = skills.list_loaded()
     names = {name.lower() for name in (*taken, *known_tool_names())}
+    room = len(names) + MAX_TOOLS
     tools: list[Tool] = []
     skills.brought = {}
     for one in loaded:
-        own = _declare_all(programs, one, names)
+        own = _declare_all(programs, one, names, room)
         skills.brought[one.name] = frozenset(tool.name for tool in own)
         tools += own
     listed = [(one.name, scripts) for one in loaded if (scripts := list_scripts(one.folder))]
     return (*tools, *((_script_tool(programs, listed),) if listed else ()))
 
 
-def _declare_all(programs: Programs, loaded: Loaded, names: set[str]) -> list[Tool]:
-    """The tools that one skill declares, under names that are free; the names are taken then."""
+def _declare_all(programs: Programs, loaded: Loaded, names: set[str], room: int) -> list[Tool]:
+    """The tools that one skill declares, under names that are free; they are taken then, up to `room` in all."""
     provided, said = check_provided(loaded.cleared.skill, loaded.folder, loaded.folder)
     tools = []
     for one in provided:
         name = _choose_name(loaded.name, one.name, names)
-        if name:
-            names.add(name.lower())
-            tools.append(_declared(programs, loaded.name, name, one))
-        else:
+        if len(names) >= room:
+            message = f"The tool '{one.name}' is not offered: skills brought {MAX_TOOLS} already"
+            said = (*said, Diagnostic("tool-limit", "warning", message, loaded.folder))
+        elif not name:
             message = f"The tool '{one.name}' is not offered: its name is taken, and so is {loaded.name}-{one.name}"
             said = (*said, Diagnostic("tool-name", "warning", message, loaded.folder))
+        else:
+            names.add(name.lower())
+            tools.append(_declared(programs, loaded.name, name, one))
     for problem in said:
         programs.skills.add_problem(problem)
     return tools
