@@ -3,6 +3,7 @@
 import http.client
 import ssl
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def names(origin: Any) -> list[str | None]:
     return seen
 
 
+@cache
 def make_hello(name: str | None) -> bytes:
     """What a TLS client sends first."""
     context = ssl.create_default_context()
