@@ -135,6 +135,17 @@ async def test_the_skill_of_a_fork_limits_all_of_it_and_nothing_else(world: Worl
     assert (world.project / "made").exists()  # by the parent, which the skill does not limit
 
 
+async def test_a_command_in_the_text_of_a_fork_is_judged_by_what_is_above_it(world: World) -> None:
+    world.config = '[skills.security]\nallowed_command_prefixes = ["touch"]\n'
+    world.add_skill("outer", "Start work.", head="disallowed-tools: Bash\n")
+    work = world.add_skill("work", "!touch made\nDone.", head=FORK)
+    world.replies = [call("Skill", {"name": "work"}), say("ok")]
+    events = await world.run("", skill="outer")
+    assert "the skill 'outer' disallows Bash" in only(events, ToolFinished)[0].result["text"]
+    assert not list(world.project.glob("made")) + list(work.glob("made"))
+    assert "the skill 'outer' disallows Bash" in (world.user_dir / "audit.jsonl").read_text()
+
+
 async def test_a_fork_has_the_mode_of_its_parent(world: World) -> None:
     world.config = 'mode = "plan"\n'
     world.add_skill("work", head=FORK + "agent: coder\n")
@@ -354,8 +365,11 @@ async def test_what_is_forked_below_a_fork_counts_for_it(world: World) -> None:
 
     world.replies = reply
     events = await world.run("go")
-    assert [one.status for one in only(events, ForkFinished)] == ["done", "failed"]
+    below, work = only(events, ForkFinished)
+    assert (below.status, work.status) == ("done", "failed")
+    assert (below.usage.total_tokens, work.usage.total_tokens) == (19_950, 19_965)
     assert "agents.fork.max_tokens" in only(events, TurnFinished)[0].text
+    assert only(events, TurnFinished)[0].usage.total_tokens == 19_995
 
 
 def deep(command: str) -> Inside:

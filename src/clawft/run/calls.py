@@ -42,7 +42,7 @@ def _find(turn: Turn, name: str) -> Tool | None:
 
 async def _run_side_by_side(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     results: dict[str, Message] = {}
-    limiter = anyio.CapacityLimiter(MAX_PARALLEL)
+    limiter = anyio.CapacityLimiter(max(MAX_PARALLEL, turn.conversation.slots.total_tokens))
 
     async def run(key: str, call: ToolCall) -> None:
         async with limiter:

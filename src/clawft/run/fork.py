@@ -146,6 +146,7 @@ class _Running:
         return f"See: weft sessions show {self._key}"
 
     def tell_end(self) -> None:
+        self._turn.usage = self._turn.usage.merge(self._usage)  # of the turn that asked for it
         took = round((time.monotonic() - self._started) * 1000)
         self._turn.emit(
             ForkFinished(

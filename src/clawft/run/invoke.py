@@ -68,7 +68,8 @@ def _get(turn: Turn, reference: str) -> Standing:
 async def _tell_config(turn: Turn) -> None:
     """What there is to say about the config and its rules, at the first turn of a conversation."""
     runtime = turn.runtime
-    for one in (*runtime.config.diagnostics, *runtime.rules.diagnostics()) if turn.id == 1 else ():
+    first = turn.id == 1 and not turn.conversation.depth
+    for one in (*runtime.config.diagnostics, *runtime.rules.diagnostics()) if first else ():
         where = turn.runtime.workspace.shorten(one.path)
         turn.emit(Noticed(code=one.code, message=f"{where}: {one.message}", severity="warning", hint=one.hint))
 
