@@ -1,6 +1,7 @@
 """Whose a skill is. What the user wrote by hand into their own folders is theirs; all else is a stranger's (D27)."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -15,7 +16,8 @@ __all__ = ["Origins"]
 
 MAX_LOCK_BYTES = 8 << 20
 # Where installers note what they brought: beside the folder of skills.
-_LOCKS = (".clawhub/lock.json", ".clawdhub/lock.json", ".skill-lock.json")
+_LOCKS = (".clawhub/lock.json", ".clawdhub/lock.json")
+_SHARED_LOCK = ".skill-lock.json"  # of one that copies or links what it brings into the folders of all clients
 _STRANGE = frozenset({"project", "plugin", "dir"})
 _ALL = frozenset("*")  # a lock that cannot be read: anything may have been brought
 
@@ -25,10 +27,15 @@ class Origins:
 
     def __init__(self, workspace: Workspace, locations: Iterable[Location]) -> None:
         self._project = real_path(workspace.project) if workspace.project != workspace.home else ""
-        users = {one.path for one in locations if one.scope in ("user", "extra")}
-        self._installed: dict[str, frozenset[str]] = {
-            root: names for root in users if (names := _load_names(root)) is not None
-        }
+        roots = {one.path for one in locations if one.scope in ("user", "extra")}
+        shared: set[str] = set()
+        own: dict[str, frozenset[str]] = {}
+        for root in roots:
+            names = [_load_names(root, lock) for lock in (*_LOCKS, _SHARED_LOCK)]
+            own[root] = frozenset().union(*names)
+            shared.update(names[-1] - _ALL)
+        bases = {base: own[root] | shared for root in roots for base in (root, real_path(root))}
+        self._installed = [(base, names) for base, names in bases.items() if base and names]
 
     def why_strange(self, found: Found) -> str:
         """Why a skill needs an approval; nothing for the user's own and for what came with the program."""
@@ -40,43 +47,40 @@ class Origins:
         return "It was installed" if self._installed and self._is_installed(found) else ""
 
     def _is_installed(self, found: Found) -> bool:
-        name = os.path.basename(found.folder)
-        for root, names in self._installed.items():
-            if names is _ALL:
-                if _is_within(real_path(found.folder), real_path(root)):
-                    return True
-            elif name in names and real_path(found.folder) == real_path(os.path.join(root, name)):
-                return True  # also where a client's folder only links to it
-        return False
+        """Whether a skill is, or lies within, what an installer brought; a link counts as what it leads to."""
+        return any(
+            _is_within(folder, base) and (names >= _ALL or not names.isdisjoint(_parts(folder[len(base) :])))
+            for folder in {found.folder, real_path(found.folder)}
+            for base, names in self._installed
+        )
 
 
-def _load_names(root: str) -> frozenset[str] | None:
-    """The folders that an installer brought to a root; None where no installer left a note."""
-    names: set[str] = set()
-    noted = False
-    for lock in _LOCKS:
-        try:
-            data = read_optional(os.path.join(os.path.dirname(root), lock), MAX_LOCK_BYTES)
-        except Unreadable:
-            return _ALL
-        if data is None:
-            continue
-        noted = True
-        listed = _parse_names(data)
-        if listed is None:
-            return _ALL
-        names |= listed
-    return frozenset(names) if noted else None
+def _load_names(root: str, lock: str) -> frozenset[str]:
+    """What a lock says was brought to a root."""
+    try:
+        data = read_optional(os.path.join(os.path.dirname(root), lock), MAX_LOCK_BYTES)
+    except Unreadable:
+        return _ALL
+    return frozenset() if data is None else _parse_names(data)
 
 
-def _parse_names(data: bytes) -> set[str] | None:
+def _parse_names(data: bytes) -> frozenset[str]:
     try:
         skills = msgspec.json.decode(data)["skills"]
     except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
-        return None
+        return _ALL
     if not isinstance(skills, Mapping):
-        return None
-    return {str(name).replace(":", "/").rpartition("/")[2] for name in skills}
+        return _ALL
+    return frozenset(_plain(str(name).replace(":", "/").rpartition("/")[2]) for name in skills)
+
+
+def _plain(name: str) -> str:
+    """A name as installers make it the name of a folder: 'My Skill' lies in my-skill."""
+    return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-.")
+
+
+def _parts(path: str) -> list[str]:
+    return [_plain(part) for part in path.split("/") if part]
 
 
 def _is_within(path: str, root: str) -> bool:
