@@ -55,6 +55,7 @@ def test_show_tells_every_field_requirement_and_way_to_install(weft: Weft, proje
         "Agent": "explore",
         "Model": "local/small",
         "Allowed Tools": "Read, Bash(dishctl:*)",
+        "Gets Tools": "read_file, exec_shell (Bash(dishctl:*))",
         "Tags": "space, radio",
         "License": "MIT",
         "Homepage": "https://example.org/dish",

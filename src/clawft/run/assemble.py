@@ -75,6 +75,7 @@ def choose_tools(conversation: "Conversation") -> Registry:
     tools = runtime.registry_for(conversation)
     for agent in (*conversation.above, conversation.agent):  # a fork has no more than those above it
         tools = tools.view(agent.tools, agent.disallowed_tools)
+    tools = tools.view(denied=tuple(rule.pattern.text for rule in runtime.rules.deny))
     needless = not conversation.skills.offered or _injects_all(runtime)
     return tools.view(denied=SKILL_TOOLS) if needless else tools
 

@@ -16,12 +16,13 @@ from clawft.trust.command_patterns import Commands, names_path
 from clawft.trust.globs import Glob, PatternError, fits, parse_glob
 from clawft.trust.hosts import Grant, parse_grant
 from clawft.trust.path_patterns import Paths
-from clawft.trust.tools import canonical_tool, tool_matches
+from clawft.trust.tools import CANONICAL_TOOLS, canonical_tool, tool_matches
 
 __all__ = [
     "Pattern",
     "allows",
     "check_patterns",
+    "describe_left",
     "find_touching",
     "names_tool",
     "parse_pattern",
@@ -137,6 +138,26 @@ def names_tool(texts: Sequence[str], tool: str) -> bool:
 def takes_tool(texts: Sequence[str], tool: str) -> bool:
     """Whether one of the patterns, as something forbidden, leaves nothing of a tool."""
     return any(one.names(tool) and (one.problem or one.matcher is None) for one in parse_patterns(texts))
+
+
+def describe_left(allowed: Sequence[str], denied: Sequence[str]) -> tuple[str, ...]:
+    """What two lists leave of all tools, each with the limits that hold for it."""
+    left = []
+    for tool in (*CANONICAL_TOOLS, *_named_servers(allowed)):
+        if takes_tool(denied, tool) or (allowed and not names_tool(allowed, tool)):
+            continue
+        meant = [one for one in parse_patterns(allowed, _ANY_FOLDERS) if one.names(tool) and not one.problem]
+        only = [one.text for one in meant] if meant and all(one.matcher is not None for one in meant) else []
+        never = [f"not {one.text}" for one in parse_patterns(denied, _ANY_FOLDERS) if one.names(tool)]
+        limits = ", ".join((*only, *never))
+        left.append(f"{tool} ({limits})" if limits else tool)
+    return tuple(left)
+
+
+def _named_servers(allowed: Sequence[str]) -> list[str]:
+    """What of MCP servers is meant, by our names of it."""
+    plain = (one.name.removeprefix("mcp__") for one in parse_patterns(allowed) if "__" in one.name)
+    return [name if "__" in name else f"{name}__*" for name in dict.fromkeys(plain)]
 
 
 def check_patterns(allowed: Iterable[str], denied: Iterable[str], path: str) -> Iterator[Diagnostic]:

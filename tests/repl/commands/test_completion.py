@@ -32,7 +32,8 @@ async def test_names_that_commands_take_are_offered(world: World, terminal: Open
         assert offered(t, "/agent ex") == ["explore"]
         assert offered(t, "/model lo") == ["local/big", "local/m"]
         assert offered(t, "/model o") == ["offline", "ollama/", "openai/", "openrouter/"]
-        assert offered(t, "/config agents.defaults.mod") == ["agents.defaults.model"]
+        assert offered(t, "/config agents.defaults.mod") == ["agents.defaults.mode", "agents.defaults.model"]
+        assert offered(t, "/mode a") == ["ask", "auto-edit"]
         assert "agents.defaults" in offered(t, "/config agents.d")
         assert offered(t, "/resume 2026") == ["20260102-two", "20260101-one"]
         assert offered(t, "/help sk") == ["skill", "skills"]

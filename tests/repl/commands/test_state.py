@@ -33,8 +33,8 @@ async def test_config_shows_one_value_or_a_section(terminal: Open, enter: Enter)
 
 async def test_config_of_an_unknown_key_gets_the_close_match(terminal: Open, enter: Enter) -> None:
     async with terminal(columns=120) as t:
-        shown = await enter(t, "/config agents.defaults.modle")
-        assert "error[config-unknown-key]: There is no setting 'agents.defaults.modle'" in shown
+        shown = await enter(t, "/config agents.defaults.modell")
+        assert "error[config-unknown-key]: There is no setting 'agents.defaults.modell'" in shown
         assert "model" in shown.split("\n")[-1]
 
 

@@ -85,6 +85,7 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Model", skill.model),
         ("Allowed Tools", ", ".join(skill.allowed_tools)),
         ("Disallowed Tools", ", ".join(skill.disallowed_tools)),
+        ("Gets Tools", _gets(skill)),
         ("Provided Tools", _provided(skill, standing.found.folder)),
         ("Execution", skill.execution if skill.execution != "prompt" else ""),
         ("Tags", ", ".join(skill.tags)),
@@ -95,6 +96,15 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Tokens", f"about {tokens['catalog']} in a catalog, {tokens['body']} when loaded"),
     ]
     return [(label, value) for label, value in lines if value]
+
+
+def _gets(skill: Skill) -> str:
+    """What its lists leave of the session's tools, by our names; nothing to say where there are none."""
+    if not skill.allowed_tools and not skill.disallowed_tools:
+        return ""
+    from clawft.trust.patterns import describe_left
+
+    return ", ".join(describe_left(skill.allowed_tools, skill.disallowed_tools)) or "none"
 
 
 def _provided(skill: Skill, folder: str) -> str:

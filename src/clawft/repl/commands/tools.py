@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from clawft.cli.output import one_line, table_lines
 from clawft.repl.command import SlashCommand
 from clawft.repl.commands._lines import print_lines
+from clawft.repl.commands.mode import current_mode
 
 if TYPE_CHECKING:
     from clawft.repl.repl import Repl
@@ -22,7 +23,8 @@ async def _run(repl: "Repl", _rest: str) -> None:
     tools = await list_tools(await repl.talk(), repl.view.take)
     rows = [(tool.name, _first_sentence(tool.description)) for tool in tools]
     print_lines(repl, table_lines(("TOOL", "DOES"), rows, wide=1, columns=repl.screen.width) if rows else ())
-    repl.screen.print(f"{len(rows)} tool{'s' * (len(rows) != 1)} of the agent {one_line(repl.agent.name)}")
+    count = f"{len(rows)} tool{'s' * (len(rows) != 1)} of the agent {one_line(repl.agent.name)}"
+    repl.screen.print(f"{count}, in mode {current_mode(repl)} (/mode, /permissions)")
 
 
 def _first_sentence(text: str) -> str:
