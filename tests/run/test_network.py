@@ -87,13 +87,14 @@ async def test_a_command_without_a_grant_has_no_network(world: World, site: Any)
 async def test_a_command_is_told_which_host_was_refused_and_what_would_allow_it(world: World, site: Any) -> None:
     world.config = '[permissions]\nallow = ["WebFetch(domain:a.test)"]\ndeny = ["WebFetch(domain:b.a.test)"]\n'
 
-    shown = await run_command(world, f"curl -sS http://127.0.0.1:{site.server_port}/ http://b.a.test/")
+    shown = await run_command(world, f"curl -sS http://127.0.0.1:{site.server_port}/; curl -sS https://b.a.test/")
 
+    assert f"refused: 127.0.0.1:{site.server_port} (not-granted), b.a.test:443 (not-granted)" in shown
     assert "permissions.allow" in shown
     assert site.served == []
     assert {(line["subject"], line["decision"]) for line in addresses(world)} == {
         (f"127.0.0.1:{site.server_port}", "denied"),
-        ("b.a.test:80", "denied"),
+        ("b.a.test:443", "denied"),
     }
 
 

@@ -4,17 +4,19 @@ import re
 
 from msgspec import structs
 
-from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.confinement import HOST_HINT, Confinement
+from clawft.sandbox.proxy import Record
 from clawft.sandbox.sandbox import Ask
 from clawft.tools.tool import ToolContext, ToolResult
 from clawft.trust.granted import granted_hosts
 
-__all__ = ["ask_unconfined", "confine", "explain_sandbox", "hosts_for"]
+__all__ = ["ask_unconfined", "confine", "explain_sandbox", "hosts_for", "record_hosts"]
 
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|Could not resolve host"
     r"|Temporary failure in name resolution|Name or service not known|Device or resource busy|ENOTFOUND|EAI_AGAIN"
 )
+_MAX_HOSTS = 5
 _EXPLAINED = (
     "[it ran in a sandbox: only allowed hosts can be reached, and only the project can be changed, but not its .git and"
     " agent folders. If it cannot work so, `outside_sandbox` asks the person]"
@@ -33,6 +35,17 @@ def hosts_for(context: ToolContext) -> tuple[str, ...]:
     return granted_hosts(context.rules, approved)
 
 
+def record_hosts(context: ToolContext) -> Record:
+    """Writes down which hosts a program reaches, and keeps those it was refused, to be told."""
+
+    def record(kind: str, subject: str, decision: str, rule: str) -> None:
+        if decision == "deny":
+            context.refused_hosts.append(f"{subject} ({rule})")
+        context.record(kind, subject, decision, rule)
+
+    return record
+
+
 def ask_unconfined(context: ToolContext, shown: str) -> Ask:
     """Asks a person, each time, whether a command may run without a sandbox where there is none."""
 
@@ -43,7 +56,11 @@ def ask_unconfined(context: ToolContext, shown: str) -> Ask:
 
 
 def explain_sandbox(result: ToolResult, context: ToolContext, words: str = _EXPLAINED) -> ToolResult:
-    """The result with a word on the sandbox where that was likely in the way."""
+    """The result with a word on the sandbox where that was likely in the way, and on hosts that were refused."""
+    if context.refused_hosts:  # most programs do not show why their tunnel failed
+        hosts = ", ".join(context.refused_hosts[:_MAX_HOSTS])
+        told = f"[refused: {hosts}. {HOST_HINT.format(host='HOST')}]"
+        return structs.replace(result, text=f"{result.text}\n{told}")
     confined = context.sandbox.status().kind in ("bubblewrap", "landlock")
     if not confined or not result.data.get("exit_code") or not _IN_THE_WAY.search(result.text):
         return result

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, structs
 from clawft.config.tools import ExecSettings
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
-from clawft.tools.confined import ask_unconfined, confine, explain_sandbox
+from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
 from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside, show_path
@@ -84,7 +84,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
             streams=streams,
             confinement=confine(context),
             ask=ask_unconfined(context, show_all(command)),
-            record=context.record,
+            record=record_hosts(context),
         )
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)

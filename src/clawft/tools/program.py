@@ -19,7 +19,7 @@ from clawft.discovery.snapshot import open_copy
 from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.sandbox.process import Streams
-from clawft.tools.confined import ask_unconfined, confine, explain_sandbox
+from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
 from clawft.tools.finished import tell_finished
@@ -125,7 +125,7 @@ class Programs:
                     streams=Streams(stdin=start.stdin, spill_path=spill_path),
                     confinement=confinement,
                     ask=ask_unconfined(context, f"{_show(start.line)} of the skill '{start.skill}'"),
-                    record=context.record,
+                    record=record_hosts(context),
                 )
             finally:  # one that was cancelled has left its output there, too
                 if os.path.exists(spill_path):
