@@ -165,6 +165,19 @@ async def test_the_mode_decides_whether_it_is_asked_for(world: World, mode: str,
         assert "mode plan" in first["error"]["message"]
 
 
+async def test_a_rule_allows_no_tool_of_a_skill_since_any_skill_may_bring_one_of_its_name(world: World) -> None:
+    world.config += '[permissions]\nallow = ["make", "skill_run_script"]\n'
+    add_tool(world)
+    script = {"name": "maker", "script": "make.sh"}
+    world.replies = [LOAD, MAKE, say("x"), call("skill_run_script", script), say("y")]
+    person = Person("no")
+    async with world.talk(approve=person) as conversation:
+        await collect(conversation, "one")
+        assert (len(person.asked), has_run(world)) == (1, False)
+        await collect(conversation, "two")
+    assert (len(person.asked), has_run(world)) == (1, True)  # that one says what it allows
+
+
 async def test_a_file_that_is_swapped_while_a_person_is_asked_does_not_run(either: World) -> None:
     folder = add_tool(either, script="true\n")
     either.replies = [LOAD, MAKE, say("x")]

@@ -112,6 +112,8 @@ async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext)
     decision = decide(asked, authority_of(turn.conversation))
     if decision.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"Not allowed: {decision.rule}", hint=decision.hint)
+    if decision.decision == "allow" and context.mode is not Mode.FULL and _is_brought(turn, tool.name):
+        decision = Decision("ask", f"{decision.rule} does not say which skill's tool it means")
     if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
         context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
     elif decision.decision == "ask":
@@ -119,6 +121,11 @@ async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext)
             raise ToolError("PERMISSION_DENIED", f"It was not approved ({decision.rule})")
         decision = Decision("pass", f"approved ({decision.rule})")
     return decision
+
+
+def _is_brought(turn: "Turn", name: str) -> bool:
+    """Whether a skill brought the tool: any other could bring one of its name, so no rule by name allows it."""
+    return any(name in brought for brought in turn.skills.brought.values())
 
 
 async def answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["MAX_SCHEMA", "check_arguments", "check_schema"]
 
 MAX_SCHEMA = 32 * 1024  # characters of one, as JSON
-MAX_STEPS = 100_000
+MAX_STEPS = 50_000
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
