@@ -93,7 +93,7 @@ def test_unknown_shell_is_wrong_usage(weft: Weft, arguments: tuple[str, ...]) ->
         ("weft agents show pl", ["planner"]),
         ("weft agent --agent ex", ["explore"]),
         ("weft agent -m 'two words' --sess", ["--session"]),
-        ("weft config get agents.defaults.mo", ["agents.defaults.model"]),
+        ("weft config get agents.defaults.mo", ["agents.defaults.mode", "agents.defaults.model"]),
         ("weft config set providers.work.base", ["providers.work.base_url"]),
         ("weft config set memory.enabled ", ["false", "true"]),
         ("weft config set tools.exec.mode d", ["denylist", "disabled"]),

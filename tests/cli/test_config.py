@@ -101,10 +101,10 @@ def test_get_of_json_has_the_key_in_one_spelling(weft: Weft, config: Path) -> No
 @pytest.mark.parametrize("command", ["show", "get", "set"])
 def test_unknown_key_is_an_error_with_the_close_one(weft: Weft, config: Path, command: str) -> None:
     value = ["x"] if command == "set" else []
-    done = weft("config", command, "agents.defaults.modle", *value)
+    done = weft("config", command, "agents.defaults.modell", *value)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error[config-unknown-key]: There is no setting 'agents.defaults.modle'\n")
+    assert done.stderr.startswith("error[config-unknown-key]: There is no setting 'agents.defaults.modell'\n")
     assert "Did you mean 'agents.defaults.model'?" in done.stderr
 
 
