@@ -253,6 +253,25 @@ def test_a_line_whose_writer_was_killed_before_the_seal_counts(tmp_path: Path) -
     assert (verdict.broken, verdict.held, verdict.torn) == (None, 4, 0)
 
 
+def test_writers_that_are_killed_leave_an_intact_log(tmp_path: Path) -> None:
+    endless = WRITER.replace("range(count)", "iter(int, 1)").replace('="allowed")', '="allowed"); print(flush=True)')
+    audit = open_audit(tmp_path, max_bytes=20_000)
+    for round_number in range(6):
+        command = [sys.executable, "-c", endless, str(tmp_path), f"r{round_number}", "0"]
+        children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+        for child in children:
+            assert child.stdout is not None
+            for _ in range(5 + 7 * round_number):
+                child.stdout.readline()
+        for child in children:
+            child.kill()
+        for child in children:
+            child.communicate(timeout=60)
+        write(audit, 1)
+        assert verify_log(audit).broken is None
+        assert check_end(audit) == ""
+
+
 def test_a_line_that_another_hand_adds_is_found(tmp_path: Path) -> None:
     audit = open_audit(tmp_path)
     write(audit, 2)
