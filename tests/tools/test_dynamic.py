@@ -435,3 +435,19 @@ async def test_git_does_not_look_where_that_could_start_a_program(house: House) 
     assert "core.fsmonitor" in str(error)
     assert not (house.project / "pwned").exists()
     assert len(house.audit("denial")) == 1
+
+
+async def test_endless_output_ends_the_command(house: House) -> None:
+    house.config = house.config.replace('"echo"', '"echo", "yes"')
+    house.add("one", "!yes")
+    with pytest.raises(ClawftError) as caught:
+        await house.use("one")
+    assert "it wrote more than" in str(caught.value)
+    assert len(str(caught.value)) < 3_000
+
+
+async def test_a_command_reaches_no_host_but_those_that_rules_allow(house: House) -> None:
+    house.config += '[permissions]\nallow = ["WebFetch(domain:api.example)"]\n'
+    folder = house.add("one", "!sh go.sh")
+    (folder / "go.sh").write_text('printenv https_proxy >/dev/null && echo "by the proxy"; cat /proc/net/dev | wc -l\n')
+    assert (await house.use("one")).text.splitlines()[0] == "by the proxy"

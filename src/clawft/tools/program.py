@@ -6,20 +6,17 @@ What a model wrote reaches it as words, as standard input and as variables, and 
 
 import os
 import shlex
-import shutil
-import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
 
-from anyio import CancelScope, to_thread
+from anyio import to_thread
 from msgspec import Struct, structs
 
 from clawft.config.tools import ExecSettings
-from clawft.discovery.snapshot import open_copy
 from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.sandbox.process import Streams
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
+from clawft.tools.copies import open_skill_copy
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
 from clawft.tools.finished import tell_finished
@@ -34,7 +31,6 @@ from clawft.trust.modes import Mode
 
 __all__ = ["Programs", "Start"]
 
-_LEFT_S = 2 * 86_400  # longer than any program may run
 _MAX_ASKED = 600  # characters of arguments that a question shows
 _EXPLAINED = (
     "[it ran in a sandbox: only the project can be changed, but not its .git and agent folders, and no host can be"
@@ -105,10 +101,8 @@ class Programs:
 
     async def _run(self, start: Start, loaded: Loaded, context: ToolContext) -> ToolResult:
         folder, settings = real_path(loaded.folder), self.settings
-        below = os.path.join(context.workspace.user_dir, "cache", "programs")
         spill_path = new_spill_path(context, start.tool or start.words[0])
-        await to_thread.run_sync(_sweep, below)
-        async with _enter(open_copy(folder, loaded.cleared.digest, below)) as copy:
+        async with open_skill_copy(context.workspace.user_dir, folder, loaded.cleared.digest) as copy:
             mounted = context.sandbox.status().kind == "bubblewrap"
             place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
             words = _start_words(start, copy, place)
@@ -150,26 +144,6 @@ def _start_words(start: Start, copy: str, place: str) -> tuple[str, ...]:
         hint = "A script is executable with a first line like #!/bin/sh, or has an ending like .py"
         raise ToolError("INVALID_PARAM", f"Nothing tells how to start {start.file}", hint=hint)
     return (*by, os.path.join(place, start.file), *start.words[1:])
-
-
-def _sweep(below: str) -> None:
-    """Remove the copies of processes that were killed."""
-    with suppress(FileNotFoundError), os.scandir(below) as entries:
-        for one in entries:
-            if time.time() - one.stat(follow_symlinks=False).st_mtime > _LEFT_S:
-                shutil.rmtree(one.path, ignore_errors=True)
-
-
-@asynccontextmanager
-async def _enter(copying: AbstractContextManager[str]) -> AsyncIterator[str]:
-    """The copy is made and removed beside the loop, and removed whatever happens."""
-    with CancelScope(shield=True):
-        copy = await to_thread.run_sync(copying.__enter__)
-    try:
-        yield copy
-    finally:
-        with CancelScope(shield=True):
-            await to_thread.run_sync(copying.__exit__, None, None, None)
 
 
 def _hosts_for(cleared: Cleared, context: ToolContext) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ class _Reader:
         except (ToolError, Refused) as error:
             if isinstance(error, ToolError) and error.error_code != "PERMISSION_DENIED":
                 raise self._use.fail(place, f"`{shown}`: {error}") from error
-            self._use.record(self._context.audit, f"!read {path}", "deny", _RULE)
+            self._use.record(self._context.audit, "denial", f"!read {path}", "deny", _RULE)
             raise self._use.refuse(place, f"`{shown}`: {error}", error.hint) from error
         except (ClawftError, OSError) as error:
             why = error.strerror if isinstance(error, OSError) else error
@@ -83,7 +83,7 @@ class _Reader:
         except (ClawftError, OSError) as error:
             denied = isinstance(error, ToolError) and error.error_code == "PERMISSION_DENIED"
             if denied:
-                self._use.record(self._context.audit, f"@{path}", "deny", _RULE)
+                self._use.record(self._context.audit, "denial", f"@{path}", "deny", _RULE)
             if denied or place.is_surely_a_file:
                 gone = isinstance(error, FileNotFoundError | NotADirectoryError)
                 why = "there is no such file" if gone else str(error)
@@ -115,7 +115,7 @@ class _Reader:
             subject = f"read {real}"
         if b"\0" in data[:4096]:
             raise ToolError("INVALID_PARAM", "It is no text")
-        self._use.record(self._context.audit, subject, "allow", _RULE)
+        self._use.record(self._context.audit, "command", subject, "allow", _RULE)
         return self._context.clean(data.decode("utf-8", "replace"))
 
     def _check_unchanged(self) -> None:

@@ -62,7 +62,7 @@ class _Judge:
         filled = fill_command(command, self._use.arguments, self._variables)
         verdict = self._policy.judge(filled.judged, self._places)
         if reason := self._object(filled, verdict):
-            self._use.record(self._context.audit, filled.line, "deny", reason)
+            self._use.record(self._context.audit, "denial", filled.line, "deny", reason)
             setting = suggest_setting([filled.judged], self._context.prefixes)
             hint = f"To allow it: {setting}" if setting else "The skill has to be changed, or given other arguments"
             shown = self._context.show(filled.line)

@@ -6,23 +6,25 @@ nothing that lasts.
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 
 import anyio
 from anyio import to_thread
 from msgspec import Struct
 
-from clawft.discovery.snapshot import open_copy
 from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.render import Dynamic
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished
+from clawft.tools.copies import open_skill_copy
 from clawft.tools.dynamic.judge import Line, judge_commands
 from clawft.tools.dynamic.use import DynamicContext, Use
 from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import is_within
+from clawft.trust.granted import granted_hosts
 from clawft.trust.prefixes import SETTING
 
 __all__ = ["run_commands"]
@@ -46,8 +48,7 @@ class _Setting(Struct, frozen=True):
 
 async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: Use) -> dict[int, str]:
     """What each place becomes. Raises: Refused, before any of them runs; ClawftError for one that failed."""
-    with ExitStack() as stack:
-        copy = await to_thread.run_sync(stack.enter_context, _copy(context, use))
+    async with _copy(context, use) as copy:
         status = await to_thread.run_sync(context.sandbox.status)
         # Where a sandbox cannot show files in another place, commands work in the copy itself.
         is_mounted = status.kind == "bubblewrap"
@@ -58,14 +59,25 @@ async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: 
         readable = (context.workspace.project, *((copy,) if copy and not is_mounted else ()))
         own = await to_thread.run_sync(context.supplies.take, use.cleared, use.variables.session_id)
         env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
-        setting = _Setting(cwd, env, Confinement(readable=readable, mounts=mounts))
+        confinement = Confinement(readable=readable, mounts=mounts, hosts=_hosts(context, use))
+        setting = _Setting(cwd, env, confinement)
         return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
 
 
-def _copy(context: DynamicContext, use: Use) -> AbstractContextManager[str]:
+def _copy(context: DynamicContext, use: Use) -> AbstractAsyncContextManager[str]:
+    """What the commands run on; one of Claude's commands has no folder, and nothing to copy."""
     if not use.folder:
         return nullcontext("")
-    return open_copy(use.folder, use.cleared.digest, f"{context.workspace.user_dir}/run")
+    return open_skill_copy(context.workspace.user_dir, use.folder, use.cleared.digest)
+
+
+def _hosts(context: DynamicContext, use: Use) -> tuple[str, ...]:
+    """The hosts that the commands may reach: by the user's rules, and by what strangers' skills were approved with."""
+    authority = context.authority()
+    approved = [one.hosts for one in authority.limits if one.hosts is not None]
+    if use.cleared.stranger:
+        approved.append(use.cleared.granted.network if use.cleared.granted else ())
+    return granted_hosts(authority.rules, approved)
 
 
 def _find_repository(context: DynamicContext, use: Use) -> str:
@@ -107,7 +119,7 @@ async def _run_all(
 
 async def _run_line(context: DynamicContext, line: Line, place: Dynamic, use: Use, setting: _Setting) -> str:
     """The output of one command. Raises: ClawftError if it did not do its work."""
-    use.record(context.audit, line.text, "allow", SETTING)
+    use.record(context.audit, "command", line.text, "allow", SETTING)
     try:
         finished = await context.sandbox.run(
             line.text,
@@ -116,6 +128,7 @@ async def _run_line(context: DynamicContext, line: Line, place: Dynamic, use: Us
             timeout_s=TIMEOUT_S,
             max_bytes=MAX_BYTES,
             confinement=setting.confinement,
+            record=partial(use.record, context.audit),
         )
     except OSError as error:
         raise use.fail(place, f"`{context.show(line.text)}` cannot be started: {error.strerror}") from error

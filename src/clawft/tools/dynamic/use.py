@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from msgspec import Struct
 
@@ -87,9 +86,9 @@ class Use(Struct, frozen=True):
         hint = "Nothing of the skill was used"
         return ClawftError("command-failed", message, path=self.found.file, line=self.line_of(place), hint=hint)
 
-    def record(self, audit: Audit, subject: str, decision: Literal["allow", "deny"], rule: str) -> None:
-        """One line about a command or file of this skill. Raises: Refused if what is to be allowed cannot be noted."""
-        write, kind = (audit.write, "command") if decision == "allow" else (audit.tell, "denial")
+    def record(self, audit: Audit, kind: str, subject: str, decision: str, rule: str) -> None:
+        """One line about what this skill does. Raises: Refused if what is to be allowed cannot be noted."""
+        write = audit.tell if decision == "deny" else audit.write
         digest, session = self.cleared.digest, self.variables.session_id
         write(kind, subject, decision=decision, rule=rule, skill=self.skill.name, digest=digest, session=session)
 
