@@ -1,7 +1,10 @@
 """Skills as they were when they were approved, kept in the user's folder to show what changed since."""
 
+import hashlib
 import os
+import re
 import shutil
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from difflib import unified_diff
@@ -9,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawft.discovery.digest import compute_digest, list_covered
+from clawft.discovery.digest import Content, compute_digest, hash_content, list_covered
 from clawft.discovery.snapshot import copy_folder
 from clawft.errors import Refused
 
@@ -17,13 +20,28 @@ __all__ = ["FileChange", "Kept"]
 
 MAX_LINES = 400  # of one file's difference
 MAX_TEXT = 1 << 20
+MAX_CHANGED = 2000  # lines of a file that are compared
+MAX_COMPARED = 40_000  # lines of all files
+CONTEXT = 2
+RECENT_S = 3600.0
+_HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
+
+What = Literal[
+    "added",
+    "removed",
+    "changed",
+    "made executable",
+    "made not executable",
+    "changed and made executable",
+    "changed and made not executable",
+]
 
 
 class FileChange(Struct, frozen=True):
     """One file that is not what it was; `diff` for what is text."""
 
     path: str
-    what: Literal["added", "removed", "changed", "made executable", "made not executable"]
+    what: What
     diff: tuple[str, ...] = ()
 
 
@@ -55,16 +73,18 @@ class Kept:
         if not self._holds(digest):
             return None
         before, now = _list(self._place(digest)), _list(folder)
-        changes = [_compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
+        comparison = _Comparison()
+        changes = [comparison.compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
         return tuple(one for one in changes if one is not None)
 
     def prune(self, used: Collection[str]) -> None:
-        """Forget what no approval is bound to any more."""
+        """Forget what no approval is bound to any more; not what is new, which may be about to get its approval."""
         wanted = {os.path.basename(self._place(one)) for one in used}
-        with suppress(OSError):
-            for name in os.listdir(self._folder):
-                if name not in wanted:
-                    shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
+        before = time.time() - RECENT_S
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                if entry.name not in wanted and entry.stat(follow_symlinks=False).st_mtime < before:
+                    shutil.rmtree(entry.path, ignore_errors=True)
 
     def _place(self, digest: str) -> str:
         return os.path.join(self._folder, digest.removeprefix("sha256:"))
@@ -75,39 +95,84 @@ class Kept:
         return os.path.isdir(place) and compute_digest(place).value == digest
 
 
-_File = tuple[bytes, bool]
+class _File(Struct, frozen=True):
+    """One file of a skill: all of it as a hash, and its text if it is one that can be compared."""
+
+    content: Content
+    executable: bool
+    data: bytes
+
+
+_NONE = _File(hash_content(b""), False, b"")
 
 
 def _list(folder: str) -> dict[str, _File]:
     files = {}
     for relative, path, status in list_covered(folder):
         with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            files[os.fsdecode(relative)] = (file.read(MAX_TEXT + 1), bool(status.st_mode & 0o111))
+            data = file.read(MAX_TEXT + 1)
+            content = hash_content(data)
+            if len(data) > MAX_TEXT:
+                file.seek(0)
+                content, data = (hashlib.file_digest(file, "sha256").hexdigest().encode(), status.st_size), b""
+            files[os.fsdecode(relative)] = _File(content, bool(status.st_mode & 0o111), data)
     return files
 
 
-def _compare(path: str, before: _File | None, now: _File | None) -> FileChange | None:
-    if before is None or now is None:
-        return FileChange(path, "added" if before is None else "removed", _diff(path, before, now))
-    if before[0] != now[0]:
-        return FileChange(path, "changed", _diff(path, before, now))
-    if before[1] != now[1]:
-        return FileChange(path, "made executable" if now[1] else "made not executable")
-    return None
+class _Comparison:
+    """Compares files, as long as that takes no time to speak of: a stranger chose what is in them."""
 
+    def __init__(self) -> None:
+        self._left = MAX_COMPARED
 
-def _diff(path: str, before: _File | None, now: _File | None) -> tuple[str, ...]:
-    """The difference of two texts; a word about what is none."""
-    texts = []
-    for file in (before, now):
-        data = file[0] if file else b""
+    def compare(self, path: str, before: _File | None, now: _File | None) -> FileChange | None:
+        if before is None or now is None:
+            what: What = "added" if before is None else "removed"
+            return FileChange(path, what, self._diff(path, before or _NONE, now or _NONE))
+        same, bits = before.content == now.content, before.executable == now.executable
+        made: What = "made executable" if now.executable else "made not executable"
+        if same:
+            return None if bits else FileChange(path, made)
+        both: What = "changed and made executable" if now.executable else "changed and made not executable"
+        return FileChange(path, "changed" if bits else both, self._diff(path, before, now))
+
+    def _diff(self, path: str, before: _File, now: _File) -> tuple[str, ...]:
+        """The difference of two texts; a word about what is none, or too much."""
+        sizes = f"{before.content[1]} bytes before, {now.content[1]} now"
+        if max(before.content[1], now.content[1]) > MAX_TEXT:
+            return (f"(too large to compare: {sizes})",)
         try:
-            texts.append([] if len(data) > MAX_TEXT or b"\0" in data else data.decode().splitlines())
+            texts = [one.data.decode().splitlines() for one in (before, now)]
         except UnicodeDecodeError:
-            texts.append([])
-        if data and not texts[-1]:
-            sizes = [str(len(one[0])) if one else "0" for one in (before, now)]
-            return (f"(no text: {sizes[0]} bytes before, {sizes[1]} now)",)
-    lines = list(unified_diff(texts[0], texts[1], f"before/{path}", f"now/{path}", lineterm="", n=2))
-    cut = [f"(and {len(lines) - MAX_LINES} lines more)"] if len(lines) > MAX_LINES else []
-    return (*lines[:MAX_LINES], *cut)
+            return (f"(no text: {sizes})",)
+        if b"\0" in before.data + now.data:
+            return (f"(no text: {sizes})",)
+        counts = f"{len(texts[0])} lines before, {len(texts[1])} now"
+        start, first, second = _trim(*texts)
+        self._left -= len(first) + len(second)
+        if min(len(first), len(second)) > MAX_CHANGED or self._left < 0:
+            return (f"(too much changed to compare: {counts})",)
+        lines = [_move(line, start) for line in unified_diff(first, second, *_names(path), lineterm="", n=CONTEXT)]
+        cut = [f"(and {len(lines) - MAX_LINES} lines more)"] if len(lines) > MAX_LINES else []
+        return (*lines[:MAX_LINES], *cut)
+
+
+def _names(path: str) -> tuple[str, str]:
+    return f"before/{path}", f"now/{path}"
+
+
+def _trim(first: list[str], second: list[str]) -> tuple[int, list[str], list[str]]:
+    """Two texts without what they begin and end with alike, but for some lines around; and how many were cut off."""
+    shortest = min(len(first), len(second))
+    start = next((n for n in range(shortest) if first[n] != second[n]), shortest)
+    end = next((n for n in range(shortest - start) if first[-1 - n] != second[-1 - n]), shortest - start)
+    start, end = max(0, start - CONTEXT), max(0, end - CONTEXT)
+    return start, first[start : len(first) - end], second[start : len(second) - end]
+
+
+def _move(line: str, by: int) -> str:
+    """A line of a difference, where it names lines counted from the top of the file."""
+    head = _HUNK.fullmatch(line)
+    if head is None or not by:
+        return line
+    return f"@@ -{int(head[1]) + by}{head[2] or ''} +{int(head[3]) + by}{head[4] or ''} @@"
