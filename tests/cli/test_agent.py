@@ -69,6 +69,24 @@ def test_without_a_key_the_offline_model_still_does_its_job(weft: Weft, project:
     assert "`ls | wc -l`: done" in done.stdout
 
 
+def test_a_skill_that_forks_answers_on_stdout_and_names_its_session(
+    weft: Weft, script: Callable[..., None], child_env: dict[str, str]
+) -> None:
+    skill = Path(child_env["HOME"], ".clawft", "skills", "survey")
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: survey\ndescription: Looks.\ncontext: fork\n---\n\nLook at $ARGUMENTS.\n"
+    )
+    script(use("list_directory", path="."), {"text": "Nothing there."})
+    done = weft("skills", "run", "--session", "s", "survey", "src")
+    assert (done.returncode, done.stdout) == (0, "Nothing there.\n")
+    assert "· fork survey (agent default, s/one)\n· list_directory .\n" in done.stderr
+    child = done.stderr.partition("weft sessions show ")[2].split()[0]
+    assert child.startswith("s:fork-")
+    assert "Look at src." in weft("sessions", "show", child).stdout
+    assert "Look at src." not in weft("sessions", "show", "s").stdout
+
+
 @pytest.mark.parametrize("message", [("-m", "-"), ()])
 def test_a_message_can_come_through_a_pipe(
     project: Path, child_env: dict[str, str], script: Callable[..., None], message: tuple[str, ...]

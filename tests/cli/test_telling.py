@@ -3,7 +3,18 @@
 import pytest
 
 from clawft.cli.telling import tell, tell_end, tell_start
-from clawft.messages import Compacted, MessageSent, SkillActivated, TextDelta, ToolFinished, ToolStarted
+from clawft.messages import (
+    Compacted,
+    ForkActed,
+    ForkFinished,
+    ForkStarted,
+    MessageSent,
+    SkillActivated,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
 
 
 def test_what_happens_on_the_way_is_one_line_and_text_is_none() -> None:
@@ -11,6 +22,16 @@ def test_what_happens_on_the_way_is_one_line_and_text_is_none() -> None:
     assert tell(MessageSent(text="half\x1b[2Jway")) == "» half\ufffd[2Jway"
     assert tell(Compacted(tokens_before=10, tokens_after=5)) == "· older turns were summarised: 10 tokens became 5"
     assert tell(TextDelta(text="x")) == ""
+
+
+def test_a_fork_is_told_when_it_begins_and_with_what_it_took_when_it_ends() -> None:
+    begun = ForkStarted(child="a:fork-1", skill="survey\x1b[A", agent="explore", model="local/m")
+    assert tell(begun) == "· fork survey\ufffd[A (agent explore, local/m)"
+    assert tell(ForkActed(child="a:fork-1", tool="grep", summary="a\nb")) == "grep a b"
+    done = ForkFinished(child="a:fork-1", skill="survey", status="done", usage=Usage(1200, 34), calls=1, time_ms=2340)
+    assert tell(done) == "✓ fork survey: 1 tool call, 1,234 tokens, 2.3 s; weft sessions show a:fork-1"
+    stopped = ForkFinished(child="a:task-1", status="max_iterations", calls=2)
+    assert tell(stopped).startswith("✗ fork for a delegated task: max iterations: 2 tool calls, 0 tokens, 0.0 s;")
 
 
 def test_a_made_up_tool_name_moves_no_cursor() -> None:
@@ -22,6 +43,7 @@ def test_a_made_up_tool_name_moves_no_cursor() -> None:
     [
         ("success", {"stats": {"time_ms": 10}}, None),
         ("success", {"stats": {"time_ms": 2_500}}, (False, "2.5 s")),
+        ("success", {"data": {"session": "a:fork-1"}, "stats": {"time_ms": 2_500}}, None),
         ("partial", {"data": {"exit_code": 2}}, (True, "exit code 2")),
         ("error", {"error": {"message": "not\nthere"}}, (True, "not there")),
     ],

@@ -32,6 +32,7 @@ from clawft.messages import (
     ToolStarted,
     TurnFailed,
     TurnFinished,
+    TurnStarted,
     Usage,
     UsageReported,
 )
@@ -83,6 +84,9 @@ async def run_fork(turn: Turn, fork: Fork, key: str = "") -> ForkResult:
         running = _Running(turn, fork, key or fork.new_key(turn.session.key))
         try:
             return await running.run()
+        except ClawftError as error:
+            running.note_failure(error)
+            raise
         finally:
             running.tell_end()
 
@@ -124,9 +128,9 @@ class _Running:
                     child.forked, child.forks = fork.standing, (*parent.forks, fork.standing.name)
                 await child.work(fork.request, self._take)
         if scope.cancelled_caught:
-            self._status, self._message = "timeout", f"it took longer than {settings.timeout_s:g} seconds"
-            hint = f"agents.fork.timeout_s is the limit. {self._reference}"
-            raise ToolError("TIMEOUT", f"{fork.who} was stopped: {self._message}", hint=hint)
+            self._status = "timeout"
+            message = f"{fork.who} was stopped: it took longer than {settings.timeout_s:g} seconds"
+            raise ToolError("TIMEOUT", message, hint=f"agents.fork.timeout_s is the limit. {self._reference}")
         return self._conclude()
 
     def _conclude(self) -> ForkResult:
@@ -137,9 +141,11 @@ class _Running:
             self._turn.refused += end.refused
             return ForkResult(end.text, self._key, end.stop, fork.agent.name, self._model, self._usage)
         assert end is not None  # the loop ends every turn with one of the two
-        self._status, self._message = "failed", end.message
         kind = Refused if end.exit_code == Refused.exit_code else ClawftError
         raise kind(end.code, f"{fork.who} failed: {end.message}", hint=f"{end.hint}. {self._reference}".lstrip(". "))
+
+    def note_failure(self, error: ClawftError) -> None:
+        self._status, self._message = "failed" if self._status == "cancelled" else self._status, str(error)
 
     @property
     def _reference(self) -> str:
@@ -178,6 +184,8 @@ class _Running:
     def _take(self, event: Event) -> None:
         """An event of the fork. What a person started is shown whole; else what matters beyond it."""
         match event:
+            case TurnStarted(model=model):
+                self._model = model
             case TurnFinished() | TurnFailed():
                 self._end = event
             case UsageReported(usage=usage):
