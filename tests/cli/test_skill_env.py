@@ -185,3 +185,17 @@ def test_doctor_tells_how_to_give_a_key_that_is_gone(weft: Weft, user: Path) -> 
     assert "No key 'weather.WEATHER_TOKEN' is stored" in shown
     assert "fix: weft skills env weather WEATHER_TOKEN" in shown
     assert "ineligible" in weft("skills", "list").stdout
+
+
+def test_a_strangers_skill_is_found_by_its_folder_and_gets_only_what_it_asks_for(
+    weft: Weft, tmp_path: Path, user: Path
+) -> None:
+    folder = tmp_path / "elsewhere"
+    (folder / "guest").mkdir(parents=True)
+    (folder / "guest" / "SKILL.md").write_text(SKILL.replace("name: weather", "name: guest"))
+    listed = weft("skills", "env", "guest", "--dir", folder)
+    assert f"To set it: weft skills env guest WEATHER_TOKEN --dir {folder}" in listed.stderr
+    asked = weft("skills", "env", "guest", "WEATHER_TOKEN", "--from", "MINE", "--dir", folder)
+    assert "gets only what it asks for" not in asked.stderr
+    other = weft("skills", "env", "guest", "OTHER_TOKEN", "--from", "MINE", "--dir", folder)
+    assert "gets only what it asks for" in other.stderr

@@ -15,7 +15,7 @@ MAX_LINES = 200
 def command(output: str) -> None:
     """Approve the project's config file as it is now. It is ignored until then, and again when it changes.
 
-    Read it first: it can choose models, start MCP servers and loosen the policies of tools.
+    Read it first: it can choose models, start MCP servers, loosen the policies of tools and give skills your keys.
     """
     app = open_here()
     approved = app.approve_config()

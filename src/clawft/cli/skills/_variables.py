@@ -12,7 +12,16 @@ from clawft.config.secret import SecretRef, is_key_name
 from clawft.errors import ClawftError
 from clawft.trust import Standing
 
-__all__ = ["Stored", "Variable", "find_missing", "list_variables", "refer_to", "remove_variable", "store_variable"]
+__all__ = [
+    "Stored",
+    "Variable",
+    "command_for",
+    "find_missing",
+    "list_variables",
+    "refer_to",
+    "remove_variable",
+    "store_variable",
+]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
@@ -59,6 +68,15 @@ def find_missing(app: App, standing: Standing) -> list[Variable]:
     """What a skill asks for and nobody set. Raises: ClawftError."""
     found = [one for one in list_variables(app, standing) if one.missing and (one.required or one.primary)]
     return [one for one in found if _NAME.fullmatch(one.name)]
+
+
+def command_for(standing: Standing, variable: str) -> str:
+    """What a person types to give a skill a variable."""
+    import shlex
+
+    at = standing.found.location
+    where = f" --dir {shlex.quote(at.path)}" if at.scope == "dir" else ""
+    return f"weft skills env {shlex.quote(standing.name)} {shlex.quote(variable)}{where}"
 
 
 def store_variable(app: App, standing: Standing, name: str, secret: str) -> Stored:
