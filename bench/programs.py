@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,11 @@ def trust(world: World, skill: str) -> None:
 
 def results(events: list[Event], tool: str = "") -> list[dict[str, Any]]:
     return [one.result for one in only(events, ToolFinished) if not tool or one.tool == tool]
+
+
+def output(result: dict[str, Any]) -> str:
+    """What a program wrote, without the note on one that took its time."""
+    return re.sub(r"\n\[after [0-9.]+ s\]$", "", str(result["text"]))
 
 
 def audited(world: World, kind: str = "command") -> list[dict[str, Any]]:

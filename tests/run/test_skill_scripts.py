@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from programs import ECHO, MARK, Person, add_script, audited, confine, has_run, results, tool_names
+from programs import ECHO, MARK, Person, add_script, audited, confine, has_run, output, results, tool_names
 from wire import Reply, call, say
 from world import World, collect
 
@@ -45,7 +45,7 @@ async def test_words_and_input_arrive_as_they_are(either: World) -> None:
     either.replies = [LOAD, run("scripts/echo.py", args=words, stdin="one\ntwo"), say("x")]
     person = Person()
     (result,) = results(await either.run(approve=person), "skill_run_script")
-    seen = json.loads(result["text"])
+    seen = json.loads(output(result))
     assert (seen["words"], seen["stdin"], seen["cwd"]) == (words, "one\ntwo", seen["folder"])
     ((question, reason),) = person.asked
     assert question.startswith("Run scripts/echo.py of the skill 'maker' (sandboxed; ")
@@ -144,6 +144,6 @@ async def test_without_a_sandbox_the_copy_runs_where_it_is_and_says_so(world: Wo
     person = Person()
     (result,) = results(await world.run(approve=person), "skill_run_script")
     assert "(WITHOUT a sandbox; " in person.asked[0][0]
-    cwd = json.loads(result["text"])["cwd"]
+    cwd = json.loads(output(result))["cwd"]
     assert cwd.startswith(str(world.user_dir / "cache/programs"))
     assert cwd != str(folder)

@@ -10,7 +10,20 @@ from typing import Any
 import pytest
 
 from clawft.messages import Noticed
-from programs import ECHO, MARK, Person, add_script, add_tool, audited, confine, has_run, results, tool_names, trust
+from programs import (
+    ECHO,
+    MARK,
+    Person,
+    add_script,
+    add_tool,
+    audited,
+    confine,
+    has_run,
+    output,
+    results,
+    tool_names,
+    trust,
+)
 from wire import Asked, Reply, call, say
 from world import World, collect, only
 
@@ -70,7 +83,7 @@ async def test_arguments_arrive_as_data_and_run_nothing(either: World) -> None:
     given = {**NASTY, "count": 3, "exact": True, "parts": ["$(touch mark)"], "PATH": "/evil"}
     either.replies = [LOAD, call("make", given), say("x")]
     (result,) = results(await either.run(approve=Person()), "make")
-    seen = json.loads(result["text"])
+    seen = json.loads(output(result))
     assert json.loads(seen["stdin"]) == given
     scalars = {f"ARG_{name.upper()}": value for name, value in NASTY.items()}
     assert seen["variables"] == {**scalars, "ARG_COUNT": "3", "ARG_EXACT": "true", "ARG_PATH": "/evil"}
@@ -85,7 +98,7 @@ async def test_a_name_that_is_no_variable_is_in_the_json_alone(world: World) -> 
     add_script(add_tool(world, more=more), "echo.py", ECHO)
     world.replies = [LOAD, call("make", given), say("x")]
     (result,) = results(await world.run(approve=Person()), "make")
-    seen = json.loads(result["text"])
+    seen = json.loads(output(result))
     assert json.loads(seen["stdin"]) == given
     assert seen["variables"] == {}  # and of two that are alike in capitals, neither
 
@@ -117,7 +130,7 @@ async def test_null_for_what_may_be_left_out_is_left_out(world: World) -> None:
     add_script(folder, "echo.py", ECHO)
     world.replies = [LOAD, call("make", {"what": None}), say("x")]
     (result,) = results(await world.run(approve=Person()), "make")
-    assert json.loads(result["text"])["stdin"] == "{}"
+    assert json.loads(output(result))["stdin"] == "{}"
 
 
 async def test_a_person_is_asked_and_every_run_is_an_audit_line(world: World) -> None:
@@ -252,7 +265,7 @@ async def test_a_secret_that_a_program_got_does_not_come_back_in_its_output(worl
     add_tool(world, script='test "$TOKEN" = s3cret-value-of-the-person && echo "got $TOKEN"\n')
     world.replies = [LOAD, MAKE, say("x")]
     (result,) = results(await world.run(approve=Person()), "make")
-    assert result["text"] == "got <secret>"
+    assert output(result) == "got <secret>"
     assert [line["subject"] for line in audited(world, "secret")] == ["TOKEN"]
     assert "s3cret-value" not in (world.user_dir / "audit.jsonl").read_text()
 
@@ -317,7 +330,7 @@ async def test_the_second_of_two_alike_is_called_by_its_skill_too(world: World) 
     world.replies = [LOAD, call("Skill", {"name": "other"}), call("other-make", {}), say("x")]
     events = await world.run(approve=Person())
     assert [name for name in tool_names(world.sent(3)) if "make" in name] == ["make", "other-make"]
-    assert results(events, "other-make")[0]["text"] == "other"
+    assert output(results(events, "other-make")[0]) == "other"
     assert not has_run(world)
 
 
@@ -418,7 +431,7 @@ async def test_the_skill_of_the_seed_passes_what_a_model_says_on_as_data(world: 
     given = {"message": "Fix $(rm -rf .) `it`", "files": ["a; b"]}
     world.replies = [call("Skill", {"name": "git-commit"}), call("git_commit", given), say("x")]
     (result,) = results(await world.run(approve=Person()), "git_commit")
-    said, _, rest = result["text"].partition("\n")
+    said, _, rest = output(result).partition("\n")
     assert said == "[Fix $(rm -rf .) `it`]"
     assert json.loads(rest) == given
 
