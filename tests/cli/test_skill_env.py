@@ -49,20 +49,23 @@ def talk(project: Path, child_env: dict[str, str]) -> Iterator[Callable[..., Tal
         one.close()
 
 
-def give(user: Path, variable: str, value: str, *more: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def give(project: Path, child_env: dict[str, str]) -> Weft:
     """What a program would do: the value on standard input."""
-    command = ["weft", "skills", "env", "weather", variable, "-", *more]
-    env = {"HOME": str(user.parent), "PATH": _path()}
-    return subprocess.run(
-        command, env=env, cwd=user, input=value, capture_output=True, text=True, timeout=60, check=False
-    )
 
+    def run(variable: str, value: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["weft", "skills", "env", "weather", variable, "-"],
+            cwd=project,
+            env=child_env,
+            input=value,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
-def _path() -> str:
-    import os
-    import sysconfig
-
-    return os.pathsep.join([sysconfig.get_path("scripts"), os.defpath])
+    return run
 
 
 def variables(weft: Weft, **environ: str) -> dict[str, dict[str, object]]:
@@ -81,10 +84,10 @@ def test_what_a_skill_asks_for_is_listed_with_the_command_that_sets_it(weft: Wef
 
 
 def test_a_value_from_standard_input_is_stored_for_the_user_alone_and_satisfies_the_skill(
-    weft: Weft, user: Path
+    weft: Weft, give: Weft, user: Path
 ) -> None:
     assert "ineligible" in weft("skills", "list").stdout
-    done = give(user, "WEATHER_TOKEN", f"{SECRET}\n")
+    done = give("WEATHER_TOKEN", f"{SECRET}\n")
     assert done.returncode == 0
     assert "Only programs of weather get WEATHER_TOKEN" in done.stdout
     assert "weather is ready" in done.stderr
@@ -103,8 +106,8 @@ def test_a_value_from_standard_input_is_stored_for_the_user_alone_and_satisfies_
     assert (line["subject"], line["decision"], line["skill"]) == ("WEATHER_TOKEN", "granted", "weather")
 
 
-def test_a_variable_is_taken_back_with_its_key(weft: Weft, user: Path) -> None:
-    give(user, "WEATHER_TOKEN", SECRET)
+def test_a_variable_is_taken_back_with_its_key(weft: Weft, give: Weft, user: Path) -> None:
+    give("WEATHER_TOKEN", SECRET)
     assert weft("skills", "env", "weather", "WEATHER_TOKEN", "--remove").returncode == 0
     assert not variables(weft)["WEATHER_TOKEN"]["given"]
     assert json.loads((user / "keys.json").read_text())["keys"] == {}
@@ -139,9 +142,9 @@ def test_what_cannot_be_meant_stores_nothing(
     assert not (user / "keys.json").exists()
 
 
-def test_without_a_line_of_the_log_nothing_is_stored(weft: Weft, user: Path) -> None:
+def test_without_a_line_of_the_log_nothing_is_stored(give: Weft, user: Path) -> None:
     (user / "audit.jsonl").mkdir()
-    done = give(user, "WEATHER_TOKEN", SECRET)
+    done = give("WEATHER_TOKEN", SECRET)
     assert done.returncode == 3
     assert "audit-unwritable" in done.stderr
     assert not (user / "keys.json").exists()

@@ -198,6 +198,29 @@ async def test_what_is_stored_while_a_conversation_runs_counts_and_is_masked(wor
     assert "stored-just-now" not in session.read_text()
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(("before", "told"), [([], "token <secret>."), (["other"], "token .")])
+async def test_a_fork_gets_the_variables_of_its_own_skill_unless_another_is_above_it(
+    world: World, before: list[str], told: str
+) -> None:
+    world.add_skill("forked", head="context: fork\n")
+    world.environ["HIDDEN_forked"] = SECRET
+    world.config = config("forked")
+    world.replies = [
+        *(call("Skill", {"name": name}) for name in before),
+        call("Skill", {"name": "forked"}),
+        call("exec_shell", {"command": 'echo "token $WEATHER_TOKEN."'}),
+        say("Looked."),
+        call("exec_shell", {"command": 'echo "after $WEATHER_TOKEN."'}),
+        say("x"),
+    ]
+    await world.run(approve=yes)
+    sent = [str(one.body["messages"]) for one in world.server.asked]
+    assert any(told in one for one in sent)
+    assert "after ." in sent[-1], "whoever started the fork gets none of it"
+    assert SECRET not in "".join(sent)
+
+
 def _audit(world: World) -> tuple[Line, ...]:
     audit = Audit(str(world.user_dir / "audit.jsonl"), Seal(str(world.user_dir / "trust.key")))
     return select_lines(audit, 1000, lambda line: True).lines
