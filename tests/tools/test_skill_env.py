@@ -22,6 +22,7 @@ from wire import call, say
 from world import World, collect, only
 
 SECRET = "wx-secret-4711"
+NO_SCAN = "[skills.security]\nscan_on_load = false\n"  # which is not what is tested here, and slow
 HEAD = 'metadata: {"openclaw": {"requires": {"env": ["WEATHER_TOKEN"]}}}\n'
 
 
@@ -121,7 +122,9 @@ async def yes(_: ApprovalNeeded) -> Answer:
 
 
 def config(*names: str) -> str:
-    return "".join(f'[skills.entries.{name}.env]\nWEATHER_TOKEN = {{ env = "HIDDEN_{name}" }}\n' for name in names)
+    return NO_SCAN + "".join(
+        f'[skills.entries.{name}.env]\nWEATHER_TOKEN = {{ env = "HIDDEN_{name}" }}\n' for name in names
+    )
 
 
 @pytest.fixture
@@ -129,6 +132,7 @@ def world(tmp_path: Path) -> World:
     world = World(tmp_path / "world")
     world.add_skill("weather", head=HEAD)
     world.add_skill("other")
+    world.config = NO_SCAN
     world.environ |= {"HIDDEN_weather": SECRET, "HIDDEN_other": "other-secret-1"}
     return world
 
@@ -145,7 +149,7 @@ async def test_a_secret_reaches_the_command_and_no_text(world: World) -> None:
     events = await world.run(approve=yes, key="talk")
     before, _, after = only(events, ToolFinished)
     assert before.result["text"].startswith("before")
-    assert after.result["text"].split() == [str(len(SECRET) + 1), "it", "is", "<secret>"]
+    assert after.result["text"].split()[:4] == [str(len(SECRET) + 1), "it", "is", "<secret>"]
     files = [path for path in world.user_dir.rglob("*") if path.is_file() and path.name != "trust.key"]
     assert any(path.suffix == ".jsonl" and "talk" in path.name for path in files), "the session is among them"
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
