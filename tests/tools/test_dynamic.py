@@ -303,6 +303,7 @@ async def test_a_file_swapped_after_it_was_approved_is_not_run(house: House) -> 
     with pytest.raises(Refused, match="changed since it was approved"):
         await house.use("one")
     assert house.audit("command") == []
+    assert house.audit("denial")[0]["rule"] == "The skill changed since it was approved"
 
 
 async def test_a_file_swapped_after_it_was_approved_is_not_read(house: House) -> None:
@@ -311,6 +312,7 @@ async def test_a_file_swapped_after_it_was_approved_is_not_read(house: House) ->
     house.before_use = lambda: (folder / "notes.md").write_text("swapped\n")
     with pytest.raises(Refused, match="changed while it was read"):
         await house.use("one")
+    assert len(house.audit("denial")) == 1
 
 
 async def test_files_of_the_skill_and_the_project_are_put_in_place(house: House) -> None:
@@ -391,10 +393,13 @@ async def test_without_a_sandbox_nothing_runs(house: House) -> None:
     house.config += '[sandbox]\nmode = "bubblewrap"\n'
     error = await house.refusal("!echo a")
     assert error.code == "sandbox-unavailable"
+    assert "no sandbox" in house.audit("denial")[0]["rule"]
 
 
 async def test_too_many_places_are_refused(house: House) -> None:
     assert "100 is the limit" in str(await house.refusal("!echo x\n" * 101))
+    assert house.audit("command") == []
+    assert len(house.audit("denial")) == 1
 
 
 async def test_what_cannot_be_written_down_is_not_run(house: House) -> None:
@@ -425,6 +430,23 @@ async def test_git_looks_at_the_project(house: House) -> None:
     (house.project / "new.txt").write_text("x")
     house.config = house.config.replace('"git log"', '"git log", "git status"')
     assert await house.text("!git log --format=%s\n!git status --short") == "one\n?? new.txt"
+
+
+async def test_it_works_behind_links(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    house = House(tmp_path / "link")
+    make_repository(house.project)
+    (house.project / "a.md").write_text("of the project")
+    commands = house.home / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "here.md").write_text("!cat a.md")
+    folder = house.add("one", "!cat ${CLAUDE_SKILL_DIR}/b.md a/c\n!git log --format=%s\n!read b.md\n!read a.md")
+    (folder / "b.md").write_text("of the skill\n")
+    (folder / "a").mkdir()
+    (folder / "a" / "c").write_text("deep")
+    assert (await house.use("one")).text == "of the skill\ndeep\none\nof the skill\nof the project"
+    assert (await house.use("here")).text == "of the project"
 
 
 async def test_git_does_not_look_where_that_could_start_a_program(house: House) -> None:

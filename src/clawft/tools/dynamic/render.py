@@ -3,7 +3,7 @@
 from anyio import to_thread
 
 from clawft.discovery.catalog import Found
-from clawft.errors import Diagnostic
+from clawft.errors import Diagnostic, Refused
 from clawft.render import Arguments, Dynamic, Fetched, Rendered, Variables, find_dynamic, render_skill
 from clawft.tools.dynamic.files import read_files
 from clawft.tools.dynamic.run import run_commands
@@ -25,7 +25,12 @@ async def render_dynamic(
     """
     places = find_dynamic(cleared.skill.prompt or "")
     use = Use(found, cleared, arguments, variables)
-    fetched = await _fetch(context, places, use) if places else Fetched()
+    try:
+        fetched = await _fetch(context, places, use) if places else Fetched()
+    except Refused as error:
+        if error.code != "command-refused":  # which is written down where the command is known
+            use.record(context.audit, "denial", f"use the skill {use.skill.name}", "deny", str(error))
+        raise
     return render_skill(cleared.skill, arguments, variables, found.file, fetched=fetched)
 
 
@@ -33,7 +38,7 @@ async def _fetch(context: DynamicContext, places: tuple[Dynamic, ...], use: Use)
     asked = [one for one in places if one.kind != "file"]
     if len(asked) > MAX_PLACES:
         message = f"The skill '{use.skill.name}' asks for {len(asked)} commands and files; {MAX_PLACES} is the limit"
-        raise use.refuse(asked[MAX_PLACES], message)
+        raise Refused("too-many-commands", message, path=use.found.file, line=use.line_of(asked[MAX_PLACES]))
     commands = [one for one in places if one.kind == "command"]
     files = await to_thread.run_sync(read_files, context, [one for one in places if one.kind != "command"], use)
     if not commands:

@@ -48,15 +48,17 @@ class _Setting(Struct, frozen=True):
 
 async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: Use) -> dict[int, str]:
     """What each place becomes. Raises: Refused, before any of them runs; ClawftError for one that failed."""
-    async with _copy(context, use) as copy:
+    # Programs see files where they really are, whatever links lead there.
+    project, folder = real_path(context.workspace.project), real_path(use.folder) if use.folder else ""
+    async with _copy(context, use, folder) as copy:
         status = await to_thread.run_sync(context.sandbox.status)
         # Where a sandbox cannot show files in another place, commands work in the copy itself.
         is_mounted = status.kind == "bubblewrap"
-        cwd = (use.folder if is_mounted else copy) or context.workspace.project
-        repository = _find_repository(context, use)
+        cwd = (folder if is_mounted else copy) or project
+        repository = _find_repository(project, folder)
         judged = await to_thread.run_sync(judge_commands, context, places, use, (cwd, repository or cwd))
-        mounts = ((copy, use.folder),) if copy and is_mounted else ()
-        readable = (context.workspace.project, *((copy,) if copy and not is_mounted else ()))
+        mounts = ((copy, folder),) if copy and is_mounted else ()
+        readable = (project, *((copy,) if copy and not is_mounted else ()))
         own = await to_thread.run_sync(context.supplies.take, use.cleared, use.variables.session_id)
         env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
         confinement = Confinement(readable=readable, mounts=mounts, hosts=_hosts(context, use))
@@ -64,11 +66,11 @@ async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: 
         return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
 
 
-def _copy(context: DynamicContext, use: Use) -> AbstractAsyncContextManager[str]:
+def _copy(context: DynamicContext, use: Use, folder: str) -> AbstractAsyncContextManager[str]:
     """What the commands run on; one of Claude's commands has no folder, and nothing to copy."""
-    if not use.folder:
+    if not folder:
         return nullcontext("")
-    return open_skill_copy(context.workspace.user_dir, use.folder, use.cleared.digest)
+    return open_skill_copy(context.workspace.user_dir, folder, use.cleared.digest)
 
 
 def _hosts(context: DynamicContext, use: Use) -> tuple[str, ...]:
@@ -80,10 +82,9 @@ def _hosts(context: DynamicContext, use: Use) -> tuple[str, ...]:
     return granted_hosts(authority.rules, approved)
 
 
-def _find_repository(context: DynamicContext, use: Use) -> str:
+def _find_repository(project: str, folder: str) -> str:
     """The project, if it is a git repository and the skill lies elsewhere: what skills ask git is about the project."""
-    project = context.workspace.project
-    elsewhere = bool(use.folder) and not is_within(real_path(use.folder), real_path(project))
+    elsewhere = bool(folder) and not is_within(folder, project)
     return project if elsewhere and os.path.isdir(os.path.join(project, ".git")) else ""
 
 
