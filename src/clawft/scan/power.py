@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from clawft.format.model import Skill
 from clawft.scan.facts import Fact, Kind
 from clawft.scan.findings import Power
 from clawft.scan.subject import Subject
@@ -12,16 +13,18 @@ __all__ = ["summarise_power"]
 
 # Languages whose facts name the program that they start; others name the call that starts it.
 _COMMANDS = frozenset({"shell", "fish", "powershell", "batch", "makefile", "dockerfile"})
+_PLACES = frozenset({"CLAUDE_SKILL_DIR", "CLAUDE_PROJECT_DIR"})
 _NAME = re.compile(r"[\w.+-]{1,64}")
 
 
 def summarise_power(subject: Subject) -> Power:
     """What the skill would use when all it holds ran, sorted, each once. What is only mentioned counts for nothing."""
+    given = _given(subject.skill)
     return Power(
         network=_list(host_of(one.target) for one in _used(subject, Kind.FETCH, Kind.SEND, Kind.CONNECT)),
         exec=_list(_program(one) for one in subject.facts if not one.document.mention),
         files=_list(_path(one) for one in _used(subject, Kind.READ, Kind.WRITE, Kind.DELETE, Kind.PERMIT)),
-        env=_list(one.target for one in _used(subject, Kind.ENV)),
+        env=_list(one.target for one in _used(subject, Kind.ENV) if one.target not in given),
         persistence=_list(one.target for one in _used(subject, Kind.PERSIST)),
         hooks=_list(one.target for one in _used(subject, Kind.HOOK)),
         tools=_list(subject.skill.allowed_tools if subject.skill else ()),
@@ -30,6 +33,17 @@ def summarise_power(subject: Subject) -> Power:
 
 def _used(subject: Subject, *kinds: Kind) -> list[Fact]:
     return [fact for fact in subject.of(*kinds) if not fact.document.mention]
+
+
+def _given(skill: Skill | None) -> frozenset[str]:
+    """Variables that a program of a skill is given by us: where it is, and the arguments of the tools it declares."""
+    tools = skill.provided_tools if skill else ()
+    named = [name for tool in tools for name in _names(tool.parameters.get("properties"))]
+    return _PLACES.union(f"ARG_{name.upper()}" for name in named)
+
+
+def _names(properties: object) -> Iterable[str]:
+    return properties if isinstance(properties, dict) else ()
 
 
 def _program(fact: Fact) -> str:

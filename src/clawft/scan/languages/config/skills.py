@@ -18,7 +18,8 @@ _COMMANDS = ("command", "commands", "cmd", "run", "script", "shell", "exec", "ba
 
 
 def read_frontmatter(sheet: Sheet, tree: dict[str, Any]) -> bool:
-    """Note the install blocks of a skill; whether there were any."""
+    """Note the programs of a skill's tools, and its install blocks; whether there were any of these."""
+    _read_tools(sheet, tree.get("tools"))
     before = len(sheet.facts) + len(sheet.children)
     metadata = tree.get("metadata")
     holders = [tree, metadata]
@@ -31,6 +32,13 @@ def read_frontmatter(sheet: Sheet, tree: dict[str, Any]) -> bool:
             if isinstance(block := holder.get(key), list | dict) and (holder is not tree or "description" in tree):
                 _read_install(sheet, block, key)
     return len(sheet.facts) + len(sheet.children) > before
+
+
+def _read_tools(sheet: Sheet, tools: Any) -> None:
+    """Strings that look like commands are read in any case; a list of words looks like nothing."""
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict) and "name" in tool:
+            sheet.run(tool.get("command"), "tools", "command")
 
 
 def _read_install(sheet: Sheet, block: Any, *keys: str) -> None:
