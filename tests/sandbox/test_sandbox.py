@@ -217,6 +217,17 @@ async def test_a_virtual_environment_on_the_path_works(box: Box) -> None:
     assert (await box.say("python -c 'import msgspec, sqlite3, ssl; print(1)'")) == "1\n"
 
 
+async def test_a_variable_cannot_smuggle_grants_in(box: Box) -> None:
+    (box.folder / "outside").write_text("s3cret")
+    box.env["GIVEN"] = f"x\0--bind\0{box.folder}\0{box.folder}"
+    try:
+        said = await box.say(f"cat {box.folder}/outside")
+    except ClawftError as error:
+        said = error.code
+    assert "s3cret" not in said
+    assert "sandbox-failed" in said or "could not start" in said
+
+
 async def test_a_folder_that_is_gone_runs_nothing(wrapped: Box) -> None:
     with pytest.raises(ClawftError) as failure:
         await wrapped.sandbox.run(

@@ -38,7 +38,7 @@ _GRANTS = {
 _TCP = 3  # bind and connect
 _SCOPES = 3  # abstract sockets and signals
 _LAST_CAPABILITY = 63
-_LEAST_PIDS, _NICE_AS_ROOT = 400, 10
+_LEAST_PIDS = 400
 _KERNEL = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
 _CANNOT_EXECUTE, _CANNOT_FIND = 126, 127
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
@@ -210,8 +210,6 @@ def _execute(words: list[str], env: dict[str, str]) -> None:
 
 
 def _set_limits(limits: dict[str, int], *, counted: bool) -> None:
-    if not os.geteuid():  # whose processes the kernel does not count
-        os.nice(_NICE_AS_ROOT)
     wanted = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_DATA: limits["memory_bytes"],

@@ -14,7 +14,7 @@ from clawft.sandbox.process import run_process
 
 __all__ = ["limit_numbers"]
 
-_AFTER_S = 0.015
+_AFTER_S = 0.03
 _LEAST = 400  # the kernel takes no less than 301
 # What joined another namespace than was meant changes nothing: the number of an ended process may be given anew.
 _SCRIPT = '[ "$(readlink /proc/self/ns/pid)" = "$1" ] && echo "$2" > /proc/sys/kernel/pid_max'
@@ -22,13 +22,15 @@ _SCRIPT = '[ "$(readlink /proc/self/ns/pid)" = "$1" ] && echo "$2" > /proc/sys/k
 
 async def limit_numbers(pid: int, namespace: str, processes: int) -> None:
     """Limit the namespace that the process `pid` is in, where it can be done."""
-    if os.geteuid() != 0 or not namespace or not (nsenter := shutil.which("nsenter", path="/usr/bin:/bin")):
-        return
     kernel = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
-    if kernel < (6, 14):
+    if os.geteuid() != 0 or kernel < (6, 14) or not namespace:
         return
     await anyio.sleep(_AFTER_S)
+    nsenter = shutil.which("nsenter", path="/usr/bin:/bin")
+    if nsenter is None:
+        return
     most = str(max(processes, _LEAST))
     words = (nsenter, "--target", str(pid), "--pid", "/bin/sh", "-c", _SCRIPT, "sh", f"pid:[{namespace}]", most)
-    with suppress(OSError):
+    # To its end, whatever happens: if it were killed, nobody near would reap what it left in the namespace.
+    with suppress(OSError), anyio.CancelScope(shield=True):
         await run_process(words, cwd="/", env={"PATH": "/usr/bin:/bin"}, timeout_s=5, max_bytes=1000)

@@ -1,20 +1,23 @@
-"""Folders that stand in for what a confined program must not make, such as a `.git`, while it runs.
+"""Stand-ins for what a confined program must not make, such as a `.git`, while it runs.
 
-A mount needs something to be mounted on, so an empty folder is made and removed afterwards. Every run that uses one
-holds a shared lock on it, so that other runs, in other processes too, do not pull it away: on Linux to remove a folder
-undoes mounts on it elsewhere.
+A mount needs something to be mounted on, so an empty file or folder is made and removed afterwards. Every run that uses
+one holds a shared lock on it, so that other runs, in other processes too, do not pull it away: on Linux to remove
+something undoes mounts on it elsewhere.
 """
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 
 __all__ = ["Placeholders", "is_placeholder"]
 
-# The sticky bit tells ours, of a run that was killed, from an empty folder that somebody made.
-_MODE = 0o1755
-_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# The sticky bit tells ours, of a run that was killed, from what somebody made.
+_FOLDER, _FILE = stat.S_IFDIR | 0o1755, stat.S_IFREG | 0o1444
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Files are made and removed much faster; but an empty file of this name is an error to git, an empty folder is nothing.
+_FOLDERS = (".git",)
 
 
 class Placeholders:
@@ -42,9 +45,10 @@ class Placeholders:
 
 
 def is_placeholder(path: str) -> bool:
-    """Whether an empty folder is one that a run left, or holds now."""
+    """Whether something is what a run left, or holds now."""
     try:
-        return os.lstat(path).st_mode & 0o7777 == _MODE and not os.listdir(path)
+        status = os.lstat(path)
+        return (status.st_mode == _FILE and not status.st_size) or (status.st_mode == _FOLDER and not os.listdir(path))
     except OSError:
         return False
 
@@ -53,10 +57,7 @@ def _hold(path: str) -> int | None:
     """An open, locked descriptor of the placeholder; it may be removed by another while it is opened."""
     for _ in range(10):
         try:
-            with suppress(FileExistsError):
-                os.mkdir(path)
-                os.chmod(path, _MODE)
-            descriptor = os.open(path, _FLAGS)
+            descriptor = _make(path)
         except FileNotFoundError:
             continue
         except OSError:
@@ -68,18 +69,34 @@ def _hold(path: str) -> int | None:
     return None
 
 
+def _make(path: str) -> int:
+    """Open it, made anew if it is not there. Raises: OSError."""
+    try:
+        if os.path.basename(path) in _FOLDERS:
+            os.mkdir(path)
+            os.chmod(path, _FOLDER & 0o7777)
+            return os.open(path, _FLAGS)
+        descriptor = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o444)
+    except FileExistsError:
+        return os.open(path, _FLAGS)
+    os.fchmod(descriptor, _FILE & 0o7777)
+    return descriptor
+
+
 def _is_at(path: str, descriptor: int) -> bool:
     try:
-        there, held = os.lstat(path), os.fstat(descriptor)
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except OSError:
         return False
-    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
 
 
 def _remove(path: str, descriptor: int) -> None:
-    if os.fstat(descriptor).st_mode & 0o7777 != _MODE:
-        return  # somebody made it their own
-    try:
-        os.rmdir(path)
-    except OSError:  # somebody put something there: it is theirs
-        os.fchmod(descriptor, 0o755)
+    """Take it away, unless somebody made it their own, or put something there."""
+    status = os.fstat(descriptor)
+    if status.st_mode == _FILE and not status.st_size:
+        os.unlink(path)
+    elif status.st_mode == _FOLDER:
+        try:
+            os.rmdir(path)
+        except OSError:
+            os.fchmod(descriptor, 0o755)

@@ -166,8 +166,9 @@ class _Running:
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()
-        with anyio.move_on_after(_GRACE_S):  # what the kernel holds cannot be ended, nor waited for
-            await to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
+        if self.process.poll() is None:
+            with anyio.move_on_after(_GRACE_S):  # what the kernel holds cannot be ended, nor waited for
+                await to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
         self.output.close()
 
     async def _stop(self) -> None:

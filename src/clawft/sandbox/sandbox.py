@@ -45,7 +45,7 @@ class Sandbox:
         self.settings = settings
         self.limits = limits_of(settings)
         self._environ = environ
-        self._workspace = workspace
+        self.workspace = workspace
         self._viewer = Viewer(settings, workspace)
         self._policy = UrlPolicy(web)
         self._found: Found | None = None
@@ -143,7 +143,7 @@ class Sandbox:
         with self._lock:
             if self._found is None:
                 self._found = probe(
-                    self.settings.mode, self._environ.get("PATH", os.defpath), self._workspace, self.limits
+                    self.settings.mode, self._environ.get("PATH", os.defpath), self.workspace, self.limits
                 )
             return self._found
 

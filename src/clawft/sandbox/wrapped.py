@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import select
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,7 +30,6 @@ _CHILD = re.compile(rb'"child-pid": (\d+)[^\d]')
 _NAMESPACE = re.compile(rb'"pid-namespace": (\d+)')
 _EXIT = re.compile(rb'"exit-code": (\d+)')
 _END_S = 5.0
-NICE_AS_ROOT = 10
 NOT_FOUND = 127  # as shells have it
 # Before, the kernel counted all processes of the user, wherever they run.
 _COUNTS_APART = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 14)
@@ -39,7 +39,8 @@ class Wrapped:
     """Holds the descriptors that bubblewrap and we speak through, and the first process inside."""
 
     def __init__(self, bwrap: str, base: Sequence[str], job: Job) -> None:
-        """`base` are the flags of every program. Raises: OSError."""
+        """`base` are the flags of every program. Raises: ClawftError; OSError."""
+        rest = _join((*base, *view_flags(job.view, job.env, job.cwd)))
         self._job = job
         self._said = b""
         self._child = 0
@@ -57,9 +58,7 @@ class Wrapped:
             self._given.append(_memory_file(filtered))
             own += "--seccomp", str(self._given[-1])
         # Files first: the root that they stand in is made read-only by the last of the flags.
-        args = _memory_file(
-            b"".join(os.fsencode(word) + b"\0" for word in (*own, *base, *view_flags(job.view, job.env, job.cwd)))
-        )
+        args = _memory_file(_join(own) + rest)
         self._given.append(args)
         line = (bwrap, "--args", str(args), "--", *job.words)
         self.launch = Launch(
@@ -138,7 +137,7 @@ class Wrapped:
 
     async def _settle(self) -> None:
         self._kill()
-        if self._pidfd >= 0:
+        if self._pidfd >= 0 and not select.select([self._pidfd], [], [], 0)[0]:
             with anyio.move_on_after(_END_S):
                 await anyio.wait_readable(self._pidfd)
 
@@ -168,6 +167,17 @@ def _files() -> dict[str, bytes]:
     }
 
 
+def _join(words: Sequence[str]) -> bytes:
+    """Words as bubblewrap reads them. One with a NUL in it would be several, and could grant what nobody granted.
+
+    Raises: ClawftError.
+    """
+    text = "\0".join(words)
+    if text.count("\0") != len(words) - 1:
+        raise ClawftError("sandbox-failed", "A path or variable for a confined program has a NUL character")
+    return os.fsencode(text) + b"\0"
+
+
 def _memory_file(content: bytes) -> int:
     """A file in memory, to be read from its start."""
     descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
@@ -178,8 +188,6 @@ def _memory_file(content: bytes) -> int:
 
 def _set_limits(pid: int, limits: Limits) -> None:
     """Raises: ProcessLookupError if it has ended."""
-    if os.geteuid() == 0:  # whose processes the kernel does not count: we do, and must get our turn to
-        os.setpriority(os.PRIO_PROCESS, pid, NICE_AS_ROOT)
     wanted = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_DATA: limits.memory_bytes,

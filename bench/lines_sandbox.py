@@ -1,0 +1,69 @@
+"""The line of the sandbox: what a confined command costs beyond bubblewrap itself."""
+
+import shutil
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import anyio
+from msgspec import structs
+
+from clawft.config.sandbox import SandboxSettings
+from clawft.sandbox.bubblewrap import base_flags, view_flags
+from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.guard import Guard
+from clawft.sandbox.sandbox import Sandbox
+from clawft.sandbox.view import View, Viewer
+from clawft.workspace import Workspace
+from report import Line
+
+LIMIT = 1.3
+ENV = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+COMMAND = "true"
+
+
+def measure_sandbox(folder: Path, rounds: int) -> list[Line]:
+    """One command by the sandbox, and by `bwrap` with the same flags, in turn; the medians. None without bubblewrap."""
+    project = folder / "project"
+    for name in (".git/objects", "src", "docs"):
+        (project / name).mkdir(parents=True)
+    workspace = Workspace(str(folder / "home"), str(folder / "home/.clawft"), str(project), str(project))
+    sandbox = Sandbox(SandboxSettings(), workspace, ENV)
+    if sandbox.status().kind != "bubblewrap":
+        return []
+    ours, plain = anyio.run(_measure, sandbox, _plain_words(sandbox, workspace), rounds)
+    what = f"a command in the sandbox, from the call to its result; the median of {rounds}"
+    return [Line("sandbox", what, "bubblewrap with the same flags, by subprocess.run", ours, plain, "ms", LIMIT)]
+
+
+def _plain_words(sandbox: Sandbox, workspace: Workspace) -> list[str]:
+    project = workspace.project
+    view = Viewer(sandbox.settings, workspace).view(Confinement(writable=(project,)), ENV["PATH"])
+    flags = [*base_flags(workspace.home, sandbox.limits, nested=False), *view_flags(_stand_in(view), ENV, project)]
+    return [shutil.which("bwrap") or "bwrap", *flags, "--", "/bin/sh", "-c", COMMAND]
+
+
+def _stand_in(view: View) -> View:
+    """The same mounts for what is not there, which the sandbox makes for a moment: on a folder that is."""
+    ((root, guard),) = view.writable
+    instead = tuple(f"{root}/docs" for _ in guard.missing)
+    return structs.replace(view, writable=((root, Guard(guard.read_only, guard.hidden, instead)),))
+
+
+async def _measure(sandbox: Sandbox, words: list[str], rounds: int) -> tuple[float, float]:
+    project = sandbox.workspace.project
+    confinement = Confinement(writable=(project,))
+    ours, plain = [], []
+    for number in range(rounds + 2):
+        start = time.perf_counter()
+        done = await sandbox.run(COMMAND, cwd=project, env=ENV, timeout_s=60, max_bytes=32_768, confinement=confinement)
+        middle = time.perf_counter()
+        subprocess.run(words, env={}, capture_output=True, stdin=subprocess.DEVNULL, check=True, timeout=60)
+        end = time.perf_counter()
+        if done.code != 0:
+            raise SystemExit(f"error: the command ended with {done.code}: {done.output!r}")
+        if number >= 2:  # the first ones load what is needed
+            ours.append((middle - start) * 1000)
+            plain.append((end - middle) * 1000)
+    return statistics.median(ours), statistics.median(plain)
