@@ -23,10 +23,8 @@ from clawft.discovery import (
     skill_locations,
 )
 from clawft.discovery.agents import FoundAgent, load_agents
-from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.discovery.sidecars import apply_sidecars
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
-from clawft.files import read_regular
 from clawft.format.model import Agent, Skill
 from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
 from clawft.trust.origin import Origins
@@ -304,7 +302,7 @@ class App:
         hint = f"Read it, then: weft skills trust {found.name}"
         try:
             known = self.approvals.find("agent", found.file)
-            if self.approvals.has("agent", found.file, read_regular(found.file, MAX_FILE_BYTES)[0]):
+            if known is not None and found.digest and known.digest == found.digest:
                 return None
         except ClawftError as error:
             return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
@@ -429,6 +427,7 @@ class App:
 
         for one in reviews:
             self.kept.keep(one.found.folder, one.digest)
+        for one in reviews:
             name, place = one.found.name, one.found.folder
             self.audit.write("approval", f"skill {place}", decision="allowed", skill=name, digest=one.digest)
         self.approvals.record(
@@ -443,10 +442,13 @@ class App:
         self.run_trust.digests[found.folder] = digest
 
     def approve_agents(self, found: "Sequence[FoundAgent]") -> None:
-        """Approve agents as they are now. Raises: ClawftError."""
-        for one in found:
-            self.audit.write("approval", f"agent {one.file}", decision="allowed")
-            self.approvals.add("agent", {one.file: read_regular(one.file, MAX_FILE_BYTES)[0]}, one.name)
+        """Approve agents as they were read. Raises: ClawftError."""
+        from clawft.trust.approvals import make_approval
+
+        whole = [one for one in found if one.digest]
+        for one in whole:
+            self.audit.write("approval", f"agent {one.file}", decision="allowed", digest=one.digest)
+        self.approvals.record(make_approval("agent", one.file, one.digest, one.name) for one in whole)
 
     def revoke(self, meant: "Sequence[Approval]") -> "tuple[Approval, ...]":
         """Take approvals back; those that were there. Raises: ClawftError."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
+from clawft.discovery.digest import hash_content
 from clawft.discovery.listing import DOCUMENTS
 from clawft.discovery.locations import Location
 from clawft.discovery.read import MAX_FILE_BYTES
@@ -44,12 +45,13 @@ BUILTIN_AGENTS = (
 
 
 class FoundAgent(Struct, frozen=True):
-    """One agent file, or a built-in; the agent in it, or the problem with it."""
+    """One agent file, or a built-in; the agent in it, or the problem with it; the digest of the bytes it is from."""
 
     scope: str
     file: str = ""
     agent: Agent | None = None
     problem: Diagnostic | None = None
+    digest: str = ""
 
     @property
     def name(self) -> str:
@@ -102,4 +104,5 @@ def _load(path: str, name: str, location: Location) -> FoundAgent:
         )
     except ClawftError as error:
         return FoundAgent(location.scope, path, problem=error.diagnostic)
-    return FoundAgent(location.scope, path, structs.replace(agent, diagnostics=decoded.diagnostics + agent.diagnostics))
+    said = structs.replace(agent, diagnostics=decoded.diagnostics + agent.diagnostics)
+    return FoundAgent(location.scope, path, said, digest="sha256:" + hash_content(data)[0].decode())

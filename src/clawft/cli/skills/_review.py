@@ -11,8 +11,6 @@ from clawft.trust.review import Review
 
 __all__ = ["review_json", "review_lines", "short_lines"]
 
-MAX_DIFF = 200
-
 
 def review_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
     """Where it is, what it could do, and what is new since it was last approved."""
@@ -44,7 +42,7 @@ def _change_lines(review: Review, since: str) -> list[str]:
     lines.append(f"Files that changed since {since}: {len(review.files)}")
     for one in review.files:
         lines.append(f"  {one.what}: {one_line(one.path)}")
-        lines += [f"    {clean(line)}" for line in one.diff[:MAX_DIFF]]
+        lines += [f"    {clean(line)}" for line in one.diff]
     return lines
 
 

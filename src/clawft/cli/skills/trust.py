@@ -14,15 +14,15 @@ from clawft.cli.output import clean, one_line, print_json, print_table, say, sho
 from clawft.cli.skills._approved import holds, list_approvals, matches
 from clawft.cli.skills._review import review_json, review_lines, short_lines
 from clawft.discovery.agents import FoundAgent
+from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.files import read_regular
 from clawft.trust import Standing
-from clawft.trust.approvals import Approval
+from clawft.trust.approvals import Approval, hash_bytes
 from clawft.trust.review import Review
 
 __all__ = ["command"]
 
-MAX_AGENT_BYTES = 1 << 20
 MAX_AGENT_LINES = 200
 
 
@@ -133,7 +133,7 @@ def _blocked(standing: Standing) -> Refused:
 def _approve(app: App, chosen: _Chosen, options: _Options) -> int:
     """Show it, ask, and keep the decision. Raises: ClawftError."""
     new = [one for one in chosen.reviews if not one.is_same]
-    if options.output == "table":
+    if options.output == "table" or not options.yes:  # nobody is asked about what they did not see
         _show(app, chosen)
     if (new or chosen.agents) and not options.yes and not _ask(len(new), len(chosen.agents)):
         say("Nothing was approved")
@@ -171,9 +171,22 @@ def _agent_lines(app: App, found: FoundAgent, *, whole: bool) -> list[str]:
     tools = "all tools" if agent is None or agent.tools is None else ", ".join(agent.tools) or "no tools"
     lines = [one_line(f"agent {found.name} ({app.workspace.shorten(found.file)}): {tools}")]
     if whole:
-        text = read_regular(found.file, MAX_AGENT_BYTES)[0].decode("utf-8", "replace")
-        lines += [f"  {clean(line)}" for line in text.splitlines()[:MAX_AGENT_LINES]]
+        text = _read_agent(found).decode("utf-8", "replace").splitlines()
+        lines += [f"  {clean(line)}" for line in text[:MAX_AGENT_LINES]]
+        lines += [f"  (and {len(text) - MAX_AGENT_LINES} lines more)"] if len(text) > MAX_AGENT_LINES else []
     return lines
+
+
+def _read_agent(found: FoundAgent) -> bytes:
+    """The file of an agent, to be shown. Raises: ClawftError; Refused if it is not what would be approved."""
+    try:
+        content = read_regular(found.file, MAX_FILE_BYTES, follow=True)[0]
+    except OSError:
+        content = b""
+    if hash_bytes(content) != found.digest:
+        message = f"The agent '{found.name}' changed while it was looked at"
+        raise Refused("agent-changed", message, path=found.file, hint="Look at it again")
+    return content
 
 
 def _tell(chosen: _Chosen, new: Sequence[Review]) -> None:
@@ -222,9 +235,10 @@ def _revoke(app: App, names: Sequence[str], options: _Options) -> int:
     """Take approvals back. Raises: NotFound for a name that nothing was approved under."""
     known = list_approvals(app)
     meant = [one for one in known if options.every or any(matches(one, name) for name in names)]
-    if not meant and not options.every:
+    lost = [name for name in names if not any(matches(one, name) for one in known)]
+    if lost:
         raise NotFound(
-            "approval-not-found", f"Nothing is approved as '{names[0]}'", hint="Run: weft skills trust --list"
+            "approval-not-found", f"Nothing is approved as '{lost[0]}'", hint="Run: weft skills trust --list"
         )
     taken = app.revoke([one.approval for one in meant])
     if options.output == "json":
