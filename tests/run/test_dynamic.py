@@ -21,8 +21,10 @@ async def test_a_skill_that_a_person_starts_brings_its_output_to_the_model(world
     world.config = ALLOWED
     world.add_skill("state", "Say: !`echo $ARGUMENTS`")
     world.replies = [say("done")]
-    await world.run("a; $(id)", skill="state")
+    events = await world.run("a; $(id)", skill="state")
     assert "Say: a; $(id)\n" in world.sent()["messages"][-1]["content"]
+    (said,) = [one for one in only(events, Noticed) if one.code == "dynamic-context"]
+    assert (said.severity, said.message) == ("note", "The skill 'state' runs `echo 'a; $(id)'`")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ async def _invoke(turn: Turn) -> None:
 
 async def _start(turn: Turn, standing: Standing, arguments: Arguments) -> Activation:
     """Load one skill, and say what there is to say about it. Raises: ClawftError."""
-    activation = await turn.skills.read(standing, arguments)
+    activation = await turn.skills.read(standing, arguments, turn.emit)
     turn.skills.activate(activation)
     turn.emit(turn.skills.event(activation, "user"))
     for one in (*standing.reasons, *activation.diagnostics):

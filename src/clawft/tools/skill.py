@@ -107,7 +107,7 @@ async def _load(skills: Skillset, standing: Standing, arguments: SkillArguments,
         text = f"The skill '{name}' is already loaded in this conversation; follow its text above."
         return ToolResult(text, data={"name": name, "base_dir": folder, "already_loaded": True})
     try:
-        activation = await skills.read(standing, split_arguments(arguments.args))
+        activation = await skills.read(standing, split_arguments(arguments.args), context.emit)
     except ClawftError as error:
         raise load_failure(error) from error
     skills.activate(activation)

@@ -10,7 +10,7 @@ from clawft.discovery.catalog import Found
 from clawft.discovery.digest import list_files
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.format.model import Skill
-from clawft.messages import By, SkillActivated
+from clawft.messages import By, Event, Noticed, SkillActivated
 from clawft.render import Arguments, Rendered, Variables, render_skill
 from clawft.scan.findings import Power
 from clawft.tools.dynamic import DynamicContext, render_dynamic
@@ -118,14 +118,18 @@ class Skillset:
         hint = f"Did you mean '{close}'?" if close else "Use skill_search to find one"
         raise ToolError("NOT_FOUND", f"There is no skill '{name}'", hint=hint)
 
-    async def read(self, standing: Standing, arguments: Arguments) -> Activation:
+    async def read(self, standing: Standing, arguments: Arguments, emit: Callable[[Event], None]) -> Activation:
         """A skill's text as a model gets it, read from disk now, with the files and commands that it asks for.
 
         Raises: ClawftError.
         """
         found = standing.found
         cleared = self._clear(found)
-        rendered = await render_dynamic(self._dynamic, found, cleared, arguments, self._variables(found))
+
+        def tell(message: str) -> None:
+            emit(Noticed(code="dynamic-context", message=message))
+
+        rendered = await render_dynamic(self._dynamic, found, cleared, arguments, self._variables(found), tell)
         return _activate(standing, cleared, rendered)
 
     def read_still(self, standing: Standing) -> Activation:

@@ -7,7 +7,7 @@ from clawft.errors import Diagnostic, Refused
 from clawft.render import Arguments, Dynamic, Fetched, Rendered, Variables, find_dynamic, render_skill
 from clawft.tools.dynamic.files import read_files
 from clawft.tools.dynamic.run import run_commands
-from clawft.tools.dynamic.use import DynamicContext, Use
+from clawft.tools.dynamic.use import DynamicContext, Tell, Use
 from clawft.trust.cleared import Cleared
 from clawft.trust.prefixes import SETTING, suggest_setting
 
@@ -17,14 +17,19 @@ MAX_PLACES = 100
 
 
 async def render_dynamic(
-    context: DynamicContext, found: Found, cleared: Cleared, arguments: Arguments, variables: Variables
+    context: DynamicContext,
+    found: Found,
+    cleared: Cleared,
+    arguments: Arguments,
+    variables: Variables,
+    tell: Tell = lambda _: None,
 ) -> Rendered:
-    """The prompt of a skill that may be used.
+    """The prompt of a skill that may be used. `tell` is told what is about to run.
 
     Raises: Refused for what may not be run or read; ClawftError for what failed. Then nothing of it is used.
     """
     places = find_dynamic(cleared.skill.prompt or "")
-    use = Use(found, cleared, arguments, variables)
+    use = Use(found, cleared, arguments, variables, tell)
     try:
         fetched = await _fetch(context, places, use) if places else Fetched()
     except Refused as error:

@@ -32,6 +32,7 @@ __all__ = ["run_commands"]
 TIMEOUT_S = 30
 MAX_BYTES = 64 * 1024
 MAX_PARALLEL = 8
+_LISTED, _ANNOUNCED = 5, 80  # commands that are named before they run, and characters of each
 _SHOWN = 2_000  # characters of a failed command's output that are said
 # They end with 1 to say that there is no match, or a difference.
 _ONE_IS_FINE = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "diff", "cmp", "pgrep", "test", "["})
@@ -63,6 +64,7 @@ async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: 
         env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
         confinement = Confinement(readable=readable, mounts=mounts, hosts=_hosts(context, use))
         setting = _Setting(cwd, env, confinement)
+        use.tell(_announce(context, [line for lines in judged for line in lines], use))
         return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
 
 
@@ -80,6 +82,12 @@ def _hosts(context: DynamicContext, use: Use) -> tuple[str, ...]:
     if use.cleared.stranger:
         approved.append(use.cleared.granted.network if use.cleared.granted else ())
     return granted_hosts(authority.rules, approved)
+
+
+def _announce(context: DynamicContext, lines: Sequence[Line], use: Use) -> str:
+    shown = [f"`{context.show(line.text)[:_ANNOUNCED]}`" for line in lines[:_LISTED]]
+    more = f" and {len(lines) - _LISTED} more" if len(lines) > _LISTED else ""
+    return f"The skill '{use.skill.name}' runs {', '.join(shown)}{more}"
 
 
 def _find_repository(project: str, folder: str) -> str:

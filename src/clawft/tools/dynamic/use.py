@@ -20,7 +20,7 @@ from clawft.trust.cleared import Cleared
 from clawft.trust.decide import Authority
 from clawft.workspace import Workspace
 
-__all__ = ["DynamicContext", "Use", "clean_output", "looking_context"]
+__all__ = ["DynamicContext", "Tell", "Use", "clean_output", "looking_context"]
 
 # What moves the cursor, colours, and the titles and links of terminals.
 _SEQUENCE = re.compile(
@@ -28,6 +28,7 @@ _SEQUENCE = re.compile(
 )
 # Control characters but tab and line end, marks that turn text around, and what no reader sees but a model does.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e0fff]")
+Tell = Callable[[str], None]  # says something to the person
 _LONGEST = 500  # characters of a command that are said
 
 
@@ -64,6 +65,7 @@ class Use(Struct, frozen=True):
     cleared: Cleared
     arguments: Arguments
     variables: Variables
+    tell: Tell
 
     @property
     def skill(self) -> Skill:
