@@ -1,5 +1,6 @@
 """A user, a project, a model server that follows a script, and a runtime on top, to test and measure turns."""
 
+import json
 import os
 import sysconfig
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from clawft.app import open_app
-from clawft.messages import Event
+from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
 from clawft.run import Approve, Conversation, Runtime, TurnRequest
 from wire import Asked, Reply, WireServer
 
@@ -64,9 +65,27 @@ class World:
         async with self.talk(**how) as conversation:
             return await collect(conversation, request)
 
+    def audit(self, kind: str) -> list[dict[str, Any]]:
+        """The lines of a kind in the user's audit log."""
+        path = self.user_dir / "audit.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [line for line in lines if line["kind"] == kind]
+
     def sent(self, index: int = -1) -> dict[str, Any]:
         """The body of a request that the server got."""
         return self.server.asked[index].body
+
+
+class Person:
+    """Answers what is asked, always the same, and keeps the questions."""
+
+    def __init__(self, answer: Answer = "once") -> None:
+        self.answer = answer
+        self.asked: list[ApprovalNeeded] = []
+
+    async def __call__(self, event: ApprovalNeeded) -> Answer:
+        self.asked.append(event)
+        return self.answer
 
 
 async def collect(conversation: Conversation, request: TurnRequest | str) -> list[Event]:
@@ -77,3 +96,9 @@ async def collect(conversation: Conversation, request: TurnRequest | str) -> lis
 
 def only(events: Iterable[Event], kind: type[E]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
+
+
+def error_of(event: ToolFinished) -> str:
+    """The code and message of a call that failed."""
+    error = event.result.get("error", {})
+    return f"{error.get('code', '')}: {error.get('message', '')}"

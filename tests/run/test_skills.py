@@ -273,7 +273,7 @@ async def test_an_agent_without_tools_gets_none_and_cannot_call_one(world: World
     world.replies = [call("read_file", {"path": "x"}), say("ok")]
     (finished,) = only(await world.run(agent="planner"), ToolFinished)
     assert "tools" not in world.sent()
-    assert finished.result["error"]["code"] == "NOT_FOUND"
+    assert finished.result["error"]["code"] == "PERMISSION_DENIED"
     assert world.sent()["temperature"] == 0.9
 
 

@@ -7,7 +7,7 @@ import anyio
 
 from clawft.errors import Refused, find_close
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
-from clawft.run.permit import answer, guard, permit
+from clawft.run.permit import answer, check_hidden, guard, permit
 from clawft.run.turn import Turn
 from clawft.tools.execute import Envelope, fail, render_for_model, run_tool
 from clawft.tools.tool import Tool, ToolContext, ToolError
@@ -60,7 +60,7 @@ async def _run(turn: Turn, call: ToolCall) -> Message:
     turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=summary))
     context = _context(turn, call, name)
     try:
-        envelope = await _execute(turn, _get(turn, tool, call), call, context)
+        envelope = await _execute(turn, _get(turn, tool, call, context), call, context)
     except (ToolError, Refused) as error:
         envelope = fail(error, call.arguments, context)
     if envelope.error.get("code") == "PERMISSION_DENIED":
@@ -87,9 +87,10 @@ async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext)
     return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
 
 
-def _get(turn: Turn, tool: Tool | None, call: ToolCall) -> Tool:
+def _get(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) -> Tool:
     """The tool of a call. Raises: ToolError where the turn has none of this name."""
     if tool is None:
+        check_hidden(turn, call, context)
         close = find_close(canonical_tool(call.name), turn.registry.names)
         hint = f"Did you mean '{close}'?" if close else f"There are {', '.join(turn.registry.names) or 'none'}"
         raise ToolError("NOT_FOUND", f"There is no tool '{call.name[:_MAX_NAME]}' in this turn", hint=hint)

@@ -15,12 +15,13 @@ from clawft.trust.decide import Authority, Decision, Limit, decide, limit_server
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import Paths
 from clawft.trust.patterns import pattern_folders
+from clawft.trust.tools import canonical_tool
 
 if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
     from clawft.run.turn import Turn
 
-__all__ = ["answer", "authority_of", "guard", "permit", "recorder"]
+__all__ = ["answer", "authority_of", "check_hidden", "guard", "permit", "recorder"]
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _BY: dict[Answer, str] = {"flag": "--yes"}
@@ -107,11 +108,7 @@ async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext)
 
     Raises: ToolError for what is refused, Refused if the audit log cannot be written.
     """
-    server = any(tool is one for one in turn.runtime.server_tools)
-    asked = Call(tool.name, call.arguments, _where(context), server=server, read_only=tool.read_only)
-    decision = decide(asked, authority_of(turn.conversation))
-    if decision.decision == "deny":
-        raise ToolError("PERMISSION_DENIED", f"Not allowed: {decision.rule}", hint=decision.hint)
+    decision = _judge(turn, tool, call, context)
     if decision.decision == "allow" and context.mode is not Mode.FULL and _is_brought(turn, tool.name):
         decision = Decision("ask", f"{decision.rule} does not say which skill's tool it means")
     if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
@@ -126,6 +123,26 @@ async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext)
 def _is_brought(turn: "Turn", name: str) -> bool:
     """Whether a skill brought the tool: any other could bring one of its name, so no rule by name allows it."""
     return any(name in brought for brought in turn.skills.brought.values())
+
+
+def check_hidden(turn: "Turn", call: ToolCall, context: ToolContext) -> None:
+    """A tool that exists, and that the model was not told of since it may not be used, is refused by its rule.
+
+    Raises: ToolError.
+    """
+    every = turn.runtime.registry_for(turn.conversation)
+    tool = every.find(call.name) or every.find(canonical_tool(call.name))
+    if tool is not None:
+        _judge(turn, tool, call, context)
+
+
+def _judge(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> Decision:
+    server = any(tool is one for one in turn.runtime.server_tools)
+    asked = Call(tool.name, call.arguments, _where(context), server=server, read_only=tool.read_only)
+    decision = decide(asked, authority_of(turn.conversation))
+    if decision.decision == "deny":
+        raise ToolError("PERMISSION_DENIED", f"Not allowed: {decision.rule}", hint=decision.hint)
+    return decision
 
 
 async def answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> bool:
