@@ -84,7 +84,8 @@ class Strangers:
         from clawft.discovery.digest import compute_digest
 
         digest = digest or compute_digest(found.folder)  # read only where somebody decided about it
-        if self._run.holds(found, digest.value) or (known is not None and digest.value == known.digest):
+        same = known is not None and bool(digest.value) and digest.value == known.digest
+        if self._run.holds(found, digest.value) or same:
             return None
         changed = f"It changed since it was approved on {known.at[:10]}" if known else "It changed since this run began"
         return Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
