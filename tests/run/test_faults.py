@@ -1,6 +1,5 @@
 """A turn when the network fails or nobody waits any longer: what passes is waited for, what does not has a code."""
 
-
 import anyio
 import pytest
 
