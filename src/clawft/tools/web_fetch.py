@@ -5,21 +5,26 @@ What comes back is data of strangers, and marked as such.
 
 import base64
 import codecs
+import os
 import re
 import secrets
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
+from anyio import to_thread
 from msgspec import Meta, Struct
 
 from clawft.config.tools import WebSettings
 from clawft.messages import Image
+from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.limit import Limiter
 from clawft.sandbox.net import Fetched, FetchError, fetch
 from clawft.sandbox.process import Streams, run_process
+from clawft.sandbox.sandbox import Sandbox
 from clawft.tools.encoding import decode
 from clawft.tools.read_file import MAX_IMAGE_BYTES, find_image_type
 from clawft.tools.spill import save_text
@@ -58,7 +63,7 @@ def web_fetch_tool(settings: WebSettings, clock: Callable[[], float] = time.mono
         media_type = find_image_type(fetched.body)
         if media_type is not None:
             return _show_image(fetched, media_type, data)
-        text = await _read_text(fetched, raw=arguments.raw)
+        text = await _read_text(fetched, context.sandbox, raw=arguments.raw)
         return _mark(text, fetched, arguments.max_chars, context, data)
 
     return define_tool("web_fetch", _DESCRIPTION, Arguments, run, read_only=True)
@@ -151,10 +156,10 @@ def _find_codec(charset: str) -> str | None:
     return name if _CHARSETS.match(name) else None
 
 
-async def _read_text(fetched: Fetched, *, raw: bool) -> str:
+async def _read_text(fetched: Fetched, sandbox: Sandbox, *, raw: bool) -> str:
     kind = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in ("text/html", "application/xhtml+xml") or (not kind and _HTML.match(fetched.body[:4096])):
-        return decode_body(fetched) if raw else await _convert(decode_body(fetched), fetched.url)
+        return decode_body(fetched) if raw else await _convert(decode_body(fetched), fetched.url, sandbox)
     if kind == "application/json" or kind.endswith("+json"):
         return _indent_json(fetched)
     if _TEXT_TYPES.fullmatch(kind) or (not kind and decode(fetched.body) is not None):
@@ -171,17 +176,15 @@ def _indent_json(fetched: Fetched) -> str:
     return decode_body(fetched)
 
 
-async def _convert(html: str, url: str) -> str:
+async def _convert(html: str, url: str, sandbox: Sandbox) -> str:
     """A page as Markdown, made in a process that is ended if the page was built to take for ever."""
     source = msgspec.json.encode({"html": html.encode("utf-8", "replace").decode(), "url": url})
-    finished = await run_process(
-        (sys.executable, "-I", "-m", "clawft.tools.page"),  # -I: nothing is imported from the current folder
-        cwd="/",
-        env={},
-        timeout_s=_CONVERT_S,
-        max_bytes=_CONVERTED_BYTES,
-        streams=Streams(stdin=source, merged=False),
-    )
+    python = tuple(path for path in (sys.prefix, sys.base_prefix, *sys.path) if os.path.isabs(path))
+    words = (sys.executable, "-I", "-m", "clawft.tools.page")  # -I: nothing is imported from the current folder
+    streams = Streams(stdin=source, merged=False)
+    confined = (await to_thread.run_sync(sandbox.status)).kind != "none"  # it is ours: it runs without one, too
+    run = partial(sandbox.run, confinement=Confinement(readable=python)) if confined else run_process
+    finished = await run(words, cwd="/", env={}, timeout_s=_CONVERT_S, max_bytes=_CONVERTED_BYTES, streams=streams)
     if finished.code != 0 or finished.truncated:
         raise ToolError("EXECUTION_ERROR", "The page is too long or too tangled to be read", hint="Try `raw`")
     page = msgspec.json.decode(finished.output)
