@@ -9,7 +9,7 @@ from contextlib import suppress
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
 from clawft.messages import Event, Message, TurnFailed, TurnFinished
 from clawft.run.pipeline import run_stages
 from clawft.run.turn import Stage, Turn
@@ -86,4 +86,7 @@ def _finish(turn: Turn, status: Status) -> None:
 def _fail(turn: Turn, error: ClawftError) -> TurnFailed:
     with suppress(ClawftError):  # the disk may be the problem
         _finish(turn, "failed")
+    if isinstance(error, Refused):
+        skill, session = turn.request.skill, turn.session.key
+        turn.runtime.audit.tell("denial", str(error), decision="denied", rule=error.code, skill=skill, session=session)
     return TurnFailed(code=error.code, message=str(error), hint=error.hint, exit_code=error.exit_code, usage=turn.usage)

@@ -20,6 +20,7 @@ def approve_here(app: App, standing: Standing, *, yes: bool) -> None:
     refusal = f"The skill '{standing.name}' of {where} is not approved"
     if not yes:
         if sys.stdin is None or not sys.stdin.isatty():
+            _deny(app, standing, review.digest)
             hint = f"Look at it, then: weft skills trust {standing.name}; or pass --yes to use it once"
             raise Refused("skill-untrusted", refusal, path=standing.found.file, hint=hint)
         for line in review_lines(review, app.workspace.shorten):
@@ -32,8 +33,14 @@ def approve_here(app: App, standing: Standing, *, yes: bool) -> None:
             err=True,
         )
         if said == "n":
+            _deny(app, standing, review.digest)
             raise Refused("skill-untrusted", refusal)
         if said == "a":
             app.approve([review])
             return
     app.approve_for_run(review)
+
+
+def _deny(app: App, standing: Standing, digest: str) -> None:
+    place = standing.found.folder
+    app.audit.tell("approval", f"skill {place}", decision="denied", skill=standing.name, digest=digest)
