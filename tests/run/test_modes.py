@@ -68,6 +68,7 @@ async def test_plan_runs_no_command_but_those_that_read_whatever_the_policy(worl
         (ended,) = only(await collect(conversation, "go"), ToolFinished)
     assert "mode plan" in error_of(ended)
     assert not (world.project / "touched").exists()
+    assert "The session is in mode plan: you may only look." in world.sent(0)["messages"][0]["content"]
 
 
 async def test_full_asks_nothing_but_keeps_rules_and_policies(world: World) -> None:

@@ -18,6 +18,7 @@ from clawft.tools.skill import describe_skill_tool
 from clawft.tools.skillset import Activation
 from clawft.tools.tool import Tool
 from clawft.trust import Standing
+from clawft.trust.modes import Mode
 
 if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["assemble", "build_prompt", "choose_tools", "join_tools", "rank_skills"]
 
 SKILL_TOOLS = ("Skill", "skill_search", "skill_read")
+_PLAN = """The session is in mode plan: you may only look. Tools that change something, and commands that do more than
+read, are refused. Find out what is needed, then say what you would do."""
 _RECENT = 20  # skills that count as recently used
 
 
@@ -63,7 +66,7 @@ def build_prompt(turn: Turn) -> None:
         has_skills=tools.find("Skill") is not None,
         instructions=turn.runtime.instructions(turn.emit),
         preloaded=preloaded,
-        extra=turn.extra_sections,
+        extra=(*turn.extra_sections, *((_PLAN,) if turn.conversation.effective_mode is Mode.PLAN else ())),
     )
     if _injects_all(turn.runtime):
         turn.system = _inject(turn)

@@ -41,6 +41,11 @@ class Limit(Struct, frozen=True):
     own: frozenset[str] = frozenset()  # tools that it brought along itself
     hosts: tuple[str, ...] | None = None  # those that a stranger's skill was approved with; None for one's own
 
+    @property
+    def until(self) -> str:
+        """How long a skill's list holds; an agent's holds as long as it is at work (D54)."""
+        return "; this holds until the person's next message" if self.who.startswith("the skill") else ""
+
 
 class Authority(Struct, frozen=True):
     """All that bears on a call: the session's mode and rules, and the limits of whoever is at work in it."""
@@ -73,7 +78,7 @@ def decide(call: Call, authority: Authority) -> Decision:
     """Judge a call by all that bears on it; the first that refuses is named."""
     for limit in authority.limits:
         if objection := _object(limit, call):
-            return Decision("deny", objection, "Do without it; this holds until the person's next message")
+            return Decision("deny", objection, f"Do without it{limit.until}")
     # A line that is not understood is refused by the command policy, in its own words.
     rule = None if call.is_obscure else authority.rules.find(call)
     if rule is not None and rule.kind == "deny":
