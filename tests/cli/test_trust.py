@@ -57,7 +57,7 @@ class Here:
 
     def state(self, name: str = "guest") -> str:
         skills = json.loads(self.run("skills", "list", "--format", "json")[1])["skills"]
-        return next(one["state"] for one in skills if one["name"] == name)
+        return str(next(one["state"] for one in skills if one["name"] == name))
 
     def audit(self) -> list[tuple[str, str]]:
         lines = (self.home / ".clawft" / "audit.jsonl").read_text().splitlines()
@@ -264,7 +264,7 @@ def test_an_agent_that_changes_while_it_is_looked_at_is_not_approved(
 
 def _agent_state(here: Here) -> str:
     agents = json.loads(here.run("agents", "list", "--format", "json")[1])["agents"]
-    return next(one["state"] for one in agents if one["name"] == "helper")
+    return str(next(one["state"] for one in agents if one["name"] == "helper"))
 
 
 def test_a_skill_that_changes_while_it_is_looked_at_is_not_approved(
