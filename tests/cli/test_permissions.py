@@ -85,6 +85,24 @@ def test_rules_are_added_moved_listed_and_removed(here: Here) -> None:
     ]
 
 
+def test_rules_read_well_without_json(here: Here) -> None:
+    assert here.run("permissions", "list")[1] == (
+        "No rules. Add one: weft permissions allow 'Bash(git push:*)'\n"
+        "mode auto-edit: edits files of the project unasked, and asks for the rest\n"
+    )
+    assert here.json("permissions", "ask", "Bash(git push:*)")["changed"] is True
+    assert here.run("permissions", "ask", "Bash(git push:*)")[0] == (
+        "ask Bash(git push:*) in ~/.clawft/config.toml (it was there)\n"
+    )
+    assert [line.split() for line in here.run("permissions", "list")[0].splitlines()] == [
+        ["RULE", "PATTERN", "FROM"],
+        ["ask", "Bash(git", "push:*)", "~/.clawft/config.toml"],
+    ]
+    assert here.run("permissions", "remove", "Bash(git push:*)")[0] == (
+        "Removed ask Bash(git push:*) from ~/.clawft/config.toml\n"
+    )
+
+
 def test_rule_that_is_not_understood_is_not_written(here: Here) -> None:
     with pytest.raises(ClawftError, match="is not understood: it is no single plain command"):
         here.run("permissions", "allow", "Bash(a; b)")
@@ -150,6 +168,18 @@ def test_import_writes_after_a_yes_only(here: Here) -> None:
     assert here.rules()["deny"][1:] == ["WebFetch(domain:evil.example)", "WebSearch"]
     assert tomllib.loads(here.config.read_text())["agents"]["defaults"]["mode"] == "plan"
     assert here.json("permissions", "list")["mode"] == "plan"
+
+
+def test_import_of_other_paths_and_modes(here: Here) -> None:
+    settings = {"allow": ["Read(//etc/hosts)", "Read(~/x)"], "ask": ["github__*"], "defaultMode": "dontAsk"}
+    write_settings(here.project, {"permissions": settings})
+    found = here.json("permissions", "import", "--dry-run", "--scope", "project")
+    assert [(one["text"], one["becomes"]) for one in found["rules"]] == [
+        ("github__*", "github__*"),
+        ("Read(//etc/hosts)", "Read(/etc/hosts)"),
+        ("Read(~/x)", "Read(~/x)"),
+        ("dontAsk", None),
+    ]
 
 
 def test_import_for_the_project_keeps_paths_relative(here: Here) -> None:

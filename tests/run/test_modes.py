@@ -161,6 +161,9 @@ async def test_a_projects_rules_and_mode_only_take_away(world: World) -> None:
     open_app(world.environ, str(world.project)).approve_config()
     async with world.talk(approve=person) as conversation:
         assert conversation.mode is Mode.PLAN
+    world.environ["CLAWFT_AGENTS__DEFAULTS__MODE"] = "ask"  # a variable is the person's own
+    async with world.talk(approve=person) as conversation:
+        assert conversation.mode is Mode.ASK
 
 
 async def test_an_agent_may_lower_the_mode_and_not_raise_it(world: World) -> None:

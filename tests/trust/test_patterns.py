@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.trust.call import Call, Where
-from clawft.trust.patterns import allows, check_patterns, parse_pattern, parse_patterns, pattern_folders
+from clawft.trust.patterns import allows, check_patterns, describe_left, parse_pattern, parse_patterns, pattern_folders
 from clawft.trust.shell import NotUnderstood, parse_line
 
 HERE = Where("/project", "/project", "/home/me")
@@ -312,6 +312,18 @@ def test_a_line_that_the_grammar_refuses_is_never_covered() -> None:
     with pytest.raises(NotUnderstood):
         parse_line("git log; (rm x)")
     assert not allows(parse_patterns(["Bash(git:*)", "Bash(rm:*)"]), _run("git log; (rm x)"))
+
+
+def test_what_two_lists_leave_is_told_with_its_limits() -> None:
+    assert describe_left(["Read(src/**)", "Bash", "mcp__github", "slack__post"], ["Bash(rm:*)", "slack__*"]) == (
+        "read_file (Read(src/**))",
+        "list_directory (Read(src/**))",
+        "glob (Read(src/**))",
+        "grep (Read(src/**))",
+        "exec_shell (not Bash(rm:*))",
+        "github__*",
+    )
+    assert "write_file" not in describe_left([], ["Write"])
 
 
 def test_hostile_pattern_costs_no_time() -> None:
