@@ -50,7 +50,7 @@ class Arena:
 
     def approve(self, name: str) -> None:
         app = self.app()
-        app.approve([app.review(app.get_skill(name).found)])
+        app.desk.approve([app.desk.review(app.get_skill(name).found)])
 
     def app(self) -> App:
         return open_app(self.world.environ, str(self.project))

@@ -52,7 +52,7 @@ def add_script(folder: Path, name: str, text: str) -> Path:
 def trust(world: World, skill: str) -> None:
     """Approve a skill of the project as it is now."""
     app = open_app(world.environ, str(world.project))
-    app.approve([app.review(app.get_skill(skill).found)])
+    app.desk.approve([app.desk.review(app.get_skill(skill).found)])
 
 
 def results(events: list[Event], tool: str = "") -> list[dict[str, Any]]:

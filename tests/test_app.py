@@ -18,8 +18,8 @@ def _open(tmp_path: Path, *dirs: str, **environ: str) -> App:
 def _approved(tmp_path: Path) -> App:
     """The app, after the user approved what waited for it."""
     app = _open(tmp_path)
-    app.approve([app.review(one.found) for one in app.skills if one.state == "untrusted"])
-    app.approve_agents([one.found for one in app.agents if one.state == "untrusted"])
+    app.desk.approve([app.desk.review(one.found) for one in app.skills if one.state == "untrusted"])
+    app.desk.approve_agents([one.found for one in app.agents if one.state == "untrusted"])
     return app.reopen()
 
 

@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,19 +34,17 @@ if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
     from clawft.config.masking import Secrets
     from clawft.run import Runtime
-    from clawft.run.judge import Judged
-    from clawft.run.stats import SkillUse
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
     from clawft.scan.gate import Tell
     from clawft.sessions import SessionStore
-    from clawft.trust.approvals import Approval, Approvals
+    from clawft.trust.approvals import Approvals
     from clawft.trust.audit import Audit
     from clawft.trust.blocking import Scanned
     from clawft.trust.cleared import Cleared
+    from clawft.trust.desk import Desk
     from clawft.trust.kept import Kept
     from clawft.trust.overrides import Overrides
-    from clawft.trust.review import Review
     from clawft.trust.seal import Seal
 
 __all__ = ["App", "open_app"]
@@ -86,6 +83,14 @@ class App:
         from clawft.trust.kept import Kept
 
         return Kept(os.path.join(self.workspace.user_dir, "approved"))
+
+    @cached_property
+    def desk(self) -> "Desk":
+        """Where a person decides about what strangers brought."""
+        from clawft.trust.desk import Desk, Stores
+
+        stores = Stores(self.approvals, self.kept, self.audit, self.run_trust)
+        return Desk(stores, self.load_report, self.config.skills.max_skill_prompt_bytes)
 
     @cached_property
     def strangers(self) -> Strangers:
@@ -310,16 +315,6 @@ class App:
         message = changed or "It comes with the project and is not approved"
         return Diagnostic("untrusted", "warning", message, found.file, 0, hint)
 
-    def load_stats(self) -> "dict[str, SkillUse]":
-        """How skills were used, by name."""
-        from clawft.run.stats import Stats
-
-        path = self.user_file("usage.sqlite")
-        if not os.path.exists(path):
-            return {}
-        with closing(Stats(path, datetime.now)) as stats:
-            return dict(stats.load())
-
     @property
     def sessions(self) -> "SessionStore":
         """The conversations of this user."""
@@ -336,7 +331,7 @@ class App:
         for path in found:
             self.audit.write("approval", f"instructions {path}", decision="allowed")
         self.approvals.add("instructions", found)
-        self.approve_agents(agents)
+        self.desk.approve_agents(agents)
         return [*found, *(one.file for one in agents)]
 
     def user_file(self, name: str) -> str:
@@ -352,137 +347,20 @@ class App:
         settings = own_sandbox(self.config, self.workspace.user_dir)
         return Sandbox(settings, self.workspace, self.environ, self.config.tools.web)
 
-    @asynccontextmanager
-    async def open_runtime(self, only: str = "") -> "AsyncIterator[Runtime]":
+    def open_runtime(self, only: str = "") -> "AbstractAsyncContextManager[Runtime]":
         """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
 
         Raises: ClawftError.
         """
-        # A list of skills needs none of these.
-        from clawft.config.mcp import find_confined
-        from clawft.mcp import McpHub
-        from clawft.mcp.confine import Confine
-        from clawft.memory import open_memory
-        from clawft.run import Runtime
-        from clawft.run.insertions import TELL_SANDBOX, TELL_UNTRUSTED, memory_insertions, server_insertion
-        from clawft.run.invoke import INVOKE, TELL_CONFIG
-        from clawft.run.ledger import Ledger
-        from clawft.run.stats import Stats
-        from clawft.tools.build import build_tools
-        from clawft.tools.skill_env import Supplies
+        from clawft.wiring import open_runtime  # a list of skills needs none of it
 
-        config, user_dir = self.config, self.workspace.user_dir
-        usage = self.user_file("usage.sqlite")
-        os.close(os.open(usage, os.O_RDWR | os.O_CREAT, 0o600))
-        os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
-        async with AsyncExitStack() as stack:
-            sandbox = self.open_sandbox()
-            confine = Confine(sandbox, find_confined(config, user_dir), self.audit)
-            hub = await stack.enter_async_context(McpHub(config.mcp, self.workspace, self.environ, confine=confine))
-            memory = open_memory(self.workspace, config.memory) if config.memory.enabled else None
-            remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
-            servers = (server_insertion(hub),) if config.mcp.servers else ()
-            runtime = Runtime(
-                self.workspace,
-                self.environ,
-                config,
-                self.secrets,
-                lambda: self.load_skills(only),
-                self.load_cleared,
-                lambda name: self.reopen().choose_agent(name),
-                self.sessions,
-                Ledger(usage, config.agents.budget, datetime.now),
-                Stats(usage, datetime.now),
-                self.approvals,
-                sandbox,
-                self.audit,
-                Supplies(lambda: self.reopen().config.skills.entries, self.environ, self.secrets, self.audit),
-                build_tools(config, memory),
-                (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, INVOKE, *servers, *remembering),
-            )
-            stack.push_async_callback(runtime.close)
-            yield runtime
+        return open_runtime(self, only)
 
     def load_report(self, found: Found) -> "Report":
         """All that the scanner says of a skill, from before if it has not changed."""
         from clawft.scan.rescan import load_or_scan
 
         return load_or_scan(found, self.scan_dir)
-
-    def review(self, found: Found) -> "Review":
-        """What a person is to see before they approve a stranger's skill as it is now. Raises: ClawftError."""
-        from clawft.discovery.snapshot import Reading
-        from clawft.trust.review import make_review
-
-        reading = Reading(found.folder)
-        if found.skill is not None:
-            load_prompt(found, self.config.skills.max_skill_prompt_bytes, reading.load)
-        return make_review(
-            found, reading, self.load_report(found), self.approvals.find("skill", found.folder), self.kept
-        )
-
-    def approve(self, reviews: "Sequence[Review]") -> None:
-        """Approve skills as they were reviewed. Raises: ClawftError."""
-        from clawft.trust.approvals import make_approval
-
-        for one in reviews:
-            self.kept.keep(one.found.folder, one.digest)
-        for one in reviews:
-            name, place = one.found.name, one.found.folder
-            self.audit.write("approval", f"skill {place}", decision="allowed", skill=name, digest=one.digest)
-        self.approvals.record(
-            make_approval("skill", one.found.folder, one.digest, one.found.name, one.report.power) for one in reviews
-        )
-        self.kept.prune([one.digest for one in self.approvals.load() if one.kind == "skill"])
-
-    def approve_for_run(self, review: "Review") -> None:
-        """Approve a skill as it was reviewed, for as long as this process runs. Raises: ClawftError."""
-        found, digest = review.found, review.digest
-        self.audit.write("approval", f"skill {found.folder}", decision="allowed once", skill=found.name, digest=digest)
-        self.run_trust.digests[found.folder] = digest
-
-    def approve_agents(self, found: "Sequence[FoundAgent]") -> None:
-        """Approve agents as they were read. Raises: ClawftError."""
-        from clawft.trust.approvals import make_approval
-
-        whole = [one for one in found if one.digest]
-        for one in whole:
-            self.audit.write("approval", f"agent {one.file}", decision="allowed", digest=one.digest)
-        self.approvals.record(make_approval("agent", one.file, one.digest, one.name) for one in whole)
-
-    def revoke(self, meant: "Sequence[Approval]") -> "tuple[Approval, ...]":
-        """Take approvals back; those that were there. Raises: ClawftError."""
-        taken = self.approvals.remove(lambda one: one in meant)
-        for one in taken:
-            self.audit.tell("approval", f"{one.kind} {one.path}", decision="revoked", skill=one.name, digest=one.digest)
-        self.kept.prune([one.digest for one in self.approvals.load() if one.kind == "skill"])
-        return taken
-
-    def check_judge(self, model: str = "") -> str:
-        """The model that would judge skills. Raises: ClawftError when no language model is configured."""
-        from clawft.providers.select import OFFLINE, check_model
-
-        wanted = model or self.config.agents.defaults.model
-        if wanted == OFFLINE:
-            hint = "Configure one: weft onboard; or name it with --model"
-            raise ClawftError("model-missing", "No language model is configured that could judge", hint=hint)
-        check_model(wanted, self.config.providers, self.environ)
-        return wanted
-
-    async def judge(self, report: "Report", model: str = "") -> "Judged":
-        """A report with what a language model thinks of the skill, which may only make the verdict worse.
-
-        Raises: ClawftError when no language model is configured; OSError when the skill is gone.
-        """
-        from clawft.providers.select import open_provider
-        from clawft.run.judge import judge_report, load_texts
-
-        wanted, place = self.check_judge(model), self.workspace.project
-        provider, name = open_provider(wanted, self.config.providers, self.environ, base_dir=place)
-        try:
-            return await judge_report(report, load_texts(report.path), provider, name)
-        finally:
-            await provider.close()
 
     def load_cleared(self, found: Found) -> "Cleared":
         """The skill with its prompt, for use: what was edited meanwhile is scanned and judged first.

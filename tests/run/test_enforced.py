@@ -186,7 +186,7 @@ async def test_a_strangers_skill_gets_only_the_servers_it_names(world: World) ->
     world.replies = [call("github__put", {}, "a"), call("github__get", {}, "b"), say("done")]
     async with world.open() as runtime:
         app = open_app(world.environ, str(world.project))
-        app.approve([app.review(one.found) for one in app.skills if one.name == "guest"])
+        app.desk.approve([app.desk.review(one.found) for one in app.skills if one.name == "guest"])
         runtime.server_tools = tuple(remote(name, done) for name in ("github__get", "github__put"))
         async with runtime.open_conversation(app.choose_agent(), key="test") as conversation:
             ended = only(await collect(conversation, TurnRequest("", skill="guest")), ToolFinished)
@@ -212,7 +212,7 @@ async def test_a_strangers_skill_in_the_prompt_gets_no_servers_either(world: Wor
     ]
     async with world.open() as runtime:
         app = open_app(world.environ, str(world.project))
-        app.approve([app.review(one.found) for one in app.skills if one.name == "guest"])
+        app.desk.approve([app.desk.review(one.found) for one in app.skills if one.name == "guest"])
         runtime.server_tools = (remote("github__get", done),)
         async with runtime.open_conversation(app.choose_agent("helper"), key="test") as conversation:
             ended = only(await collect(conversation, "go"), ToolFinished)

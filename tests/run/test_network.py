@@ -139,7 +139,7 @@ async def test_a_fetch_is_a_line_with_its_address(world: World, site: Any) -> No
 
 def trust(world: World) -> None:
     app = open_app(world.environ, str(world.project))
-    app.approve([app.review(one.found) for one in app.skills if one.name == "guest"])
+    app.desk.approve([app.desk.review(one.found) for one in app.skills if one.name == "guest"])
 
 
 async def test_a_server_of_the_projects_config_runs_in_the_sandbox(world: World) -> None:

@@ -104,7 +104,7 @@ def test_an_approval_that_is_taken_back_counts_at_the_next_use(app: App, skill: 
     _approve(app, skill)
     found = app.get_skill("guest").found
     app.load_cleared(found)
-    app.revoke(app.approvals.load())
+    app.desk.revoke(app.approvals.load())
     assert _refused(app).code == "skill-untrusted"
 
 
@@ -162,7 +162,7 @@ def test_what_is_trusted_for_a_run_is_the_projects_only(app: App, tmp_path: Path
 
 
 def test_one_skill_may_be_approved_for_a_run(app: App) -> None:
-    app.approve_for_run(app.review(app.get_skill("guest").found))
+    app.desk.approve_for_run(app.desk.review(app.get_skill("guest").found))
     assert _state(app) == ("ready", "")
     assert open_app(app.environ, app.workspace.cwd).get_skill("guest").state == "untrusted"
 

@@ -23,14 +23,15 @@ async def ask_trust(repl: "Repl", standing: Standing) -> bool:
     from clawft.cli.skills._review import review_lines
     from clawft.repl.commands._lines import print_lines
 
-    review = repl.app.review(standing.found)
+    review = repl.app.desk.review(standing.found)
     print_lines(repl, review_lines(review, repl.app.workspace.shorten))
     answer = (await repl.reader.ask(_CHOICES)).strip().lower()
     if answer in ("a", "always"):
-        repl.app.approve([review])
+        repl.app.desk.approve([review])
     elif answer in ("s", "session"):
-        repl.app.approve_for_run(review)
+        repl.app.desk.approve_for_run(review)
     else:
+        repl.app.desk.refuse(review)
         repl.screen.print(f"{standing.name} stays untrusted")
         return False
     repl.app = repl.app.reopen()

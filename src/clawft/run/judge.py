@@ -15,14 +15,16 @@ import anyio
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from clawft.config import Config
 from clawft.discovery.digest import list_files
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_regular
 from clawft.messages import Message
 from clawft.providers.request import Provider, Request, Text
+from clawft.providers.select import OFFLINE, check_model, open_provider
 from clawft.scan.findings import SEVERITIES, VERDICTS, Finding, Report, Severity, Verdict
 
-__all__ = ["RULE", "Judged", "judge_report", "load_texts"]
+__all__ = ["RULE", "Judged", "check_judge", "judge_report", "judge_skill", "load_texts"]
 
 RULE = "model-judged"
 TIMEOUT_S = 180.0
@@ -175,3 +177,26 @@ def _describe(finding: _Finding, path: str, line: int, evidence: str, severity: 
 def _add(report: Report, verdict: Verdict, added: Sequence[Finding]) -> Report:
     findings = sorted((*report.findings, *added), key=lambda one: (SEVERITIES.index(one.severity), one.path, one.line))
     return structs.replace(report, verdict=verdict, confidence=0.6, findings=tuple(findings))
+
+
+def check_judge(config: Config, environ: Mapping[str, str], model: str = "") -> str:
+    """The model that would judge skills. Raises: ClawftError when no language model is configured."""
+    wanted = model or config.agents.defaults.model
+    if wanted == OFFLINE:
+        hint = "Configure one: weft onboard; or name it with --model"
+        raise ClawftError("model-missing", "No language model is configured that could judge", hint=hint)
+    check_model(wanted, config.providers, environ)
+    return wanted
+
+
+async def judge_skill(report: Report, config: Config, environ: Mapping[str, str], project: str, model: str) -> Judged:
+    """A report with what a configured model thinks of the skill.
+
+    Raises: ClawftError when no language model is configured; OSError when the skill is gone.
+    """
+    wanted = check_judge(config, environ, model)
+    provider, name = open_provider(wanted, config.providers, environ, base_dir=project)
+    try:
+        return await judge_report(report, load_texts(report.path), provider, name)
+    finally:
+        await provider.close()

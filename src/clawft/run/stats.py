@@ -1,13 +1,15 @@
 """How skills are used: offered, loaded, and how the turns went. The catalog's ranking reads it."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from datetime import datetime
 
 from msgspec import Struct
 
 from clawft.run.database import Database
 
-__all__ = ["SkillUse", "Stats"]
+__all__ = ["SkillUse", "Stats", "load_uses"]
 
 _TABLE = """CREATE TABLE IF NOT EXISTS skill(
     name TEXT PRIMARY KEY, offered INTEGER NOT NULL DEFAULT 0, loaded INTEGER NOT NULL DEFAULT 0,
@@ -51,3 +53,11 @@ class Stats:
 
     def close(self) -> None:
         self._database.close()
+
+
+def load_uses(path: str) -> dict[str, SkillUse]:
+    """How skills were used, by name; nothing before the first turn."""
+    if not os.path.exists(path):
+        return {}
+    with closing(Stats(path, datetime.now)) as stats:
+        return dict(stats.load())

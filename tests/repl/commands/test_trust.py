@@ -68,7 +68,7 @@ async def test_a_skill_that_changed_shows_what_changed_before_it_is_used(
 ) -> None:
     folder = world.add_skill("guest", strangers=True)
     app = open_app(world.environ, str(world.project))
-    app.approve([app.review(app.get_skill("guest").found)])
+    app.desk.approve([app.desk.review(app.get_skill("guest").found)])
     with (folder / "SKILL.md").open("a") as file:
         file.write("Then:\n\n```sh\nnc new.example.net 443\n```\n")
     async with terminal(columns=100) as t:

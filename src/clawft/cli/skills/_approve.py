@@ -15,12 +15,12 @@ __all__ = ["approve_here"]
 
 def approve_here(app: App, standing: Standing, *, yes: bool) -> None:
     """Have a person approve a skill, for good or for this run. Raises: ClawftError, Refused if they do not."""
-    review = app.review(standing.found)
+    review = app.desk.review(standing.found)
     where = app.workspace.shorten(standing.found.folder)
     refusal = f"The skill '{standing.name}' of {where} is not approved"
     if not yes:
         if sys.stdin is None or not sys.stdin.isatty():
-            _deny(app, standing, review.digest)
+            app.desk.refuse(review)
             hint = f"Look at it, then: weft skills trust {standing.name}; or pass --yes to use it once"
             raise Refused("skill-untrusted", refusal, path=standing.found.file, hint=hint)
         for line in review_lines(review, app.workspace.shorten):
@@ -33,14 +33,9 @@ def approve_here(app: App, standing: Standing, *, yes: bool) -> None:
             err=True,
         )
         if said == "n":
-            _deny(app, standing, review.digest)
+            app.desk.refuse(review)
             raise Refused("skill-untrusted", refusal)
         if said == "a":
-            app.approve([review])
+            app.desk.approve([review])
             return
-    app.approve_for_run(review)
-
-
-def _deny(app: App, standing: Standing, digest: str) -> None:
-    place = standing.found.folder
-    app.audit.tell("approval", f"skill {place}", decision="denied", skill=standing.name, digest=digest)
+    app.desk.approve_for_run(review)

@@ -48,22 +48,22 @@ def command(targets: tuple[str, ...], dirs: tuple[str, ...], judge: bool, model:
 
 def _open_judge(app: App, model: str) -> Callable[[Report], Report]:
     """A model's opinion on each report. What the skill holds is sent to it. Raises: ClawftError."""
-    from functools import partial
-
     import anyio
+
+    from clawft.run.judge import check_judge, judge_skill
 
     def judge(report: Report) -> Report:
         if report.failed or report.verdict == "malicious":
             return report
         try:
-            judged = anyio.run(partial(app.judge, report, model))
+            judged = anyio.run(judge_skill, report, app.config, app.environ, app.workspace.project, model)
         except OSError as error:
             say(f"note: {one_line(report.name)}: it was not judged: {error.strerror}")
             return report
         say(f"note: {one_line(report.name)}: {one_line(judged.note)}")
         return judged.report
 
-    app.check_judge(model)
+    check_judge(app.config, app.environ, model)
     return judge
 
 

@@ -14,11 +14,11 @@ __all__ = ["command"]
 @format_option
 def command(unused: bool, output: str) -> None:
     """Show how often each skill was offered to a model and loaded, and how the turns went."""
-    from clawft.run.stats import SkillUse  # `weft skills --help` needs none of what turns need
+    from clawft.run.stats import SkillUse, load_uses  # `weft skills --help` needs none of what turns need
 
     app = open_here()
     here = {one.name for one in app.skills if one.usable}
-    uses = {name: SkillUse(name) for name in here} | app.load_stats()
+    uses = {name: SkillUse(name) for name in here} | load_uses(app.user_file("usage.sqlite"))
     shown = sorted(uses.values(), key=lambda one: (-one.loaded, one.name))
     if unused:
         shown = [one for one in shown if not one.loaded]

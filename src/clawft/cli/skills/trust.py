@@ -90,7 +90,7 @@ def _choose_all(app: App) -> _Chosen:
 
 def _take(app: App, standing: Standing, chosen: _Chosen) -> None:
     try:
-        chosen.reviews.append(app.review(standing.found))
+        chosen.reviews.append(app.desk.review(standing.found))
     except ClawftError as error:
         chosen.left.append(error.diagnostic)
 
@@ -109,7 +109,7 @@ def _choose(app: App, names: Sequence[str]) -> _Chosen:
             if standing.state == "blocked":
                 raise _blocked(standing)
             if app.strangers.is_strange(standing.found):
-                chosen.reviews.append(app.review(standing.found))
+                chosen.reviews.append(app.desk.review(standing.found))
             elif not agents:
                 say(one_line(f"{name} is yours, or came with weft: it needs no approval"))
         chosen.agents += agents
@@ -138,8 +138,8 @@ def _approve(app: App, chosen: _Chosen, options: _Options) -> int:
     if (new or chosen.agents) and not options.yes and not _ask(len(new), len(chosen.agents)):
         say("Nothing was approved")
         return 1
-    app.approve(new)
-    app.approve_agents(chosen.agents)
+    app.desk.approve(new)
+    app.desk.approve_agents(chosen.agents)
     if options.output == "json":
         approved = [review_json(one) for one in chosen.reviews]
         agents = [{"name": one.name, "path": one.file} for one in chosen.agents]
@@ -240,7 +240,7 @@ def _revoke(app: App, names: Sequence[str], options: _Options) -> int:
         raise NotFound(
             "approval-not-found", f"Nothing is approved as '{lost[0]}'", hint="Run: weft skills trust --list"
         )
-    taken = app.revoke([one.approval for one in meant])
+    taken = app.desk.revoke([one.approval for one in meant])
     if options.output == "json":
         print_json("clawft.skills.trust.v1", revoked=[_fields(one) for one in taken])
     for one in taken if options.output == "table" else ():

@@ -1,0 +1,85 @@
+"""Where a person decides about what strangers brought: it is shown, and the decision is kept and written down."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from clawft.discovery import Found, load_prompt
+from clawft.discovery.agents import FoundAgent
+from clawft.discovery.snapshot import Reading
+from clawft.scan.findings import Report
+from clawft.trust.approvals import Approval, Approvals, make_approval
+from clawft.trust.audit import Audit
+from clawft.trust.kept import Kept
+from clawft.trust.review import Review, make_review
+from clawft.trust.strangers import RunTrust
+
+__all__ = ["Desk", "Stores"]
+
+
+class Stores(Struct, frozen=True):
+    """Where decisions go."""
+
+    approvals: Approvals
+    kept: Kept
+    audit: Audit
+    run: RunTrust
+
+
+class Desk:
+    """Reviews and approvals of one user. `load_report` has a skill scanned."""
+
+    def __init__(self, stores: Stores, load_report: Callable[[Found], Report], max_prompt_bytes: int) -> None:
+        self._stores = stores
+        self._load_report = load_report
+        self._max_prompt_bytes = max_prompt_bytes
+
+    def review(self, found: Found) -> Review:
+        """What a person is to see before they approve a stranger's skill as it is now. Raises: ClawftError."""
+        reading = Reading(found.folder)
+        if found.skill is not None:
+            load_prompt(found, self._max_prompt_bytes, reading.load)
+        previous = self._stores.approvals.find("skill", found.folder)
+        return make_review(found, reading, self._load_report(found), previous, self._stores.kept)
+
+    def approve(self, reviews: Sequence[Review]) -> None:
+        """Approve skills as they were reviewed. Raises: ClawftError."""
+        for one in reviews:
+            self._stores.kept.keep(one.found.folder, one.digest)
+        for one in reviews:
+            name, place = one.found.name, one.found.folder
+            self._stores.audit.write("approval", f"skill {place}", decision="allowed", skill=name, digest=one.digest)
+        self._stores.approvals.record(
+            make_approval("skill", one.found.folder, one.digest, one.found.name, one.report.power) for one in reviews
+        )
+        self._prune()
+
+    def approve_for_run(self, review: Review) -> None:
+        """Approve a skill as it was reviewed, for as long as this process runs. Raises: ClawftError."""
+        name, place, digest = review.found.name, review.found.folder, review.digest
+        self._stores.audit.write("approval", f"skill {place}", decision="allowed once", skill=name, digest=digest)
+        self._stores.run.digests[place] = digest
+
+    def approve_agents(self, found: Sequence[FoundAgent]) -> None:
+        """Approve agents as they were read. Raises: ClawftError."""
+        whole = [one for one in found if one.digest]
+        for one in whole:
+            self._stores.audit.write("approval", f"agent {one.file}", decision="allowed", digest=one.digest)
+        self._stores.approvals.record(make_approval("agent", one.file, one.digest, one.name) for one in whole)
+
+    def refuse(self, review: Review) -> None:
+        """Write down that a person, or nobody's answer, kept a skill from use."""
+        name, place, digest = review.found.name, review.found.folder, review.digest
+        self._stores.audit.tell("approval", f"skill {place}", decision="denied", skill=name, digest=digest)
+
+    def revoke(self, meant: Sequence[Approval]) -> tuple[Approval, ...]:
+        """Take approvals back; those that were there. Raises: ClawftError."""
+        taken = self._stores.approvals.remove(lambda one: one in meant)
+        for one in taken:
+            subject = f"{one.kind} {one.path}"
+            self._stores.audit.tell("approval", subject, decision="revoked", skill=one.name, digest=one.digest)
+        self._prune()
+        return taken
+
+    def _prune(self) -> None:
+        self._stores.kept.prune([one.digest for one in self._stores.approvals.load() if one.kind == "skill"])

@@ -1,0 +1,63 @@
+"""The rest of the composition root: from an app to all that turns need."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from clawft.config.mcp import find_confined
+from clawft.mcp import McpHub
+from clawft.mcp.confine import Confine
+from clawft.memory import open_memory
+from clawft.run import Runtime
+from clawft.run.insertions import TELL_SANDBOX, TELL_UNTRUSTED, memory_insertions, server_insertion
+from clawft.run.invoke import INVOKE, TELL_CONFIG
+from clawft.run.ledger import Ledger
+from clawft.run.stats import Stats
+from clawft.tools.build import build_tools
+from clawft.tools.skill_env import Supplies
+
+if TYPE_CHECKING:
+    from clawft.app import App
+
+__all__ = ["open_runtime"]
+
+
+@asynccontextmanager
+async def open_runtime(app: "App", only: str = "") -> AsyncIterator[Runtime]:
+    """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
+
+    Raises: ClawftError.
+    """
+    config, user_dir = app.config, app.workspace.user_dir
+    usage = app.user_file("usage.sqlite")
+    os.close(os.open(usage, os.O_RDWR | os.O_CREAT, 0o600))
+    os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
+    async with AsyncExitStack() as stack:
+        sandbox = app.open_sandbox()
+        confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
+        hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
+        memory = open_memory(app.workspace, config.memory) if config.memory.enabled else None
+        remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
+        servers = (server_insertion(hub),) if config.mcp.servers else ()
+        runtime = Runtime(
+            app.workspace,
+            app.environ,
+            config,
+            app.secrets,
+            lambda: app.load_skills(only),
+            app.load_cleared,
+            lambda name: app.reopen().choose_agent(name),
+            app.sessions,
+            Ledger(usage, config.agents.budget, datetime.now),
+            Stats(usage, datetime.now),
+            app.approvals,
+            sandbox,
+            app.audit,
+            Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit),
+            build_tools(config, memory),
+            (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, INVOKE, *servers, *remembering),
+        )
+        stack.push_async_callback(runtime.close)
+        yield runtime
