@@ -5,6 +5,7 @@ import os
 import shlex
 import sqlite3
 import subprocess
+import sysconfig
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -487,3 +488,16 @@ def test_report_fits_a_narrow_terminal(weft: Weft, project: Path) -> None:
     long = [line for line in done.stdout.splitlines() if len(line) > 40]
     assert all(line.startswith("    fix: ") or " " not in line.strip() for line in long), long
     assert os.linesep in done.stdout
+
+
+def test_sandbox_that_is_off_or_missing_is_a_note(diagnose: Diagnose, mend: Mend, user: Path) -> None:
+    _write(user / "config.toml", '[sandbox]\nmode = "off"\n')
+    code, checks = diagnose()
+    (off,) = _of(checks, "sandbox")
+    assert (code, off["message"]) == (0, "none: sandbox.mode is 'off'")
+    assert off["why"] == "commands run with all your rights"
+    mend(off)
+    assert not any("off" in one["message"] for one in _of(diagnose()[1], "sandbox"))
+    (none,) = _of(diagnose(CLAWFT_SANDBOX__MODE="bubblewrap", PATH=sysconfig.get_path("scripts"))[1], "sandbox")
+    assert none["message"] == "none: bubblewrap is not installed"
+    assert none["fix"] == "apt install bubblewrap"
