@@ -9,7 +9,8 @@ import pytest
 
 from clawft.app import open_app
 from clawft.messages import ToolFinished
-from clawft.run import TurnRequest
+from clawft.run import TurnRequest, calls
+from clawft.run.permit import permit
 from clawft.tools.tool import Tool, ToolContext, ToolResult
 from wire import call, say
 from world import Person, World, collect, error_of, only
@@ -90,6 +91,35 @@ async def test_a_skill_writes_only_where_its_pattern_says(world: World) -> None:
     assert [one.name for one in (world.project / "src").iterdir()] == []
     assert (world.project / "docs" / "ok.md").read_text() == "x"
     assert len(world.audit("denial")) == len(tries)
+
+
+async def test_a_folder_that_becomes_a_link_after_it_was_judged_leads_nowhere(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The swap is made between the decision and the moment at which the tool looks where the path leads."""
+    world.add_skill("docs", head="allowed-tools: Write(docs/**) Read(docs/**)\n")
+    for name in ("docs", "src"):
+        (world.project / name).mkdir()
+    (world.project / "src" / "secret").write_text("the secret\n")
+
+    async def swap(*given: Any) -> Any:
+        decision = await permit(*given)
+        if not (world.project / "docs").is_symlink():
+            (world.project / "docs").rmdir()
+            (world.project / "docs").symlink_to("src")
+        return decision
+
+    monkeypatch.setattr(calls, "permit", swap)
+    written = await use(world, Person(), ("write_file", {"path": "docs/x", "content": "x"}), skill="docs")
+    (world.project / "docs").unlink()
+    (world.project / "docs").mkdir()
+    read = await use(world, Person(), ("read_file", {"path": "docs/secret"}), skill="docs")
+
+    assert [one.status for one in (*written, *read)] == ["error", "error"]
+    assert "the skill 'docs' allows write_file only for Write(docs/**)" in error_of(written[0])
+    assert "the secret" not in str(read[0].result)
+    assert [one.name for one in (world.project / "src").iterdir()] == ["secret"]
+    assert len(world.audit("denial")) == 2
 
 
 async def test_a_disallowed_command_is_refused_beside_allowed_ones(world: World) -> None:

@@ -14,7 +14,7 @@ from clawft.trust.call import Call, Where
 from clawft.trust.decide import Authority, Decision, Limit, decide, limit_servers, make_limit
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import Paths
-from clawft.trust.patterns import pattern_folders
+from clawft.trust.patterns import PATH_TOOLS, pattern_folders
 from clawft.trust.tools import canonical_tool
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext)
     Raises: ToolError for what is refused, Refused if the audit log cannot be written.
     """
     decision = _judge(turn, tool, call, context)
+    if tool.name in PATH_TOOLS:
+        context.check_path = lambda real: _check_path(turn, tool, real, context)
     if decision.decision == "allow" and context.mode is not Mode.FULL and _is_brought(turn, tool.name):
         decision = Decision("ask", f"{decision.rule} does not say which skill's tool it means")
     if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
@@ -118,6 +120,11 @@ async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext)
             raise ToolError("PERMISSION_DENIED", f"It was not approved ({decision.rule})")
         decision = Decision("pass", f"approved ({decision.rule})")
     return decision
+
+
+def _check_path(turn: "Turn", tool: Tool, real: str, context: ToolContext) -> None:
+    """Judge the very file that a tool is about to open. Raises: ToolError."""
+    _judge(turn, tool, ToolCall("", tool.name, {"path": real}), context)
 
 
 def _is_brought(turn: "Turn", name: str) -> bool:

@@ -31,6 +31,7 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
         raise ToolError("PERMISSION_DENIED", f"The links of '{path}' lead nowhere")
     if not write and not (context.may_read(real) and context.may_read(full)):
         raise ToolError("PERMISSION_DENIED", f"A rule denies to read '{path}'", hint="See: weft permissions list")
+    context.check_path(real)  # what was judged before may have become a link since
     if not write and any(is_within(real, root) for root in _reading_roots(context)):
         return real
     if not is_within(real, project):

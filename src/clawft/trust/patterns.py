@@ -19,6 +19,7 @@ from clawft.trust.path_patterns import Paths
 from clawft.trust.tools import CANONICAL_TOOLS, canonical_tool, tool_matches
 
 __all__ = [
+    "PATH_TOOLS",
     "Pattern",
     "allows",
     "check_patterns",
@@ -35,6 +36,7 @@ _FORM = re.compile(r"(?P<name>[^()\s]+)\s*(?:\((?P<argument>.*)\))?", re.DOTALL)
 _ALL = frozenset({"*", "**", ":*"})
 _READERS = ("read_file", "list_directory", "glob", "grep")
 _WRITERS = ("write_file", "edit_file")
+PATH_TOOLS = frozenset((*_READERS, *_WRITERS))
 _MAX_PATTERN = 2_000
 _SKILL_VARIABLES = ("CLAUDE_SKILL_DIR", "SKILL_DIR", "baseDir")
 _ANY_FOLDERS = dict.fromkeys((*_SKILL_VARIABLES, "CLAUDE_PROJECT_DIR"), "/somewhere")
