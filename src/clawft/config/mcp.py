@@ -31,8 +31,7 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     #: true runs its tools without asking before each call.
     trusted: bool = False
-    #: `confined` runs its command in the sandbox, `none` with all your rights. Unless you say so yourself, what a
-    #: project's config speaks of is confined, and what is yours alone is not.
+    #: `confined` runs it in the sandbox, `none` with all your rights. Unless you say so, a project's is confined.
     sandbox: Literal["none", "confined"] | None = None
     #: Hosts that it may reach from the sandbox, as `example.com`, `*.example.com` or with a port.
     hosts: tuple[str, ...] = ()
