@@ -259,6 +259,8 @@ def test_names_of_skills_and_agents() -> None:
         ("!*", "read_file", False),
         ("READ", "read_file", True),
         ("MultiEdit", "edit_file", True),
+        ("run_shell_command", "exec_shell", True),
+        ("search_file_content", "grep", True),
     ],
 )
 def test_names_of_tools(pattern: str, tool: str, meant: bool) -> None:

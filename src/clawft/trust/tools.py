@@ -54,6 +54,15 @@ TOOL_ALIASES = {
     "web_search_preview": "web_search",
     "Task": "delegate",
     "Agent": "delegate",
+    "run_shell_command": "exec_shell",
+    "run_terminal_cmd": "exec_shell",
+    "apply_patch": "edit_file",
+    "str_replace_editor": "edit_file",
+    "str_replace_based_edit_tool": "edit_file",
+    "search_file_content": "grep",
+    "grep_search": "grep",
+    "google_web_search": "web_search",
+    "save_memory": "memory_write",
 }
 _CLAUDE_MCP = "mcp__"
 _LOWER = {name.lower(): name for name in CANONICAL_TOOLS} | {name.lower(): ours for name, ours in TOOL_ALIASES.items()}
