@@ -46,7 +46,7 @@ def test_what_was_seen_is_what_is_approved(app: App) -> None:
     app.desk.approve([review])
     (one,) = app.approvals.load()
     assert (one.digest, one.power, one.name) == (review.digest, review.report.power, "guest")
-    again = app.reopen().review(app.get_skill("guest").found)
+    again = app.reopen().desk.review(app.get_skill("guest").found)
     assert again.is_same
     assert not again.power
     assert app.reopen().get_skill("guest").state == "ready"
@@ -101,6 +101,6 @@ def test_a_command_is_reviewed_and_approved_as_its_file(app: App, tmp_path: Path
     command.write_text("---\ndescription: d\n---\nFix it all.\n")
     changed = app.reopen()
     assert changed.get_skill("fix").state == "untrusted"
-    files = changed.review(changed.get_skill("fix").found).files
+    files = changed.desk.review(changed.get_skill("fix").found).files
     assert files is not None
     assert [(one.path, "+Fix it all." in one.diff) for one in files] == [("fix.md", True)]

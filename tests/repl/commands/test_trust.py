@@ -87,6 +87,7 @@ async def test_what_is_kept_back_is_said_at_the_first_turn_only(world: World, te
         await t.prompt()
         t.type("hello\r")
         await t.wait_for("One.")
+        await t.prompt()
         t.type("again\r")
         await t.wait_for("Two.")
         assert t.text().count("Not approved, so not offered: guest") == 1
