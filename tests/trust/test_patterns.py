@@ -244,6 +244,7 @@ def test_names_of_skills_and_agents() -> None:
     assert not _covers("Skill(research)", load(None))
     assert _covers("Task(reviewer)", Call("delegate", {"agent": "reviewer", "task": "x"}, HERE))
     assert _touches("Skill(research)", load(["research"]))
+    assert _covers("skill_run_script(research)", Call("skill_run_script", {"name": "research", "script": "x"}, HERE))
 
 
 @pytest.mark.parametrize(

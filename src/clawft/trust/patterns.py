@@ -211,7 +211,7 @@ def _read_argument(tool: str, argument: str, folders: Mapping[str, str]) -> Matc
         return Paths.parse(argument, folders)
     if tool == "web_fetch":
         return Hosts.parse(argument)
-    if tool in ("Skill", "skill_read"):
+    if tool in ("Skill", "skill_read", "skill_run_script"):
         return Names.parse(argument, ("name",))
     if tool == "delegate":
         return Names.parse(argument, ("agent", "target"))
