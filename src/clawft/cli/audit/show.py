@@ -18,9 +18,8 @@ from clawft.trust.audit.verify import select_lines
 
 __all__ = ["command"]
 
-MAX_RULE = 40  # characters of it in the table: some say a whole sentence
 _UNITS = {"m": 1 / 60, "h": 1, "d": 24, "w": 24 * 7}
-_HEADS = ("TIME", "KIND", "DECISION", "SUBJECT", "RULE", "SKILL", "SESSION")
+_HEADS = ("TIME", "KIND", "DECISION", "SKILL", "SESSION", "SUBJECT")
 
 
 class _Wanted(Struct, frozen=True):
@@ -57,7 +56,7 @@ def command(limit: int, output: str, **given: Any) -> None:
         lines = [msgspec.to_builtins(line) for line in found.lines]
         return print_json("clawft.audit.v1", lines=lines, unreadable=found.unreadable)
     if found.lines:
-        print_table(_HEADS, map(_row, found.lines), wide=3)
+        print_table(_HEADS, map(_row, found.lines), wide=5, after=[line.rule for line in found.lines])
     else:
         say("No such line in the audit log")
     if found.unreadable:
@@ -95,5 +94,4 @@ def _parse_since(text: str) -> datetime | None:
 
 def _row(line: Line) -> tuple[str, ...]:
     when = line.time.astimezone().strftime("%Y-%m-%d %H:%M:%S") if line.time else line.at
-    rule = line.rule if len(line.rule) <= MAX_RULE else f"{line.rule[: MAX_RULE - 1]}…"
-    return (when, line.kind, line.decision, line.subject, rule, line.skill, line.session)
+    return when, line.kind, line.decision, line.skill, line.session, line.subject
