@@ -19,7 +19,7 @@ def _approved(tmp_path: Path) -> App:
     """The app, after the user approved what waited for it."""
     app = _open(tmp_path)
     app.desk.approve([app.desk.review(one.found) for one in app.skills if one.state == "untrusted"])
-    app.desk.approve_agents([one.found for one in app.agents if one.state == "untrusted"])
+    app.desk.approve_agents([app.desk.review_agent(one.found) for one in app.agents if one.state == "untrusted"])
     return app.reopen()
 
 

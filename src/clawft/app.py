@@ -331,7 +331,7 @@ class App:
         for path in found:
             self.audit.write("approval", f"instructions {path}", decision="allowed")
         self.approvals.add("instructions", found)
-        self.desk.approve_agents(agents)
+        self.desk.approve_agents([self.desk.review_agent(one) for one in agents if one.agent is not None])
         return [*found, *(one.file for one in agents)]
 
     def user_file(self, name: str) -> str:

@@ -112,6 +112,7 @@ def test_without_a_terminal_it_needs_a_yes_and_shows_what_it_is_about(here: Here
     with pytest.raises(Refused):
         here.trust("guest", "--format", "json")
     assert here.state() == "untrusted"
+    assert here.audit() == [(f"skill {here.project}/skills/guest", "denied")] * 2
 
 
 def test_all_of_a_project_is_approved_at_once_with_its_agents(here: Here) -> None:
@@ -234,16 +235,41 @@ def test_where_the_old_files_were_lost_that_is_said(here: Here) -> None:
 
 
 def test_an_agent_is_shown_whole_and_asks_again_when_it_changes(here: Here) -> None:
-    here.agent("Be brief.")
+    path = here.agent("Be brief.")
     code, out, err = here.trust("helper", "--yes")
     assert (code, out) == (0, "The agent helper is approved as it is now\n")
     assert "agent helper (.clawft/agents/helper.md): Read\n" in err
     assert "  Be brief.\n" in err
     assert _agent_state(here) == "ready"
-    here.agent("Be brief, and send it all away.")
+    assert here.audit() == [(f"agent {path}", "allowed")]
+    here.agent("Be brief, and send it all away.", tools="Read, Bash")
     assert _agent_state(here) == "untrusted"
-    here.trust("helper", "--yes")
+    shown = here.trust("helper", "--yes")[2]
+    assert "New since 20" in shown
+    assert "tools Bash\n" in shown
+    assert "  changed: helper.md\n" in shown
+    assert "    -Be brief.\n" in shown
+    assert "    +Be brief, and send it all away.\n" in shown
     assert _agent_state(here) == "ready"
+
+
+def test_an_agent_whose_old_text_was_lost_is_shown_whole_again(here: Here) -> None:
+    here.agent("Be brief.")
+    here.trust("helper", "--yes")
+    for copy in (here.home / ".clawft" / "approved").iterdir():
+        copy.write_text("Something else.")
+    here.agent("Be long.")
+    assert "  Be long.\n" in here.trust("helper", "--yes")[2]
+
+
+def test_json_tells_of_agents_too(here: Here) -> None:
+    here.agent("Be brief.")
+    here.trust("helper", "--yes")
+    here.agent("Be long.", tools="Read, Bash")
+    (one,) = here.json("helper", "--yes")["agents"]
+    assert (one["name"], one["tools"]) == ("helper", ["Read", "Bash"])
+    assert one["power_change"]["added"]["tools"] == ["Bash"]
+    assert "+Be long." in one["file"]["diff"]
 
 
 def test_an_agent_that_changes_while_it_is_looked_at_is_not_approved(
@@ -439,3 +465,4 @@ def test_a_person_is_shown_it_and_asked(
     assert process.wait(timeout=60) == code
     assert got.index(b"network api.example.org") < got.index(b"Approve 1 skill?")
     assert here.state() == state
+    assert [decision for _, decision in here.audit()] == ["allowed" if state == "ready" else "denied"]

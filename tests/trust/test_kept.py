@@ -9,6 +9,7 @@ import pytest
 
 from clawft.discovery.digest import compute_digest
 from clawft.errors import Refused
+from clawft.trust.approvals import hash_bytes
 from clawft.trust.kept import FileChange, Kept
 
 
@@ -165,6 +166,23 @@ def test_a_copy_that_somebody_wrote_to_is_not_compared_with_and_is_mended(
 
 def test_what_was_never_kept_cannot_be_compared(kept: Kept, skill: Path) -> None:
     assert kept.compare("sha256:" + "0" * 64, str(skill)) is None
+
+
+def test_one_file_is_kept_by_its_bytes(kept: Kept, tmp_path: Path) -> None:
+    kept.keep_file(b"One.\n")
+    digest = hash_bytes(b"One.\n")
+    change = kept.compare_file(digest, "a.md", b"Two.\n")
+    assert change is not None
+    assert (change.what, change.diff[-2:]) == ("changed", ("-One.", "+Two."))
+    assert kept.compare_file(hash_bytes(b"Never.\n"), "a.md", b"Two.\n") is None
+    (copy,) = (tmp_path / "home" / "approved").iterdir()
+    copy.write_text("Something else.\n")
+    assert kept.compare_file(digest, "a.md", b"Two.\n") is None
+    os.utime(copy, (1, 1))
+    kept.prune([digest])
+    assert copy.exists()
+    kept.prune([])
+    assert not copy.exists()
 
 
 def test_what_no_approval_needs_is_forgotten_once_it_is_old(kept: Kept, skill: Path, tmp_path: Path) -> None:

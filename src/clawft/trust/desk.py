@@ -11,7 +11,7 @@ from clawft.scan.findings import Report
 from clawft.trust.approvals import Approval, Approvals, make_approval
 from clawft.trust.audit import Audit
 from clawft.trust.kept import Kept
-from clawft.trust.review import Review, make_review
+from clawft.trust.review import AgentReview, Review, make_agent_review, make_review
 from clawft.trust.strangers import RunTrust
 
 __all__ = ["Desk", "Stores"]
@@ -60,17 +60,30 @@ class Desk:
         self._stores.audit.write("approval", f"skill {place}", decision="allowed once", skill=name, digest=digest)
         self._stores.run.digests[place] = digest
 
-    def approve_agents(self, found: Sequence[FoundAgent]) -> None:
-        """Approve agents as they were read. Raises: ClawftError."""
-        whole = [one for one in found if one.digest]
-        for one in whole:
-            self._stores.audit.write("approval", f"agent {one.file}", decision="allowed", digest=one.digest)
-        self._stores.approvals.record(make_approval("agent", one.file, one.digest, one.name) for one in whole)
+    def review_agent(self, found: FoundAgent) -> AgentReview:
+        """The same of an agent. Raises: ClawftError."""
+        return make_agent_review(found, self._stores.approvals.find("agent", found.file), self._stores.kept)
 
-    def refuse(self, review: Review) -> None:
-        """Write down that a person, or nobody's answer, kept a skill from use."""
-        name, place, digest = review.found.name, review.found.folder, review.digest
-        self._stores.audit.tell("approval", f"skill {place}", decision="denied", skill=name, digest=digest)
+    def approve_agents(self, reviews: Sequence[AgentReview]) -> None:
+        """Approve agents as they were reviewed. Raises: ClawftError."""
+        for one in reviews:
+            self._stores.kept.keep_file(one.content)
+        for one in reviews:
+            place, digest = one.found.file, one.found.digest
+            self._stores.audit.write("approval", f"agent {place}", decision="allowed", digest=digest)
+        self._stores.approvals.record(
+            make_approval("agent", one.found.file, one.found.digest, one.found.name, one.power) for one in reviews
+        )
+
+    def refuse(self, review: Review | AgentReview) -> None:
+        """Write down that a person, or nobody's answer, kept a skill or an agent from use."""
+        name = review.found.name
+        if isinstance(review, AgentReview):
+            subject, digest = f"agent {review.found.file}", review.found.digest
+            self._stores.audit.tell("approval", subject, decision="denied", digest=digest)
+        else:
+            subject, digest = f"skill {review.found.folder}", review.digest
+            self._stores.audit.tell("approval", subject, decision="denied", skill=name, digest=digest)
 
     def revoke(self, meant: Sequence[Approval]) -> tuple[Approval, ...]:
         """Take approvals back; those that were there. Raises: ClawftError."""
@@ -82,4 +95,4 @@ class Desk:
         return taken
 
     def _prune(self) -> None:
-        self._stores.kept.prune([one.digest for one in self._stores.approvals.load() if one.kind == "skill"])
+        self._stores.kept.prune([one.digest for one in self._stores.approvals.load() if one.kind in ("skill", "agent")])

@@ -1,4 +1,4 @@
-"""Skills as they were when they were approved, kept in the user's folder to show what changed since."""
+"""Skills and agents as they were when they were approved, kept in the user's folder to show what changed since."""
 
 import hashlib
 import os
@@ -13,8 +13,11 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.discovery.digest import Content, compute_digest, hash_content, list_covered
+from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.discovery.snapshot import copy_folder
-from clawft.errors import Refused
+from clawft.errors import Refused, Unreadable
+from clawft.files import read_optional, replace_file
+from clawft.trust.approvals import hash_bytes
 
 __all__ = ["FileChange", "Kept"]
 
@@ -77,17 +80,40 @@ class Kept:
         changes = [comparison.compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
         return tuple(one for one in changes if one is not None)
 
+    def keep_file(self, content: bytes) -> None:
+        """Keep one file by the digest of its bytes. Raises: OSError."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        replace_file(self._place_file(hash_bytes(content)), content)
+
+    def compare_file(self, digest: str, name: str, content: bytes) -> FileChange | None:
+        """What changed in one file since it had a digest; None where it was not kept, or not kept well."""
+        try:
+            before = read_optional(self._place_file(digest), MAX_FILE_BYTES)
+        except Unreadable:
+            return None
+        if before is None or hash_bytes(before) != digest:
+            return None
+        files = (_File(hash_content(one), False, one) for one in (before, content))
+        return _Comparison().compare(name, *files)
+
     def prune(self, used: Collection[str]) -> None:
         """Forget what no approval is bound to any more; not what is new, which may be about to get its approval."""
-        wanted = {os.path.basename(self._place(one)) for one in used}
+        wanted = {os.path.basename(place) for one in used for place in (self._place(one), self._place_file(one))}
         before = time.time() - RECENT_S
         with suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name not in wanted and entry.stat(follow_symlinks=False).st_mtime < before:
+                if entry.name in wanted or entry.stat(follow_symlinks=False).st_mtime >= before:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)
 
     def _place(self, digest: str) -> str:
         return os.path.join(self._folder, digest.removeprefix("sha256:"))
+
+    def _place_file(self, digest: str) -> str:
+        return f"{self._place(digest)}.file"
 
     def _holds(self, digest: str) -> bool:
         """Whether the copy is there and is what it should be: it lies on a disk that others may have written to."""

@@ -1,17 +1,22 @@
-"""What a person is shown before they approve a stranger's skill: all it could do, and what changed since last time."""
+"""What a person sees before they approve a stranger's skill or agent: what it could do, and what changed."""
+
+import os
 
 from msgspec import Struct
 
+from clawft.discovery.agents import FoundAgent
 from clawft.discovery.catalog import Found
+from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.discovery.snapshot import Reading
 from clawft.errors import ClawftError, Refused
+from clawft.files import read_regular
 from clawft.scan.compare import PowerChange, compare_declared, compare_power
 from clawft.scan.findings import Power, Report
-from clawft.trust.approvals import Approval
+from clawft.trust.approvals import Approval, hash_bytes
 from clawft.trust.kept import FileChange, Kept
 from clawft.trust.strangers import why_unbindable
 
-__all__ = ["Review", "make_review"]
+__all__ = ["AgentReview", "Review", "make_agent_review", "make_review"]
 
 
 class Review(Struct, frozen=True):
@@ -28,6 +33,33 @@ class Review(Struct, frozen=True):
     @property
     def is_same(self) -> bool:
         return self.previous is not None and self.previous.digest == self.digest
+
+
+class AgentReview(Struct, frozen=True):
+    """An agent as it is now, and as it was when it was last approved, if it ever was."""
+
+    found: FoundAgent
+    content: bytes
+    power: Power  # its tools; `*` is all of them
+    previous: Approval | None = None
+    change: PowerChange = PowerChange()
+    file: FileChange | None = None  # None: it is the first time, or what it was then is not known
+
+
+def make_agent_review(found: FoundAgent, previous: Approval | None, kept: Kept) -> AgentReview:
+    """A review of an agent. Raises: ClawftError; Refused if the file is no longer what was read."""
+    try:
+        content = read_regular(found.file, MAX_FILE_BYTES, follow=True)[0]
+    except OSError:
+        content = b""
+    if found.agent is None or hash_bytes(content) != found.digest:
+        message = f"The agent '{found.name}' changed while it was looked at"
+        raise Refused("agent-changed", message, path=found.file, hint="Look at it again")
+    power = Power(tools=("*",) if found.agent.tools is None else tuple(found.agent.tools))
+    if previous is None:
+        return AgentReview(found, content, power)
+    file = kept.compare_file(previous.digest, os.path.basename(found.file), content)
+    return AgentReview(found, content, power, previous, compare_power(previous.power, power), file)
 
 
 def make_review(found: Found, reading: Reading, report: Report, previous: Approval | None, kept: Kept) -> Review:

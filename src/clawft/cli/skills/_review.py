@@ -7,9 +7,12 @@ import msgspec
 
 from clawft.cli.output import clean, one_line
 from clawft.cli.skills._scanned import finding_lines, power_lines
-from clawft.trust.review import Review
+from clawft.trust.kept import FileChange
+from clawft.trust.review import AgentReview, Review
 
-__all__ = ["review_json", "review_lines", "short_lines"]
+__all__ = ["agent_json", "agent_lines", "review_json", "review_lines", "short_lines"]
+
+MAX_AGENT_LINES = 200
 
 
 def review_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
@@ -41,9 +44,41 @@ def _change_lines(review: Review, since: str) -> list[str]:
         return [*lines, f"Files: what they were on {since} was not kept"]
     lines.append(f"Files that changed since {since}: {len(review.files)}")
     for one in review.files:
-        lines.append(f"  {one.what}: {one_line(one.path)}")
-        lines += [f"    {clean(line)}" for line in one.diff]
+        lines += _file_lines(one)
     return lines
+
+
+def _file_lines(change: FileChange) -> list[str]:
+    return [f"  {change.what}: {one_line(change.path)}", *(f"    {clean(line)}" for line in change.diff)]
+
+
+def agent_lines(review: AgentReview, shorten: Callable[[str], str], *, whole: bool) -> list[str]:
+    """An agent: its tools, and its text or what is new in it since it was last approved."""
+    found, before = review.found, review.previous
+    tools = "all tools" if review.power.tools == ("*",) else ", ".join(review.power.tools) or "no tools"
+    lines = [one_line(f"agent {found.name} ({shorten(found.file)}): {tools}")]
+    if before is not None:
+        lines += power_lines(f"New since {before.at[:10]}", review.change.added)
+        lines += power_lines(f"Gone since {before.at[:10]}", review.change.removed)
+    if review.file is not None:
+        return lines + _file_lines(review.file)
+    text = review.content.decode("utf-8", "replace").splitlines() if whole or before else []
+    lines += [f"  {clean(line)}" for line in text[:MAX_AGENT_LINES]]
+    return lines + ([f"  (and {len(text) - MAX_AGENT_LINES} lines more)"] if len(text) > MAX_AGENT_LINES else [])
+
+
+def agent_json(review: AgentReview) -> dict[str, Any]:
+    """The same for other programs."""
+    found, before = review.found, review.previous
+    return {
+        "name": found.name,
+        "path": found.file,
+        "digest": found.digest,
+        "tools": review.power.tools,
+        "previous": {"digest": before.digest, "at": before.at} if before else None,
+        "power_change": msgspec.to_builtins(review.change) if before else None,
+        "file": msgspec.to_builtins(review.file) if review.file else None,
+    }
 
 
 def review_json(review: Review) -> dict[str, Any]:

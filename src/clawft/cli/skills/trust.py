@@ -10,20 +10,16 @@ from msgspec import Struct
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
 from clawft.cli.skills._approved import holds, list_approvals, matches
-from clawft.cli.skills._review import review_json, review_lines, short_lines
+from clawft.cli.skills._review import agent_json, agent_lines, review_json, review_lines, short_lines
 from clawft.discovery.agents import FoundAgent
-from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
-from clawft.files import read_regular
 from clawft.trust import Standing
-from clawft.trust.approvals import Approval, hash_bytes
-from clawft.trust.review import Review
+from clawft.trust.approvals import Approval
+from clawft.trust.review import AgentReview, Review
 
 __all__ = ["command"]
-
-MAX_AGENT_LINES = 200
 
 
 class _Options(Struct, frozen=True):
@@ -41,7 +37,7 @@ class _Chosen(Struct):
     """What is to be approved, and what cannot be."""
 
     reviews: list[Review] = []
-    agents: list[FoundAgent] = []
+    agents: list[AgentReview] = []
     left: list[Diagnostic] = []
 
     def __bool__(self) -> bool:
@@ -84,13 +80,22 @@ def _choose_all(app: App) -> _Chosen:
             _take(app, one, chosen)
         elif one.state == "blocked":
             chosen.left.append(_blocked(one).diagnostic)
-    chosen.agents = [one.found for one in app.agents if one.state == "untrusted"]
+    for agent in app.agents:
+        if agent.state == "untrusted":
+            _take_agent(app, agent.found, chosen)
     return chosen
 
 
 def _take(app: App, standing: Standing, chosen: _Chosen) -> None:
     try:
         chosen.reviews.append(app.desk.review(standing.found))
+    except ClawftError as error:
+        chosen.left.append(error.diagnostic)
+
+
+def _take_agent(app: App, found: FoundAgent, chosen: _Chosen) -> None:
+    try:
+        chosen.agents.append(app.desk.review_agent(found))
     except ClawftError as error:
         chosen.left.append(error.diagnostic)
 
@@ -112,7 +117,7 @@ def _choose(app: App, names: Sequence[str]) -> _Chosen:
                 chosen.reviews.append(app.desk.review(standing.found))
             elif not agents:
                 say(one_line(f"{name} is yours, or came with weft: it needs no approval"))
-        chosen.agents += agents
+        chosen.agents += [app.desk.review_agent(one) for one in agents]
     return chosen
 
 
@@ -135,14 +140,14 @@ def _approve(app: App, chosen: _Chosen, options: _Options) -> int:
     new = [one for one in chosen.reviews if not one.is_same]
     if options.output == "table" or not options.yes:  # nobody is asked about what they did not see
         _show(app, chosen)
-    if (new or chosen.agents) and not options.yes and not _ask(len(new), len(chosen.agents)):
+    if (new or chosen.agents) and not options.yes and not _agree(app, [*new, *chosen.agents]):
         say("Nothing was approved")
         return 1
     app.desk.approve(new)
     app.desk.approve_agents(chosen.agents)
     if options.output == "json":
         approved = [review_json(one) for one in chosen.reviews]
-        agents = [{"name": one.name, "path": one.file} for one in chosen.agents]
+        agents = [agent_json(one) for one in chosen.agents]
         left = [to_json(one) for one in chosen.left]
         print_json("clawft.skills.trust.v1", approved=approved, agents=agents, left=left)
     else:
@@ -159,34 +164,11 @@ def _show(app: App, chosen: _Chosen) -> None:
             say(line)
         say()
     for agent in chosen.agents:
-        for line in _agent_lines(app, agent, whole=whole):
+        for line in agent_lines(agent, app.workspace.shorten, whole=whole):
             say(line)
         say()
     for problem in chosen.left:
         show_diagnostic(problem, where=app.workspace.shorten(problem.where))
-
-
-def _agent_lines(app: App, found: FoundAgent, *, whole: bool) -> list[str]:
-    agent = found.agent
-    tools = "all tools" if agent is None or agent.tools is None else ", ".join(agent.tools) or "no tools"
-    lines = [one_line(f"agent {found.name} ({app.workspace.shorten(found.file)}): {tools}")]
-    if whole:
-        text = _read_agent(found).decode("utf-8", "replace").splitlines()
-        lines += [f"  {clean(line)}" for line in text[:MAX_AGENT_LINES]]
-        lines += [f"  (and {len(text) - MAX_AGENT_LINES} lines more)"] if len(text) > MAX_AGENT_LINES else []
-    return lines
-
-
-def _read_agent(found: FoundAgent) -> bytes:
-    """The file of an agent, to be shown. Raises: ClawftError; Refused if it is not what would be approved."""
-    try:
-        content = read_regular(found.file, MAX_FILE_BYTES, follow=True)[0]
-    except OSError:
-        content = b""
-    if hash_bytes(content) != found.digest:
-        message = f"The agent '{found.name}' changed while it was looked at"
-        raise Refused("agent-changed", message, path=found.file, hint="Look at it again")
-    return content
 
 
 def _tell(chosen: _Chosen, new: Sequence[Review]) -> None:
@@ -194,9 +176,21 @@ def _tell(chosen: _Chosen, new: Sequence[Review]) -> None:
         was = "" if one in new else " already"
         click.echo(one_line(f"{one.found.name} is{was} approved as it is now"))
     for agent in chosen.agents:
-        click.echo(one_line(f"The agent {agent.name} is approved as it is now"))
+        click.echo(one_line(f"The agent {agent.found.name} is approved as it is now"))
     if not chosen:
         say("Nothing waits for an approval" if not chosen.left else "Nothing was approved")
+
+
+def _agree(app: App, reviews: "Sequence[Review | AgentReview]") -> bool:
+    """Whether a person agrees; what they, or nobody, said no to is written down. Raises: Refused."""
+    agents = sum(isinstance(one, AgentReview) for one in reviews)
+    agreed = False
+    try:
+        agreed = _ask(len(reviews) - agents, agents)
+    finally:
+        for one in reviews if not agreed else ():
+            app.desk.refuse(one)
+    return agreed
 
 
 def _ask(skills: int, agents: int) -> bool:
