@@ -104,6 +104,14 @@ async def test_it_has_no_power_over_the_system(box: Box) -> None:
     assert "NoNewPrivs:\t1" in said
 
 
+async def test_it_makes_no_program_that_runs_with_the_rights_of_its_owner(box: Box) -> None:
+    (box.project / "src").mkdir()
+    await box.run("cp /bin/true src/a; chmod u+s src/a; chmod 6755 src/a; chmod g+s src")
+    await box.run('umask 0; /usr/bin/python3 -c \'import os; os.write(os.open("src/b", 65, 0o4755), b"x")\'')
+    assert [(box.project / name).stat().st_mode & 0o6000 for name in ("src/a", "src/b")] == [0, 0]
+    assert (await box.run("chmod 755 src/a && src/a")).code == 0
+
+
 async def test_it_reaches_no_network_nor_any_service_of_the_machine(box: Box, tmp_path: Path) -> None:
     import socket
 

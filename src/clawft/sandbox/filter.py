@@ -1,6 +1,7 @@
 """A filter of system calls (seccomp): what neither a namespace nor Landlock keeps apart is refused.
 
-Keys of the kernel, sockets to the host of a virtual machine, and calls through which others could be smuggled past.
+Keys of the kernel, sockets to the host of a virtual machine, programs with the rights of their owner, and calls through
+which others could be smuggled past.
 Built here as the bytes that the kernel takes; loaded by bubblewrap or the launcher.
 """
 
@@ -19,7 +20,7 @@ INSIDE_NAMESPACE = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _NEW_USER = 0x10000000
 _X32 = 0x40000000
 
@@ -30,13 +31,19 @@ class _Machine(Struct, frozen=True):
     clone: int
     unshare: int
     refused: tuple[int, ...]  # add_key request_key keyctl bpf perf_event_open userfaultfd kexec_load kexec_file_load
+    modes: tuple[tuple[int, int], ...]  # calls that set the rights of a file, with the argument that holds them
 
 
+_REFUSED = (217, 218, 219, 280, 241, 282, 104, 294)
+_MODES = ((52, 1), (53, 2), (452, 2))  # fchmod, fchmodat, fchmodat2
 _MACHINES = {
-    "x86_64": _Machine(0xC000003E, 41, 56, 272, (248, 249, 250, 321, 298, 323, 246, 320)),
-    "aarch64": _Machine(0xC00000B7, 198, 220, 97, (217, 218, 219, 280, 241, 282, 104, 294)),
-    "riscv64": _Machine(0xC00000F3, 198, 220, 97, (217, 218, 219, 280, 241, 282, 104, 294)),
+    "x86_64": _Machine(
+        0xC000003E, 41, 56, 272, (248, 249, 250, 321, 298, 323, 246, 320), ((90, 1), (91, 1), (268, 2), (452, 2))
+    ),
+    "aarch64": _Machine(0xC00000B7, 198, 220, 97, _REFUSED, _MODES),
+    "riscv64": _Machine(0xC00000F3, 198, 220, 97, _REFUSED, _MODES),
 }
+_SET_ID = 0o6000  # a program that runs with the rights of whoever owns it, which outside may be root
 # io_uring makes sockets without the call that does so, and clone3 hides its flags: programs do without both.
 _ABSENT = (425, 426, 427, 435)
 
@@ -59,9 +66,11 @@ def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
         program += _if(_JUMP_EQUAL, number, errno.ENOSYS)
     if not namespaces:
         for number in (machine.clone, machine.unshare):
-            program += _on_argument(number, [*_if(_JUMP_ANY_BIT, _NEW_USER, errno.EPERM)])
+            program += _on_argument(number, 0, _if(_JUMP_ANY_BIT, _NEW_USER, errno.EPERM))
+    for number, argument in machine.modes:
+        program += _on_argument(number, argument, _if(_JUMP_ANY_BIT, _SET_ID, errno.EPERM))
     allowed = [word for family in families for word in _if(_JUMP_EQUAL, family, 0, allow=True)]
-    program += _on_argument(machine.socket, [*allowed, (_RETURN, 0, 0, _ERROR | errno.EAFNOSUPPORT)])
+    program += _on_argument(machine.socket, 0, [*allowed, (_RETURN, 0, 0, _ERROR | errno.EAFNOSUPPORT)])
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *word) for word in program)
 
@@ -77,7 +86,7 @@ def _unless(jump: int, value: int, error: int) -> list[_Word]:
     return [(jump, 1, 0, value), (_RETURN, 0, 0, _ERROR | error)]
 
 
-def _on_argument(number: int, inner: list[_Word]) -> list[_Word]:
-    """For one call, look at the lower half of its first argument; after it, the number is loaded again."""
-    body = [(_LOAD, 0, 0, _FIRST_ARGUMENT), *inner, (_LOAD, 0, 0, _NUMBER)]
+def _on_argument(number: int, argument: int, inner: list[_Word]) -> list[_Word]:
+    """For one call, look at the lower half of one of its arguments; after it, the number is loaded again."""
+    body = [(_LOAD, 0, 0, _ARGUMENTS + 8 * argument), *inner, (_LOAD, 0, 0, _NUMBER)]
     return [(_JUMP_EQUAL, 0, len(body), number), *body]

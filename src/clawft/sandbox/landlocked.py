@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from msgspec import structs
 
 from clawft.errors import ClawftError, Refused
@@ -48,7 +49,7 @@ class Landlocked:
         os.lseek(self._task, 0, os.SEEK_SET)
         given = (self._task, self._theirs.fileno())
         line = (sys.executable, "-I", "-S", _LAUNCHER, *map(str, given))
-        self.launch = Launch(line, "/", {}, pass_fds=given, attend=self._attend, kill=self._kill)
+        self.launch = Launch(line, "/", {}, pass_fds=given, attend=self._attend, kill=self._kill, settle=self._settle)
 
     def __enter__(self) -> "Landlocked":
         return self
@@ -59,7 +60,7 @@ class Landlocked:
         os.close(self._task)
         self._tell.close()
         self._theirs.close()
-        shutil.rmtree(self._private, ignore_errors=True)
+        _remove(self._private)
 
     def finish(self, finished: Finished) -> Finished:
         """How the program itself ended, not the launcher. Raises: ClawftError if it was never started."""
@@ -134,9 +135,24 @@ class Landlocked:
             self._tell.close()
         return descriptors
 
+    async def _settle(self) -> None:
+        """What it left in its own folder may be much."""
+        await to_thread.run_sync(_remove, self._private)
+
     def _kill(self) -> None:
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGTERM)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder with all in it, also where rights were taken away on purpose."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.exists(folder):
+        for where, folders, _ in os.walk(folder):
+            for name in folders:
+                with suppress(OSError):
+                    os.chmod(os.path.join(where, name), 0o700, follow_symlinks=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _make_private() -> str:

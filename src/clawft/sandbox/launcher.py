@@ -48,7 +48,6 @@ def main() -> None:
     task = json.loads(_read_all(int(sys.argv[1])))
     tell = socket.socket(fileno=int(sys.argv[2]))
     tell.set_inheritable(False)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     _LIBC.prctl(_SUBREAPER, 1, 0, 0, 0)
     apart = _unshare()
     _LIBC.prctl(_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # after that: a change of rights would undo it
@@ -59,6 +58,7 @@ def main() -> None:
     del listeners
     if not tell.recv(1):
         sys.exit(1)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # from now on there is something to be ended first
     child = os.fork()
     if child == 0:
         _LIBC.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
