@@ -214,6 +214,17 @@ def test_denied_path_is_noticed_on_a_command_line() -> None:
     assert _touches("Read(secrets/**)", _run("sort < secrets/key"))
     assert _touches("Edit(docs/**)", _run("cp a --target-directory=docs"))
     assert not _touches("Read(secrets/**)", _run("cat public/key"))
+    assert _touches("Read(secrets/**)", _run("cat key", cwd="secrets"))
+    assert _touches("Edit(docs/**)", _run("echo x > docs/a"))
+    assert not _touches("Edit(docs/**)", _run("cat docs/a < docs/b"))
+
+
+def test_denied_path_is_noticed_behind_a_glob(tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "key").touch()
+    call = Call("exec_shell", {"command": "cat v*/k?y"}, Where(str(tmp_path), str(tmp_path), "/home/me"))
+    assert _touches("Read(vault/**)", call)
+    assert not _touches("Read(other/**)", call)
 
 
 @pytest.mark.parametrize(

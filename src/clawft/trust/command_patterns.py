@@ -7,19 +7,23 @@ that is a fence against mistakes: what somebody wants to hide is held by the com
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from glob import iglob
+from itertools import islice
 
 from msgspec import Struct
 
+from clawft.files import real_path
 from clawft.trust.call import Call
 from clawft.trust.globs import Glob, PatternError, Sign, fits, is_plain, match_items, parse_glob
 from clawft.trust.path_patterns import Paths, split_names
-from clawft.trust.readonly import is_launcher
+from clawft.trust.readonly import find_read_only, is_launcher
 from clawft.trust.shell import Line, NotUnderstood, Word, parse_line
 
 __all__ = ["Commands", "names_path"]
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "fish"})
 _MAX_DEPTH = 3
+_MAX_FOUND = 2_000
 Words = tuple[Word, ...]
 
 
@@ -70,14 +74,28 @@ class Commands(Struct, frozen=True):
         )
 
 
-def names_path(paths: Paths, call: Call) -> bool:
-    """Whether a word of a command line is a path that is meant."""
+def names_path(paths: Paths, call: Call, *, writing: bool) -> bool:
+    """Whether a word of a command line is a path that is meant; `writing`: of commands that do more than read."""
     if call.line is None:
         return True
-    words = [word for command in _all_commands(call.line) for word in command[1:]]
-    words += [redirect.target for command in call.line.commands for redirect in command.redirects]
-    texts = {text for word in words for text in (word.text, word.text.partition("=")[2]) if text}
-    return any(paths.forbids(path, call.where) for text in texts for path in call.resolve(text, call.cwd))
+    words = [
+        word
+        for command in _all_commands(call.line)
+        if not writing or find_read_only(tuple(one.text for one in command)) is None
+        for word in command[1:]
+    ]
+    for command in call.line.commands:
+        words += [one.target for one in command.redirects if not writing or one.kind != "<"]
+    return any(paths.forbids(path, call.where) for word in words for path in _paths_of(word, call))
+
+
+def _paths_of(word: Word, call: Call) -> Iterator[str]:
+    """What a word may stand for: itself, the value after its `=`, and all that a glob finds."""
+    for text in {word.text, word.text.partition("=")[2]} - {""}:
+        full, real = call.resolve(text, call.cwd)
+        yield from (full, real)
+        if word.glob and full:
+            yield from (path for found in islice(iglob(full), _MAX_FOUND) for path in (found, real_path(found)))
 
 
 def _read(text: str, folders: Mapping[str, str]) -> Meant:

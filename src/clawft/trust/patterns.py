@@ -113,7 +113,9 @@ class Pattern(Struct, frozen=True):
     def touches(self, call: Call) -> bool:
         """Whether anything that a call does is what it means."""
         if not self.names(call.tool):
-            return call.tool == "exec_shell" and isinstance(self.matcher, Paths) and names_path(self.matcher, call)
+            if call.tool != "exec_shell" or not isinstance(self.matcher, Paths):
+                return False
+            return names_path(self.matcher, call, writing=canonical_tool(self.name) in _WRITERS)
         return self.problem != "" or self.matcher is None or self.matcher.touches(call)
 
 
