@@ -1,7 +1,7 @@
 """How many processes a namespace may hold, for root: the kernel does not count them, but can run out of numbers.
 
 From Linux 6.14 on, the highest number of a process is a setting of each namespace. It is set from outside by a small
-process that joins the namespace, which takes a few milliseconds: for programs that run longer than that.
+process that joins the namespace, which takes a few milliseconds: for programs that have many processes already.
 """
 
 import os
@@ -14,7 +14,6 @@ from clawft.sandbox.process import run_process
 
 __all__ = ["limit_numbers"]
 
-_AFTER_S = 0.03
 _LEAST = 400  # the kernel takes no less than 301
 # What joined another namespace than was meant changes nothing: the number of an ended process may be given anew.
 _SCRIPT = '[ "$(readlink /proc/self/ns/pid)" = "$1" ] && echo "$2" > /proc/sys/kernel/pid_max'
@@ -25,7 +24,6 @@ async def limit_numbers(pid: int, namespace: str, processes: int) -> None:
     kernel = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
     if os.geteuid() != 0 or kernel < (6, 14) or not namespace:
         return
-    await anyio.sleep(_AFTER_S)
     nsenter = shutil.which("nsenter", path="/usr/bin:/bin")
     if nsenter is None:
         return

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any
 
 import anyio
 from anyio import CancelScope, Event, to_thread
@@ -139,7 +139,8 @@ class _Running:
         """Read what it writes until it ends; whether its time ran out. Its output may end later than itself."""
         drained = Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._feed)
+            if self.process.stdin is not None:
+                tasks.start_soon(self._feed, self.process.stdin)
             tasks.start_soon(self._read_all, drained)
             tasks.start_soon(self._watch)
             if self._launch.attend:
@@ -201,10 +202,7 @@ class _Running:
         with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only what changed its user
             os.killpg(self.process.pid, what)
 
-    async def _feed(self) -> None:
-        pipe = self.process.stdin
-        if pipe is None:
-            return
+    async def _feed(self, pipe: IO[bytes]) -> None:
         left = memoryview(self._stdin)
         os.set_blocking(pipe.fileno(), False)
         try:
@@ -217,10 +215,13 @@ class _Running:
             pipe.close()
 
     async def _read_all(self, drained: Event) -> None:
-        async with anyio.create_task_group() as tasks:
-            for pipe, sink in ((self.process.stdout, self.output), (self.process.stderr, self.errors)):
-                if pipe is not None:
-                    tasks.start_soon(self._read, pipe.fileno(), sink)
+        assert self.process.stdout is not None
+        if self.process.stderr is None:
+            await self._read(self.process.stdout.fileno(), self.output)
+        else:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._read, self.process.stderr.fileno(), self.errors)
+                await self._read(self.process.stdout.fileno(), self.output)
         drained.set()
 
     async def _read(self, descriptor: int, sink: Sink) -> None:

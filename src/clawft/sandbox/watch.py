@@ -18,13 +18,14 @@ __all__ = ["Census", "below", "of_namespace", "watch"]
 Census = Callable[[int], list[str]]  # the folders of so many processes at most, as /proc has them
 
 _QUICK_S = 0.02  # a fork bomb makes some hundred processes in that time
+_MANY = 16
 _THOROUGH = 5  # every so many times threads and memory are looked at, too
 _SHARE = 20  # of the time, one part at most is spent on watching
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-async def watch(census: Census, limits: Limits) -> str:
-    """Wait until the processes have too much of something, and tell of what."""
+async def watch(census: Census, limits: Limits, when_many: Callable[[], object] | None = None) -> str:
+    """Wait until the processes have too much of something, and tell of what. `when_many` is called before, once."""
     rounds, pause = 0, _QUICK_S
     while True:
         await anyio.sleep(pause)
@@ -32,6 +33,9 @@ async def watch(census: Census, limits: Limits) -> str:
         folders = census(limits.processes + 1)
         if len(folders) > limits.processes:
             return "processes"
+        if when_many and len(folders) > _MANY:
+            when_many()
+            when_many = None
         rounds += 1
         if rounds % _THOROUGH == 0 and (exceeded := _look(folders, limits)):
             return exceeded

@@ -7,7 +7,7 @@ import select
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from types import TracebackType
 
 import anyio
@@ -24,7 +24,7 @@ from clawft.sandbox.process import Finished, Launch
 from clawft.sandbox.proxy import serve_proxy
 from clawft.sandbox.watch import of_namespace, watch
 
-__all__ = ["Wrapped"]
+__all__ = ["Wrapped", "give_files"]
 
 _CHILD = re.compile(rb'"child-pid": (\d+)[^\d]')
 _NAMESPACE = re.compile(rb'"pid-namespace": (\d+)')
@@ -50,13 +50,7 @@ class Wrapped:
         self._status, status = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         block, self._block = os.pipe2(os.O_CLOEXEC)
         self._given = [status, block]
-        own = ["--json-status-fd", str(status), "--block-fd", str(block)]
-        for path, content in _files().items():
-            self._given.append(_memory_file(content))
-            own += "--file", str(self._given[-1]), path
-        if filtered := _filter():
-            self._given.append(_memory_file(filtered))
-            own += "--seccomp", str(self._given[-1])
+        own = ["--json-status-fd", str(status), "--block-fd", str(block), *give_files(self._given)]
         # Files first: the root that they stand in is made read-only by the last of the flags.
         args = _memory_file(_join(own) + rest)
         self._given.append(args)
@@ -114,9 +108,9 @@ class Wrapped:
             with suppress(BrokenPipeError):
                 os.write(self._block, b"1")
             namespace = _NAMESPACE.search(self._said)
-            if namespace:
-                tasks.start_soon(limit_numbers, self._child, namespace[1].decode(), self._job.limits.processes)
-            self._exceeded = await watch(of_namespace(self._child), self._job.limits)
+            name, most = namespace[1].decode() if namespace else "", self._job.limits.processes
+            limit = partial(tasks.start_soon, limit_numbers, self._child, name, most)
+            self._exceeded = await watch(of_namespace(self._child), self._job.limits, limit)
             self._kill()
             tasks.cancel_scope.cancel()
 
@@ -145,6 +139,18 @@ class Wrapped:
         for descriptor in self._given:
             os.close(descriptor)
         self._given.clear()
+
+
+def give_files(given: list[int]) -> list[str]:
+    """The flags for files that bubblewrap reads from descriptors, which are added to `given`. Raises: OSError."""
+    flags: list[str] = []
+    for path, content in _files().items():
+        given.append(_memory_file(content))
+        flags += "--file", str(given[-1]), path
+    if filtered := _filter():
+        given.append(_memory_file(filtered))
+        flags += "--seccomp", str(given[-1])
+    return flags
 
 
 @cache
