@@ -19,6 +19,7 @@ from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation, Skillset
 from clawft.trust import Standing
 from clawft.trust.cleared import Cleared
+from clawft.trust.decide import Limit
 from clawft.trust.modes import Mode, agent_mode
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class Conversation:
         self.above: tuple[Agent, ...] = (*parent.above, parent.agent) if parent else ()
         self.inherited: tuple[Activation, ...] = (*parent.inherited, *parent.skills.active) if parent else ()
         self.prompted_above: tuple[Cleared, ...] = (*parent.prompted_above, *parent.skills.prompted) if parent else ()
+        # Strangers' skills whose text was heard above, and here, by their digest: they keep asking for other hosts.
+        self.heard_above: tuple[Limit, ...] = authority_of(parent).heard if parent else ()
+        self.heard: dict[str, Limit | None] = {}
         self.forked: Standing | None = None  # the skill that this conversation is for
         self.forks: tuple[str, ...] = parent.forks if parent else ()  # the skills that were forked, down to here
         self.allowance: Allowance = Allowance(None, parent.allowance if parent else None)

@@ -1,6 +1,7 @@
 """The tool `delegate`: a fresh agent here, Claude's command line, or a command of the user's does a part (R161)."""
 
 import math
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,6 +13,8 @@ from clawft.run.fork import Fork, run_fork
 from clawft.run.fork_skill import has_room, tell_result
 from clawft.run.turn import TurnRequest
 from clawft.sandbox.process import run_process
+from clawft.sandbox.system import find_outside
+from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 
@@ -87,12 +90,19 @@ async def _run_command(
         raise ToolError("INVALID_PARAM", said)
     words = (*command, task)
     question = f"Delegate to: {show_all(shlex.join(words))}"
-    if not await context.ask(question, "another program does this with its own rights"):
-        raise ToolError("PERMISSION_DENIED", f"Delegating to '{command[0]}' was not approved")
     tools = conversation.runtime.config.tools
-    env = {name: context.environ[name] for name in tools.exec.env if name in context.environ}
+    env = command_env(tools.exec, context.environ, {})
+    program = find_outside(command[0], env.get("PATH", os.defpath), context.workspace.project)
+    if not program:
+        message = f"There is no program '{command[0]}' outside the project"
+        context.record("command", shlex.join(words), "deny", message)
+        raise ToolError("NOT_FOUND", message)
+    # It has all rights of the person, so no flag, mode or earlier answer says yes to it.
+    if not await context.ask(question, "another program does this with its own rights", grave=True):
+        raise ToolError("PERMISSION_DENIED", f"Delegating to '{command[0]}' was not approved")
+    context.record("command", shlex.join(words), "allow", "approved", detail={"sandbox": "outside"})
     done = await run_process(
-        words,
+        (program, *words[1:]),
         cwd=context.workspace.project,
         env=env,
         timeout_s=tools.delegate.timeout_s,

@@ -1,19 +1,23 @@
 """May this call be made? What bears on it is put together here, judged in `trust/decide.py`, asked and written down."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from clawft.errors import ClawftError
 from clawft.messages import Answer, ApprovalNeeded, ToolCall
+from clawft.sessions import SkillRecord
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder
 from clawft.tools.skillset import Activation
 from clawft.tools.tool import Record, Tool, ToolContext, ToolError
+from clawft.trust.approvals import Approvals, hash_bytes
 from clawft.trust.call import Call, Where
-from clawft.trust.decide import Authority, Decision, Limit, decide, limit_servers, make_limit
+from clawft.trust.cleared import Cleared
+from clawft.trust.decide import Authority, Decision, Limit, decide, find_closed, limit_servers, make_limit
 from clawft.trust.modes import Mode
-from clawft.trust.path_patterns import Paths
+from clawft.trust.origin import STRANGE_SCOPES
 from clawft.trust.patterns import PATH_TOOLS, pattern_folders
 from clawft.trust.tools import canonical_tool
 
@@ -35,7 +39,33 @@ def authority_of(conversation: "Conversation") -> Authority:
     limits += [_limit_of(one, conversation) for one in _active(conversation)]
     prompted = [one for one in (*conversation.prompted_above, *conversation.skills.prompted) if one.stranger]
     limits += [limit_servers(f"the skill '{one.skill.name}'", one.skill.allowed_tools) for one in prompted]
-    return Authority(conversation.effective_mode, runtime.rules, tuple(limits))
+    heard = (*conversation.heard_above, *_hear(conversation), *map(_limit_hosts, prompted))
+    return Authority(conversation.effective_mode, runtime.rules, tuple(limits), heard)
+
+
+def _limit_hosts(cleared: Cleared) -> Limit:
+    return Limit(f"the skill '{cleared.skill.name}'", hosts=cleared.granted.network if cleared.granted else ())
+
+
+def _hear(conversation: "Conversation") -> Iterator[Limit]:
+    """Strangers' skills whose text is in the conversation: what it talked a model into outlasts its list of tools."""
+    for record in conversation.session.activated.values():
+        if record.digest not in conversation.heard:
+            conversation.heard[record.digest] = _find_heard(record, conversation.runtime.approvals)
+        limit = conversation.heard[record.digest]
+        if limit is not None:
+            yield limit
+
+
+def _find_heard(record: SkillRecord, approvals: Approvals) -> Limit | None:
+    """The hosts that a skill was approved with, as it was when it was heard; None for one of the user's own."""
+    try:
+        known = [one for one in approvals.load() if one.kind == "skill" and one.digest == record.digest]
+    except ClawftError:
+        known = []
+    if not known and record.scope not in STRANGE_SCOPES:
+        return None
+    return Limit(f"the skill '{record.name}'", hosts=known[0].power.network if known else ())
 
 
 def _active(conversation: "Conversation") -> tuple[Activation, ...]:
@@ -72,9 +102,7 @@ def guard(turn: "Turn", context: ToolContext) -> None:
         return decide(Call(tool, arguments, where, read_only=read_only), authority_of(conversation))
 
     context.decide = judge
-    denied = [rule.pattern for rule in authority.rules.deny]
-    closed = [*denied, *(one for limit in authority.limits for one in limit.denied)]
-    paths = [one.matcher for one in closed if isinstance(one.matcher, Paths) and one.names("read_file")]
+    paths = find_closed(authority)
     if paths:
         context.may_read = lambda path: not any(one.forbids(path, where) for one in paths)
 
@@ -198,9 +226,12 @@ def _where(context: ToolContext) -> Where:
 
 def _question(tool: Tool, call: ToolCall) -> str:
     """What a person reads before a tool that does not ask by itself is run."""
-    shown = []
+    shown, is_sure = [], True
     for name, value in call.arguments.items():
         text = show_all(value if isinstance(value, str) else repr(value))
         cut = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
-        shown.append(f"{name}: {cut}")
-    return "\n".join([f"Run {tool.name}?", *shown])
+        shown.append(f"{show_all(name)}: {cut}")
+        is_sure = is_sure and cut is text and "\n" not in name + text
+    # An answer for the session, or for good, must not fit another call that is shown with the same words.
+    bound = "" if is_sure else f" ({hash_bytes(repr(call.arguments).encode('utf-8', 'replace'))[7:39]})"
+    return "\n".join([f"Run {tool.name}?{bound}", *shown])

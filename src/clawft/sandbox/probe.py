@@ -3,7 +3,6 @@
 import ctypes
 import errno
 import os
-import shutil
 from functools import partial
 from threading import Thread
 from typing import Literal
@@ -17,6 +16,7 @@ from clawft.sandbox.confinement import Limits
 from clawft.sandbox.job import Job
 from clawft.sandbox.landlocked import Landlocked
 from clawft.sandbox.process import Streams, run_launch
+from clawft.sandbox.system import find_outside
 from clawft.sandbox.view import View
 from clawft.sandbox.wrapped import Wrapped
 from clawft.workspace import Workspace
@@ -50,7 +50,7 @@ def probe(mode: Mode, path: str, workspace: Workspace, limits: Limits) -> Found:
         return Found(Status("off", "the setting sandbox.mode turns it off"))
     reasons = []
     if mode != "landlock":
-        bwrap = _find_bwrap(path, workspace.project)
+        bwrap = find_outside("bwrap", path, workspace.project)
         reason = "bubblewrap is not installed"
         for nested in (False, True) if bwrap else ():
             base = tuple(base_flags(workspace.home, limits, nested=nested))
@@ -64,14 +64,6 @@ def probe(mode: Mode, path: str, workspace: Workspace, limits: Limits) -> Found:
             return Found(Status("landlock", "; ".join(reasons)))
         reasons.append(f"Landlock does not work ({reason})")
     return Found(Status("none", "; ".join(reasons)))
-
-
-def _find_bwrap(path: str, project: str) -> str:
-    """Where bubblewrap is; in a folder of the project, or a relative one, a program could claim to be it."""
-    folders = [one for one in path.split(os.pathsep) if os.path.isabs(one)]
-    inside = os.path.join(os.path.realpath(project), "")
-    trusted = [one for one in folders if inside == "/" or not (os.path.realpath(one) + "/").startswith(inside)]
-    return shutil.which("bwrap", path=os.pathsep.join(trusted)) or ""
 
 
 def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:

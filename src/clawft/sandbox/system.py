@@ -4,12 +4,13 @@ Nothing here is a secret of the user: of /etc only files that anybody may read, 
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from itertools import islice
 
 from clawft.files import real_path
 
-__all__ = ["ETC", "FOLDERS", "find_programs"]
+__all__ = ["ETC", "FOLDERS", "find_outside", "find_programs"]
 
 FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 ETC = (
@@ -55,6 +56,21 @@ def find_programs(path: str, home: str, closed: tuple[str, ...]) -> tuple[tuple[
             if len(found) >= _MAX_FOLDERS:
                 break
     return tuple((real, one) for one, real in found.items())
+
+
+def find_outside(name: str, path: str, project: str) -> str:
+    """Where a program is that runs with all rights; in a folder of the project, or a relative one, another could claim
+    to be it. '' if it is nowhere else."""
+    inside = os.path.join(os.path.realpath(project), "")
+    if os.path.dirname(name):
+        return name if os.path.isabs(name) and _is_outside(name, inside) and shutil.which(name) else ""
+    folders = [one for one in path.split(os.pathsep) if os.path.isabs(one) and _is_outside(one, inside)]
+    found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    return found if found and _is_outside(found, inside) else ""
+
+
+def _is_outside(path: str, inside: str) -> bool:
+    return inside == "/" or not (os.path.realpath(path) + "/").startswith(inside)
 
 
 def _belonging(folder: str, home: str) -> Iterator[str]:

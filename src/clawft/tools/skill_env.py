@@ -85,7 +85,8 @@ def find_entry(entries: Entries, skill: Skill) -> SkillEntry | None:
 def _configured(cleared: Cleared, entries: Entries) -> dict[str, SecretRef]:
     """What the user set for a skill. A stranger's gets only what it names, as the user saw when they approved it."""
     skill = cleared.skill
-    entry = find_entry(entries, skill)
+    # The key that a skill gives itself may be the name of another, whose keys a stranger's must not get.
+    entry = entries.get(skill.name) if cleared.stranger else find_entry(entries, skill)
     if entry is None:
         return {}
     given: dict[str, SecretRef] = dict(entry.env)

@@ -12,10 +12,11 @@ from msgspec import Struct
 from clawft.trust.call import Call
 from clawft.trust.hosts import find_grant
 from clawft.trust.modes import Mode
+from clawft.trust.path_patterns import Paths
 from clawft.trust.patterns import Pattern, allows, find_touching, parse_patterns
 from clawft.trust.rules import Rules
 
-__all__ = ["Authority", "Decision", "Limit", "decide", "limit_servers", "make_limit"]
+__all__ = ["Authority", "Decision", "Limit", "decide", "find_closed", "limit_servers", "make_limit"]
 
 # They judge for themselves what they are about to do, or do nothing but talk.
 _JUDGE_THEMSELVES = frozenset({"exec_shell", "delegate", "Skill", "message"})
@@ -53,6 +54,7 @@ class Authority(Struct, frozen=True):
     mode: Mode = Mode.AUTO_EDIT
     rules: Rules = Rules()
     limits: tuple[Limit, ...] = ()
+    heard: tuple[Limit, ...] = ()  # strangers' skills whose text the model has read: only their hosts count still
 
 
 def make_limit(
@@ -86,7 +88,8 @@ def decide(call: Call, authority: Authority) -> Decision:
     by_mode = _judge_by_mode(call, authority.mode)
     if by_mode.decision == "deny":
         return by_mode
-    if (rule is None or rule.kind == "ask") and (unapproved := _find_unapproved(call, authority.limits)):
+    strangers = (*authority.limits, *authority.heard)
+    if (rule is None or rule.kind == "ask") and (unapproved := _find_unapproved(call, strangers)):
         return Decision("ask", unapproved)
     if by_mode.decision == "allow" and rule is None:
         return by_mode
@@ -95,6 +98,13 @@ def decide(call: Call, authority: Authority) -> Decision:
     if rule is not None and rule.kind == "allow":
         return Decision("allow", rule.name)
     return by_mode
+
+
+def find_closed(authority: Authority) -> list[Paths]:
+    """The paths that a rule, an agent or a skill forbids to read."""
+    denied = [rule.pattern for rule in authority.rules.deny]
+    denied += [one for limit in authority.limits for one in limit.denied]
+    return [one.matcher for one in denied if isinstance(one.matcher, Paths) and one.names("read_file")]
 
 
 def _judge_by_mode(call: Call, mode: Mode) -> Decision:

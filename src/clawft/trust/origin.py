@@ -12,13 +12,13 @@ from clawft.errors import Unreadable
 from clawft.files import read_optional, real_path
 from clawft.workspace import Workspace
 
-__all__ = ["Origins"]
+__all__ = ["STRANGE_SCOPES", "Origins"]
 
 MAX_LOCK_BYTES = 8 << 20
 # Where installers note what they brought: beside the folder of skills.
 _LOCKS = (".clawhub/lock.json", ".clawdhub/lock.json")
 _SHARED_LOCK = ".skill-lock.json"  # of one that copies or links what it brings into the folders of all clients
-_STRANGE = frozenset({"project", "plugin", "dir"})
+STRANGE_SCOPES = frozenset({"project", "plugin", "dir"})
 _ALL = frozenset("*")  # a lock that cannot be read: anything may have been brought
 
 
@@ -40,7 +40,7 @@ class Origins:
     def why_strange(self, found: Found) -> str:
         """Why a skill needs an approval; nothing for the user's own and for what came with the program."""
         at = found.location
-        if at.scope in _STRANGE:
+        if at.scope in STRANGE_SCOPES:
             return f"It comes with the {'folder' if at.scope == 'dir' else at.scope}"
         if at.scope == "extra" and self._project and _is_within(real_path(at.path), self._project):
             return "It comes with the project"

@@ -13,9 +13,11 @@ from clawft.render import Arguments, Dynamic, Fetched, complete_variables
 from clawft.render.attach import wrap_file
 from clawft.render.template import fill_in
 from clawft.tools.beneath import read_file_at
-from clawft.tools.dynamic.use import DynamicContext, Use, looking_context
+from clawft.tools.dynamic.use import DynamicContext, Use, authority_over, looking_context
 from clawft.tools.paths import is_within, resolve_inside
 from clawft.tools.tool import ToolError
+from clawft.trust.call import Call, Where
+from clawft.trust.decide import decide
 
 __all__ = ["read_files"]
 
@@ -36,6 +38,7 @@ class _Reader:
         self._use = use
         self._reading = Reading(use.folder)
         self._looking = looking_context(context)
+        self._authority = authority_over(context, use)
         self._own = frozenset((*list_files(use.folder), "SKILL.md")) if use.folder else frozenset()
         self._read_own = False
 
@@ -64,7 +67,7 @@ class _Reader:
         except (ToolError, Refused) as error:
             if isinstance(error, ToolError) and error.error_code != "PERMISSION_DENIED":
                 raise self._use.fail(place, f"`{shown}`: {error}") from error
-            self._use.record(self._context.audit, "denial", f"!read {path}", "deny", _RULE)
+            self._use.record(self._context.audit, "denial", f"!read {path}", "deny", f"{_RULE}: {error}")
             raise self._use.refuse(place, f"`{shown}`: {error}", error.hint) from error
         except (ClawftError, OSError) as error:
             why = error.strerror if isinstance(error, OSError) else error
@@ -83,7 +86,7 @@ class _Reader:
         except (ClawftError, OSError) as error:
             denied = isinstance(error, ToolError) and error.error_code == "PERMISSION_DENIED"
             if denied:
-                self._use.record(self._context.audit, "denial", f"@{path}", "deny", _RULE)
+                self._use.record(self._context.audit, "denial", f"@{path}", "deny", f"{_RULE}: {error}")
             if denied or place.is_surely_a_file:
                 gone = isinstance(error, FileNotFoundError | NotADirectoryError)
                 why = "there is no such file" if gone else str(error)
@@ -111,12 +114,20 @@ class _Reader:
             real = resolve_inside(self._looking, path)
             if folder and is_within(real, os.path.realpath(folder)):
                 raise ToolError("PERMISSION_DENIED", f"'{path}' is no file that belongs to the skill")
+            self._check(path, real)
             data, _ = read_file_at(real, MAX_FILE_BYTES)
             subject = f"read {real}"
         if b"\0" in data[:4096]:
             raise ToolError("INVALID_PARAM", "It is no text")
         self._use.record(self._context.audit, "command", subject, "allow", _RULE)
         return self._context.clean(data.decode("utf-8", "replace"))
+
+    def _check(self, path: str, real: str) -> None:
+        """Judge a file of the project as if a model asked for it; nobody is asked here. Raises: ToolError."""
+        where = Where(self._context.workspace.project, home=self._context.workspace.home)
+        decision = decide(Call("read_file", {"path": real}, where, read_only=True), self._authority)
+        if decision.decision in ("deny", "ask"):
+            raise ToolError("PERMISSION_DENIED", f"'{path}' is not read: {decision.rule}", hint=decision.hint)
 
     def _check_unchanged(self) -> None:
         """Whether what was read of the skill is what was approved. Raises: Refused."""

@@ -7,10 +7,10 @@ from msgspec import Struct, structs
 from clawft.config.tools import CommandPolicyMode
 from clawft.render import Dynamic, Filled, complete_variables, fill_command
 from clawft.tools.command_places import CommandPlaces
-from clawft.tools.dynamic.use import DynamicContext, Use, looking_context
+from clawft.tools.dynamic.use import DynamicContext, Use, authority_over, looking_context
 from clawft.trust.call import Call, Where
 from clawft.trust.commands import CommandPolicy, Verdict
-from clawft.trust.decide import decide, make_limit
+from clawft.trust.decide import decide
 from clawft.trust.git import find_git_program
 from clawft.trust.prefixes import SETTING, suggest_setting
 
@@ -48,10 +48,7 @@ class _Judge:
             also_allowed=(),
         )
         self._policy = CommandPolicy(listed, SETTING)
-        # What is at work already limits a skill, and so does what it says of itself: nothing it says gives it power.
-        authority = context.authority()
-        itself = make_limit(f"the skill '{use.skill.name}'", None, use.skill.disallowed_tools)
-        self._authority = structs.replace(authority, limits=(*authority.limits, itself))
+        self._authority = authority_over(context, use)
         own = (cwd,) if use.folder else ()
         self._places = CommandPlaces(cwd, looking_context(context, own))
         variables = structs.replace(use.variables, skill_dir=cwd) if use.folder else use.variables

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config import Config
 from clawft.config.masking import Secrets
@@ -16,11 +16,12 @@ from clawft.sandbox.sandbox import Sandbox
 from clawft.tools.skill_env import Supplies
 from clawft.tools.tool import ToolContext
 from clawft.trust.audit import Audit
+from clawft.trust.call import Where
 from clawft.trust.cleared import Cleared
-from clawft.trust.decide import Authority
+from clawft.trust.decide import Authority, find_closed, make_limit
 from clawft.workspace import Workspace
 
-__all__ = ["DynamicContext", "Tell", "Use", "clean_output", "looking_context"]
+__all__ = ["DynamicContext", "Tell", "Use", "authority_over", "clean_output", "looking_context"]
 
 # What moves the cursor, colours, and the titles and links of terminals.
 _SEQUENCE = re.compile(
@@ -99,11 +100,21 @@ async def _refuse(question: str, reason: str, *, grave: bool = False) -> bool:  
     return False
 
 
+def authority_over(context: DynamicContext, use: Use) -> Authority:
+    """What is at work already limits a skill, and so does what it says of itself: nothing it says gives it power."""
+    authority = context.authority()
+    itself = make_limit(f"the skill '{use.skill.name}'", None, use.skill.disallowed_tools)
+    return structs.replace(authority, limits=(*authority.limits, itself))
+
+
 def looking_context(context: DynamicContext, roots: tuple[str, ...] = ()) -> ToolContext:
     """What judges paths as file tools do, with folders that may be read as well; there is nobody to ask."""
     nowhere = f"{context.workspace.user_dir}/run/none"  # nothing is spilled
     looking = ToolContext(context.workspace, context.environ, spill_dir=nowhere, ask=_refuse, emit=lambda _: None)
     looking.read_roots = roots
+    closed = find_closed(context.authority())
+    where = Where(context.workspace.project, home=context.workspace.home)
+    looking.may_read = lambda path: not any(one.forbids(path, where) for one in closed)
     return looking
 
 
