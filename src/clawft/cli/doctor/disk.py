@@ -106,6 +106,8 @@ def check_audit(app: App) -> Iterator[Check]:
     why = "what gives power is not done when its line cannot be written"
     try:
         reason = check_end(app.audit)
+    except NotADirectoryError:  # there is no user folder, which is said already
+        return
     except OSError as error:
         message, fix = f"The audit log cannot be read: {error.strerror}", mend("u+rwX", app.workspace.user_dir)
         yield Check("audit", "problem", message, why=why, fix=fix)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["TRUST"]
 
 _HELP = """\
-What came with the project, a plugin or an installer is not used until you approve it as it is. You are shown what each
-skill could do, and what changed since you last approved it. `weft skills trust --list` tells what is approved, and
-`--revoke` takes it back."""
+What came with the project, a plugin or an installer is not used until you approve it as it is. Without a name, what
+waits is listed; `/trust --all` goes through all of it. You are shown what each skill could do, and what changed since
+you last approved it. `weft skills trust --list` tells what is approved, and `--revoke` takes it back."""
 
 
 async def _run(repl: "Repl", rest: str) -> None:
@@ -37,4 +37,4 @@ def _complete(repl: "Repl", partial: str) -> list[str]:
     return offer(("--all", *(one.name for one in find_untrusted(repl))), partial)
 
 
-TRUST = SlashCommand("trust", "/trust [name | --all]", "Approve skills of strangers", _run, _HELP, _complete)
+TRUST = SlashCommand("trust", "/trust [name]", "Approve skills of strangers", _run, _HELP, _complete)
