@@ -13,7 +13,9 @@ check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo
 .DEFAULT_GOAL := test
 .PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo tour bench eval-scan soak fuzz corpus lock clean help
 
-test: lint types pytest ## Lint, types, tests with coverage (the default)
+test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
+	@$(MAKE) --no-print-directory -j$(JOBS) lint
+	@$(MAKE) --no-print-directory pytest
 
 pytest: .venv/dev.stamp ## Tests with coverage
 	@tools/install-debian tmux bubblewrap:bwrap
@@ -22,7 +24,7 @@ pytest: .venv/dev.stamp ## Tests with coverage
 	@$(bin)/coverage json -q
 	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
 
-lint: ruff format-check imports licences env docs-check types ## Style, import direction, licences, types
+lint: types ruff format-check imports licences env docs-check ## Style, import direction, licences, types
 
 ruff: .venv/dev.stamp
 	$(call check,ruff check,$(bin)/ruff check $(code))

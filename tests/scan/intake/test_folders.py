@@ -189,11 +189,11 @@ def test_a_text_of_12_megabytes_is_searched_to_its_end_within_a_second(tmp_path:
     assert ["Analysed in part" in gap.reason for gap in files.gaps] == [True]
 
 
-def test_of_100_000_files_those_that_matter_are_read_and_the_rest_is_told() -> None:
+def test_of_25_000_files_those_that_matter_are_read_and_the_rest_is_told() -> None:
     with tempfile.TemporaryDirectory() as name:  # not kept, unlike what pytest makes
         folder = write(Path(name), {"SKILL.md": SKILL, "zz/last.sh": SCRIPT})
-        for number in range(100_000):
-            if number % 30_000 == 0:  # a file has only so many names
+        for number in range(25_000):
+            if number == 0:
                 source = folder / f"{number:06}.csv"
                 source.write_text("a,b\n")
             else:
@@ -202,9 +202,9 @@ def test_of_100_000_files_those_that_matter_are_read_and_the_rest_is_told() -> N
         files = take(folder)
         taken_s = time.process_time() - start
     assert list(languages(files))[:2] == ["SKILL.md", "zz/last.sh"]
-    assert files.count == 100_002
+    assert files.count == 25_002
     assert [gap.path for gap in files.gaps] == ["011998.csv"]
-    assert taken_s < 8
+    assert taken_s < 4
 
 
 def test_a_deadline_ends_the_reading_with_a_gap(tmp_path: Path) -> None:
