@@ -156,3 +156,14 @@ async def test_a_project_behind_a_link_is_found_under_both_names(wrapped: Box, t
     (wrapped.project / "file").write_text("found")
     done = await wrapped.run(f"cat {tmp_path}/known/file", sandbox=wrapped.open())
     assert done.output == b"found"
+
+
+async def test_secrets_of_a_home_that_was_granted_as_a_whole_stay_hidden(box: Box) -> None:
+    for name in (".ssh/id_ed25519", ".aws/credentials", ".netrc", ".clawft/trust.key"):
+        (box.home / name).parent.mkdir(exist_ok=True)
+        (box.home / name).write_text("s3cret")
+    (box.home / "notes").write_text("open")
+    line = f"cd {box.home}; cat notes .netrc .ssh/id_ed25519 .aws/credentials .clawft/trust.key"
+    said = await box.run(line, sandbox=box.open(readable=("~",)))
+    assert said.output.startswith(b"open")
+    assert b"s3cret" not in said.output

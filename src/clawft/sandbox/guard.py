@@ -6,11 +6,11 @@ that do not exist cannot be made. The top of the folder is looked at whole; belo
 
 import os
 import time
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from clawft.errors import Refused
 from clawft.files import real_path
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.trust.places import AGENT_FOLDERS, POWER_FILES, POWER_FOLDERS, fold_name, is_secret_name
@@ -18,8 +18,10 @@ from clawft.trust.places import AGENT_FOLDERS, POWER_FILES, POWER_FOLDERS, fold_
 __all__ = ["Guard", "Guards"]
 
 _DEPTH = 3
-_MAX_FOLDERS = 1_000
-_MAX_ENTRIES = 10_000  # of one folder
+# What lies beyond these bounds would not be found, and a program could make as much: then nothing is run.
+_MAX_FOLDERS = 20_000
+_MAX_ENTRIES = 200_000  # of one folder
+_MAX_CHILDREN = 2_000  # bubblewrap takes 9,000 words
 _PASSED_OVER = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".cache", "site-packages"})
 _SETTLED_S = 0.1  # a folder that changed just now may change again within one tick of the file system's clock
 
@@ -28,13 +30,14 @@ class Guard(Struct, frozen=True):
     """What to do inside one writable folder. All paths are absolute and exist, but for `missing`.
 
     `children` is None where the folder itself may be written to; else only these may, and nothing new can stand
-    beside them.
+    beside them. `pinned` are folders that hold something closed: moved elsewhere, it would not be found again.
     """
 
     read_only: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     children: tuple[str, ...] | None = None
+    pinned: tuple[str, ...] = ()
 
 
 class _Listing(Struct, frozen=True):
@@ -46,6 +49,7 @@ class _Listing(Struct, frozen=True):
     secret: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    unread: bool = False  # nobody knows what is in it
 
 
 class Guards:
@@ -57,15 +61,18 @@ class Guards:
         self._known: dict[str, _Listing] = {}
 
     def find(self, root: str, *, by_children: bool = False) -> Guard:
-        """The guard of a real folder. `by_children`: nothing can be taken back from what is granted (Landlock)."""
+        """The guard of a real folder. `by_children`: nothing can be taken back from what is granted (Landlock).
+
+        Raises: Refused for one that is too large to be looked through.
+        """
         top = self._list(root, top=True)
         read_only, hidden = _join(root, top.power), _join(root, top.secret)
         for folder in self._walk(root, top):
             inner = self._list(folder)
             read_only += _join(folder, (*inner.power, *inner.links))
-            hidden += _join(folder, inner.secret)
+            hidden += [folder] if inner.unread else _join(folder, inner.secret)
         hidden = [target for path in hidden if (target := _follow(path, root))]
-        if self._user_dir and (self._user_dir + "/").startswith(root.rstrip("/") + "/"):
+        if (self._user_dir + "/").startswith(root.rstrip("/") + "/") and os.path.exists(self._user_dir):
             hidden.append(self._user_dir)
         closed = bool(top.links) or root == self._home or by_children
         missing = () if closed else tuple(one for one in AGENT_FOLDERS if one not in top.names)
@@ -73,21 +80,23 @@ class Guards:
         if closed:
             kept = {*top.power, *top.secret, *top.links}
             beside = _join(root, (one for one in top.names if one not in kept))
-            children = tuple(path for path in beside if not os.path.islink(path))
+            children = tuple(path for path in beside if not os.path.islink(path))[:_MAX_CHILDREN]
         read_only = [target for path in read_only if (target := _follow(path, root))]
-        return Guard(tuple(read_only), tuple(dict.fromkeys(hidden)), tuple(_join(root, missing)), children)
+        hidden = [*dict.fromkeys(hidden)]
+        pinned = _find_pinned(root, (*read_only, *hidden))
+        return Guard(tuple(read_only), tuple(hidden), tuple(_join(root, missing)), children, pinned)
 
     def _walk(self, root: str, top: _Listing) -> Iterator[str]:
         """Folders below, level by level, as far as the bounds go."""
         level, left = _join(root, top.folders), _MAX_FOLDERS
         for _ in range(_DEPTH):
             below = []
-            for folder in level[:left]:
+            left -= len(level)
+            if left < 0:
+                raise _too_large(f"more than {_MAX_FOLDERS} folders in its upper levels", root)
+            for folder in level:
                 yield folder
                 below += _join(folder, self._list(folder).folders)
-            left -= len(level)
-            if left <= 0:
-                return
             level = below
 
     def _list(self, folder: str, *, top: bool = False) -> _Listing:
@@ -97,6 +106,8 @@ class Guards:
             if known and known.changed_ns == changed:
                 return known
             listing = _read(folder, changed, top=top)
+        except PermissionError:  # a program may change its rights, and look into it then
+            return _Listing(0, unread=True)
         except OSError:
             return _Listing(0)
         if time.time_ns() - changed > _SETTLED_S * 1e9 and len(self._known) < 10 * _MAX_FOLDERS:
@@ -111,7 +122,9 @@ def _read(folder: str, changed_ns: int, *, top: bool) -> _Listing:
     links: list[str] = []
     names: list[str] = []
     with os.scandir(folder) as entries:
-        for entry in entries if top else islice(entries, _MAX_ENTRIES):
+        for number, entry in enumerate(entries):
+            if number == _MAX_ENTRIES:
+                raise _too_large(f"more than {_MAX_ENTRIES} entries in one folder", folder)
             folded = fold_name(entry.name)
             if top:
                 if folded in AGENT_FOLDERS and is_placeholder(entry.path):
@@ -129,6 +142,24 @@ def _read(folder: str, changed_ns: int, *, top: bool) -> _Listing:
 
 def _join(folder: str, names: "tuple[str, ...] | Iterator[str]") -> list[str]:
     return [os.path.join(folder, name) for name in names]
+
+
+def _find_pinned(root: str, closed: Sequence[str]) -> tuple[str, ...]:
+    """The folders between a root and what is closed in it, outer ones first."""
+    found = set()
+    for path in closed:
+        above = os.path.dirname(path)
+        while len(above) > len(root) and above not in found:
+            found.add(above)
+            above = os.path.dirname(above)
+    return tuple(sorted(found, key=len))
+
+
+def _too_large(why: str, path: str) -> Refused:
+    message = f"No command is run here: it has {why}, so what must stay closed in it cannot be found"
+    return Refused(
+        "sandbox-too-large", message, path=path, hint="Remove what is not needed, or start weft further down"
+    )
 
 
 def _follow(path: str, root: str) -> str:

@@ -62,7 +62,8 @@ def _hold(path: str) -> int | None:
             continue
         except OSError:
             return None
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with suppress(BlockingIOError):  # whoever else locks it does not make us wait
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         if _is_at(path, descriptor):
             return descriptor
         os.close(descriptor)

@@ -51,8 +51,7 @@ class Viewer:
         seen = [(one, one) for one in outside if not _is_below(one, writable)]
         programs = [pair for pair in self._find_programs(path) if not _is_below(pair[0], writable)]
         guarded = tuple((one, self._guards.find(one, by_children=by_children)) for one in writable)
-        is_seen = any(_is_below(self._user_dir, (one,)) for one, _ in seen)
-        hidden = (self._user_dir,) if is_seen and os.path.exists(self._user_dir) else ()  # nothing can hide what is not
+        hidden = self._hidden([one for one, _ in seen])
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
         within = tuple((one, one) for one in inside)
         return View(tuple(pairs), guarded, hidden, within, confinement.mounts, self._links(writable, pairs))
@@ -62,6 +61,13 @@ class Viewer:
         home, project = self._workspace.home, self._workspace.project
         real = {real_path(resolve_path(one, project, home)) for one in paths} - {"", "/", self._user_dir}
         return sorted((one for one in real if not _is_below(one, _NEVER) and os.path.exists(one)), key=len)
+
+    def _hidden(self, readable: list[str]) -> tuple[str, ...]:
+        """What of the home stays out of sight where all of it was granted: this program's folder, and secrets."""
+        home = real_path(self._workspace.home)
+        is_seen = _is_below(self._user_dir, readable) and os.path.exists(self._user_dir)  # else nothing can hide it
+        secrets = self._guards.find(home).hidden if home and _is_below(home, readable) else ()
+        return tuple(dict.fromkeys((*((self._user_dir,) if is_seen else ()), *secrets)))
 
     def _links(self, writable: list[str], pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """The project under the name that people know it by, where that leads through a link."""
