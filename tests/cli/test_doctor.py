@@ -395,11 +395,11 @@ def test_what_a_project_brings_is_named_until_it_is_approved(
     assert [one["fix"] for one in _of(checks, "config")] == ["weft config trust"]
     assert [(one["message"], one["fix"]) for one in _of(checks, "approval")] == [
         ("AGENTS.md is not approved", "weft agent --trust-instructions --show-prompt"),
-        (".clawft/agents/mine.md is not approved", "weft agent --trust-instructions --show-prompt"),
+        (".clawft/agents/mine.md is not approved", "weft skills trust mine"),
         ("1 skill waits for an approval: theirs", "weft skills trust --all"),
     ]
-    mend(_of(checks, "config")[0])
     mend(_of(checks, "approval")[0])
+    assert weft("config", "trust", "--yes").returncode == 0  # asks, as the next does
     assert weft("skills", "trust", "--all", "--yes").returncode == 0
     _, checks = diagnose()
     assert _of(checks, "config") + _of(checks, "approval") == []
@@ -433,7 +433,7 @@ def test_approvals_that_another_hand_changed_are_moved_away(
     diagnose: Diagnose, mend: Mend, weft: Weft, project: Path, user: Path
 ) -> None:
     _write(project / ".clawft" / "config.toml", "")
-    assert weft("config", "trust").returncode == 0
+    assert weft("config", "trust", "--yes").returncode == 0
     kept = user / "approvals.json"
     kept.write_text(kept.read_text().replace("config.toml", "config.json"))
 
