@@ -63,7 +63,7 @@ def view_flags(view: View, env: Mapping[str, str], cwd: str) -> list[str]:
 
 def _root_flags(root: str, guard: Guard) -> list[str]:
     flags = ["--bind" if guard.children is None else "--ro-bind", root, root]
-    flags += _bind("--bind-try", guard.children or ())
+    flags += _bind("--bind-try", (*(guard.children or ()), *guard.pinned))  # what is mounted cannot be moved
     flags += _bind("--ro-bind-try", guard.read_only)
     return flags + _bind("--ro-bind", guard.missing)
 

@@ -15,8 +15,9 @@ from msgspec import Struct
 
 __all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "INSIDE_NAMESPACE", "build_filter"]
 
-AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-INSIDE_NAMESPACE = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
+# Not those of the file system: one of the project may be a service of this machine, which runs outside.
+INSIDE_NAMESPACE = (AF_INET, AF_INET6, AF_NETLINK)
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000

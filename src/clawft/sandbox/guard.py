@@ -137,7 +137,7 @@ def _read(folder: str, changed_ns: int, *, top: bool) -> _Listing:
                 (links if is_plain_link else power).append(entry.name)
             elif folded not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
-    return _Listing(changed_ns, *map(tuple, (folders, power, secret, links, names)))
+    return _Listing(changed_ns, tuple(folders), tuple(power), tuple(secret), tuple(links), tuple(names))
 
 
 def _join(folder: str, names: "tuple[str, ...] | Iterator[str]") -> list[str]:
