@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
@@ -162,6 +163,22 @@ async def test_private_temporary_files_are_gone_afterwards(box: Box) -> None:
     assert not Path("/tmp/clawft-probe").exists()
     assert not (box.home / "x").exists()
     assert "clawft-probe" not in await box.say('ls -A "$TMPDIR"')
+
+
+async def test_a_project_elsewhere_leaves_tmp_to_the_program(box: Box) -> None:
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        (Path(folder) / "src").mkdir()
+        done = await box.sandbox.run(
+            "echo a > /tmp/a && cat /tmp/a && mktemp -d >/dev/null && echo x > $HOME/x && echo made > src/made && pwd",
+            cwd=folder,
+            env=box.env,
+            timeout_s=30,
+            max_bytes=1000,
+            confinement=Confinement(writable=(folder,)),
+        )
+        assert (Path(folder) / "src/made").read_text() == "made\n"
+    assert (done.code, done.output.decode()) == (0, f"a\n{folder}\n")
+    assert not Path("/tmp/a").exists()
 
 
 async def test_words_run_without_a_shell_and_options_are_only_words(box: Box) -> None:

@@ -33,7 +33,9 @@ def base_flags(home: str, limits: Limits, *, nested: bool) -> list[str]:
             flags += "--ro-bind-try", f"/etc/{name}", f"/etc/{name}"
     room = str(limits.tmp_bytes)
     flags += "--proc", "/proc", "--dev", "/dev", "--size", room, "--tmpfs", "/dev/shm"
-    flags += "--perms", "1777", "--size", room, "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run"
+    for folder in ("/tmp", "/var/tmp"):
+        flags += "--perms", "1777", "--size", room, "--tmpfs", folder
+    flags += "--dir", "/run"
     if home and home != "/" and not home.startswith(("/usr/", "/proc", "/dev")):
         flags += "--perms", "0700", "--size", room, "--tmpfs", home
     return flags

@@ -89,7 +89,7 @@ class Landlocked:
             "limits": structs.asdict(job.limits),
             "filters": _filters(),
             "port": PROXY_PORT if job.gate else 0,
-            "tmp": "" if any(root.startswith("/tmp/") for root in roots) else f"{private}/tmp",
+            "private": "" if any((root + "/").startswith("/tmp/") for root in roots) else private,
             "parent": os.getpid(),
         }
 

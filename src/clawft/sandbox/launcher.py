@@ -116,8 +116,7 @@ def _set_up_loopback() -> bool:
 def _be_first(task: Any, apart: dict[str, bool], tell: socket.socket) -> int:
     """Init of the namespace: with its end the kernel ends everything else in it."""
     _LIBC.mount(b"none", b"/", None, 0x44000, None)  # MS_REC | MS_PRIVATE: what is mounted here stays here
-    if task["tmp"]:
-        _LIBC.mount(os.fsencode(task["tmp"]), b"/tmp", None, 0x1000, None)  # MS_BIND
+    _show_as_tmp(task, task["private"])
     own_proc = _LIBC.mount(b"proc", b"/proc", b"proc", 0xE, None) == 0  # nosuid, nodev, noexec
     if own_proc and not os.geteuid():  # a limit for root, too, from Linux 6.14 on
         _limit_numbers(max(task["limits"]["processes"], _LEAST_PIDS))
@@ -128,6 +127,16 @@ def _be_first(task: Any, apart: dict[str, bool], tell: socket.socket) -> int:
     tell.close()
     code = _wait(child)
     return code if code >= 0 else 128 - code
+
+
+def _show_as_tmp(task: Any, private: str) -> None:
+    """The program's own folder in the place of /tmp, which many take for granted; it then has that name only."""
+    if private and _LIBC.mount(os.fsencode(private), b"/tmp", None, 0x1000, None) == 0:  # MS_BIND
+        task["grants"] = [[kind, "/tmp" if path == private else path] for kind, path in task["grants"]]
+        task["env"] = {
+            name: "/tmp" + value[len(private) :] if value.startswith(private) else value
+            for name, value in task["env"].items()
+        }
 
 
 def _limit_numbers(most: int) -> None:
