@@ -168,12 +168,12 @@ class _Comparison:
         if max(before.content[1], now.content[1]) > MAX_TEXT:
             return (f"(too large to compare: {sizes})",)
         try:
-            texts = [one.data.decode().splitlines() for one in (before, now)]
+            texts = [_split(one.data.decode()) for one in (before, now)]
         except UnicodeDecodeError:
             return (f"(no text: {sizes})",)
         if b"\0" in before.data + now.data:
             return (f"(no text: {sizes})",)
-        counts = f"{len(texts[0])} lines before, {len(texts[1])} now"
+        counts = f"{len(before.data.splitlines())} lines before, {len(now.data.splitlines())} now"
         start, first, second = _trim(*texts)
         self._left -= len(first) + len(second)
         if min(len(first), len(second)) > MAX_CHANGED or self._left < 0:
@@ -183,8 +183,15 @@ class _Comparison:
         return (*lines[:MAX_LINES], *cut)
 
 
+def _split(text: str) -> list[str]:
+    """The lines of a text as programs see them: no other character ends one, and an end that is missing is told."""
+    *lines, last = text.split("\n")
+    return [*lines, last, "(no line end)"] if last else lines
+
+
 def _names(path: str) -> tuple[str, str]:
-    return f"before/{path}", f"now/{path}"
+    plain = "".join(char if char.isprintable() else "\ufffd" for char in path)  # a name must not make lines of its own
+    return f"before/{plain}", f"now/{plain}"
 
 
 def _trim(first: list[str], second: list[str]) -> tuple[int, list[str], list[str]]:
