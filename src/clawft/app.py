@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -129,19 +129,19 @@ class App:
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)
 
-    def approve_config(self) -> dict[str, bytes]:
-        """Approve the project's config as it is now; what was approved, by its place.
-
-        Raises: ClawftError for one that makes no sense.
-        """
+    def approve_config(self, agree: Callable[[dict[str, bytes]], bool] = bool) -> dict[str, bytes]:
+        """Approve the project's config as it is now, if somebody agrees; what was approved. Raises: ClawftError."""
         found = self._project_configs()
         for path, content in found.items():
             parse_config(path, content, self.environ)
+        agreed = agree(found)
+        for path, content in found.items() if agreed else ():
             self.audit.write("approval", f"config {path}", decision="allowed")
-        self.approvals.add("config", found)
+            self.kept.keep_file(content)
+        self.approvals.add("config", found if agreed else {})
         for name in ("config", "secrets"):  # read anew when asked for: what was approved counts from now on
             vars(self).pop(name, None)
-        return found
+        return found if agreed else {}
 
     def edit_config(self, scope: "Scope", changes: "Sequence[Change]") -> "Edited":
         """Change settings. What was approved, or is new, is approved after: the user asked for it.
@@ -276,7 +276,7 @@ class App:
         if agent is not None:
             return agent
         if not trusted:
-            hint = "Read it, then pass --trust-instructions"
+            hint = f"Look at it, then: weft skills trust {wanted}"
             message = f"The project's agent '{wanted}' is not approved"
             raise Refused("agent-untrusted", message, path=named[0].file, hint=hint)
         raise ClawftError("agent-broken", f"The agent '{wanted}' cannot be read", path=trusted[0].file)
@@ -287,7 +287,7 @@ class App:
         """
         wanted = name or self.config.agents.defaults.agent
         message = "The project's agent of this name is not approved, so another answers"
-        hint = "Read it, then pass --trust-instructions"
+        hint = f"Look at it, then: weft skills trust {wanted}"
         passed_over = [
             Diagnostic("agent-untrusted", "warning", message, one.found.file, 0, hint)
             for one in self.agents

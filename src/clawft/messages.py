@@ -159,8 +159,8 @@ class ApprovalNeeded(Event, frozen=True, kw_only=True):
 
 
 # "always" holds in this project for the very same question, and while the skills that led to it stay as they are;
-# "flag" is a yes that was given beforehand, with --yes.
-Answer = Literal["once", "session", "always", "flag", "no"]
+# "flag" is a yes that was given beforehand, with --yes; "nobody" is a no where nobody could be asked.
+Answer = Literal["once", "session", "always", "flag", "no", "nobody"]
 
 
 class ForkStarted(Event, frozen=True, kw_only=True):

@@ -120,12 +120,16 @@ def test_an_unknown_agent_is_an_error_with_the_close_match(weft: Weft) -> None:
 
 
 def test_what_nobody_can_approve_is_refused_with_exit_3(weft: Weft, script: Callable[..., None], project: Path) -> None:
-    script(use("exec_shell", command="touch made"), {"text": "It was refused."})
+    outside = use("exec_shell", command="touch made", outside_sandbox=True)
+    script(use("exec_shell", command="touch made"), outside, {"text": "It was refused."})
     done = weft("agent", "-m", "make it")
     assert done.returncode == 3
     assert "Pass --yes to allow it" in done.stderr
+    assert "· exec_shell touch made [outside_sandbox]\n" in done.stderr
     assert done.stdout == "It was refused.\n"
     assert not (project / "made").exists()
+    log = json.loads(weft("audit", "show", "--kind", "approval", "--format", "json").stdout)
+    assert [(one["decision"], one["rule"]) for one in log["lines"]] == [("denied", "nobody to ask")] * 2
 
 
 def test_yes_allows_what_is_asked_for_but_not_what_is_forbidden(
@@ -300,13 +304,16 @@ def test_a_skill_of_a_strangers_folder_runs_only_when_somebody_says_so(
         (tmp_path / "stranger" / name).mkdir(parents=True)
         (tmp_path / "stranger" / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Odd.\n---\nBe odd.\n")
     script({"text": "Odd it is."})
-    refused = weft("skills", "run", "--dir", tmp_path / "stranger", "odd")
+    refused = weft("skills", "run", "--dir", tmp_path / "stranger", "odd", "--yes")
     assert refused.returncode == 3
-    assert "or pass --yes" in refused.stderr
+    assert "note: --yes is an argument of the skill here" in refused.stderr
+    assert f"weft skills trust odd --dir {tmp_path / 'stranger'}. To use it once, put --yes before" in refused.stderr
     allowed = weft("skills", "run", "--dir", tmp_path / "stranger", "--yes", "--format", "json", "odd")
     assert allowed.returncode == 0
     catalog = next(one for one in events_of(allowed) if one["event"] == "CatalogShown")
     assert catalog["described"] == ["odd"]  # the others of the folder are not offered
+    assert weft("skills", "trust", "odd", "--dir", tmp_path / "stranger", "--yes").returncode == 0
+    assert weft("skills", "run", "--dir", tmp_path / "stranger", "odd").returncode == 0
 
 
 def test_an_unknown_skill_is_an_error_with_the_close_match(weft: Weft) -> None:

@@ -102,6 +102,14 @@ def test_show_is_safe_on_a_terminal_and_says_what_it_could_not_read(run: Run, au
     assert run("show", "--kind", "none")[1] == ""
 
 
+def test_show_says_that_there_is_more_or_nothing_at_all(run: Run, audit: Audit) -> None:
+    assert run("show")[2] == "The audit log is empty\n"
+    fill(audit)
+    assert "newest 2. For more: weft audit show -n 20" in run("show", "-n", "2")[2]
+    assert "newest" not in run("show", "-n", "4")[2]
+    assert run("show", "--kind", "none")[2] == "No such line in the audit log\n"
+
+
 def test_a_time_that_is_none_is_wrong_usage(weft: Weft) -> None:
     done = weft("audit", "show", "--since", "yesterday")
     assert done.returncode == 2
@@ -125,12 +133,12 @@ def test_approving_a_config_is_a_line_and_without_a_line_nothing_is_approved(
     folder = Path(audit.path).parent
     folder.mkdir()
     (folder / "audit.jsonl").mkdir()
-    refused = weft("config", "trust")
+    refused = weft("config", "trust", "--yes")
     assert refused.returncode == 3
     assert "audit-unwritable" in refused.stderr
     assert not (folder / "approvals.json").exists()
     (folder / "audit.jsonl").rmdir()
-    assert weft("config", "trust").returncode == 0
+    assert weft("config", "trust", "--yes").returncode == 0
     (line,) = json.loads(run("show", "--kind", "approval", "--format", "json")[1])["lines"]
     assert line["subject"] == f"config {project / '.clawft' / 'config.toml'}"
     assert line["decision"] == "allowed"

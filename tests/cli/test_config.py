@@ -180,10 +180,27 @@ def test_a_projects_config_counts_only_when_it_is_approved_as_it_is(weft: Weft, 
     ignored = weft("config", "get", "agents.defaults.max_tokens")
     assert ignored.stdout == "4096\n"
     assert "warning[config-untrusted]" in weft("config", "show").stderr
-    assert weft("config", "trust").stdout == "Approved .clawft/config.toml\n"
+    assert weft("config", "trust", "--yes").stdout == "Approved .clawft/config.toml\n"
     assert weft("config", "get", "agents.defaults.max_tokens").stdout == "7\n"
     written.write_text("[agents.defaults]\nmax_tokens = 8\n")
     assert weft("config", "get", "agents.defaults.max_tokens").stdout == "4096\n"
+
+
+def test_to_approve_a_config_needs_a_yes_and_shows_what_changed(weft: Weft, project: Path) -> None:
+    (project / ".clawft").mkdir()
+    written = project / ".clawft" / "config.toml"
+    written.write_text("[agents.defaults]\nmax_tokens = 7\n")
+    first = weft("config", "trust")
+    assert (first.returncode, first.stdout) == (3, "")
+    assert "  max_tokens = 7\n" in first.stderr
+    assert "weft config trust --yes" in first.stderr
+    assert weft("config", "get", "agents.defaults.max_tokens").stdout == "4096\n"
+    assert weft("config", "trust", "--yes").returncode == 0
+    written.write_text("[agents.defaults]\nmax_tokens = 8\n")
+    again = weft("config", "trust").stderr
+    assert "  -max_tokens = 7\n  +max_tokens = 8\n" in again
+    log = weft("audit", "show", "--kind", "approval", "--format", "json").stdout
+    assert [one["decision"] for one in json.loads(log)["lines"]] == ["denied", "allowed", "denied"]
 
 
 def test_what_the_user_sets_for_a_project_stays_approved(weft: Weft, project: Path) -> None:
@@ -202,7 +219,7 @@ def test_setting_one_thing_does_not_approve_a_strangers_file(weft: Weft, project
 def test_a_config_that_makes_no_sense_cannot_be_approved(weft: Weft, project: Path) -> None:
     (project / ".clawft").mkdir()
     (project / ".clawft" / "config.toml").write_text("[skils]\n")
-    assert weft("config", "trust").returncode == 1
+    assert weft("config", "trust", "--yes").returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -613,7 +613,7 @@ def test_ctrl_c_during_the_call_leaves_nothing_behind(talk: Callable[..., Talk],
 
 def test_config_of_a_project_that_wins_is_said(talk: Callable[..., Talk], weft: Weft, project: Path) -> None:
     _write(project / ".clawft" / "config.toml", '[agents.defaults]\nmodel = "offline"\n')
-    weft("config", "trust")
+    weft("config", "trust", "--yes")
     with WireServer([say("ready")], models=("tiny",)) as server:
         one = talk(OLLAMA_HOST=_host(server))
         one.answer("Which one? [offline]", "ollama")

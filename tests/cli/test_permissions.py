@@ -87,8 +87,9 @@ def test_rules_are_added_moved_listed_and_removed(here: Here) -> None:
 
 def test_rules_read_well_without_json(here: Here) -> None:
     assert here.run("permissions", "list")[1] == (
-        "No rules. Add one: weft permissions allow 'Bash(git push:*)'\n"
-        "mode auto-edit: edits files of the project unasked, and asks for the rest\n"
+        "No rules. Add one: weft permissions allow 'Bash(make test)'\n"
+        "mode auto-edit: edits the project, fetches and remembers unasked; "
+        "asks for commands off the list, and the rest\n"
     )
     assert here.json("permissions", "ask", "Bash(git push:*)")["changed"] is True
     assert here.run("permissions", "ask", "Bash(git push:*)")[0] == (

@@ -79,7 +79,7 @@ def test_entry_under_the_key_of_a_skill_stays_the_one(weft: Weft, own: Path, con
 def test_what_else_has_the_last_word_is_said(weft: Weft, project: Path, config: Path) -> None:
     (project / ".clawft").mkdir()
     (project / ".clawft" / "config.toml").write_text("[skills.entries.one]\nenabled = false\n")
-    weft("config", "trust")
+    weft("config", "trust", "--yes")
     done = weft("skills", "enable", "one")
     assert done.stdout == "one is disabled: the config turns it off\n"
     assert "something else sets skills.entries.one.enabled too, and wins" in done.stderr

@@ -16,6 +16,7 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
+from clawft.run import TurnRequest
 from clawft.sessions import SessionStore
 from wire import Reply, call, say
 from world import World, collect, only
@@ -39,6 +40,14 @@ async def test_instructions_need_an_approval_and_ask_again_when_they_change(worl
     assert "instructions-untrusted" in [one.code for one in only(events, Noticed)]
     assert "Use" not in world.sent()["messages"][0]["content"].partition("# Workspace")[2]
     assert "Use spaces." not in str(world.sent())
+
+
+async def test_a_conversation_is_told_once_of_instructions_that_are_left_out(world: World) -> None:
+    (world.project / "AGENTS.md").write_text("Use tabs.\n")
+    world.replies = lambda asked: say("x")
+    async with world.talk() as conversation:
+        told = [only(await collect(conversation, TurnRequest("hi")), Noticed) for _ in range(2)]
+    assert [["instructions-untrusted" in [one.code for one in said]] for said in told] == [[True], [False]]
 
 
 async def test_the_users_own_instructions_need_no_approval(world: World) -> None:

@@ -201,6 +201,9 @@ async def test_a_projects_rules_and_mode_only_take_away(world: World) -> None:
     person = Person("no")
     async with world.talk(approve=person) as conversation:
         assert conversation.mode is Mode.AUTO_EDIT
+    world.replies = lambda asked: say("x")
+    told = [one for one in only(await world.run(), Noticed) if one.code == "mode-ignored"]
+    assert [one.hint for one in told] == ["To choose it: --mode full"]
     ended = await use(
         world, person, ("exec_shell", {"command": "touch x"}), ("write_file", {"path": "y", "content": ""})
     )

@@ -64,7 +64,7 @@ class Approver:
             asked = f"{one_line(event.question)}: {one_line(event.reason)}"
             way = "Only a person at a terminal can allow it." if event.grave else "Pass --yes to allow it."
             self.printer.note(f"refused: {asked}; nobody to ask. {way}")
-            return "no"
+            return "nobody"
         mark = click.style("?", fg="yellow")
         self.printer.note(f"{mark} {one_line(event.question)}\n  {one_line(event.reason)}")
         while True:

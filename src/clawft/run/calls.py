@@ -133,8 +133,14 @@ def _count(turn: Turn, envelope: Envelope) -> None:
 def _summarise(tool: Tool | None, call: ToolCall) -> str:
     if tool and tool.summarise:
         return tool.summarise(call.arguments)
-    values = [str(value) for value in call.arguments.values() if isinstance(value, str | int | float)]
+    values = [_show_value(name, value) for name, value in call.arguments.items()]
     return " ".join(" ".join(values).split())[:120]
+
+
+def _show_value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return f"[{name}]" if value else ""  # `True` alone says nothing
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _remember(turn: Turn, name: str, envelope: Envelope) -> None:

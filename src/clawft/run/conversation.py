@@ -108,7 +108,7 @@ class Conversation:
     async def ask(self, event: ApprovalNeeded) -> Answer:
         """Put a question to whoever started this; one at a time, since there is one person."""
         if self.approve is None:
-            return "no"
+            return "nobody"
         async with self._asking:
             return await self.approve(event)
 

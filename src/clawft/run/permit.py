@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["answer", "authority_of", "check_hidden", "guard", "permit", "recorder"]
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
-_BY: dict[Answer, str] = {"flag": "--yes"}
+_BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
 
 
 def authority_of(conversation: "Conversation") -> Authority:
@@ -189,8 +189,9 @@ async def answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> b
         raise ToolError("PERMISSION_DENIED", f"Not allowed: mode plan only looks ({event.reason or event.question})")
     said, by = await _find_answer(turn, event, context.granted)
     detail = {"answer": said, "by": by, "tool": event.tool, "grave": event.grave}
-    context.record("approval", event.question, "deny" if said == "no" else "allow", by, detail=detail)
-    return said != "no"
+    is_yes = said not in ("no", "nobody")
+    context.record("approval", event.question, "allow" if is_yes else "deny", by, detail=detail)
+    return is_yes
 
 
 async def _find_answer(turn: "Turn", event: ApprovalNeeded, decision: Decision) -> tuple[Answer, str]:
@@ -205,8 +206,6 @@ async def _find_answer(turn: "Turn", event: ApprovalNeeded, decision: Decision) 
         if approvals.has("tool", place, _meant(turn, event.question)):
             return "always", "a lasting answer"
     turn.emit(event)
-    if conversation.approve is None:
-        return "no", "nobody to ask"
     said = await conversation.ask(event)
     if said == "session" and not event.grave:
         conversation.approved.add((event.tool, event.question))

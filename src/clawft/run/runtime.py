@@ -68,6 +68,7 @@ class Runtime:
     insertions: tuple[Insertion, ...] = ()
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
     _providers: dict[str, Provider] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)  # about instructions, each once
 
     @cached_property
     def rules(self) -> Rules:
@@ -139,8 +140,11 @@ class Runtime:
                 shown = self.workspace.shorten(one.path)
                 known = any(old.path == one.path for old in self.approvals.load() if old.kind == "instructions")
                 why = "changed since it was approved" if known else "is not approved"
-                message, hint = f"{shown} {why}, so it is not part of the prompt", "Pass --trust-instructions"
-                emit(Noticed(code="instructions-untrusted", message=message, severity="warning", hint=hint))
+                message = f"{shown} {why}, so it is not part of the prompt"
+                hint = "Read it, then start weft agent with --trust-instructions"
+                if message not in self._told:
+                    emit(Noticed(code="instructions-untrusted", message=message, severity="warning", hint=hint))
+                self._told.add(message)
         return used
 
     def dynamic(self, authority: Callable[[], Authority]) -> DynamicContext:

@@ -53,7 +53,7 @@ def load_settings(file: str, workspace: Workspace, scope: Literal["user", "proje
             yield Imported(kind, text, file, becomes, note)
     mode = permissions.get("defaultMode")
     if mode is not None:
-        yield _convert_mode(str(mode), file, fits=own == (scope == "user"))
+        yield _convert_mode(str(mode), file, own=own, fits=own == (scope == "user"))
     for folder in _texts(permissions.get("additionalDirectories")):
         note = "file tools stay inside the project: start weft in that folder, or above it"
         yield Imported("folder", folder, file, note=note)
@@ -78,11 +78,12 @@ def _convert(text: str, workspace: Workspace, *, own: bool, scope: str) -> tuple
         return "", f"not understood: {pattern.problem}"
     if "__" not in pattern.name and not means_any_tool(pattern.name, ()):
         return "", f"there is no tool '{pattern.name}' here"
-    everywhere = "" if own or scope == "project" else "it is one project's, and would hold in all of them"
+    everywhere = "" if own or scope == "project" else "it is this project's, and will hold in all. See: --scope project"
     if not isinstance(pattern.matcher, Paths):
         return pattern.text, everywhere
-    path = _convert_path(text[text.index("(") + 1 : -1].strip(), workspace, own=own, scope=scope)
-    return f"{pattern.name}({path})", ""
+    path = text[text.index("(") + 1 : -1].strip()
+    note = everywhere if path.startswith(("//", "~/")) else ""
+    return f"{pattern.name}({_convert_path(path, workspace, own=own, scope=scope)})", note
 
 
 def _convert_path(path: str, workspace: Workspace, *, own: bool, scope: str) -> str:
@@ -98,7 +99,7 @@ def _convert_path(path: str, workspace: Workspace, *, own: bool, scope: str) -> 
     return f"{real_path(workspace.project)}/{anywhere}{inside}"
 
 
-def _convert_mode(mode: str, file: str, *, fits: bool) -> Imported:
+def _convert_mode(mode: str, file: str, *, own: bool, fits: bool) -> Imported:
     ours = CLAUDE_MODES.get(mode)
     if ours is None:
         return Imported("mode", mode, file, note="there is no such mode here")
@@ -106,7 +107,8 @@ def _convert_mode(mode: str, file: str, *, fits: bool) -> Imported:
         note = "that nothing is asked any more is not taken over: weft config set agents.defaults.mode full"
         return Imported("mode", mode, file, note=note)
     if not fits:
-        return Imported("mode", mode, file, note="it is of the other scope: see --scope")
+        whose, wanted = ("yours", "user") if own else ("this project's", "project")
+        return Imported("mode", mode, file, note=f"it is {whose}: --scope {wanted} takes it over")
     return Imported("mode", mode, file, ours.value)
 
 

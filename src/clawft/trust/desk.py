@@ -95,4 +95,5 @@ class Desk:
         return taken
 
     def _prune(self) -> None:
-        self._stores.kept.prune([one.digest for one in self._stores.approvals.load() if one.kind in ("skill", "agent")])
+        kinds = ("skill", "agent", "config")
+        self._stores.kept.prune([one.digest for one in self._stores.approvals.load() if one.kind in kinds])

@@ -1,13 +1,15 @@
 """How much is done unasked: plan < ask < auto-edit < full. A person chooses; projects and agents may only lower it."""
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from clawft.config import Config
 from clawft.errors import ClawftError, find_close
 from clawft.format.model import Agent
 
-__all__ = ["CLAUDE_MODES", "MODES", "Mode", "agent_mode", "default_mode", "get_mode", "lower_mode"]
+__all__ = ["CLAUDE_MODES", "MODES", "Mode", "agent_mode", "default_mode", "get_mode", "ignored_mode", "lower_mode"]
 
 
 class Mode(StrEnum):
@@ -21,8 +23,8 @@ class Mode(StrEnum):
 
 MODES = {
     Mode.PLAN: "only looks: nothing is written, and no command runs but those that read",
-    Mode.ASK: "asks before every edit, fetch, memory and command that is not on the list",
-    Mode.AUTO_EDIT: "edits files of the project unasked, and asks for the rest",
+    Mode.ASK: "asks before every edit, fetch, memory and command off the list",
+    Mode.AUTO_EDIT: "edits the project, fetches and remembers unasked; asks for commands off the list, and the rest",
     Mode.FULL: "asks nothing; what a policy or a rule forbids stays so, and commands stay in the sandbox",
 }
 _ORDER = tuple(Mode)
@@ -55,18 +57,38 @@ def lower_mode(one: Mode, other: Mode) -> Mode:
 
 def default_mode(config: Config, user_dir: str) -> Mode:
     """The mode of the config: what the user set, or the project's if that is lower."""
+    return lower_mode(*_written_modes(config, user_dir))
+
+
+def ignored_mode(config: Config, user_dir: str) -> Mode | None:
+    """The mode that a project's config asks for in vain, since it would do more unasked; None if there is none."""
+    mode, ceiling = _written_modes(config, user_dir)
+    written = any(_is_projects(layer.source, user_dir) and _mode_of(layer.values) for layer in config.layers)
+    return ceiling if written and lower_mode(mode, ceiling) != ceiling else None
+
+
+def _is_projects(source: str, user_dir: str) -> bool:
+    return os.path.isabs(source) and os.path.dirname(source) != user_dir
+
+
+def _mode_of(values: Mapping[str, Any]) -> Any:
+    return values.get("agents", {}).get("defaults", {}).get("mode")
+
+
+def _written_modes(config: Config, user_dir: str) -> tuple[Mode, Mode]:
+    """What the person wants, and the most that the project lets them have."""
     mode, ceiling = Mode.AUTO_EDIT, Mode.FULL
     for layer in config.layers:
-        written = layer.values.get("agents", {}).get("defaults", {}).get("mode")
+        written = _mode_of(layer.values)
         if written is None:
             continue
-        if os.path.isabs(layer.source) and os.path.dirname(layer.source) != user_dir:
+        if _is_projects(layer.source, user_dir):
             ceiling = Mode(written)
         elif os.path.isabs(layer.source):
             mode = Mode(written)
         else:  # a variable is the person's own, and later
             mode, ceiling = Mode(written), Mode.FULL
-    return lower_mode(mode, ceiling)
+    return mode, ceiling
 
 
 def agent_mode(agent: Agent, mode: Mode) -> Mode:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawft.scan import Finding, Report
+from clawft.scan.findings import Power
 from clawft.scan.reports.excerpt import Excerpt, load_excerpt
 from clawft.scan.reports.words import describe_evidence, describe_origin, describe_power, reveal
 
@@ -156,3 +157,9 @@ def test_origin_of_plain_text_is_empty(finding: MakeFinding) -> None:
 
 def test_power_names_only_what_there_is(report: Make) -> None:
     assert describe_power(report().power) == [("network", ("collect.example.net",)), ("programs", ("cat", "curl"))]
+    power = Power(files=("{}/CHANGES.md",), hooks=("claude:load", "Stop"))
+    assert describe_power(power) == [
+        ("files", ("…/CHANGES.md",)),
+        ("hooks", ("Stop",)),
+        ("commands", ("as soon as it is loaded",)),
+    ]

@@ -49,16 +49,19 @@ def command(limit: int, output: str, **given: Any) -> None:
     keep = _filter(_Wanted(**given))
     app = open_here()
     try:
-        found = select_lines(app.audit, limit, keep)
+        found = select_lines(app.audit, limit + 1, keep)
     except OSError as error:
         raise ClawftError("audit-unreadable", f"The audit log cannot be read: {error.strerror}") from error
     if output == "json":
-        lines = [msgspec.to_builtins(line) for line in found.lines]
+        lines = [msgspec.to_builtins(line) for line in found.lines[-limit:]]
         return print_json("clawft.audit.v1", lines=lines, unreadable=found.unreadable)
     if found.lines:
-        print_table(_HEADS, map(_row, found.lines), wide=5, after=[line.rule for line in found.lines])
+        shown = found.lines[-limit:]
+        print_table(_HEADS, map(_row, shown), wide=5, after=[line.rule for line in shown])
+        if len(found.lines) > limit:
+            say(f"These are the newest {limit}. For more: weft audit show -n {limit * 10}")
     else:
-        say("No such line in the audit log")
+        say("No such line in the audit log" if any(given.values()) else "The audit log is empty")
     if found.unreadable:
         say(f"{found.unreadable} lines cannot be read. Run: weft audit verify")
     return None

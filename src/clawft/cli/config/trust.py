@@ -1,9 +1,14 @@
-"""`weft config trust`: approve the project's config as it is now."""
+"""`weft config trust`: look at the project's config, and approve it as it is now."""
+
+import os
+import sys
 
 import click
 
+from clawft.app import App
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, say
+from clawft.errors import Refused
 
 __all__ = ["command"]
 
@@ -11,20 +16,51 @@ MAX_LINES = 200
 
 
 @click.command("trust")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def command(output: str) -> None:
-    """Approve the project's config file as it is now. It is ignored until then, and again when it changes.
+def command(output: str, *, yes: bool) -> None:
+    """Show the project's config file, and approve it as it is now. It is ignored until then, and when it changes.
 
-    Read it first: it can choose models, start MCP servers, loosen the policies of tools and give skills your keys.
+    It can choose models, start MCP servers, loosen the policies of tools and give skills your keys.
     """
     app = open_here()
-    approved = app.approve_config()
+
+    def agree(found: dict[str, bytes]) -> bool:
+        for path, content in found.items() if output == "table" else ():
+            _show(app, path, content)
+        if not found:
+            say("There is no config in this project")
+        return bool(found) and (yes or _ask(app, list(found)))
+
+    approved = app.approve_config(agree)
     if output == "json":
         return print_json("clawft.config.trust.v1", approved=list(approved))
-    for path, content in approved.items():
-        for line in content.decode("utf-8", "replace").splitlines()[:MAX_LINES]:
-            say(f"  {clean(line)}")
+    for path in approved:
         click.echo(one_line(f"Approved {app.workspace.shorten(path)}"))
-    if not approved:
-        say("There is no config in this project")
     return None
+
+
+def _show(app: App, path: str, content: bytes) -> None:
+    """What changed since it was approved, or all of it."""
+    known = app.approvals.find("config", path)
+    change = app.kept.compare_file(known.digest, os.path.basename(path), content) if known else None
+    lines = list(change.diff) if change else content.decode("utf-8", "replace").splitlines()
+    say(one_line(app.workspace.shorten(path)) + (f", changed since {known.at[:10]}:" if known and change else ":"))
+    for line in lines[:MAX_LINES]:
+        say(f"  {clean(line)}")
+    if len(lines) > MAX_LINES:
+        say(f"  (and {len(lines) - MAX_LINES} lines more)")
+
+
+def _ask(app: App, paths: list[str]) -> bool:
+    """Whether a person agrees; a no is written down. Raises: Refused where there is nobody to ask."""
+    agreed = False
+    try:
+        if sys.stdin is None or not sys.stdin.isatty():
+            message = "To approve a project's config needs a yes, and there is no terminal to ask on"
+            raise Refused("needs-yes", message, hint="Look at it, then: weft config trust --yes")
+        agreed = click.confirm(one_line(f"Approve {', '.join(map(app.workspace.shorten, paths))}?"), err=True)
+    finally:
+        for path in paths if not agreed else ():
+            app.audit.tell("approval", f"config {path}", decision="denied")
+    return agreed

@@ -143,6 +143,7 @@ def check_approvals(app: App) -> Iterator[Check]:
     for agent in app.agents:
         if agent.state == "untrusted":
             where = app.workspace.shorten(agent.found.file)
+            fix = f"weft skills trust {quote(agent.found.name)}"
             yield Check("approval", "note", f"{where} is not approved", why=why, fix=fix)
     waiting = [one for one in app.skills if one.state == "untrusted"]
     if waiting:

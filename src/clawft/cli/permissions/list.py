@@ -30,7 +30,7 @@ def command(output: str) -> None:
     if rows:
         print_table(("RULE", "PATTERN", "FROM"), rows, wide=1)
     else:
-        say("No rules. Add one: weft permissions allow 'Bash(git push:*)'")
+        say("No rules. Add one: weft permissions allow 'Bash(make test)'")
     say(f"mode {mode}: {MODES[mode]}")
     for one in said:
         show_diagnostic(one, where=workspace.shorten(one.where))

@@ -21,7 +21,10 @@ def approve_here(app: App, standing: Standing, *, yes: bool) -> None:
     if not yes:
         if sys.stdin is None or not sys.stdin.isatty():
             app.desk.refuse(review)
-            hint = f"Look at it, then: weft skills trust {standing.name}; or pass --yes to use it once"
+            hint = "To use it once, put --yes before its name"
+            if (objection := app.strangers.object_to_use(standing.found)) is not None:
+                hint = f"{objection.hint}. {hint}"
+                refusal = f"The skill '{standing.name}' of {where}: {objection.message}"
             raise Refused("skill-untrusted", refusal, path=standing.found.file, hint=hint)
         for line in review_lines(review, app.workspace.shorten):
             say(line)

@@ -6,6 +6,7 @@ import msgspec
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli.options import TurnOptions, dir_option, open_here, turn_options
+from clawft.cli.output import say
 from clawft.trust import Standing
 
 __all__ = ["command"]
@@ -28,6 +29,7 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
 
     if args and line:
         raise click.UsageError("Give the arguments either way, not both")
+    _tell_misplaced(args)
     options = msgspec.convert(given, TurnOptions)
     app = open_here(dirs)
     app.run_trust.project = options.trust_project_skills
@@ -42,6 +44,16 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
         app = app.reopen()
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
     return run_turn_here(app, options, request, only=standing.name if dirs else "")
+
+
+def _tell_misplaced(args: tuple[str, ...]) -> None:
+    """An option after the name is an argument of the skill, which few mean."""
+    own = {name for one in command.params if isinstance(one, click.Option) for name in one.opts}
+    for word in args:
+        if word == "--":
+            return
+        if word.partition("=")[0] in own:
+            say(f"note: {word} is an argument of the skill here. Options of weft stand before its name")
 
 
 def needs_approval(app: App, standing: Standing) -> bool:

@@ -26,7 +26,7 @@ async def _run(repl: "Repl", _rest: str) -> None:
     if rows:
         print_lines(repl, table_lines(("RULE", "PATTERN", "FROM"), rows, wide=1, columns=repl.screen.width))
     else:
-        repl.screen.print("No rules. Add one: weft permissions allow 'Bash(git push:*)'")
+        repl.screen.print("No rules. Add one: weft permissions allow 'Bash(make test)'")
     repl.screen.print(f"Mode: {current_mode(repl)}")
     print_diagnostics(repl, rules.diagnostics())
 

@@ -43,6 +43,7 @@ _POWERS = {
     "hooks": "hooks",
     "tools": "tools",
 }
+_ON_LOAD = "claude:load"  # the scanner's word for commands in a text, which are run before a model sees it
 
 
 def reveal(text: str) -> str:
@@ -66,7 +67,17 @@ def describe_origin(finding: Finding) -> str:
 
 def describe_power(power: Power) -> list[tuple[str, tuple[str, ...]]]:
     """What a skill would use, kind by kind, without the kinds of which there is nothing."""
-    return [(label, values) for field, label in _POWERS.items() if (values := getattr(power, field))]
+    parts = [(label, tuple(map(_plain, getattr(power, field)))) for field, label in _POWERS.items()]
+    if _ON_LOAD in power.hooks:
+        rest = tuple(one for one in power.hooks if one != _ON_LOAD)
+        parts = [("hooks", rest) if label == "hooks" else (label, values) for label, values in parts]
+        parts.append(("commands", ("as soon as it is loaded",)))
+    return [(label, values) for label, values in parts if values]
+
+
+def _plain(value: str) -> str:
+    """`{}` is what the scanner writes for what is only known when a program runs."""
+    return value.replace("{}", "…")
 
 
 def _shows(excerpt: Excerpt, evidence: str) -> bool:
