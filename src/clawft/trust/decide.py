@@ -21,6 +21,7 @@ __all__ = ["Authority", "Decision", "Limit", "decide", "find_closed", "limit_ser
 # They judge for themselves what they are about to do, or do nothing but talk.
 _JUDGE_THEMSELVES = frozenset({"exec_shell", "delegate", "Skill", "message"})
 _FETCHES = frozenset({"web_fetch"})
+_LASTS = frozenset({"memory_write"})
 
 
 class Decision(Struct, frozen=True):
@@ -117,9 +118,12 @@ def _judge_by_mode(call: Call, mode: Mode) -> Decision:
 
 
 def _find_unapproved(call: Call, limits: Sequence[Limit]) -> str:
-    """The stranger's skill that was not approved for the host of a fetch: in no mode is it reached unasked."""
+    """The stranger's skill that was not approved for the host of a fetch, or that would be heard in every conversation
+    to come, where nothing limits it: in no mode is that done unasked."""
     target = call.target if call.tool in _FETCHES else None
     for limit in limits:
+        if limit.hosts is not None and call.tool in _LASTS:
+            return f"every later conversation would hear it, and {limit.who} is a stranger's"
         if target and limit.hosts is not None and not find_grant(target.host, target.connect_port, limit.hosts):
             return f"{limit.who} was not approved for the host '{target.host}'"
     return ""
