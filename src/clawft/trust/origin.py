@@ -27,6 +27,7 @@ class Origins:
 
     def __init__(self, workspace: Workspace, locations: Iterable[Location]) -> None:
         self._project = real_path(workspace.project) if workspace.project != workspace.home else ""
+        self._inside: dict[str, bool] = {}
         roots = {one.path for one in locations if one.scope in ("user", "extra")}
         shared: set[str] = set()
         own: dict[str, frozenset[str]] = {}
@@ -42,9 +43,17 @@ class Origins:
         at = found.location
         if at.scope in STRANGE_SCOPES:
             return f"It comes with the {'folder' if at.scope == 'dir' else at.scope}"
-        if at.scope == "extra" and self._project and _is_within(real_path(at.path), self._project):
+        if at.scope in ("user", "extra") and self._project and self._lies_in_project(found):
             return "It comes with the project"
         return "It was installed" if self._installed and self._is_installed(found) else ""
+
+    def _lies_in_project(self, found: Found) -> bool:
+        """Whether a folder of the user's, or a link there, leads into the project, whose programs can change it."""
+        above = os.path.dirname(found.folder)
+        if above not in self._inside:
+            self._inside[above] = _is_within(real_path(above), self._project)
+        linked = os.path.islink(found.folder) and _is_within(real_path(found.folder), self._project)
+        return self._inside[above] or linked
 
     def _is_installed(self, found: Found) -> bool:
         """Whether a skill is, or lies within, what an installer brought; a link counts as what it leads to."""
