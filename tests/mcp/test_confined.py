@@ -175,6 +175,15 @@ async def test_a_server_that_cannot_be_confined_is_not_started(
 
 
 @pytest.mark.anyio
+async def test_a_program_that_is_not_there_is_said_plainly(workspace: Workspace, audit: Audit) -> None:
+    confine = Confine(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset({"a"}), audit)
+    servers = McpSettings(servers={"a": ServerSettings(command="no-such-server")})
+    async with McpHub(servers, workspace, ENVIRON, confine=confine) as hub:
+        (said,) = (await hub.tools()).diagnostics
+    assert said.message == "The MCP server 'a' did not start: There is no such program: no-such-server"
+
+
+@pytest.mark.anyio
 async def test_a_server_that_may_not_leave_the_sandbox_is_told_of(confined: Callable[..., McpHub]) -> None:
     async with confined(sandbox="none") as hub:
         listing = await hub.tools()

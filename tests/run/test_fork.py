@@ -74,6 +74,7 @@ async def test_a_fork_sees_nothing_of_the_conversation_and_gives_back_its_result
     assert only(events, TurnFinished)[0].text == told
     assert "the details" not in str(kept)
     assert "<skill_content" not in str(kept)
+    assert {one["rule"] for one in world.audit("skill")} == {"model"}, "who loaded it"
 
 
 async def test_the_result_says_where_all_of_the_fork_is(world: World) -> None:

@@ -4,7 +4,9 @@ The SDK's own transport passes on variables of ours, keeps lines of any length, 
 when the server itself ends in time.
 """
 
+import errno
 import os
+import shutil
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
@@ -44,6 +46,9 @@ def _prepare(launch: StdioLaunch, name: str, confine: Confine | None) -> Abstrac
         return nullcontext(Launch(launch.command, launch.cwd, launch.env))
     if confine is None:
         raise Refused("sandbox-unavailable", "There is no sandbox to run it in")
+    program = launch.command[0]
+    if os.sep not in program and shutil.which(program, path=launch.env.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, "There is no such program", program)  # the sandbox would say it worse
     record, confinement = confine.recorder(name), launch.confinement
     return confine.sandbox.prepare(
         launch.command, cwd=launch.cwd, env=launch.env, confinement=confinement, record=record

@@ -8,7 +8,7 @@ import anyio
 
 from clawft.errors import ClawftError
 from clawft.format.model import Agent
-from clawft.messages import Answer, ApprovalNeeded, Event
+from clawft.messages import Answer, ApprovalNeeded, By, Event
 from clawft.run.allowance import Allowance
 from clawft.run.loop import run_turn, work_turn
 from clawft.run.permit import authority_of
@@ -72,6 +72,7 @@ class Conversation:
         self.heard_above: tuple[Limit, ...] = authority_of(parent).heard if parent else ()
         self.heard: dict[str, Limit | None] = {}
         self.forked: Standing | None = None  # the skill that this conversation is for
+        self.forked_by: By = "user"
         self.forks: tuple[str, ...] = parent.forks if parent else ()  # the skills that were forked, down to here
         self.allowance: Allowance = Allowance(None, parent.allowance if parent else None)
         self.slots: anyio.CapacityLimiter = anyio.CapacityLimiter(runtime.config.agents.fork.max_parallel)

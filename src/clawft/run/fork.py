@@ -126,6 +126,7 @@ class _Running:
                 child.allowance = Allowance(settings.max_tokens, parent.allowance)
                 if fork.standing:
                     child.forked, child.forks = fork.standing, (*parent.forks, fork.standing.name)
+                    child.forked_by = fork.by
                 await child.work(fork.request, self._take)
         if scope.cancelled_caught:
             self._status = "timeout"

@@ -35,7 +35,7 @@ async def _start(turn: Turn, standing: Standing, arguments: Arguments) -> Activa
     """Load one skill, and say what there is to say about it. Raises: ClawftError."""
     activation = await turn.skills.read(standing, arguments, turn.emit)
     turn.skills.activate(activation)
-    turn.emit(turn.skills.event(activation, "user"))
+    turn.emit(turn.skills.event(activation, turn.conversation.forked_by))
     for one in (*standing.reasons, *activation.diagnostics):
         if one.severity != "note":
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
