@@ -137,6 +137,18 @@ def test_unknown_topic_exits_1_with_the_close_match(weft: Weft, asked: str, mean
 
 
 @pytest.mark.parametrize(
+    ("asked", "topic"), [("trust", "security"), ("modes", "permissions"), ("fork", "writing"), ("shell", "tools")]
+)
+def test_words_that_are_explained_elsewhere_lead_there(weft: Weft, asked: str, topic: str) -> None:
+    assert f"hint: Run: weft help {topic}\n" in weft("help", asked).stderr
+    assert topic in list_topics()
+
+
+def test_settings_of_the_sandbox_lead_to_what_it_is(weft: Weft) -> None:
+    assert weft("help", "sandbox").stdout.endswith("See also: `weft help security`.\n")
+
+
+@pytest.mark.parametrize(
     "asked",
     ["zzzzzz", "", "../skills", "/nothing", "agents.nothing", "skills.", "doctor now", "config nothing", "config x.y"],
 )

@@ -13,6 +13,14 @@ from clawft.topics import list_topics, render_topic, summary
 
 __all__ = ["command", "render_help", "topic_text"]
 
+# Words that people look up, and the topic that explains them.
+_EXPLAINED = {
+    "security": ("approval", "approvals", "approve", "sandbox", "secrets", "stranger", "trust", "untrusted"),
+    "permissions": ("mode", "modes", "patterns", "permission", "rules"),
+    "writing": ("context", "dynamic", "fork", "forks"),
+    "tools": ("allowed-tools", "exec", "shell"),
+}
+
 
 @click.command("help")
 @click.argument("words", nargs=-1, metavar="[TOPIC | COMMAND...]", shell_complete=complete_help)
@@ -70,7 +78,12 @@ def _find_text(words: tuple[str, ...]) -> str:
         return f"    {slash.usage}\n\n{slash.description}.\n\n{slash.help}".rstrip() if slash else ""
     from clawft.cli._settings import find_settings  # reads sources: not for every start
 
-    return find_settings(word)
+    text = find_settings(word)
+    return f"{text}\n\nSee also: `weft help {topic}`." if text and (topic := _find_topic(word)) else text
+
+
+def _find_topic(word: str) -> str:
+    return next((topic for topic, words in _EXPLAINED.items() if word.lower() in words), "")
 
 
 def _find_command(context: click.Context, words: tuple[str, ...]) -> click.Context | None:
@@ -86,8 +99,8 @@ def _find_command(context: click.Context, words: tuple[str, ...]) -> click.Conte
 
 def _not_found(root: click.Context, asked: str) -> NotFound:
     known = (*list_topics(), *_command_paths(root))
-    close = find_close(asked, known)
-    hint = (f"did you mean '{close}'? " if close else "") + "Run: weft help"
+    close, topic = find_close(asked, known), _find_topic(asked)
+    hint = f"Run: weft help {topic}" if topic else (f"did you mean '{close}'? " if close else "") + "Run: weft help"
     return NotFound("topic-not-found", f"No topic or command '{asked}'", hint=hint)
 
 

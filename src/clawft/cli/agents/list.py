@@ -47,4 +47,5 @@ def _reason(standing: AgentStanding) -> str:
     first = standing.reasons[0]
     if standing.state == "ready":
         return first.message if first.severity == "warning" else ""
-    return f"{standing.state}: {first.message}" + (f" (line {first.line})" if first.line else "")
+    hint = f". {first.hint}" if standing.state == "untrusted" and first.hint else ""
+    return f"{standing.state}: {first.message}" + (f" (line {first.line})" if first.line else "") + hint
