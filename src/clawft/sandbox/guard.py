@@ -13,7 +13,7 @@ from msgspec import Struct
 from clawft.errors import Refused
 from clawft.files import real_path
 from clawft.sandbox.placeholder import is_placeholder
-from clawft.trust.places import AGENT_FOLDERS, POWER_FILES, POWER_FOLDERS, fold_name, is_secret_name
+from clawft.trust.places import AGENT_FOLDERS, POWER_FILES, POWER_FOLDERS, fold_name, is_secret_name, own_folders
 
 __all__ = ["Guard", "Guards"]
 
@@ -81,7 +81,7 @@ class Guards:
             kept = {*top.power, *top.secret, *top.links}
             beside = _join(root, (one for one in top.names if one not in kept))
             children = tuple(path for path in beside if not os.path.islink(path))[:_MAX_CHILDREN]
-        read_only = [target for path in read_only if (target := _follow(path, root))]
+        read_only = [target for path in (*read_only, *own_folders()) if (target := _follow(path, root))]
         hidden = [*dict.fromkeys(hidden)]
         pinned = _find_pinned(root, (*read_only, *hidden))
         return Guard(tuple(read_only), tuple(hidden), tuple(_join(root, missing)), children, pinned)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from clawft.files import real_path
 from clawft.tools.tool import ToolContext, ToolError
-from clawft.trust.places import is_power, is_private
+from clawft.trust.places import is_power, is_private, own_folders
 from clawft.workspace import resolve_path
 
 __all__ = ["base_folder", "is_within", "reading_filter", "resolve_inside", "show_path"]
@@ -45,6 +45,7 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
     _check_private(path, relatives)
     if write:
         _check_power(path, relatives)
+        _check_own(path, real)
     return real
 
 
@@ -120,4 +121,13 @@ def _check_power(path: str, relatives: Iterable[str]) -> None:
             "PERMISSION_DENIED",
             f"'{path}' steers programs or agents; tools do not write there",
             hint="Show the person the change, to be made by hand",
+        )
+
+
+def _check_own(path: str, real: str) -> None:
+    if any(is_within(real, own) for own in own_folders()):
+        raise ToolError(
+            "PERMISSION_DENIED",
+            f"'{path}' is a part of this program itself, which tools do not change",
+            hint="A person can do this by hand, or install weft elsewhere",
         )

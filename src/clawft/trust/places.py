@@ -1,8 +1,20 @@
 """Names of files and folders that give power or hold secrets, wherever they stand: for file tools and the sandbox."""
 
+import os
+import sys
 import unicodedata
+from functools import cache
 
-__all__ = ["AGENT_FOLDERS", "POWER_FILES", "POWER_FOLDERS", "fold_name", "is_power", "is_private", "is_secret_name"]
+__all__ = [
+    "AGENT_FOLDERS",
+    "POWER_FILES",
+    "POWER_FOLDERS",
+    "fold_name",
+    "is_power",
+    "is_private",
+    "is_secret_name",
+    "own_folders",
+]
 
 # A command that could make or change these would be obeyed by git, or by the next agent.
 AGENT_FOLDERS = (".git", ".clawft", ".claude", ".agents")
@@ -40,6 +52,18 @@ def is_power(relative: str) -> bool:
     """Whether what stands at a path below the project steers programs or agents."""
     names = [fold_name(name) for name in relative.split("/")]
     return names[-1] in POWER_FILES or not POWER_FOLDERS.isdisjoint(names)
+
+
+def own_folders() -> tuple[str, ...]:
+    """Where this program itself lies, which may be inside a project: what is changed there runs with all rights."""
+    return _find_own(sys.prefix)
+
+
+@cache
+def _find_own(prefix: str) -> tuple[str, ...]:
+    installed = (os.path.join(prefix, name) for name in ("bin", "lib", "lib64", "pyvenv.cfg"))
+    package = os.path.dirname(os.path.dirname(__file__))
+    return tuple(dict.fromkeys(os.path.realpath(one) for one in (*installed, package)))
 
 
 def is_secret_name(name: str) -> bool:

@@ -1,0 +1,38 @@
+"""weft installed into the project it works on: what is changed there would run outside the sandbox the next time."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import clawft
+from arena import Arena
+from clawft.trust.places import own_folders
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_no_tool_and_no_program_changes_the_program_itself(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = arena.project / ".venv"
+    monkeypatch.setattr(sys, "prefix", str(own))
+    package = own / "lib/python3/site-packages/clawft"
+    package.mkdir(parents=True)
+    (own / "bin").mkdir()
+    for path in (own / "bin/weft", package / "app.py"):
+        path.write_text("mine")
+    places = [".venv/bin/weft", ".venv/lib/python3/site-packages/clawft/app.py", ".venv/lib/python3/sitecustomize.py"]
+    await arena.shell(*(f"cp /etc/hosts {place}" for place in places), "mv .venv was", "rm -rf .venv/bin")
+    ended = await arena.use(*(("write_file", {"path": place, "content": "theirs"}) for place in places))
+
+    files = [one for one in arena.project.rglob("*") if one.is_file() and "venv" in str(one)]
+    assert sorted((str(one.relative_to(arena.project)), one.read_text()) for one in files) == [
+        (".venv/bin/weft", "mine"),
+        (".venv/lib/python3/site-packages/clawft/app.py", "mine"),
+    ]
+    assert [one.result["error"]["code"] for one in ended] == ["PERMISSION_DENIED"] * 3
+    assert len(arena.audit("command", "allowed")) == 5
+    assert len(arena.audit("denial")) == 3
+
+
+def test_that_holds_for_the_folder_that_it_is_imported_from() -> None:
+    assert str(Path(clawft.__file__).resolve().parent) in own_folders()
