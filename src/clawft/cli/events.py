@@ -30,7 +30,9 @@ from clawft.messages import (
 
 __all__ = ["Approver", "JsonLines", "Printer", "show_events"]
 
-_ANSWERS: dict[str, Answer] = {"y": "once", "yes": "once", "r": "session", "n": "no", "no": "no", "": "no"}
+_ANSWERS: dict[str, Answer] = {
+    "y": "once", "yes": "once", "r": "session", "s": "session", "n": "no", "no": "no", "": "no",
+}  # fmt: skip
 
 _CHOICES, _ONCE = "  [y]es, yes for the [r]est of this run, [N]o: ", "  [y]es, this once, [N]o: "
 

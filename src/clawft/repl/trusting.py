@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["ask_trust", "find_untrusted", "trust_all"]
 
 _CHOICES = "  [a]lways as it is now, for this [s]ession, [N]o: "
+_ANSWERS = ("a", "always", "s", "session", "n", "no", "")
 
 
 def find_untrusted(repl: "Repl", name: str = "") -> list[Standing]:
@@ -25,11 +26,14 @@ async def ask_trust(repl: "Repl", standing: Standing) -> bool:
 
     review = repl.app.desk.review(standing.found)
     print_lines(repl, review_lines(review, repl.app.workspace.shorten))
-    answer = (await repl.reader.ask(_CHOICES)).strip().lower()
+    while (answer := (await repl.reader.ask(_CHOICES)).strip().lower()) not in _ANSWERS:
+        repl.screen.print("  Please answer a, s or n")  # a `y` does not say for how long
     if answer in ("a", "always"):
         repl.app.desk.approve([review])
+        repl.screen.print(f"{standing.name} is approved as it is now")
     elif answer in ("s", "session"):
         repl.app.desk.approve_for_run(review)
+        repl.screen.print(f"{standing.name} is approved for this session")
     else:
         repl.app.desk.refuse(review)
         repl.screen.print(f"{standing.name} stays untrusted")

@@ -34,7 +34,7 @@ async def test_a_strangers_skill_that_is_started_is_shown_and_asked_for(
     assert state(world) == lasting
 
 
-@pytest.mark.parametrize("answer", ["n\r", "\r", "what\r", CTRL_C])
+@pytest.mark.parametrize("answer", ["n\r", "\r", CTRL_C])
 async def test_any_other_answer_leaves_it_untrusted_and_runs_nothing(world: World, terminal: Open, answer: str) -> None:
     world.add_skill("guest", strangers=True)
     async with terminal() as t:
@@ -45,6 +45,20 @@ async def test_any_other_answer_leaves_it_untrusted_and_runs_nothing(world: Worl
         await t.wait_for("stays untrusted" if answer != CTRL_C else "stopped")
         assert not world.server.asked
     assert state(world) == "untrusted"
+
+
+async def test_a_yes_that_does_not_say_for_how_long_is_asked_again(world: World, terminal: Open) -> None:
+    world.add_skill("guest", strangers=True)
+    async with terminal() as t:
+        await t.prompt()
+        t.type("/trust guest\r")
+        await t.wait_for(CHOICES)
+        t.type("y\r")
+        await t.wait_for("Please answer a, s or n")
+        await t.wait_for(CHOICES, 2)
+        t.type("a\r")
+        await t.wait_for("guest is approved as it is now")
+    assert state(world) == "ready"
 
 
 async def test_skills_that_wait_are_listed_and_approved_one_by_one(world: World, terminal: Open, enter: Enter) -> None:
