@@ -14,6 +14,7 @@ from clawft.config.masking import Secrets
 from clawft.config.mcp import ServerSettings
 from clawft.errors import ClawftError
 from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.system import outside_path
 from clawft.trust.hosts import parse_grant
 from clawft.trust.urls import is_loopback
 from clawft.workspace import Workspace, resolve_path
@@ -87,7 +88,10 @@ def resolve_launch(
     if any("\0" in text for text in (*command, *own, *own.values(), cwd)) or any("=" in key or not key for key in own):
         raise ClawftError("mcp-settings", f"The command or a variable of the server '{name}' cannot be passed on")
     confinement = _confine(name, settings, cwd, workspace) if confined else None
-    return StdioLaunch(command, _inherit(environ) | own, cwd, _secrets(settings.env, own, environ), confinement)
+    inherited = _inherit(environ)
+    if confinement is None and "PATH" in inherited:  # a program of the project must not be taken for the server
+        inherited["PATH"] = outside_path(inherited["PATH"], workspace.project) or os.defpath
+    return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), confinement)
 
 
 def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace) -> Confinement:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from clawft.files import real_path
 
-__all__ = ["ETC", "FOLDERS", "find_outside", "find_programs"]
+__all__ = ["ETC", "FOLDERS", "find_outside", "find_programs", "outside_path"]
 
 FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 ETC = (
@@ -64,9 +64,15 @@ def find_outside(name: str, path: str, project: str) -> str:
     inside = os.path.join(os.path.realpath(project), "")
     if os.path.dirname(name):
         return name if os.path.isabs(name) and _is_outside(name, inside) and shutil.which(name) else ""
-    folders = [one for one in path.split(os.pathsep) if os.path.isabs(one) and _is_outside(one, inside)]
-    found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    outside = outside_path(path, project)
+    found = shutil.which(name, path=outside) if outside else None
     return found if found and _is_outside(found, inside) else ""
+
+
+def outside_path(path: str, project: str) -> str:
+    """A search path without relative folders and those of the project."""
+    inside = os.path.join(os.path.realpath(project), "")
+    return os.pathsep.join(one for one in path.split(os.pathsep) if os.path.isabs(one) and _is_outside(one, inside))
 
 
 def _is_outside(path: str, inside: str) -> bool:
