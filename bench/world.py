@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from clawft.app import open_app
 from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
 from clawft.run import Approve, Conversation, Runtime, TurnRequest
-from machine import sandbox_environ
 from wire import Asked, Reply, WireServer
 
 E = TypeVar("E", bound=Event)
@@ -28,8 +27,7 @@ class World:
         (self.project / ".clawft").mkdir(parents=True)
         self.config = ""
         self.provider = ""
-        path = os.pathsep.join([sysconfig.get_path("scripts"), os.defpath])
-        self.environ = {"HOME": str(self.home), "PATH": path, **sandbox_environ()}
+        self.environ = {"HOME": str(self.home), "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.defpath])}
         self.replies: Iterable[Reply] | Callable[[Asked], Reply] = ()
         self.server: WireServer
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from machine import sandbox_environ
-
 pytest_plugins = ["skip_guard"]
 
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
@@ -40,7 +38,7 @@ def child_env(tmp_path: Path) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
-    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage, **sandbox_environ()}
+    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage}
 
 
 @pytest.fixture

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from clawft.config.sandbox import SandboxSettings
-from clawft.sandbox.sandbox import Sandbox
 from clawft.tools.execute import Envelope, run_tool
 from clawft.tools.tool import Tool, ToolContext
 from clawft.workspace import Workspace
-from machine import sandbox_environ
 
 
 @pytest.fixture
@@ -37,10 +34,7 @@ def context(tmp_path: Path, project: Path, questions: list[tuple[str, str]]) -> 
     home = str(tmp_path / "home")
     workspace = Workspace(home, f"{home}/.clawft", str(project), str(project))
     environ = {"PATH": "/usr/bin:/bin", "HOME": home, "MARKED_SECRET": "s3cret-marker"}
-    context = ToolContext(workspace, environ, spill_dir=str(tmp_path / "spill"), ask=ask, emit=lambda event: None)
-    if sandbox_environ():
-        context.sandbox = Sandbox(SandboxSettings(mode="off"), workspace, environ)
-    return context
+    return ToolContext(workspace, environ, spill_dir=str(tmp_path / "spill"), ask=ask, emit=lambda event: None)
 
 
 @pytest.fixture
