@@ -31,3 +31,20 @@ async def test_what_a_link_of_the_user_brings_in_from_the_project_is_the_project
     assert failed.exit_code == 3
     assert not arena.world.server.asked
     assert arena.audit("denial")
+
+
+async def test_an_older_copy_of_the_approvals_revives_none_that_was_taken_back(arena: Arena) -> None:
+    arena.add_skill("gone")
+    kept = arena.world.user_dir / "approvals.json"
+    older = kept.read_bytes()
+    app = arena.app()
+    app.desk.revoke([one for one in app.approvals.load() if one.name == "gone"])
+    kept.write_bytes(older)
+    (failed,) = only(await arena.run(skill="gone"), TurnFailed)
+
+    standing = arena.app().get_skill("gone")
+    assert standing.state == "untrusted"
+    assert "an older copy" in standing.reasons[0].message
+    assert failed.exit_code == 3
+    assert [one["decision"] for one in arena.audit("approval")] == ["allowed", "revoked"]
+    assert arena.audit("denial")

@@ -34,6 +34,7 @@ def test_only_the_user_may_read_the_file(tmp_path: Path) -> None:
     _open(tmp_path / "own" / "approvals.json").add("config", {"/a": b""})
     assert stat.S_IMODE((tmp_path / "own" / "approvals.json").stat().st_mode) == 0o600
     assert sorted(one.name for one in (tmp_path / "own").iterdir()) == [
+        "approvals.head",
         "approvals.json",
         "approvals.json.lock",
         "trust.key",

@@ -1,5 +1,6 @@
 """Decisions of the user, in one small sealed file that only the user may read: all of it is replaced at once."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ __all__ = ["Codes", "Records"]
 
 MAX_BYTES = 8 << 20
 LOCK_S = 10.0
+_ATTEMPTS = 5
 _AGAIN = "Look at what it holds, remove the file, and decide again"
 
 T = TypeVar("T", bound=Struct)
@@ -38,6 +40,13 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     records: msgspec.Raw
 
 
+class _Head(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which records are the newest, by their hash: two while they are being replaced. An older file does not count."""
+
+    seal: str
+    newest: tuple[str, ...]
+
+
 class Records(Generic[T]):
     """The records of one kind, read when they are asked for; `noun` names them in errors."""
 
@@ -46,14 +55,44 @@ class Records(Generic[T]):
         self.kind = kind
         self.noun = noun
         self.codes = codes
+        self._head_path = f"{os.path.splitext(path)[0]}.head"
         self._seal = seal
 
     def load(self) -> tuple[T, ...]:
         """All of them. Raises: ClawftError for a file that cannot be understood: nothing is decided by accident."""
+        return self._load()[0]
+
+    def _load(self) -> tuple[tuple[T, ...], str]:
+        """The records, and the hash of what they were read from; '' for no file."""
+        for _ in range(_ATTEMPTS):
+            newest = self._load_newest()
+            records, found = self._load_file()
+            if not found or newest is None or found in newest:
+                return records, found
+            # They may just have been replaced.
+        message = f"The {self.noun} are an older copy, put back by something else than weft, so they count for nothing"
+        raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
+
+    def _load_newest(self) -> tuple[str, ...] | None:
+        """The hashes of what may stand in the file now; None where nothing is known."""
+        try:
+            head = msgspec.json.decode(read_regular(self._head_path, MAX_BYTES)[0], type=_Head)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (msgspec.DecodeError, RecursionError):
+            return ()
+        return head.newest if self._seal.holds(_join(head.newest), f"{self.noun} newest", head.seal) else ()
+
+    def _note_newest(self, *hashes: str) -> None:
+        newest = tuple(one for one in hashes if one)
+        head = _Head(self._seal.sign(_join(newest), f"{self.noun} newest"), newest)
+        replace_file(self._head_path, msgspec.json.encode(head))
+
+    def _load_file(self) -> tuple[tuple[T, ...], str]:
         try:
             data, status = read_regular(self.path, MAX_BYTES)
         except (FileNotFoundError, NotADirectoryError):
-            return ()
+            return (), ""
         if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o022:
             message = f"Others may write the {self.noun}, so they count for nothing"
             raise ClawftError(self.codes.unsafe, message, path=self.path, hint=f"Run: chmod 600 {self.path}")
@@ -66,21 +105,25 @@ class Records(Generic[T]):
         if not self._seal.holds(bytes(file.records), self.noun, file.seal):
             message = f"The {self.noun} were changed by something else than weft, so they count for nothing"
             raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
-        return records
+        return records, _hash(bytes(file.records))
 
     def change(self, change: Callable[[tuple[T, ...]], Sequence[T]]) -> None:
         """Put what `change` makes of the records in their place. Raises: ClawftError."""
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         with self._locked():
-            new = tuple(change(self.load()))
+            known, before = self._load()
+            new = tuple(change(known))
             try:
                 encoded = msgspec.json.encode(new)
             except UnicodeEncodeError as error:
                 message = f"The {self.noun} cannot be written: the name of a folder is no text"
                 raise ClawftError(self.codes.damaged, message, path=self.path, hint="Rename the folder") from error
+            after = _hash(encoded)
+            self._note_newest(after, before)  # who is stopped in between leaves either of them
             replace_file(
                 self.path, msgspec.json.encode(_File(self._seal.sign(encoded, self.noun), msgspec.Raw(encoded)))
             )
+            self._note_newest(after)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -92,3 +135,11 @@ class Records(Generic[T]):
             yield
         finally:
             os.close(descriptor)
+
+
+def _join(hashes: Sequence[str]) -> bytes:
+    return "\n".join(hashes).encode()
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
