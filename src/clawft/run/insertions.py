@@ -8,7 +8,7 @@ from clawft.memory import MemoryFiles
 from clawft.messages import Noticed
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.mcp import server_tools
-from clawft.trust.modes import ignored_mode
+from clawft.trust.unfollowed import find_unfollowed
 
 __all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "memory_insertions", "server_insertion"]
 
@@ -33,15 +33,9 @@ TELL_UNTRUSTED = Insertion(Phase.PRE_ROUTE, "untrusted", _tell_untrusted)
 
 async def _tell_sandbox(turn: Turn) -> None:
     """At the first turn: what of the project's config gives no power, and that commands run with all rights."""
-    settings = turn.runtime.sandbox.settings
-    if turn.id == 1 and turn.runtime.config.sandbox != settings:
-        message = "What the project's config says of the sandbox is not followed: only your own can"
-        turn.emit(Noticed(code="sandbox-ignored", message=message, severity="warning"))
-    raised = ignored_mode(turn.runtime.config, turn.runtime.workspace.user_dir) if turn.id == 1 else None
-    if raised is not None:
-        message = f"The project's config asks for the mode {raised}, which only you can choose"
-        hint = f"To choose it: --mode {raised}"
-        turn.emit(Noticed(code="mode-ignored", message=message, severity="warning", hint=hint))
+    settings, runtime = turn.runtime.sandbox.settings, turn.runtime
+    for one in find_unfollowed(runtime.config, runtime.workspace.user_dir) if turn.id == 1 else ():
+        turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
     if turn.id == 1 and settings.mode == "off":
         message = "Commands run WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
         turn.emit(Noticed(code="sandbox-off", message=message, severity="warning", hint="See: weft help security"))

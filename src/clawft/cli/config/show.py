@@ -8,6 +8,7 @@ from clawft.cli.config._text import with_state
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
 from clawft.config.listing import Setting, get_path, list_settings
+from clawft.trust.unfollowed import find_unfollowed
 from clawft.workspace import Workspace
 
 __all__ = ["command", "setting_lines"]
@@ -23,7 +24,7 @@ def command(section: str, defaults: bool, output: str) -> None:
     path = get_path(section) if section else ()
     settings = list_settings(app.config, app.environ, defaults=defaults)
     shown = [one for one in settings if one.path[: len(path)] == path]
-    said = app.config.diagnostics
+    said = (*app.config.diagnostics, *find_unfollowed(app.config, app.workspace.user_dir))
     if output == "json":
         return print_json(
             "clawft.config.show.v1",

@@ -1,0 +1,21 @@
+"""What a project's config says and is not followed, since it would give power that only a person gives."""
+
+from collections.abc import Iterator
+
+from clawft.config import Config
+from clawft.config.sandbox import own_sandbox
+from clawft.errors import Diagnostic
+from clawft.trust.modes import ignored_mode
+
+__all__ = ["find_unfollowed"]
+
+
+def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
+    """One diagnostic for each."""
+    if config.sandbox != own_sandbox(config, user_dir):
+        message = "What the project's config says of the sandbox is not followed: only your own can"
+        yield Diagnostic("sandbox-ignored", "warning", message)
+    mode = ignored_mode(config, user_dir)
+    if mode is not None:
+        message = f"The project's config asks for the mode {mode}, which only you can choose"
+        yield Diagnostic("mode-ignored", "warning", message, hint=f"To choose it: --mode {mode}")
