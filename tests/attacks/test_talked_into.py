@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from arena import SECRET, Arena
-from clawft.messages import ToolFinished
+from clawft.messages import ToolFinished, TurnFailed
 from clawft.run import TurnRequest
 from clawft.trust.modes import Mode
 from wire import call, say
@@ -94,6 +94,20 @@ async def test_nor_does_one_whose_text_is_in_the_prompt(arena: Arena) -> None:
 
     assert len(arena.asked) == 1
     assert ended.result["error"]["code"] == "PERMISSION_DENIED"
+
+
+async def test_in_mode_plan_the_text_of_a_skill_runs_only_what_looks(arena: Arena) -> None:
+    arena.world.config += '[skills.security]\nallowed_command_prefixes = ["python3 -c", "echo"]\n'
+    arena.add_skill("eager", "!echo fine\n")
+    arena.add_skill("acting", "!python3 -c 'print(1)'\n")
+    arena.world.replies = [say("ok")] * 2
+    async with arena.world.talk() as conversation:
+        conversation.set_mode(Mode.PLAN, "the person")
+        events = [await collect(conversation, TurnRequest("go", skill=name)) for name in ("eager", "acting")]
+
+    assert [len(only(one, TurnFailed)) for one in events] == [0, 1]
+    assert [one["subject"] for one in arena.audit("command", "allowed")] == ["echo fine"]
+    assert "mode plan only looks" in {one["rule"] for one in arena.audit("denial")}
 
 
 @pytest.mark.parametrize("mode", [Mode.AUTO_EDIT, Mode.FULL])

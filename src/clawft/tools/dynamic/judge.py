@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from clawft.config.tools import CommandPolicyMode
+from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.render import Dynamic, Filled, complete_variables, fill_command
 from clawft.tools.command_places import CommandPlaces
 from clawft.tools.dynamic.use import DynamicContext, Use, authority_over, looking_context
@@ -12,9 +12,13 @@ from clawft.trust.call import Call, Where
 from clawft.trust.commands import CommandPolicy, Verdict
 from clawft.trust.decide import decide
 from clawft.trust.git import find_git_program
+from clawft.trust.modes import Mode
 from clawft.trust.prefixes import SETTING, suggest_setting
 
 __all__ = ["Line", "judge_commands"]
+
+
+_READING = CommandPolicy(ExecSettings())
 
 
 class Line(Struct, frozen=True):
@@ -75,6 +79,9 @@ class _Judge:
         decision = decide(call, self._authority)
         if decision.decision in ("deny", "ask"):
             return decision.rule
+        # The list that a user wrote may hold more than what reads.
+        if self._authority.mode is Mode.PLAN and _READING.judge(filled.judged, self._places).decision != "allow":
+            return "mode plan only looks"
         if any(words[0] == "git" for words in verdict.commands) and (program := find_git_program(self._repository)):
             return f"what this repository says may start a program, or lead elsewhere ({program})"
         return ""
