@@ -2,6 +2,7 @@
 
 import base64
 import os
+from collections.abc import Callable
 from typing import Annotated
 
 from anyio import to_thread
@@ -26,6 +27,9 @@ Read a file of the project. Each line comes with its number and a tab, which are
 out in edit_file. Long files are read in parts with `offset` and `limit`. Pictures (PNG, JPEG, GIF, WebP) are shown."""
 
 
+Check = Callable[[bytes], None]
+
+
 class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="The file, relative to the current folder or absolute.")]
     offset: Annotated[int, Meta(ge=1, description="The first line to read; 1 is the first of the file.")] = 1
@@ -36,14 +40,16 @@ def read_file_tool() -> Tool:
     return define_tool("read_file", _DESCRIPTION, Arguments, _run, read_only=True)
 
 
-async def read_path(path: str, *, shown: str, offset: int = 1, limit: int = _MAX_LINES) -> ToolResult:
+async def read_path(
+    path: str, check: Check = lambda _: None, *, shown: str, offset: int = 1, limit: int = _MAX_LINES
+) -> ToolResult:
     """The text or picture of a file whose folder is the caller's choice; the file itself may be no link.
 
-    Raises: OSError, ToolError.
+    `check` is given the bytes before they are shown. Raises: OSError, ToolError; what `check` raises.
     """
     real = os.path.join(real_path(os.path.dirname(path)), os.path.basename(path))
     arguments = Arguments(shown, offset, limit)
-    return await to_thread.run_sync(_read, real, shown, arguments, abandon_on_cancel=True)
+    return await to_thread.run_sync(_read, real, shown, arguments, check, abandon_on_cancel=True)
 
 
 async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -52,8 +58,9 @@ async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
     return await to_thread.run_sync(_read, real, shown, arguments, abandon_on_cancel=True)
 
 
-def _read(real: str, shown: str, arguments: Arguments) -> ToolResult:
+def _read(real: str, shown: str, arguments: Arguments, check: Check = lambda _: None) -> ToolResult:
     raw, _ = read_file_at(real, _MAX_FILE_BYTES)
+    check(raw)
     media_type = find_image_type(raw)
     if media_type is not None:
         return _show_image(raw, media_type, shown, real)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Meta, Struct, structs
 
-from clawft.discovery.digest import list_files
+from clawft.discovery.digest import compute_digest, hash_content, list_files
 from clawft.discovery.ranking import match_context
 from clawft.errors import ClawftError
 from clawft.messages import Noticed
@@ -136,9 +136,16 @@ def _search(skills: Skillset, arguments: SearchArguments) -> ToolResult:
 
 
 async def _read(skills: Skillset, arguments: ReadArguments) -> ToolResult:
-    folder = skills.get_loaded(arguments.name)
-    path = os.path.normpath(arguments.path)
+    loaded = skills.get_cleared(arguments.name)
+    folder, path = loaded.folder, os.path.normpath(arguments.path)
     if path != "SKILL.md" and path not in list_files(folder):  # so it is no link, and nothing a digest leaves out
         raise ToolError("NOT_FOUND", f"The skill has no file '{arguments.path}'", hint="Its text lists its files")
     real = os.path.join(folder, path)
-    return await read_path(real, shown=arguments.path, offset=arguments.offset, limit=arguments.limit)
+
+    def check(raw: bytes) -> None:
+        """What is shown must be what was approved, also if it was swapped since."""
+        digest = compute_digest(folder, {real: hash_content(raw)}).value
+        if loaded.cleared.stranger and digest != loaded.cleared.digest:
+            raise ToolError("PERMISSION_DENIED", f"The skill '{arguments.name}' changed since it was approved")
+
+    return await read_path(real, check, shown=arguments.path, offset=arguments.offset, limit=arguments.limit)

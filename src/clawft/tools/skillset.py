@@ -150,6 +150,10 @@ class Skillset:
         """The folder of a skill that was loaded and may still be used as it is now. Raises: ToolError."""
         return self._clear_loaded(name).folder
 
+    def get_cleared(self, name: str) -> Loaded:
+        """The same with what was cleared. Raises: ToolError."""
+        return self._clear_loaded(name)
+
     def list_loaded(self) -> list[Loaded]:
         """Skills that were loaded and have programs, in the order they were loaded: their text is in the context, so
         what it speaks of stays usable after their restrictions ended (D54).
