@@ -45,6 +45,7 @@ def test_a_made_up_tool_name_moves_no_cursor() -> None:
         ("success", {"stats": {"time_ms": 2_500}}, (False, "2.5 s")),
         ("success", {"data": {"session": "a:fork-1"}, "stats": {"time_ms": 2_500}}, None),
         ("partial", {"data": {"exit_code": 2}}, (True, "exit code 2")),
+        ("partial", {"data": {"exit_code": 2, "hindered": "refused: x"}}, (True, "exit code 2 (refused: x)")),
         ("error", {"error": {"message": "not\nthere"}}, (True, "not there")),
     ],
 )

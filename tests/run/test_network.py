@@ -90,7 +90,8 @@ async def test_a_command_is_told_which_host_was_refused_and_what_would_allow_it(
     shown = await run_command(world, f"curl -sS http://127.0.0.1:{site.server_port}/; curl -sS https://b.a.test/")
 
     assert f"refused: 127.0.0.1:{site.server_port} (not-granted), b.a.test:443 (not-granted)" in shown
-    assert "permissions.allow" in shown
+    assert "To allow it: weft permissions allow 'WebFetch(domain:127.0.0.1:" in shown
+    assert "'WebFetch(domain:b.a.test)']" in shown
     assert site.served == []
     assert {(line["subject"], line["decision"]) for line in addresses(world)} == {
         (f"127.0.0.1:{site.server_port}", "denied"),

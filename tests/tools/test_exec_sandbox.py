@@ -51,6 +51,7 @@ async def test_what_the_sandbox_refuses_is_explained(call: Call, tool: Tool, pro
     envelope = await call(tool, command="echo x > .git/config")
     assert envelope.status == "partial"
     assert "it ran in a sandbox" in envelope.text
+    assert "which may be why" in envelope.data["hindered"]
     assert "`outside_sandbox` asks the person" in envelope.text
     assert not (project / ".git/config").exists()
     assert "sandbox" not in (await call(tool, command="cat missing")).text

@@ -59,9 +59,9 @@ def tell_end(event: ToolFinished) -> tuple[bool, str] | None:
     result = event.result
     if event.status == "error":
         return True, one_line(str(result.get("error", {}).get("message", "")))
-    code, took = result.get("data", {}).get("exit_code"), result.get("stats", {}).get("time_ms", 0)
-    if code:
-        return True, f"exit code {code}"
+    data, took = result.get("data", {}), result.get("stats", {}).get("time_ms", 0)
+    if code := data.get("exit_code"):
+        return True, f"exit code {code}" + (f" ({one_line(str(why))})" if (why := data.get("hindered")) else "")
     if "session" in result.get("data", {}):  # ForkFinished tells it
         return None
     return (False, f"{took / 1000:.1f} s") if took >= _LONG_MS else None

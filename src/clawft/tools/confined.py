@@ -1,10 +1,11 @@
 """What commands of a conversation may reach in the sandbox, and what is said where it is not there or in the way."""
 
 import re
+import shlex
 
 from msgspec import structs
 
-from clawft.sandbox.confinement import HOST_HINT, Confinement
+from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.proxy import Record
 from clawft.sandbox.sandbox import Ask
 from clawft.tools.tool import ToolContext, ToolResult
@@ -15,11 +16,13 @@ __all__ = ["ask_unconfined", "confine", "explain_sandbox", "hosts_for", "record_
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|Could not resolve host"
     r"|Temporary failure in name resolution|Name or service not known|Device or resource busy|ENOTFOUND|EAI_AGAIN"
+    r"|unsupported file type"  # git, of a secret that is part of the repository
 )
+_PORTS = re.compile(r":(?:80|443)$")  # those that a grant need not name
 _MAX_HOSTS = 5
 _EXPLAINED = (
-    "[it ran in a sandbox: only allowed hosts can be reached, and only the project can be changed, but not its .git and"
-    " agent folders. If it cannot work so, `outside_sandbox` asks the person]"
+    "[it ran in a sandbox: only allowed hosts can be reached, files such as .env cannot be read, and only the project"
+    " can be changed, but not its .git and agent folders. If it cannot work so, `outside_sandbox` asks the person]"
 )
 
 
@@ -40,7 +43,7 @@ def record_hosts(context: ToolContext) -> Record:
 
     def record(kind: str, subject: str, decision: str, rule: str) -> None:
         if decision == "deny":
-            context.refused_hosts.append(f"{subject} ({rule})")
+            context.refused_hosts.append((subject, rule))
         context.record(kind, subject, decision, rule)
 
     return record
@@ -56,12 +59,24 @@ def ask_unconfined(context: ToolContext, shown: str) -> Ask:
 
 
 def explain_sandbox(result: ToolResult, context: ToolContext, words: str = _EXPLAINED) -> ToolResult:
-    """The result with a word on the sandbox where that was likely in the way, and on hosts that were refused."""
+    """The result with a word on the sandbox where that was likely in the way, and on hosts that were refused.
+
+    `hindered` is the same for people, who are not shown the text.
+    """
     if context.refused_hosts:  # most programs do not show why their tunnel failed
-        hosts = ", ".join(context.refused_hosts[:_MAX_HOSTS])
-        told = f"[refused: {hosts}. {HOST_HINT.format(host='HOST')}]"
-        return structs.replace(result, text=f"{result.text}\n{told}")
+        shown = context.refused_hosts[:_MAX_HOSTS]
+        hosts = ", ".join(f"{subject} ({rule})" for subject, rule in shown)
+        hint = _hint_hosts([subject for subject, rule in shown if rule == "not-granted"])
+        data = {**result.data, "hindered": f"refused: {', '.join(subject for subject, _ in shown)}{hint}"}
+        return structs.replace(result, text=f"{result.text}\n[refused: {hosts}{hint}]", data=data)
     confined = context.sandbox.status().kind in ("bubblewrap", "landlock")
     if not confined or not result.data.get("exit_code") or not _IN_THE_WAY.search(result.text):
         return result
-    return structs.replace(result, text=f"{result.text}\n{words}")
+    data = {**result.data, "hindered": "it ran in the sandbox, which may be why"}
+    return structs.replace(result, text=f"{result.text}\n{words}", data=data)
+
+
+def _hint_hosts(subjects: list[str]) -> str:
+    """The command that would let programs reach these hosts."""
+    rules = dict.fromkeys(shlex.quote(f"WebFetch(domain:{_PORTS.sub('', one)})") for one in subjects)
+    return f". To allow it: weft permissions allow {' '.join(rules)}" if rules else ""

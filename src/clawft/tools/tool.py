@@ -96,7 +96,7 @@ class ToolContext:
         self.must_ask = ""  # why a person is asked even for what the policy allows
         self.decide: Callable[[str, Mapping[str, Any]], Decision] = lambda _tool, _arguments: Decision("pass")
         self.record: Record = _record_nothing
-        self.refused_hosts: list[str] = []  # those that a program of this call wanted and may not reach
+        self.refused_hosts: list[tuple[str, str]] = []  # those that a program wanted and may not reach, each with why
         self.check_path: Callable[[str], None] = lambda _real: None  # raises a ToolError where the call may not reach
         self.may_read: Callable[[str], bool] = lambda _path: True  # False where a rule denies to read
         self.read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills
