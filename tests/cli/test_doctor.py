@@ -392,7 +392,7 @@ def test_what_a_project_brings_is_named_until_it_is_approved(
     code, checks = diagnose()
 
     assert code == 0
-    assert [one["fix"] for one in _of(checks, "config")] == ["weft config trust"]
+    assert [(one["hint"], one["fix"]) for one in _of(checks, "config")] == [(None, "weft config trust")]
     assert [(one["message"], one["fix"]) for one in _of(checks, "approval")] == [
         ("AGENTS.md is not approved", "weft agent --trust-instructions --show-prompt"),
         (".clawft/agents/mine.md is not approved", "weft skills trust mine"),

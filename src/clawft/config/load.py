@@ -141,7 +141,7 @@ def load_config(
         if data is None:
             continue
         if os.path.dirname(path) != workspace.user_dir and not is_approved(path, data):
-            message, hint = "The project's config is not approved, so it is ignored", "Read it, then: weft config trust"
+            message, hint = "The project's config is not approved, so it is ignored", "Look at it: weft config trust"
             diagnostics.append(Diagnostic("config-untrusted", "warning", message, path, 0, hint))
             continue
         if layers and os.path.dirname(layers[-1].source) == os.path.dirname(path):

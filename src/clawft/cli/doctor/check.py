@@ -46,7 +46,7 @@ def from_error(name: str, error: ClawftError | Diagnostic, workspace: Workspace,
     where = f" ({workspace.shorten(one.where)})" if one.where else ""
     command = one.hint.removeprefix(_RUN) if one.hint.startswith(_RUN) else ""
     given = {"status": "problem", "fix": command, **more}
-    hint = "" if command and given["fix"] == command else one.hint
+    hint = "" if given["fix"] and one.hint.endswith(str(given["fix"])) else one.hint  # not the same twice
     return Check(name, given.pop("status"), f"{one.message}{where}", hint, **given)
 
 
