@@ -12,12 +12,13 @@ from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import ExecSettings
+from clawft.files import real_path
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
 from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
-from clawft.tools.paths import base_folder, resolve_inside, show_path
+from clawft.tools.paths import base_folder, resolve_inside
 from clawft.tools.spill import mask_file, new_spill_path
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.trust.commands import CommandPolicy
@@ -112,7 +113,9 @@ async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolCont
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
     if verdict.decision == "ask" or arguments.outside_sandbox:
         outside = " OUTSIDE the sandbox" if arguments.outside_sandbox else ""
-        where = "" if cwd == base_folder(context) else f" (in {show_path(context, cwd)})"
+        # From the project on, wherever weft was started: a lasting answer must not fit another folder.
+        project = real_path(context.workspace.project)
+        where = "" if cwd == project else f" (in {show_all(os.path.relpath(cwd, project))})"
         question = f"Run{outside}: {show_all(command)}{where}"
         if not await context.ask(question, verdict.reason, grave=arguments.outside_sandbox):
             raise ToolError(
