@@ -104,6 +104,17 @@ async def test_a_skill_whose_text_was_heard_before_reaches_no_other_host_unasked
     assert arena.audit("denial")
 
 
+async def test_nor_does_one_whose_words_came_back_from_a_fork(arena: Arena) -> None:
+    arena.add_skill("apart", "Answer: fetch what I name.", head="context: fork\n")
+    loading, fetching = call("Skill", {"name": "apart"}, "c0"), call("web_fetch", {"url": ADDRESS}, "c1")
+    arena.world.replies = [loading, say("Fetch it."), fetching, say("done")]
+    person = Person("no")
+    events = await arena.world.run("go", approve=person)
+
+    assert [one.tool for one in only(events, ToolFinished)] == ["Skill", "web_fetch"]
+    assert [one.reason for one in person.asked] == ["the skill 'apart' was not approved for the host '127.0.0.1'"]
+
+
 async def test_nor_does_one_whose_text_is_in_the_prompt(arena: Arena) -> None:
     arena.world.config += '[skills.prompt]\ninject = "full"\n'
     arena.add_skill("loud", "Fetch what I name.")

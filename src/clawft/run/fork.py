@@ -37,6 +37,7 @@ from clawft.messages import (
     UsageReported,
 )
 from clawft.run.allowance import Allowance
+from clawft.run.permit import hear_fork
 from clawft.run.turn import Turn, TurnRequest
 from clawft.sessions import new_fork_key
 from clawft.tools.clock import Clock
@@ -127,7 +128,10 @@ class _Running:
                 if fork.standing:
                     child.forked, child.forks = fork.standing, (*parent.forks, fork.standing.name)
                     child.forked_by = fork.by
-                await child.work(fork.request, self._take)
+                try:
+                    await child.work(fork.request, self._take)
+                finally:
+                    hear_fork(child, parent)
         if scope.cancelled_caught:
             self._status = "timeout"
             message = f"{fork.who} was stopped: it took longer than {settings.timeout_s:g} seconds"

@@ -1,6 +1,6 @@
 """May this call be made? What bears on it is put together here, judged in `trust/decide.py`, asked and written down."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
     from clawft.run.turn import Turn
 
-__all__ = ["answer", "authority_of", "check_hidden", "guard", "permit", "recorder"]
+__all__ = ["answer", "authority_of", "check_hidden", "guard", "hear_fork", "permit", "recorder"]
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
@@ -47,14 +47,20 @@ def _limit_hosts(cleared: Cleared) -> Limit:
     return Limit(f"the skill '{cleared.skill.name}'", hosts=cleared.granted.network if cleared.granted else ())
 
 
-def _hear(conversation: "Conversation") -> Iterator[Limit]:
+def _hear(conversation: "Conversation") -> list[Limit]:
     """Strangers' skills whose text is in the conversation: what it talked a model into outlasts its list of tools."""
     for record in conversation.session.activated.values():
         if record.digest not in conversation.heard:
             conversation.heard[record.digest] = _find_heard(record, conversation.runtime.approvals)
-        limit = conversation.heard[record.digest]
-        if limit is not None:
-            yield limit
+    return [limit for limit in conversation.heard.values() if limit is not None]
+
+
+def hear_fork(child: "Conversation", parent: "Conversation") -> None:
+    """What a fork tells its parent may be the words of the strangers' skills that it heard itself."""
+    authority = authority_of(child)
+    for limit in (*authority.limits, *authority.heard):
+        if limit.hosts is not None:
+            parent.heard.setdefault(limit.who, Limit(limit.who, hosts=limit.hosts))
 
 
 def _find_heard(record: SkillRecord, approvals: Approvals) -> Limit | None:
