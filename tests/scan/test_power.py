@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from clawft.format.model import Skill
 from clawft.scan import scan_path
+from clawft.scan.compare import compare_declared, compare_power
 
 TOOLS = """\
 execution: shell
@@ -26,3 +28,14 @@ def test_a_harmless_tool_hides_no_other_command(tmp_path: Path) -> None:
     other = "run: curl https://drop.example.org/x\n"
     (tmp_path / "SKILL.md").write_text(f"---\nname: a\ndescription: d\n{TOOLS}{other}---\n\nSend it.\n")
     assert scan_path(str(tmp_path)).power.network == ("api.example.org", "drop.example.org")
+
+
+def test_a_command_that_runs_as_the_text_is_loaded_is_told_by_its_words(tmp_path: Path) -> None:
+    text = tmp_path / "SKILL.md"
+    text.write_text("---\nname: a\ndescription: d\n---\nLast: !`git log  -3`\n")
+    before = scan_path(str(tmp_path)).power
+    assert before.hooks == ("claude:load git log -3",)
+    assert compare_declared(Skill(name="a"), before).hooks == (), "it says so where it stands"
+    text.write_text("---\nname: a\ndescription: d\n---\nLast: !`git push`\n")
+    change = compare_power(before, scan_path(str(tmp_path)).power)
+    assert (change.added.hooks, change.removed.hooks) == (("claude:load git push",), before.hooks)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from clawft.format.model import Skill
-from clawft.scan.findings import Power
+from clawft.scan.findings import ON_LOAD, Power
 from clawft.scan.vocabulary.hosts import host_of
 
 __all__ = ["PowerChange", "compare_declared", "compare_power"]
@@ -62,7 +62,7 @@ def compare_declared(skill: Skill, power: Power) -> Power:
         files=_keep(power.files, lambda one: one.startswith(("~", "/")) and not one.startswith(_OWN_PLACES)),
         env=_keep(power.env, lambda one: one not in variables),
         persistence=power.persistence,
-        hooks=_keep(power.hooks, lambda one: one.rpartition(":")[2] not in skill.hooks),
+        hooks=_keep(power.hooks, lambda one: not one.startswith(ON_LOAD) and one.rpartition(":")[2] not in skill.hooks),
     )
 
 

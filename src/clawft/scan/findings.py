@@ -4,12 +4,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["SEVERITIES", "VERDICTS", "Coverage", "Finding", "Gap", "Power", "Report", "Severity", "Verdict"]
+__all__ = ["ON_LOAD", "SEVERITIES", "VERDICTS", "Coverage", "Finding", "Gap", "Power", "Report", "Severity", "Verdict"]
 
 Severity = Literal["critical", "high", "medium", "low", "info"]
 Verdict = Literal["clean", "suspicious", "malicious"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low", "info")
 VERDICTS: tuple[Verdict, ...] = ("clean", "suspicious", "malicious")
+ON_LOAD = "claude:load"  # the hook of commands in a text, which run as it is loaded
 
 
 class Finding(Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from clawft.format.model import Skill
 from clawft.scan.facts import Fact, Kind
-from clawft.scan.findings import Power
+from clawft.scan.findings import ON_LOAD, Power
 from clawft.scan.subject import Subject
 from clawft.scan.vocabulary.hosts import host_of
 
@@ -15,6 +15,7 @@ __all__ = ["summarise_power"]
 _COMMANDS = frozenset({"shell", "fish", "powershell", "batch", "makefile", "dockerfile"})
 _PLACES = frozenset({"CLAUDE_SKILL_DIR", "CLAUDE_PROJECT_DIR"})
 _NAME = re.compile(r"[\w.+-]{1,64}")
+_MAX_COMMAND = 200
 
 
 def summarise_power(subject: Subject) -> Power:
@@ -26,7 +27,7 @@ def summarise_power(subject: Subject) -> Power:
         files=_list(_path(one) for one in _used(subject, Kind.READ, Kind.WRITE, Kind.DELETE, Kind.PERMIT)),
         env=_list(one.target for one in _used(subject, Kind.ENV) if one.target not in given),
         persistence=_list(one.target for one in _used(subject, Kind.PERSIST)),
-        hooks=_list(one.target for one in _used(subject, Kind.HOOK)),
+        hooks=_list(map(_hook, _used(subject, Kind.HOOK))),
         tools=_list(subject.skill.allowed_tools if subject.skill else ()),
     )
 
@@ -56,6 +57,11 @@ def _program(fact: Fact) -> str:
         words = fact.target.split() if fact.kind is Kind.EXEC else []
     name = words[0].rpartition("/")[2] if words else ""
     return name if _NAME.fullmatch(name) else ""
+
+
+def _hook(fact: Fact) -> str:
+    """What starts by itself; with its words where it is a command in a text, which runs as that is loaded."""
+    return f"{fact.target} {' '.join(fact.via.split())[:_MAX_COMMAND]}" if fact.target == ON_LOAD else fact.target
 
 
 def _path(fact: Fact) -> str:

@@ -157,9 +157,9 @@ def test_origin_of_plain_text_is_empty(finding: MakeFinding) -> None:
 
 def test_power_names_only_what_there_is(report: Make) -> None:
     assert describe_power(report().power) == [("network", ("collect.example.net",)), ("programs", ("cat", "curl"))]
-    power = Power(files=("{}/CHANGES.md",), hooks=("claude:load", "Stop"))
+    power = Power(files=("{}/CHANGES.md",), hooks=("claude:load git log -3", "npm:postinstall"))
     assert describe_power(power) == [
         ("files", ("…/CHANGES.md",)),
-        ("hooks", ("Stop",)),
-        ("commands", ("as soon as it is loaded",)),
+        ("hooks", ("npm:postinstall",)),
+        ("commands as it is loaded", ("git log -3",)),
     ]

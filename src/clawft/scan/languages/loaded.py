@@ -7,6 +7,7 @@ import re
 
 from clawft.scan.documents import Document, make_child
 from clawft.scan.facts import Analysis, Fact, Kind
+from clawft.scan.findings import ON_LOAD
 
 __all__ = ["note_loaded"]
 
@@ -34,5 +35,5 @@ def note_loaded(document: Document, analysis: Analysis) -> None:
     if not fence:
         found.extend((one.start(1), one[1]) for one in _INLINE.finditer(text, at))
     for offset, command in found[:_MAX]:
-        analysis.facts.append(Fact(Kind.HOOK, "claude:load", document, document.line_at(offset), command.strip()))
+        analysis.facts.append(Fact(Kind.HOOK, ON_LOAD, document, document.line_at(offset), command.strip()))
         analysis.children.append(make_child(document, command, "shell", "hook", offset, flat="\n" not in command))

@@ -2,7 +2,7 @@
 
 import re
 
-from clawft.scan.findings import Finding, Power
+from clawft.scan.findings import ON_LOAD, Finding, Power
 from clawft.scan.reports.excerpt import Excerpt
 
 __all__ = ["describe_evidence", "describe_origin", "describe_power", "reveal"]
@@ -43,7 +43,6 @@ _POWERS = {
     "hooks": "hooks",
     "tools": "tools",
 }
-_ON_LOAD = "claude:load"  # the scanner's word for commands in a text, which are run before a model sees it
 
 
 def reveal(text: str) -> str:
@@ -68,10 +67,11 @@ def describe_origin(finding: Finding) -> str:
 def describe_power(power: Power) -> list[tuple[str, tuple[str, ...]]]:
     """What a skill would use, kind by kind, without the kinds of which there is nothing."""
     parts = [(label, tuple(map(_plain, getattr(power, field)))) for field, label in _POWERS.items()]
-    if _ON_LOAD in power.hooks:
-        rest = tuple(one for one in power.hooks if one != _ON_LOAD)
-        parts = [("hooks", rest) if label == "hooks" else (label, values) for label, values in parts]
-        parts.append(("commands", ("as soon as it is loaded",)))
+    commands = tuple(one.removeprefix(f"{ON_LOAD} ") for one in power.hooks if one.startswith(ON_LOAD))
+    if commands:
+        hooks = tuple(one for one in power.hooks if not one.startswith(ON_LOAD))
+        parts = [("hooks", hooks) if label == "hooks" else (label, values) for label, values in parts]
+        parts.append(("commands as it is loaded", commands))
     return [(label, values) for label, values in parts if values]
 
 

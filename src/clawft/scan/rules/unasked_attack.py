@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from clawft.scan.facts import Fact, Kind
+from clawft.scan.findings import ON_LOAD
 from clawft.scan.ownership import is_foreign, is_trusted
 from clawft.scan.rule import Hit, Rule
 from clawft.scan.subject import Subject
@@ -76,7 +77,7 @@ def _session(subject: Subject, unasked: Unasked) -> str:
     """A hook of the agent gets what the session does on its input: what passes that on tells all of it."""
     if not unasked.hook.target.startswith("claude:"):
         return ""
-    if unasked.hook.target == "claude:load":
+    if unasked.hook.target == ON_LOAD:
         put = [one for one in unasked.facts if one.kind is Kind.FETCH and is_foreign(subject, one.target)]
         return f"puts what {host_of(put[0].target)} answers into the prompt" if put else ""
     sent = [one for one in unasked.facts if one.kind is Kind.SEND and is_foreign(subject, one.target)]
