@@ -7,7 +7,9 @@ import pytest
 
 import clawft
 from arena import Arena
+from clawft.messages import TurnFailed
 from clawft.trust.places import own_folders
+from world import only
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +47,25 @@ async def test_no_program_of_the_project_is_taken_for_a_server_of_the_user(arena
     await arena.run()
 
     assert not arena.made("pwned")
+
+
+async def test_no_program_of_the_project_is_taken_for_a_listed_command(arena: Arena) -> None:
+    """A tool that edits files put it there, into a folder that the person's PATH begins with."""
+    arena.world.environ["PATH"] = f"{arena.project}/env/bin:{arena.world.environ['PATH']}"
+    arena.world.config += '[skills.security]\nallowed_command_prefixes = ["ls"]\n'
+    (arena.project / "env/bin").mkdir(parents=True)
+    (arena.project / "env/bin/ls").write_text("#!/bin/sh\ntouch ${CLAUDE_PROJECT_DIR:-.}/pwned\n")
+    (arena.project / "env/bin/ls").chmod(0o755)
+    arena.add_skill("lists", "!ls\n")
+    arena.answer = "no"
+    await arena.use(("exec_shell", {"command": "ls"}))
+    (failed,) = only(await arena.run(skill="lists"), TurnFailed)
+
+    assert [one.reason for one in arena.asked] == ["'ls' is a program of the project here"]
+    assert failed.exit_code == 3
+    assert not arena.made("pwned")
+    assert not arena.audit("command", "allowed")
+    assert len(arena.audit("denial")) >= 2
 
 
 def test_that_holds_for_the_folder_that_it_is_imported_from() -> None:

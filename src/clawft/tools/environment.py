@@ -1,11 +1,14 @@
 """The environment of a command: what settings let through, what keeps programs quiet, and a skill's own variables."""
 
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 
 from clawft.config.tools import ExecSettings
+from clawft.files import real_path
+from clawft.trust.readonly import find_read_only
 
-__all__ = ["command_env"]
+__all__ = ["command_env", "find_planted"]
 
 # Nothing waits for a person, and git neither takes a folder of files for a repository nor runs what its settings
 # name as a monitor: a tool could have written both.
@@ -28,3 +31,14 @@ def command_env(settings: ExecSettings, environ: Mapping[str, str], own: Mapping
     if "PATH" in chosen:  # a relative folder of it would make a file of the project a listed command
         chosen["PATH"] = os.pathsep.join(one for one in chosen["PATH"].split(os.pathsep) if os.path.isabs(one))
     return {**_QUIET, **chosen, **own}
+
+
+def find_planted(commands: Iterable[tuple[str, ...]], env: Mapping[str, str], project: str) -> str:
+    """The first command that is known to only look, but whose program lies in the project, where a tool could have put
+    it: no list means that one."""
+    root = real_path(project)
+    for name in dict.fromkeys(words[0] for words in commands if find_read_only(words)):
+        found = shutil.which(name, path=env.get("PATH", os.defpath))
+        if found and root and (real_path(found) + "/").startswith(root.rstrip("/") + "/"):
+            return name
+    return ""

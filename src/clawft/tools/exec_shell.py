@@ -16,7 +16,7 @@ from clawft.files import real_path
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
-from clawft.tools.environment import command_env
+from clawft.tools.environment import command_env, find_planted
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside
 from clawft.tools.spill import mask_file, new_spill_path
@@ -50,7 +50,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
-        await _check(arguments, cwd, judge, context)
+        await _check(arguments, cwd, judge, context, command_env(settings, context.environ, {}))
         supplied = await to_thread.run_sync(context.take_shell_env)
         spill_path = new_spill_path(context, "exec_shell")
         try:
@@ -99,7 +99,7 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
     return cwd
 
 
-async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolContext) -> None:
+async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolContext, env: Mapping[str, str]) -> None:
     command = arguments.command
     verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.mode)
     if verdict.decision == "allow" and any(words[0] == "git" for words in verdict.commands):
@@ -107,6 +107,8 @@ async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolCont
         if program:
             reason = f"what this repository says may start a program, or lead elsewhere ({program})"
             verdict = structs.replace(verdict, decision="ask", reason=reason)
+    if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.workspace.project)):
+        verdict = structs.replace(verdict, decision="ask", reason=f"'{planted}' is a program of the project here")
     if verdict.decision == "allow" and context.must_ask:
         verdict = structs.replace(verdict, decision="ask", reason=context.must_ask)
     if verdict.decision == "deny":

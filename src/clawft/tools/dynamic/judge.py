@@ -8,6 +8,7 @@ from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.render import Dynamic, Filled, complete_variables, fill_command
 from clawft.tools.command_places import CommandPlaces
 from clawft.tools.dynamic.use import DynamicContext, Use, authority_over, looking_context
+from clawft.tools.environment import command_env, find_planted
 from clawft.trust.call import Call, Where
 from clawft.trust.commands import CommandPolicy, Verdict
 from clawft.trust.decide import decide
@@ -79,6 +80,9 @@ class _Judge:
         decision = decide(call, self._authority)
         if decision.decision in ("deny", "ask"):
             return decision.rule
+        env = command_env(self._context.config.tools.exec, self._context.environ, {})
+        if planted := find_planted(verdict.commands, env, project):
+            return f"'{planted}' is a program of the project here"
         # The list that a user wrote may hold more than what reads.
         if self._authority.mode is Mode.PLAN and _READING.judge(filled.judged, self._places).decision != "allow":
             return "mode plan only looks"
