@@ -163,6 +163,11 @@ class Repl:
             request = self._invoke(expand_pastes(line, self.reader.pastes), names)
             await self._supply((request.skill, *request.more_skills))
             return request
+        state = next((one.state for one in self.app.skills if one.name == name), "")
+        if state in ("blocked", "broken", "disabled"):
+            self.screen.print(one_line(f"The skill {name} is {state}, so nobody can start it. See: /why {name}"))
+        if state in ("blocked", "broken", "disabled", "untrusted"):  # of the last, the person just said so
+            return None
         close = find_close(name, (*names, *(one.name for one in COMMANDS)))
         hint = f" Did you mean /{close}?" if close else ""
         self.screen.print(f"Unknown command: /{one_line(name)}. Type /help for available commands.{hint}")

@@ -43,8 +43,18 @@ async def test_any_other_answer_leaves_it_untrusted_and_runs_nothing(world: Worl
         await t.wait_for(CHOICES)
         t.type(answer)
         await t.wait_for("stays untrusted" if answer != CTRL_C else "stopped")
+        await t.prompt()
+        assert "Unknown command" not in t.text()
         assert not world.server.asked
     assert state(world) == "untrusted"
+
+
+async def test_a_skill_that_nobody_can_start_leads_to_the_reason(world: World, terminal: Open, enter: Enter) -> None:
+    world.add_skill("off", strangers=True)
+    world.config = "[skills.entries.off]\nenabled = false\n"
+    async with terminal(columns=100) as t:
+        assert await enter(t, "/off") == "The skill off is disabled, so nobody can start it. See: /why off"
+        assert await enter(t, "/trust off") == "Nothing called off waits for an approval. See: /why off"
 
 
 async def test_a_yes_that_does_not_say_for_how_long_is_asked_again(world: World, terminal: Open) -> None:

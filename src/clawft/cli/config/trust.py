@@ -18,26 +18,31 @@ MAX_LINES = 200
 @click.command("trust")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def command(output: str, *, yes: bool) -> None:
+def command(output: str, *, yes: bool) -> int:
     """Show the project's config file, and approve it as it is now. It is ignored until then, and when it changes.
 
     It can choose models, start MCP servers, loosen the policies of tools and give skills your keys.
     """
-    app = open_here()
+    app, refused = open_here(), False
 
     def agree(found: dict[str, bytes]) -> bool:
+        nonlocal refused
         for path, content in found.items() if output == "table" else ():
             _show(app, path, content)
         if not found:
             say("There is no config in this project")
-        return bool(found) and (yes or _ask(app, list(found)))
+            return False
+        refused = not yes and not _ask(app, list(found))
+        if refused:
+            say("Nothing was approved")
+        return not refused
 
     approved = app.approve_config(agree)
     if output == "json":
-        return print_json("clawft.config.trust.v1", approved=list(approved))
-    for path in approved:
+        print_json("clawft.config.trust.v1", approved=list(approved))
+    for path in approved if output == "table" else ():
         click.echo(one_line(f"Approved {app.workspace.shorten(path)}"))
-    return None
+    return int(refused)
 
 
 def _show(app: App, path: str, content: bytes) -> None:

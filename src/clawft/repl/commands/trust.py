@@ -23,9 +23,9 @@ async def _run(repl: "Repl", rest: str) -> None:
     repl.app = repl.app.reopen()  # what is on disk now is what is approved
     waiting = find_untrusted(repl, "" if rest == "--all" else rest)
     if not waiting:
-        repl.screen.print(
-            f"Nothing{f' called {one_line(rest)}' if rest and rest != '--all' else ''} waits for an approval"
-        )
+        named = one_line(rest) if rest != "--all" else ""
+        why = f". See: /why {named}" if any(one.name == named for one in repl.app.skills) else ""
+        repl.screen.print(f"Nothing{f' called {named}' if named else ''} waits for an approval{why}")
     elif rest:
         await trust_all(repl, waiting)
     else:
