@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from arena import Arena
+from arena import SECRET, Arena
 from clawft.messages import TurnFailed
 from world import only
 
@@ -32,6 +32,22 @@ async def test_what_a_link_of_the_user_brings_in_from_the_project_is_the_project
     assert failed.exit_code == 3
     assert not arena.world.server.asked
     assert arena.audit("denial")
+
+
+@pytest.mark.parametrize("target", ["{home}/letter.md", "{home}/private.txt", "{project}/.env"])
+async def test_no_link_of_the_project_makes_an_instruction_of_a_secret(arena: Arena, target: str) -> None:
+    for path in (arena.home / "letter.md", arena.project / ".env"):
+        path.write_text(SECRET)
+    (arena.project / "AGENTS.md").symlink_to(target.format(home=arena.home, project=arena.project))
+    (arena.project / "CLAUDE.md").write_text("Be kind.")
+    approved = arena.app().approve_instructions()
+    await arena.run()
+
+    sent = str(arena.world.server.asked[0].body)
+    assert SECRET not in sent
+    assert "Be kind." in sent
+    assert approved == [str(arena.project / "CLAUDE.md")]
+    assert [one["subject"] for one in arena.audit("approval")] == [f"instructions {arena.project}/CLAUDE.md"]
 
 
 async def test_an_older_copy_of_the_approvals_revives_none_that_was_taken_back(arena: Arena) -> None:

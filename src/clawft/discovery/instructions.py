@@ -4,6 +4,7 @@ import os
 
 from msgspec import Struct
 
+from clawft.discovery.walk import is_below
 from clawft.errors import Diagnostic, Unreadable
 from clawft.files import read_regular, real_path
 from clawft.workspace import Workspace
@@ -32,6 +33,9 @@ def load_instructions(workspace: Workspace) -> tuple[tuple[Instructions, ...], t
     problems: list[Diagnostic] = []
     for path, own in _candidates(workspace):
         try:
+            if not own and not _stays(path, workspace.project):
+                message = "It is a link to something that is no text of this folder or project, and is not read"
+                raise Unreadable("link-leaves-root", message, path=path, hint="Put a copy of the file here")
             data, _ = read_regular(path, MAX_BYTES, follow=True)
         except (FileNotFoundError, NotADirectoryError):
             continue
@@ -41,6 +45,15 @@ def load_instructions(workspace: Workspace) -> tuple[tuple[Instructions, ...], t
         if data.strip() and data not in found:
             found[data] = Instructions(path, data, own)
     return tuple(found.values()), tuple(problems)
+
+
+def _stays(path: str, project: str) -> bool:
+    """Whether a file is one itself, or a link to a Markdown file below its folder or the project: a stranger's link
+    must not bring in a key, or a letter of the user's."""
+    real, folder = real_path(path), real_path(os.path.dirname(path))
+    if real == os.path.join(folder, os.path.basename(path)):
+        return True
+    return real.lower().endswith(".md") and (is_below(real, folder) or is_below(real, real_path(project)))
 
 
 def _candidates(workspace: Workspace) -> list[tuple[str, bool]]:
