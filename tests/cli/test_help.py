@@ -37,6 +37,13 @@ def test_topic_is_printed_as_plain_text(weft: Weft, topic: str) -> None:
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.parametrize("group", ["", "skills", "audit", "permissions", "scan"])
+def test_no_sentence_of_a_command_is_cut_off(weft: Weft, group: str) -> None:
+    listed = weft(*group.split(), "--help").stdout.partition("Commands:\n")[2]
+    assert listed
+    assert "..." not in listed
+
+
 def test_topic_skills_tells_what_was_asked_for(weft: Weft) -> None:
     shown = weft("help", "skills").stdout  # R104
 

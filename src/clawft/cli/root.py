@@ -31,6 +31,12 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(module).command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each with the whole of its first sentence, which click would cut off at the end of the line."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=400)) for name, one in named if one])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -34,4 +34,4 @@ __all__ = ["command"]
     aliases={"info": "show"},
 )
 def command() -> None:
-    """List, explain, render, check and mend skills."""
+    """List, explain, run, approve, check and mend skills."""
