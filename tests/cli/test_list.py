@@ -170,6 +170,9 @@ def test_dir_searches_only_there_and_may_be_repeated_and_be_a_skill(weft: Weft, 
         ("three", "dir"),
         ("two", "dir"),
     ]
+    told = "They are only looked at: to run one asks first"
+    assert told in weft("skills", "list", "--dir", "../left").stderr
+    assert told not in weft("skills", "list").stderr
 
 
 def test_dir_that_is_not_there_is_said(weft: Weft) -> None:

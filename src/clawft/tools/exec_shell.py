@@ -119,10 +119,12 @@ async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolCont
         project = real_path(context.workspace.project)
         where = "" if cwd == project else f" (in {show_all(os.path.relpath(cwd, project))})"
         question = f"Run{outside}: {show_all(command)}{where}"
-        if not await context.ask(question, verdict.reason, grave=arguments.outside_sandbox):
+        rights = "it gets all your rights: your files, your keys and the network" if outside else ""
+        reason = "; ".join(filter(None, (rights, verdict.reason)))
+        if not await context.ask(question, reason, grave=arguments.outside_sandbox):
             raise ToolError(
                 "PERMISSION_DENIED",
-                f"The command needs approval, which was not given: {verdict.reason}",
+                f"The command needs approval, which was not given: {reason}",
                 hint="Do without it, or ask the person",
             )
 

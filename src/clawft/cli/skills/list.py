@@ -33,6 +33,8 @@ def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
     for diagnostic in said:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     say(count_states(skills))
+    if any(app.strangers.object_to_use(one.found) for one in skills if one.found.location.scope == "dir"):
+        say("They are only looked at: to run one asks first. See: weft skills trust --help")
     return None
 
 
