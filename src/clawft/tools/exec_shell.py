@@ -120,7 +120,7 @@ async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolCont
         where = "" if cwd == project else f" (in {show_all(os.path.relpath(cwd, project))})"
         question = f"Run{outside}: {show_all(command)}{where}"
         rights = "it gets all your rights: your files, your keys and the network" if outside else ""
-        reason = "; ".join(filter(None, (rights, verdict.reason)))
+        reason = "; ".join(filter(None, (rights, verdict.reason if verdict.decision == "ask" else "")))
         if not await context.ask(question, reason, grave=arguments.outside_sandbox):
             raise ToolError(
                 "PERMISSION_DENIED",
