@@ -13,7 +13,15 @@ from msgspec import Struct
 from clawft.errors import Refused
 from clawft.files import real_path
 from clawft.sandbox.placeholder import is_placeholder
-from clawft.trust.places import AGENT_FOLDERS, POWER_FILES, POWER_FOLDERS, fold_name, is_secret_name, own_folders
+from clawft.trust.places import (
+    AGENT_FOLDERS,
+    POWER_FILES,
+    POWER_FOLDERS,
+    fold_name,
+    is_secret_name,
+    own_folders,
+    steers_home,
+)
 
 __all__ = ["Guard", "Guards"]
 
@@ -60,13 +68,17 @@ class Guards:
         self._user_dir = real_path(user_dir)
         self._known: dict[str, _Listing] = {}
 
-    def find(self, root: str, *, by_children: bool = False) -> Guard:
-        """The guard of a real folder. `by_children`: nothing can be taken back from what is granted (Landlock).
+    def find(self, root: str, *, path: str = "", by_children: bool = False) -> Guard:
+        """The guard of a real folder. `by_children`: nothing can be taken back from what is granted (Landlock); `path`
+        is where programs are searched for.
 
         Raises: Refused for one that is too large to be looked through.
         """
         top = self._list(root, top=True)
-        read_only, hidden = _join(root, top.power), _join(root, top.secret)
+        steering = [one for one in top.names if root == self._home and steers_home(one)]
+        read_only, hidden = _join(root, (*top.power, *steering)), _join(root, top.secret)
+        if root == self._home:
+            read_only += [one for one in path.split(os.pathsep) if os.path.isabs(one)]
         for folder in self._walk(root, top):
             inner = self._list(folder)
             read_only += _join(folder, (*inner.power, *inner.links))
@@ -78,11 +90,12 @@ class Guards:
         missing = () if closed else tuple(one for one in AGENT_FOLDERS if one not in top.names)
         children = None
         if closed:
-            kept = {*top.power, *top.secret, *top.links}
+            kept = {*top.power, *steering, *top.secret, *top.links}
             beside = _join(root, (one for one in top.names if one not in kept))
             children = tuple(path for path in beside if not os.path.islink(path))[:_MAX_CHILDREN]
-        read_only = [target for path in (*read_only, *own_folders()) if (target := _follow(path, root))]
+        found = [target for path in (*read_only, *own_folders()) if (target := _follow(path, root))]
         hidden = [*dict.fromkeys(hidden)]
+        read_only = [one for one in dict.fromkeys(found) if one not in hidden]
         pinned = _find_pinned(root, (*read_only, *hidden))
         return Guard(tuple(read_only), tuple(hidden), tuple(_join(root, missing)), children, pinned)
 

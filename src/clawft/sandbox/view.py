@@ -50,7 +50,7 @@ class Viewer:
         outside = [one for one in (*readable, *filter(None, map(find_git_dir, writable))) if one not in inside]
         seen = [(one, one) for one in outside if not _is_below(one, writable)]
         programs = [pair for pair in self._find_programs(path) if not _is_below(pair[0], writable)]
-        guarded = tuple((one, self._guards.find(one, by_children=by_children)) for one in writable)
+        guarded = tuple((one, self._guards.find(one, path=path, by_children=by_children)) for one in writable)
         hidden = self._hidden([one for one, _ in seen])
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
         within = tuple((one, one) for one in inside)

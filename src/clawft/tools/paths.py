@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from clawft.files import real_path
 from clawft.tools.tool import ToolContext, ToolError
-from clawft.trust.places import is_power, is_private, own_folders
+from clawft.trust.places import is_power, is_private, own_folders, steers_home
 from clawft.workspace import resolve_path
 
 __all__ = ["base_folder", "is_within", "reading_filter", "resolve_inside", "show_path"]
@@ -44,8 +44,9 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
     _check_rules(context, path, real)
     _check_private(path, relatives)
     if write:
-        _check_power(path, relatives)
-        _check_own(path, real)
+        at_home = project == real_path(context.workspace.home)
+        _check_power(path, relatives, at_home=at_home)
+        _check_own(path, real, _program_folders(context) if at_home else ())
     return real
 
 
@@ -115,8 +116,8 @@ def _check_private(path: str, relatives: Iterable[str]) -> None:
         )
 
 
-def _check_power(path: str, relatives: Iterable[str]) -> None:
-    if any(is_power(relative) for relative in relatives):
+def _check_power(path: str, relatives: Iterable[str], *, at_home: bool) -> None:
+    if any(is_power(one) or (at_home and steers_home(one.partition("/")[0])) for one in relatives):
         raise ToolError(
             "PERMISSION_DENIED",
             f"'{path}' steers programs or agents; tools do not write there",
@@ -124,7 +125,14 @@ def _check_power(path: str, relatives: Iterable[str]) -> None:
         )
 
 
-def _check_own(path: str, real: str) -> None:
+def _program_folders(context: ToolContext) -> tuple[str, ...]:
+    """Where the person's shell searches for programs."""
+    return tuple(real_path(one) for one in context.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(one))
+
+
+def _check_own(path: str, real: str, programs: Iterable[str]) -> None:
+    if any(is_within(real, folder) for folder in programs):
+        raise ToolError("PERMISSION_DENIED", f"'{path}' is where your shell finds programs; tools do not write there")
     if any(is_within(real, own) for own in own_folders()):
         raise ToolError(
             "PERMISSION_DENIED",

@@ -14,6 +14,7 @@ __all__ = [
     "is_private",
     "is_secret_name",
     "own_folders",
+    "steers_home",
 ]
 
 # A command that could make or change these would be obeyed by git, or by the next agent.
@@ -38,6 +39,7 @@ _SECRET_FILES = frozenset({
     ".env", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".pypirc", ".npmrc", "id_rsa", "id_dsa", "id_ecdsa",
     "id_ed25519",
 })  # fmt: skip
+_HOME_PROGRAMS = frozenset({"bin", "sbin"})
 _ENV_EXAMPLES = (".example", ".sample", ".template", ".dist", ".defaults")
 
 
@@ -52,6 +54,12 @@ def is_power(relative: str) -> bool:
     """Whether what stands at a path below the project steers programs or agents."""
     names = [fold_name(name) for name in relative.split("/")]
     return names[-1] in POWER_FILES or not POWER_FOLDERS.isdisjoint(names)
+
+
+def steers_home(name: str) -> bool:
+    """Whether what stands right in the home folder under a name is obeyed by shells and programs, or searched for
+    them: too many have a place of their own there to name each."""
+    return name.startswith(".") or fold_name(name) in _HOME_PROGRAMS
 
 
 def own_folders() -> tuple[str, ...]:
