@@ -75,7 +75,7 @@ def _advice(loaded: Loaded, used: Sequence[Used], is_left: bool) -> list[str]:
     if is_left:
         advice.insert(0, f"Do by hand what was left undone: weft skills show {loaded.name}")
     if any(one.refused for one in used):
-        advice.insert(0, "Allow the command where you are asked, or list it under tools.exec.allowed_commands")
+        advice.insert(0, "Allow the command where you are asked, or with a rule: weft help permissions")
     return advice
 
 
