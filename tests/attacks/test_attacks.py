@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ async def test_arguments_of_skill_tools_and_scripts_are_data(arena: Arena) -> No
     schema = "{type: object, properties: {what: {type: string}}}"
     head = f"execution: shell\ntools:\n  - name: show\n    command: [scripts/show.sh]\n    parameters: {schema}\n"
     arena.add_skill("tool", head=head, show__sh='#!/bin/sh\nprintf "<%s>" "$ARG_WHAT" "$@"\n')
-    calls = [("show", {"what": one}) for one in INJECTIONS]
+    calls: list[tuple[str, dict[str, Any]]] = [("show", {"what": one}) for one in INJECTIONS]
     calls += [("skill_run_script", {"name": "tool", "script": "show.sh", "args": [one]}) for one in INJECTIONS]
     ended = await arena.use(*calls, skill="tool")
 

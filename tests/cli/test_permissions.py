@@ -3,7 +3,7 @@
 import json
 import subprocess
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +53,12 @@ class Here:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: MutableMapping[str, str]) -> Here:
     made = Here(tmp_path)
-    monkeypatch.setenv("HOME", str(made.home))
+    environ["HOME"] = str(made.home)
     monkeypatch.chdir(made.project)
-    for name in ("CLAWFT_HOME", "CLAWFT_PROJECT"):
-        monkeypatch.delenv(name, raising=False)
+    for name in {"CLAWFT_HOME", "CLAWFT_PROJECT"} & set(environ):
+        del environ[name]
     return made
 
 

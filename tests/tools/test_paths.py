@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clawft.tools.paths import is_private, resolve_inside, show_path
+from clawft.tools.paths import resolve_inside, show_path
 from clawft.tools.tool import ToolContext, ToolError
+from clawft.trust.places import is_private
 
 
 def refused(context: ToolContext, path: str, *, write: bool = False) -> str:
