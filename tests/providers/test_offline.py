@@ -152,7 +152,7 @@ async def test_refused_command_ends_the_work_and_is_told() -> None:
     assert len(made) == 2
     assert "`ls`: refused" in text
     assert "- `wc -l *.txt`: not run" in text
-    assert "tools.exec.allowed_commands" in text
+    assert "weft help permissions" in text
     assert "weft skills show count-lines" in text
 
 
