@@ -86,13 +86,17 @@ def here(tmp_path: Path, reports: Path, monkeypatch: pytest.MonkeyPatch, environ
 
 
 def test_a_skill_is_shown_approved_and_ready(here: Here) -> None:
-    here.skill(body="Fetch it:\n\n```sh\ncurl https://api.example.org/x\n```")
+    folder = here.skill(body="Fetch it:\n\n```sh\ncurl https://api.example.org/x\n```")
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "a\x1bb.sh").write_text("echo hi\n")
     assert here.state() == "untrusted"
     code, out, err = here.trust("guest", "--yes")
     assert (code, out) == (0, "guest is approved as it is now\n")
     assert "guest (skills/guest)\n  Keeps notes.\n" in err
     assert "Would use: network api.example.org; programs curl" in err
     assert "Does not declare: network api.example.org; programs curl" in err
+    assert "Files: SKILL.md, scripts/a" in err
+    assert "\x1b" not in err
     assert here.state() == "ready"
     assert here.audit() == [(f"skill {here.project}/skills/guest", "allowed")]
 

@@ -1,5 +1,6 @@
 """What a person reads before they approve a skill: `trust`, `run` and the terminal share it."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +14,15 @@ from clawft.trust.review import AgentReview, Review
 __all__ = ["agent_json", "agent_lines", "review_json", "review_lines", "short_lines"]
 
 MAX_AGENT_LINES = 200
+MAX_NAMES = 20
 
 
 def review_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
     """Where it is, what it could do, and what is new since it was last approved."""
     lines = short_lines(review, shorten)
     lines += power_lines("Does not declare", review.undeclared)
+    if review.previous is None:
+        lines += _name_files(review.found.folder)
     if review.previous is not None and not review.is_same:
         lines += _change_lines(review, review.previous.at[:10])
     return [*lines, *finding_lines(review.report)]
@@ -33,6 +37,14 @@ def short_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
     verdict = f"Verdict: {'not scanned' if report.failed else report.verdict} ({sure})"
     power = power_lines("Would use", report.power) or ["Would use: nothing beyond what it tells the model"]
     return [one_line(f"{found.name} ({shorten(found.folder)})"), *([said] if said else []), verdict, *power]
+
+
+def _name_files(folder: str) -> list[str]:
+    """What there is to read: nothing for what is one file."""
+    found = (os.path.join(at, name) for at, _, files in os.walk(folder) for name in files)
+    names = sorted(os.path.relpath(one, folder) for one in found)
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return [f"Files: {', '.join(map(one_line, names[:MAX_NAMES]))}{more}"] if names else []
 
 
 def _change_lines(review: Review, since: str) -> list[str]:
