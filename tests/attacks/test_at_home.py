@@ -23,12 +23,12 @@ async def test_nothing_that_the_next_shell_obeys_is_changed(arena: Arena) -> Non
     (home / "letters").mkdir()
     arena.world.environ["PATH"] = f"{home}/conda/bin:{arena.world.environ['PATH']}"
     programs = [f"cp /etc/hosts {place}" for place in places] + ["mv conda was", "mv .vim was", "mv bin was"]
-    await arena.shell(*programs, "cp /etc/hosts letters/a")
+    await arena.shell("; ".join(programs), "cp /etc/hosts letters/a")
     writes = [("write_file", {"path": place, "content": "theirs"}) for place in places]
     ended = await arena.use(*writes, ("write_file", {"path": "letters/b", "content": "x"}))
 
     assert [(home / place).read_text() for place in places] == ["mine"] * len(places)
     assert [one.status for one in ended] == ["error"] * len(places) + ["success"]
     assert (home / "letters/a").exists()
-    assert len(arena.audit("command", "allowed")) == len(programs) + 1
+    assert len(arena.audit("command", "allowed")) == 2
     assert len(arena.audit("denial")) == len(places)

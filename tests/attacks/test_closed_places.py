@@ -27,17 +27,36 @@ def project(arena: Arena) -> Path:
 
 
 async def test_what_is_closed_cannot_be_moved_to_where_it_is_open(arena: Arena, project: Path) -> None:
-    moves = ["mv sub venv", "mv sub wide/sub", "rm -rf sub/.git", "ln sub/.env wide/env", "mv wide sub/.git/wide"]
     names = ("sub", "venv", "wide/sub")
-    looks = [*(f"cat {one}/.env" for one in names), "cat wide/env"]
     writes = [f"cp sub.txt {one}/.git/hooks/pre-commit" for one in names]
     (project / "sub.txt").touch()
-    shown = await arena.shell(*moves, *looks, *writes)
+    shown = await arena.shell(
+        "mv sub venv; mv sub wide/sub; rm -rf sub/.git; ln sub/.env wide/env; mv wide sub/.git/wide",
+        "cat sub/.env venv/.env wide/sub/.env wide/env",
+        "; ".join(writes),
+    )
 
     assert KEY not in shown
     assert (project / "sub/.env").read_text() == KEY
     assert not list(project.rglob("pre-commit"))
-    assert len(arena.audit("command", "allowed")) == len((*moves, *looks, *writes))
+    assert len(arena.audit("command", "allowed")) == 3
+
+
+async def test_the_rights_and_times_of_what_is_closed_stay_as_they_are(arena: Arena, project: Path) -> None:
+    """Rights that everybody has to a key, or that make a program of a hook, are changes, too."""
+    (arena.world.user_dir / "kept").touch()
+    closed = (arena.home / "private.txt", arena.world.user_dir / "kept")
+    places = [*closed, project / ".git/HEAD", project / "sub/.git/config"]
+    before = [(one.stat().st_mode, one.stat().st_mtime) for one in places]
+    named = " ".join(map(str, places))
+    await arena.shell(
+        f"chmod 777 {named}; touch -c -d 2001-01-01 {named}",
+        "touch wide/made; chmod 700 wide/made; mv wide/made wide/moved",
+    )
+
+    assert [(one.stat().st_mode, one.stat().st_mtime) for one in places] == before
+    assert (project / "wide/moved").stat().st_mode & 0o777 == 0o700
+    assert len(arena.audit("command", "allowed")) == 2
 
 
 async def test_what_is_closed_does_not_drown_among_others(arena: Arena, project: Path) -> None:

@@ -23,7 +23,7 @@ async def test_no_tool_and_no_program_changes_the_program_itself(arena: Arena, m
     for path in (own / "bin/weft", package / "app.py"):
         path.write_text("mine")
     places = [".venv/bin/weft", ".venv/lib/python3/site-packages/clawft/app.py", ".venv/lib/python3/sitecustomize.py"]
-    await arena.shell(*(f"cp /etc/hosts {place}" for place in places), "mv .venv was", "rm -rf .venv/bin")
+    await arena.shell("; ".join([*(f"cp /etc/hosts {place}" for place in places), "mv .venv was", "rm -rf .venv/bin"]))
     ended = await arena.use(*(("write_file", {"path": place, "content": "theirs"}) for place in places))
 
     files = [one for one in arena.project.rglob("*") if one.is_file() and "venv" in str(one)]
@@ -32,7 +32,7 @@ async def test_no_tool_and_no_program_changes_the_program_itself(arena: Arena, m
         (".venv/lib/python3/site-packages/clawft/app.py", "mine"),
     ]
     assert [one.result["error"]["code"] for one in ended] == ["PERMISSION_DENIED"] * 3
-    assert len(arena.audit("command", "allowed")) == 5
+    assert len(arena.audit("command", "allowed")) == 1
     assert len(arena.audit("denial")) == 3
 
 

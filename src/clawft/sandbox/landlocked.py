@@ -90,6 +90,8 @@ class Landlocked:
             "filters": _filters(),
             "port": PROXY_PORT if job.gate else 0,
             "private": "" if any((root + "/").startswith("/tmp/") for root in roots) else private,
+            "open": [*(root for root, _ in job.view.writable), private],
+            "closed": [path for _, guard in job.view.writable for path in (*guard.read_only, *guard.hidden)],
             "parent": os.getpid(),
         }
 

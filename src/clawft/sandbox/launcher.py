@@ -35,6 +35,7 @@ _GRANTS = {
     "device": _READ_FILE | _WRITE_FILE | _IOCTL_DEV,
     "write": ~_IOCTL_DEV,
 }
+_MOUNT_SETATTR, _AT_RECURSIVE, _READ_ONLY = 442, 0x8000, 1
 _TCP = 3  # bind and connect
 _SCOPES = 3  # abstract sockets and signals
 _LAST_CAPABILITY = 63
@@ -121,6 +122,7 @@ def _be_first(task: Any, apart: dict[str, bool], tell: socket.socket) -> int:
     if own_proc and not os.geteuid():  # a limit for root, too, from Linux 6.14 on
         _limit_numbers(max(task["limits"]["processes"], _LEAST_PIDS))
     _send(tell, {"own_proc": own_proc}, [])
+    _make_read_only(task)
     child = os.fork()
     if child == 0:
         _become(task, {**apart, "proc": own_proc})
@@ -137,6 +139,24 @@ def _show_as_tmp(task: Any, private: str) -> None:
             name: "/tmp" + value[len(private) :] if value.startswith(private) else value
             for name, value in task["env"].items()
         }
+
+
+def _make_read_only(task: Any) -> None:
+    """Landlock lets everybody change rights and times of every file, so all mounts but those to be written to are
+    made read-only. Where that is not possible it stays so."""
+    shown = ["/tmp"] if ["write", "/tmp"] in task["grants"] else []
+    opened = [path for path in (*task["open"], *shown) if os.path.isdir(path)]
+    for path in (*opened, *task["closed"]):
+        _LIBC.mount(os.fsencode(path), os.fsencode(path), None, 0x1000, None)  # MS_BIND
+    if _set_mount("/", _AT_RECURSIVE, _READ_ONLY, 0):
+        for path in opened:
+            _set_mount(path, 0, 0, _READ_ONLY)
+
+
+def _set_mount(path: str, flags: int, add: int, remove: int) -> bool:
+    attributes = struct.pack("QQQQ", add, remove, 0, 0)
+    done: int = _LIBC.syscall(_MOUNT_SETATTR, -100, os.fsencode(path), flags, attributes, len(attributes))
+    return done == 0
 
 
 def _limit_numbers(most: int) -> None:
