@@ -184,6 +184,8 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(
     process = subprocess.Popen(words, cwd=project, env=environment, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     _read_until(master, b"[y]es")
+    os.write(master, b"what\n")
+    _read_until(master, b"Please answer y, r or n\r\n  [y]es")
     os.write(master, b"n\n")
     _read_until(master, b"Not made.")
     os.close(master)

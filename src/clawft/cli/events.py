@@ -72,10 +72,9 @@ class Approver:
         while True:
             typed = await _ask(_ONCE if event.grave else _CHOICES)
             answer = _ANSWERS.get(typed.strip().lower())
-            if event.grave and answer == "session":
-                continue
-            if answer is not None:
+            if answer is not None and not (event.grave and answer == "session"):
                 return answer
+            self.printer.note("  Please answer y or n" if event.grave else "  Please answer y, r or n")
 
 
 async def _ask(choices: str) -> str:
