@@ -147,7 +147,7 @@ def _make_read_only(task: Any) -> None:
     shown = ["/tmp"] if ["write", "/tmp"] in task["grants"] else []
     opened = [path for path in (*task["open"], *shown) if os.path.isdir(path)]
     for path in (*opened, *task["closed"]):
-        _LIBC.mount(os.fsencode(path), os.fsencode(path), None, 0x1000, None)  # MS_BIND
+        _LIBC.mount(os.fsencode(path), os.fsencode(path), None, 0x5000, None)  # MS_BIND, MS_REC
     if _set_mount("/", _AT_RECURSIVE, _READ_ONLY, 0):
         for path in opened:
             _set_mount(path, 0, 0, _READ_ONLY)
