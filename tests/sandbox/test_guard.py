@@ -54,10 +54,9 @@ async def test_placeholders_are_gone_after_runs_side_by_side(wrapped: Box) -> No
 
 
 async def test_what_a_killed_run_left_is_taken_over_and_removed(wrapped: Box) -> None:
-    (wrapped.project / ".git").mkdir()
-    (wrapped.project / ".git").chmod(0o1755)
-    (wrapped.project / ".agents").touch()
-    (wrapped.project / ".agents").chmod(0o1444)
+    for name in (".git", ".agents"):
+        (wrapped.project / name).mkdir()
+        (wrapped.project / name).chmod(0o1755)
     (wrapped.project / ".claude").mkdir()
     await wrapped.run("mkdir .git/hooks .claude/skills")
     assert sorted(os.listdir(wrapped.project)) == [".claude"]  # which somebody made, and wants

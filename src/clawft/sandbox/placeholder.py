@@ -1,8 +1,8 @@
 """Stand-ins for what a confined program must not make, such as a `.git`, while it runs.
 
-A mount needs something to be mounted on, so an empty file or folder is made and removed afterwards. Every run that uses
-one holds a shared lock on it, so that other runs, in other processes too, do not pull it away: on Linux to remove
-something undoes mounts on it elsewhere.
+A mount needs something to be mounted on, so an empty folder, which git does not show, is made and removed afterwards.
+Every run that uses one holds a shared lock on it, so that other runs, in other processes too, do not pull it away: on
+Linux to remove something undoes mounts on it elsewhere.
 """
 
 import fcntl
@@ -14,10 +14,8 @@ from contextlib import suppress
 __all__ = ["Placeholders", "is_placeholder"]
 
 # The sticky bit tells ours, of a run that was killed, from what somebody made.
-_FOLDER, _FILE = stat.S_IFDIR | 0o1755, stat.S_IFREG | 0o1444
+_MODE = stat.S_IFDIR | 0o1755
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Files are made and removed much faster; but an empty file of this name is an error to git, an empty folder is nothing.
-_FOLDERS = (".git",)
 
 
 class Placeholders:
@@ -48,7 +46,7 @@ def is_placeholder(path: str) -> bool:
     """Whether something is what a run left, or holds now."""
     try:
         status = os.lstat(path)
-        return (status.st_mode == _FILE and not status.st_size) or (status.st_mode == _FOLDER and not os.listdir(path))
+        return status.st_mode == _MODE and not os.listdir(path)
     except OSError:
         return False
 
@@ -72,16 +70,10 @@ def _hold(path: str) -> int | None:
 
 def _make(path: str) -> int:
     """Open it, made anew if it is not there. Raises: OSError."""
-    try:
-        if os.path.basename(path) in _FOLDERS:
-            os.mkdir(path)
-            os.chmod(path, _FOLDER & 0o7777)
-            return os.open(path, _FLAGS)
-        descriptor = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o444)
-    except FileExistsError:
-        return os.open(path, _FLAGS)
-    os.fchmod(descriptor, _FILE & 0o7777)
-    return descriptor
+    with suppress(FileExistsError):
+        os.mkdir(path)
+        os.chmod(path, _MODE & 0o7777)
+    return os.open(path, _FLAGS)
 
 
 def _is_at(path: str, descriptor: int) -> bool:
@@ -93,10 +85,7 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 def _remove(path: str, descriptor: int) -> None:
     """Take it away, unless somebody made it their own, or put something there."""
-    status = os.fstat(descriptor)
-    if status.st_mode == _FILE and not status.st_size:
-        os.unlink(path)
-    elif status.st_mode == _FOLDER:
+    if os.fstat(descriptor).st_mode == _MODE:
         try:
             os.rmdir(path)
         except OSError:
