@@ -46,5 +46,17 @@ def child_env(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture
+def headless() -> Iterator[None]:
+    """A system without a keyring, so that the developer's own is not touched."""
+    import keyring
+    import keyring.backends.fail
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
+    yield
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"

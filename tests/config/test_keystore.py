@@ -3,7 +3,6 @@
 import os
 import stat
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import keyring
@@ -19,6 +18,9 @@ from clawft.errors import ClawftError
 from clawft.workspace import find_workspace
 
 SECRET = "sk-test-0123456789abcdef"
+
+
+pytestmark = pytest.mark.usefixtures("headless")
 
 
 class MemoryKeyring(keyring.backend.KeyringBackend):
@@ -46,15 +48,6 @@ class MemoryKeyring(keyring.backend.KeyringBackend):
     def _check(self) -> None:
         if self.locked:
             raise keyring.errors.KeyringLocked("locked")
-
-
-@pytest.fixture(autouse=True)
-def headless() -> Iterator[None]:
-    """A system without a keyring, so that the developer's own is not touched."""
-    before = keyring.get_keyring()
-    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
-    yield
-    keyring.set_keyring(before)
 
 
 @pytest.fixture

@@ -1,25 +1,13 @@
 """References to secrets: how they are written, and that nothing shows what they hold (R148, R149, D29)."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import keyring
-import keyring.backends.fail
 import pytest
 
 from clawft.config import SecretRef
 from clawft.config.keystore import Keystore
 from clawft.config.secret import expand, names_secret
 from clawft.errors import ClawftError
-
-
-@pytest.fixture
-def headless() -> Iterator[None]:
-    """A system without a keyring, so that the developer's own is not touched."""
-    before = keyring.get_keyring()
-    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
-    yield
-    keyring.set_keyring(before)
 
 
 def test_table_names_the_variable() -> None:

@@ -1,7 +1,6 @@
 """A skill that needs a variable, started at the prompt."""
 
 import json
-from collections.abc import MutableMapping
 
 import pytest
 
@@ -10,16 +9,10 @@ from terminal import CTRL_C, Open
 from wire import call, say
 from world import World
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("headless")]
 SECRET = "wx-typed-4242"
 QUESTION = "weather needs WEATHER_TOKEN (not shown; Enter skips):"
 HEAD = 'metadata: {"openclaw": {"requires": {"env": ["WEATHER_TOKEN"]}}}\n'
-
-
-@pytest.fixture(autouse=True)
-def no_keyring(environ: MutableMapping[str, str]) -> None:
-    """The developer's own is left alone."""
-    environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 
 def state(world: World) -> str:

@@ -1,6 +1,6 @@
 """Variables of a skill: whose programs get them, and what is written about it."""
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,15 +21,10 @@ from clawft.trust.seal import Seal
 from wire import call, say
 from world import World, collect, only
 
+pytestmark = pytest.mark.usefixtures("headless")
 SECRET = "wx-secret-4711"
 NO_SCAN = "[skills.security]\nscan_on_load = false\n"  # which is not what is tested here, and slow
 HEAD = 'metadata: {"openclaw": {"requires": {"env": ["WEATHER_TOKEN"]}}}\n'
-
-
-@pytest.fixture(autouse=True)
-def no_keyring(environ: MutableMapping[str, str]) -> None:
-    """The developer's own is left alone."""
-    environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 
 def clear(name: str = "weather", *, primary: str = "", key: str = "", granted: Power | None = None) -> Cleared:
