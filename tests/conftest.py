@@ -9,7 +9,7 @@ from zlib import crc32
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["skip_guard"]
+pytest_plugins = ["skip_guard", "unmeasured"]
 MEASURED = 4  # the children of one test in so many are measured
 
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)

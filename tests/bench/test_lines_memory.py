@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from lines_memory import measure_memory_search
 
 
+@pytest.mark.unmeasured
 def test_search_among_memories_is_measured(tmp_path: Path) -> None:
     line = measure_memory_search(tmp_path, entries=300, queries=5)
 

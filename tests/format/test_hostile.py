@@ -98,6 +98,7 @@ TEXTS = [case for case, (_, code, _) in HOSTILE.items() if code != "not-text"]
 
 
 @pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.unmeasured
 def test_hostile_file_is_read_in_bounded_time_and_said_with_its_line(case: str) -> None:
     data, code, line = HOSTILE[case]
     start = time.monotonic()
@@ -107,6 +108,7 @@ def test_hostile_file_is_read_in_bounded_time_and_said_with_its_line(case: str) 
 
 
 @pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.unmeasured
 def test_hostile_file_is_checked_and_mended_in_bounded_time(case: str) -> None:
     data = HOSTILE[case][0]
     start = time.monotonic()
@@ -118,6 +120,7 @@ def test_hostile_file_is_checked_and_mended_in_bounded_time(case: str) -> None:
 
 @pytest.mark.parametrize("file_name", ["a.md", "a.yaml"])
 @pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.unmeasured
 def test_hostile_file_is_no_trouble_as_an_agent(case: str, file_name: str) -> None:
     start = time.monotonic()
     try:

@@ -253,6 +253,7 @@ def test_empty_items_and_quotes_are_shown() -> None:
     ],
     ids=lambda source: source[:8],
 )
+@pytest.mark.unmeasured
 def test_hostile_text_takes_no_long_time(source: str) -> None:
     started = time.process_time()
     assert render(source, colour=True)

@@ -109,6 +109,7 @@ def test_what_is_wrong_is_named(arguments: dict[str, Any], why: str) -> None:
     assert why in check_arguments(arguments, schema)
 
 
+@pytest.mark.unmeasured
 def test_no_schema_hangs_a_check() -> None:
     alike = {"anyOf": [{"const": number} for number in range(1000)]}
     schema = {"properties": {"a": {"items": alike}, "b": {"pattern": "^(a+)+$"}}}

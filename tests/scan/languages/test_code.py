@@ -59,6 +59,7 @@ def test_facts_stand_on_the_line_that_shows_them() -> None:
 @pytest.mark.parametrize(
     "piece", ["(", "[", "{", "f(", "x = {", "'", '"', "`", "${", "#{", "<<A\n", "if x:\n ", "a.", "!", "def f(", "do "]
 )
+@pytest.mark.unmeasured
 def test_deep_and_broken_text_ends_soon(language: str, piece: str) -> None:
     started = time.process_time()
     _look(piece * 2000, language)

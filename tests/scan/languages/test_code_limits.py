@@ -91,6 +91,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.unmeasured
 def test_what_is_endless_ends(name: str) -> None:
     language, text = ENDLESS[name]
     _look(text, language)
@@ -123,6 +124,7 @@ def _break(rng: random.Random, text: str) -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.unmeasured
 def test_a_broken_program_ends(language: str) -> None:
     rng = random.Random(language)
     for _ in range(60):

@@ -308,5 +308,6 @@ def test_no_text_breaks_a_reader(text: str, language: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["$(", '"', "'", "|", "`", "{", "(", "\n", "\\", "${a:-", "if ", "<<a\n", "%a%", "@(", "[", "$'"]
 )
+@pytest.mark.unmeasured
 def test_a_long_run_of_one_mark_ends(language: str, piece: str) -> None:
     read((piece * (250_000 // len(piece))), language)  # a reader that is not linear runs into the limit of the suite

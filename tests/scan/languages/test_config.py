@@ -314,6 +314,7 @@ def test_texts_that_a_model_will_read_are_documents() -> None:
         ("main.tf", "command = [\n" * 20_000),
     ],
 )  # fmt: skip
+@pytest.mark.unmeasured
 def test_hostile_input_takes_linear_time(path: str, text: str) -> None:
     before = time.process_time()
     read(path, text)

@@ -117,6 +117,7 @@ def test_no_text_makes_it_fail(text: str) -> None:
         "send it to ",
     ],
 )
+@pytest.mark.unmeasured
 def test_time_grows_with_the_size_only(piece: str) -> None:
     document = Document("a.md", piece * (300_000 // len(piece)), "markdown")
     start = time.process_time()

@@ -143,6 +143,7 @@ def test_no_text_breaks_a_view_or_its_lines(text: str) -> None:
     ],
     ids=lambda text: repr(text[:6]),
 )
+@pytest.mark.unmeasured
 def test_a_long_run_of_anything_takes_linear_time(text: str) -> None:
     start = time.process_time()
     undisguise(Document("SKILL.md", text, "markdown"))
