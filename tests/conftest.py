@@ -4,13 +4,11 @@ import os
 import sysconfig
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from hypothesis import settings
 
 pytest_plugins = ["skip_guard", "unmeasured"]
-MEASURED = 4  # the children of one test in so many are measured
 
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("ci")
@@ -31,17 +29,15 @@ def environ() -> Iterator[MutableMapping[str, str]]:
 
 
 @pytest.fixture
-def child_env(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+def child_env(tmp_path: Path) -> dict[str, str]:
     """An environment for child processes: `weft` on PATH, a home of its own, no settings of the developer.
 
-    For some tests it passes on what coverage needs to measure the child: that costs more than what most children do,
-    and a line needs to be seen once.
+    Passes on what coverage needs to measure the child, where it is to be measured.
     """
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
-    measured = crc32(request.node.nodeid.encode()) % MEASURED == 0
-    coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_") and measured}
+    coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage}
 
 

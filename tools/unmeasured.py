@@ -1,17 +1,33 @@
-"""A pytest plugin: tests marked `unmeasured` run without coverage, which would more than double their time.
+"""A pytest plugin: where coverage costs much and tells nothing new, it is left out.
 
-For tests that are long for their own sake: they run the same lines a million times. Coverage has no way of its own to
-stop in a worker process, where two of it are at work, one inside the other.
+Child processes are measured for one test in four: a line needs to be seen once, and most children do less than it
+costs to measure them. Tests marked `unmeasured` are long for their own sake and run the same lines a million times.
+Coverage has no way of its own to stop in a worker process, where two of it are at work, one inside the other.
 """
 
+import os
 from collections.abc import Generator
+from zlib import crc32
 
 import pytest
 from coverage.collector import Collector
 
+ONE_IN = 4
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "unmeasured: long for its own sake; runs without coverage.")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    if crc32(item.nodeid.encode()) % ONE_IN == 0:
+        return (yield)
+    hidden = {name: os.environ.pop(name) for name in tuple(os.environ) if name.startswith("COVERAGE_")}
+    try:
+        return (yield)
+    finally:
+        os.environ.update(hidden)
 
 
 @pytest.hookimpl(wrapper=True)
