@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from clawft.discovery.digest import hash_content
 from clawft.discovery.listing import DOCUMENTS
 from clawft.discovery.locations import Location
 from clawft.discovery.read import MAX_FILE_BYTES
@@ -88,7 +87,9 @@ def _load_location(location: Location) -> list[FoundAgent]:
 
 
 def _load(path: str, name: str, location: Location) -> FoundAgent:
-    from clawft.format import decode_text, parse_agent  # where there is an agent file to parse
+    # Where there is an agent file to parse.
+    from clawft.discovery.digest import hash_content
+    from clawft.format import decode_text, parse_agent
 
     try:
         if not is_safe_folder(name):

@@ -32,10 +32,12 @@ class Origins:
         shared: set[str] = set()
         own: dict[str, frozenset[str]] = {}
         for root in roots:
-            names = [_load_names(root, lock) for lock in (*_LOCKS, _SHARED_LOCK)]
-            own[root] = frozenset().union(*names)
-            shared.update(names[-1] - _ALL)
-        bases = {base: own[root] | shared for root in roots for base in (root, real_path(root))}
+            names = _load_names(root, _SHARED_LOCK)
+            shared.update(names - _ALL)
+            beside = _LOCKS if os.path.isdir(root) else ()  # where no skill is, nothing was brought
+            own[root] = names.union(*(_load_names(root, lock) for lock in beside))
+        noted = roots if shared else {root for root in roots if own[root]}
+        bases = {base: own[root] | shared for root in noted for base in (root, real_path(root))}
         self._installed = [(base, names) for base, names in bases.items() if base and names]
 
     def why_strange(self, found: Found) -> str:
