@@ -281,6 +281,31 @@ async def test_no_address_answers_from_inside(arena: Arena) -> None:
     assert len(arena.audit("command")) == 3
 
 
+async def test_a_granted_name_that_is_rebound_to_this_machine_reaches_nothing(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are resolved by the proxy, for every connection anew, and every answer is judged."""
+    answers = ["127.0.0.1", "169.254.169.254"]
+    resolve = socket.getaddrinfo
+
+    def rebind(host: str | bytes, *given: Any, **more: Any) -> Any:
+        meant = answers.pop() if host in ("rebind.example", b"rebind.example") else host
+        return resolve(meant, *given, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebind)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        host = f"rebind.example:{server.getsockname()[1]}"
+        arena.world.config += f'[permissions]\nallow = ["WebFetch(domain:{host})"]\n'
+        shown = await arena.shell(*[f"curl -s -m 5 http://{host}/latest"] * 2)
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+    assert answers == []
+    assert "block_private_ips" in shown
+    assert [(one["decision"], one["rule"]) for one in arena.audit("url")] == [("denied", "url-private-address")] * 2
+
+
 def void(_: object) -> None:
     return None
 
