@@ -3,7 +3,6 @@
 Everything is real: the runtime, the policies, the sandbox, the log. Each attack is run in both sandboxes.
 """
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -77,9 +76,7 @@ class Arena:
 
     def audit(self, kind: str = "", decision: str = "") -> list[dict[str, Any]]:
         """The lines of the log, of one kind and decision."""
-        path = self.world.user_dir / "audit.jsonl"
-        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        return [one for one in lines if kind in ("", one["kind"]) and decision in ("", one["decision"])]
+        return self.world.audit(kind, decision)
 
     def made(self, name: str) -> bool:
         """Whether a file came to be anywhere an attack might have put it."""

@@ -65,11 +65,11 @@ class World:
         async with self.talk(**how) as conversation:
             return await collect(conversation, request)
 
-    def audit(self, kind: str) -> list[dict[str, Any]]:
-        """The lines of a kind in the user's audit log."""
+    def audit(self, kind: str = "", decision: str = "") -> list[dict[str, Any]]:
+        """The lines of the user's audit log: all, or those of a kind and a decision."""
         path = self.user_dir / "audit.jsonl"
         lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        return [line for line in lines if line["kind"] == kind]
+        return [line for line in lines if kind in ("", line["kind"]) and decision in ("", line["decision"])]
 
     def sent(self, index: int = -1) -> dict[str, Any]:
         """The body of a request that the server got."""

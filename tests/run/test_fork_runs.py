@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +17,11 @@ from clawft.messages import (
     TurnFinished,
 )
 from clawft.run import Conversation, TurnRequest
+from forking import FORK, Inside, is_fork, repeat_result, using
 from wire import Asked, Reply, call, say
 from world import World, collect, only
 
 pytestmark = pytest.mark.anyio
-
-FORK = "context: fork\n"
-Inside = Callable[[Asked], Reply]
-
-
-def is_fork(asked: Asked) -> bool:
-    return "<skill_content" in str(asked.body["messages"][1]["content"])
-
-
-def repeat_result(asked: Asked) -> Reply | None:
-    message = asked.body["messages"][-1]
-    return say(str(message["content"])) if message["role"] == "tool" else None
-
-
-def using(tool: str, arguments: dict[str, Any]) -> Inside:
-    """A fork that uses a tool once and repeats what came of it; outside, the skill `work` is called."""
-
-    def reply(asked: Asked) -> Reply:
-        return repeat_result(asked) or (call(tool, arguments) if is_fork(asked) else call("Skill", {"name": "work"}))
-
-    return reply
 
 
 def calls(*arguments: dict[str, Any], tool: str = "Skill") -> Reply:

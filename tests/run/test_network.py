@@ -54,11 +54,6 @@ def site() -> Iterator[ThreadingHTTPServer]:
         thread.join(10)
 
 
-def addresses(world: World) -> list[dict[str, Any]]:
-    lines = (world.user_dir / "audit.jsonl").read_text().splitlines()
-    return [line for line in map(json.loads, lines) if line["kind"] == "url"]
-
-
 async def run_command(world: World, command: str, skill: str = "") -> str:
     world.replies = [call("exec_shell", {"command": command}), say("done")]
     (ended,) = only(await world.run(skill=skill, approve=Person()), ToolFinished)
@@ -72,7 +67,7 @@ async def test_a_command_reaches_the_host_that_a_rule_allows(world: World, site:
     shown = await run_command(world, f"curl -sS http://{place}/x")
 
     assert "hello" in shown
-    (line,) = addresses(world)
+    (line,) = world.audit("url")
     assert (line["subject"], line["decision"], line["rule"], line["session"]) == (place, "allowed", place, "test")
 
 
@@ -93,7 +88,7 @@ async def test_a_command_is_told_which_host_was_refused_and_what_would_allow_it(
     assert "To allow it: weft permissions allow 'WebFetch(domain:127.0.0.1:" in shown
     assert "'WebFetch(domain:b.a.test)']" in shown
     assert site.served == []
-    assert {(line["subject"], line["decision"]) for line in addresses(world)} == {
+    assert {(line["subject"], line["decision"]) for line in world.audit("url")} == {
         (f"127.0.0.1:{site.server_port}", "denied"),
         ("b.a.test:443", "denied"),
     }
@@ -107,7 +102,7 @@ async def test_while_a_strangers_skill_is_at_work_commands_reach_only_its_approv
     shown = await run_command(world, f"{code} http://api.guest.test/; {code} http://evil.test/", skill="guest")
 
     assert "502 403" in shown  # the first was looked for, and has no address
-    (line,) = addresses(world)
+    (line,) = world.audit("url")
     assert (line["subject"], line["decision"], line["rule"]) == ("evil.test:80", "denied", "not-granted")
     assert line["skill"] == "guest"
     assert line["digest"]
@@ -135,7 +130,7 @@ async def test_a_fetch_is_a_line_with_its_address(world: World, site: Any) -> No
 
     await world.run(approve=Person())
 
-    assert [(line["subject"], line["decision"]) for line in addresses(world)] == [(url, "allowed")]
+    assert [(line["subject"], line["decision"]) for line in world.audit("url")] == [(url, "allowed")]
 
 
 def trust(world: World) -> None:
