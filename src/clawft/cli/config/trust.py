@@ -1,14 +1,13 @@
 """`weft config trust`: look at the project's config, and approve it as it is now."""
 
 import os
-import sys
 
 import click
 
 from clawft.app import App
+from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, say
-from clawft.errors import Refused
 
 __all__ = ["command"]
 
@@ -61,10 +60,8 @@ def _ask(app: App, paths: list[str]) -> bool:
     """Whether a person agrees; a no is written down. Raises: Refused where there is nobody to ask."""
     agreed = False
     try:
-        if sys.stdin is None or not sys.stdin.isatty():
-            message = "To approve a project's config needs a yes, and there is no terminal to ask on"
-            raise Refused("needs-yes", message, hint="Look at it, then: weft config trust --yes")
-        agreed = click.confirm(one_line(f"Approve {', '.join(map(app.workspace.shorten, paths))}?"), err=True)
+        question = f"Approve {', '.join(map(app.workspace.shorten, paths))}?"
+        agreed = confirm(question, "To approve a project's config", "Look at it, then: weft config trust --yes")
     finally:
         for path in paths if not agreed else ():
             app.audit.tell("approval", f"config {path}", decision="denied")

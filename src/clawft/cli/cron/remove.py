@@ -1,15 +1,14 @@
 """`weft cron remove ID…`: forget jobs, after asking."""
 
-import sys
 from collections.abc import Sequence
 
 import click
 
+from clawft.cli._confirm import confirm
 from clawft.cli.cron._open import describe, open_cron
 from clawft.cli.options import format_option
 from clawft.cli.output import one_line, print_json, say
 from clawft.cron import Job, find_job
-from clawft.errors import Refused
 
 __all__ = ["command"]
 
@@ -36,9 +35,5 @@ def command(ids: tuple[str, ...], yes: bool, output: str) -> int:
 
 def _ask(jobs: Sequence[Job]) -> bool:
     """Whether a person agrees. Raises: Refused where there is nobody to ask."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        message = "Removing jobs needs a yes, and there is no terminal to ask on"
-        raise Refused("needs-yes", message, hint="Pass --yes")
-    for one in jobs:
-        say(f"{one.id}: {one_line(one.schedule)}: {describe(one)}")
-    return click.confirm(f"Remove {'it' if len(jobs) == 1 else 'them'}?", err=True)
+    lines = [f"{one.id}: {one_line(one.schedule)}: {describe(one)}" for one in jobs]
+    return confirm(f"Remove {'it' if len(jobs) == 1 else 'them'}?", "Removing jobs", lines=lines)

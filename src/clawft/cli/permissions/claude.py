@@ -1,16 +1,15 @@
 """`weft permissions import`: the rules of Claude Code's settings, shown as what they become, then written."""
 
-import sys
-
 import click
 
 from clawft.app import App
+from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import one_line, print_json, print_table, say
 from clawft.cli.permissions._rules import load_lists, save_lists
 from clawft.config.edit import Change, Edited, Scope
 from clawft.config.permissions import KINDS
-from clawft.errors import NotFound, Refused
+from clawft.errors import NotFound
 from clawft.trust.claude_settings import Imported, load_settings, settings_files
 
 __all__ = ["command"]
@@ -71,7 +70,5 @@ def _write(app: App, found: list[Imported], scope: Scope, *, yes: bool) -> Edite
 
 def _agrees(count: int, scope: Scope) -> bool:
     """Raises: Refused where there is nobody to ask."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        message = "To import rules needs a yes, and there is no terminal to ask on"
-        raise Refused("needs-yes", message, hint="Look at them with --dry-run, then pass --yes")
-    return click.confirm(f"Write {count} to the {scope}'s config?", err=True)
+    hint = "Look at them with --dry-run, then pass --yes"
+    return confirm(f"Write {count} to the {scope}'s config?", "To import rules", hint)

@@ -1,17 +1,17 @@
 """`weft sessions remove KEY…`: delete conversations, after asking."""
 
 import os
-import sys
 from collections.abc import Iterable
 from shutil import rmtree
 
 import click
 
 from clawft.cli._complete import complete_sessions
+from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option
 from clawft.cli.output import one_line, print_json, say, to_json
 from clawft.cli.sessions._store import open_store, show_all
-from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.errors import ClawftError, Diagnostic
 from clawft.sessions import SessionStore, SessionSummary, encode_key
 
 __all__ = ["command"]
@@ -43,12 +43,11 @@ def command(keys: tuple[str, ...], yes: bool, output: str) -> int:
 
 def _ask(sessions: list[SessionSummary]) -> bool:
     """Whether a person agrees. Raises: Refused where there is nobody to ask."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        message = "Removing sessions needs a yes, and there is no terminal to ask on"
-        raise Refused("needs-yes", message, hint="Pass --yes")
-    for one in sessions:
-        say(f"{one_line(one.key)}: {one.turns} turn{'s' * (one.turns != 1)}, {one_line(one.title) or 'no title'}")
-    return click.confirm(f"Remove {'it' if len(sessions) == 1 else 'them'} for good?", err=True)
+    lines = [
+        f"{one_line(one.key)}: {one.turns} turn{'s' * (one.turns != 1)}, {one_line(one.title) or 'no title'}"
+        for one in sessions
+    ]
+    return confirm(f"Remove {'it' if len(sessions) == 1 else 'them'} for good?", "Removing sessions", lines=lines)
 
 
 def _remove(store: SessionStore, sessions: Iterable[SessionSummary]) -> tuple[list[str], list[Diagnostic]]:

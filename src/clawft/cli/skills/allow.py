@@ -1,9 +1,6 @@
 """`weft skills allow NAME --rule R --because "…"`: use a skill though a rule of the scanner objects."""
 
-import os
-import pwd
 import re
-import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +10,7 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli._complete import complete_skills
+from clawft.cli._confirm import confirm
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
 from clawft.cli.skills._scanned import finding_lines, load_scanned, override_json, scanned_lines
@@ -22,6 +20,7 @@ from clawft.scan.findings import Report
 from clawft.scan.rules import load_rules
 from clawft.scan.screening import Objection, screen_report
 from clawft.trust import STATES, Standing
+from clawft.trust.approvals import current_user
 from clawft.trust.overrides import NEVER, Override
 
 __all__ = ["command"]
@@ -96,7 +95,7 @@ def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options
     at = datetime.now().astimezone().isoformat(timespec="seconds")
     because, power = one_line(options.because)[:MAX_BECAUSE], scanned.report.power
     made = [
-        Override(one.rule, standing.name, found.folder, digest, one.mark, because, _user(), at, expires, power)
+        Override(one.rule, standing.name, found.folder, digest, one.mark, because, current_user(), at, expires, power)
         for one in objections
     ]
     facts = {"because": because, "expires": expires}
@@ -136,10 +135,8 @@ def _objections(standing: Standing, report: Report, rules: Sequence[str], digest
 
 def _ask(name: str, rules: Sequence[str]) -> bool:
     """Whether a person agrees. Raises: Refused where there is nobody to ask."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        message = "To allow a skill needs a yes, and there is no terminal to ask on"
-        raise Refused("needs-yes", message, hint="Look at what the rule found, then pass --yes")
-    return click.confirm(one_line(f"Use {name} though {', '.join(rules)} objects?"), err=True)
+    hint = "Look at what the rule found, then pass --yes"
+    return confirm(f"Use {name} though {', '.join(rules)} objects?", "To allow a skill", hint)
 
 
 def _list(app: App, name: str | None, output: str) -> int:
@@ -193,11 +190,3 @@ def _parse_end(text: str) -> str:
     if end <= now:
         raise click.UsageError(f"--expires {text}: that is over already")
     return end.isoformat(timespec="seconds")
-
-
-def _user() -> str:
-    """Who decides: the one this process runs as, whatever the environment says."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())

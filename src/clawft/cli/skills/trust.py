@@ -1,6 +1,5 @@
 """`weft skills trust NAME | --all | --list | --revoke`: what strangers brought, looked at and approved."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli._complete import complete_skills
+from clawft.cli._confirm import confirm
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
 from clawft.cli.skills._approved import holds, list_approvals, matches
@@ -195,11 +195,8 @@ def _agree(app: App, reviews: "Sequence[Review | AgentReview]") -> bool:
 
 def _ask(skills: int, agents: int) -> bool:
     """Whether a person agrees. Raises: Refused where there is nobody to ask."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        message = "To approve a stranger's work needs a yes, and there is no terminal to ask on"
-        raise Refused("needs-yes", message, hint="Look at it, then pass --yes")
     parts = [f"{count} {word}{'s' * (count > 1)}" for count, word in ((skills, "skill"), (agents, "agent")) if count]
-    return click.confirm(f"Approve {' and '.join(parts)}?", err=True)
+    return confirm(f"Approve {' and '.join(parts)}?", "To approve a stranger's work", "Look at it, then pass --yes")
 
 
 def _list(app: App, options: _Options) -> int:
