@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import Unreadable
-from clawft.files import lock_file, read_optional, read_regular, replace_file
+from clawft.files import is_within, lock_file, read_optional, read_regular, replace_file
 
 
 def test_regular_file_is_read_with_its_status(tmp_path: Path) -> None:
@@ -152,3 +152,21 @@ def test_optional_file_is_its_bytes_or_nothing(tmp_path: Path) -> None:
     assert read_optional(str(tmp_path / "link"), 10, follow=True) == b"x"
     with pytest.raises(Unreadable):
         read_optional(str(tmp_path / "link"), 10)
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "expected"),
+    [
+        ("/a/b", "/a", True),
+        ("/a", "/a", True),
+        ("/a/b", "/a/", True),
+        ("/a", "/", True),
+        ("/ab", "/a", False),
+        ("/", "/a", False),
+        ("", "", False),  # where links lead nowhere, nothing is inside of anything
+        ("/a", "", False),
+        ("", "/", False),
+    ],
+)
+def test_a_path_is_within_a_folder_by_whole_names(path: str, root: str, expected: bool) -> None:
+    assert is_within(path, root) is expected

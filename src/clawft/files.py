@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from clawft.errors import Unreadable
 
-__all__ = ["lock_file", "read_optional", "read_regular", "real_path", "replace_file", "sync_folder"]
+__all__ = ["is_within", "lock_file", "read_optional", "read_regular", "real_path", "replace_file", "sync_folder"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -23,6 +23,11 @@ def real_path(path: str) -> str:
         return os.path.realpath(path)
     except (OSError, RecursionError, ValueError):
         return ""
+
+
+def is_within(path: str, root: str) -> bool:
+    """Whether an absolute, resolved path is the root or below it; never where either leads nowhere."""
+    return bool(path and root) and (path == root or path.startswith(root.rstrip("/") + "/"))
 
 
 def read_regular(

@@ -8,9 +8,8 @@ from msgspec import Struct, structs
 from clawft.discovery.listing import DOCUMENTS
 from clawft.discovery.locations import Location
 from clawft.discovery.read import MAX_FILE_BYTES
-from clawft.discovery.walk import is_below
 from clawft.errors import ClawftError, Diagnostic, Unreadable
-from clawft.files import read_regular, real_path
+from clawft.files import is_within, read_regular, real_path
 from clawft.format.model import Agent
 from clawft.format.names import is_safe_folder
 
@@ -94,7 +93,7 @@ def _load(path: str, name: str, location: Location) -> FoundAgent:
     try:
         if not is_safe_folder(name):
             raise Unreadable("folder-name", f"The name '{name}' may hold letters, digits, '_' and '-' only", path=path)
-        if not is_below(real_path(path), real_path(location.path)):
+        if not is_within(real_path(path), real_path(location.path)):
             raise Unreadable("link-leaves-root", "The link leads out of the searched folder", path=path)
         data, _ = read_regular(path, MAX_FILE_BYTES, follow=True)
         decoded = decode_text(data, path)

@@ -9,9 +9,9 @@ from clawft.discovery.catalog import Found, encode_skill
 from clawft.discovery.listing import DOCUMENTS, SKIPPED, Listing, Place
 from clawft.discovery.locations import Location
 from clawft.discovery.read import load_file
-from clawft.discovery.walk import MAX_DEPTH, is_below
+from clawft.discovery.walk import MAX_DEPTH
 from clawft.errors import ClawftError, Diagnostic
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.format.model import Skill
 
 __all__ = ["load_commands"]
@@ -73,7 +73,7 @@ class _Loader:
     def tell_of_link(self, link: str) -> None:
         """A link to a folder inside is found without it; any other leads to what nobody put here."""
         real = real_path(link)
-        if not is_below(real, real_path(self.location.path)):
+        if not is_within(real, real_path(self.location.path)):
             message = f"The link leads out of the searched folder, to {real}; it was not followed"
             self.diagnostics.append(Diagnostic("link-leaves-root", "warning", message, link))
 

@@ -4,9 +4,8 @@ import os
 
 from msgspec import Struct
 
-from clawft.discovery.walk import is_below
 from clawft.errors import Diagnostic, Unreadable
-from clawft.files import read_regular, real_path
+from clawft.files import is_within, read_regular, real_path
 from clawft.workspace import Workspace
 
 __all__ = ["Instructions", "load_instructions"]
@@ -53,7 +52,7 @@ def _stays(path: str, project: str) -> bool:
     real, folder = real_path(path), real_path(os.path.dirname(path))
     if real == os.path.join(folder, os.path.basename(path)):
         return True
-    return real.lower().endswith(".md") and (is_below(real, folder) or is_below(real, real_path(project)))
+    return real.lower().endswith(".md") and (is_within(real, folder) or is_within(real, real_path(project)))
 
 
 def _candidates(workspace: Workspace) -> list[tuple[str, bool]]:

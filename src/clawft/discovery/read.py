@@ -6,9 +6,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.discovery.listing import LEFT_OUT
-from clawft.discovery.walk import is_below
 from clawft.errors import Unreadable
-from clawft.files import read_regular, real_path
+from clawft.files import is_within, read_regular, real_path
 
 __all__ = ["LEGACY_PROMPT", "MAX_FILE_BYTES", "Load", "SkillFile", "load_bytes", "load_file"]
 
@@ -38,7 +37,7 @@ def load_bytes(path: str, root: str) -> tuple[bytes, os.stat_result]:
         if error.code != "is-a-link":
             raise
     real = real_path(path)
-    if not is_below(real, real_path(root)) or not LEFT_OUT.isdisjoint(real.split("/")):
+    if not is_within(real, real_path(root)) or not LEFT_OUT.isdisjoint(real.split("/")):
         raise Unreadable(
             "link-leaves-root",
             f"The link leads out of the searched folder, to {real}",

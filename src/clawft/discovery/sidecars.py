@@ -6,9 +6,8 @@ from msgspec import structs
 
 from clawft.discovery.catalog import Catalog, Found
 from clawft.discovery.read import Load, load_bytes
-from clawft.discovery.walk import is_below
 from clawft.errors import ClawftError, Unreadable
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.format.model import Skill
 
 __all__ = ["apply_sidecars", "with_sidecar"]
@@ -38,7 +37,7 @@ def with_sidecar(skill: Skill, folder: str, root: str, load: Load = load_bytes) 
     from clawft.format import apply_sidecar, decode_text  # few skills have one, and a warm catalog needs no parser
 
     try:
-        if not is_below(real_path(path), real_path(root)):
+        if not is_within(real_path(path), real_path(root)):
             raise Unreadable(
                 "link-leaves-root", "The sidecar stands behind a link out of the searched folder", path=path
             )

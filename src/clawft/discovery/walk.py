@@ -7,9 +7,9 @@ from itertools import islice
 
 from clawft.discovery.listing import SKIPPED, Listing, Place, list_folder
 from clawft.errors import Diagnostic, Severity
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 
-__all__ = ["MAX_DEPTH", "Walk", "is_below"]
+__all__ = ["MAX_DEPTH", "Walk"]
 
 MAX_DEPTH = 4
 MAX_FOLDERS = 100_000
@@ -95,7 +95,7 @@ class Walk:
             return False
         if not os.path.isdir(real) or real in self.seen or self.finds(real):
             return False
-        if not is_below(real, self.real_root):
+        if not is_within(real, self.real_root):
             message = f"The link leads out of the searched folder, to {real}; it was not followed"
             self.say("link-leaves-root", "warning", message, link, "Add that folder to skills.load.extra_dirs")
             return False
@@ -104,7 +104,7 @@ class Walk:
 
     def finds(self, real: str) -> bool:
         """Whether the walk comes to a folder by itself: not too deep, nothing hidden above it, and no skill."""
-        if not is_below(real, self.real_root):
+        if not is_within(real, self.real_root):
             return False
         parts = real[len(self.real_root) + 1 :].split("/") if real != self.real_root else []
         above = [os.path.join(self.real_root, *parts[:depth]) for depth in range(1, len(parts))]
@@ -116,8 +116,3 @@ class Walk:
 
     def say(self, code: str, severity: Severity, message: str, path: str, hint: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, severity, message, path, 0, hint))
-
-
-def is_below(path: str, root: str) -> bool:
-    """Whether an absolute, resolved path is the root or inside it."""
-    return path == root or path.startswith(root.rstrip("/") + "/")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from clawft.errors import Refused
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.trust.places import (
     AGENT_FOLDERS,
@@ -84,7 +84,7 @@ class Guards:
             read_only += _join(folder, (*inner.power, *inner.links))
             hidden += [folder] if inner.unread else _join(folder, inner.secret)
         hidden = [target for path in hidden if (target := _follow(path, root))]
-        if (self._user_dir + "/").startswith(root.rstrip("/") + "/") and os.path.exists(self._user_dir):
+        if is_within(self._user_dir, root) and os.path.exists(self._user_dir):
             hidden.append(self._user_dir)
         closed = bool(top.links) or root == self._home or by_children
         missing = () if closed else tuple(one for one in AGENT_FOLDERS if one not in top.names)
@@ -178,4 +178,4 @@ def _too_large(why: str, path: str) -> Refused:
 def _follow(path: str, root: str) -> str:
     """Where something really is, if that is inside the folder; what is outside is out of reach anyway."""
     real = real_path(path)
-    return real if real.startswith(root.rstrip("/") + "/") and os.path.exists(real) else ""
+    return real if real != root and is_within(real, root) and os.path.exists(real) else ""

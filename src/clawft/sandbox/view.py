@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from clawft.config.sandbox import SandboxSettings
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.git import find_git_dir
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.guard import Guard, Guards
@@ -84,4 +84,4 @@ class Viewer:
 
 
 def _is_below(path: str, roots: Iterable[str]) -> bool:
-    return any((path + "/").startswith(root.rstrip("/") + "/") for root in roots)
+    return any(is_within(path, root) for root in roots)

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 
 from clawft.config.tools import ExecSettings
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.trust.readonly import find_read_only
 
 __all__ = ["command_env", "find_planted"]
@@ -39,6 +39,6 @@ def find_planted(commands: Iterable[tuple[str, ...]], env: Mapping[str, str], pr
     root = real_path(project)
     for name in dict.fromkeys(words[0] for words in commands if find_read_only(words)):
         found = shutil.which(name, path=env.get("PATH", os.defpath))
-        if found and root and (real_path(found) + "/").startswith(root.rstrip("/") + "/"):
+        if found and is_within(real_path(found), root):
             return name
     return ""

@@ -6,12 +6,12 @@ A path is judged by what it says and by where its links lead. `beneath` then ope
 import os
 from collections.abc import Callable, Iterable
 
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.tools.tool import ToolContext, ToolError
 from clawft.trust.places import is_power, is_private, own_folders, steers_home
 from clawft.workspace import resolve_path
 
-__all__ = ["base_folder", "is_within", "reading_filter", "resolve_inside", "show_path"]
+__all__ = ["base_folder", "reading_filter", "resolve_inside", "show_path"]
 
 _MAX_PATH = 4096
 _MAX_NAME = 255
@@ -54,10 +54,6 @@ def base_folder(context: ToolContext) -> str:
     """The folder relative paths start at: the current one, if it is inside the project."""
     project, cwd = real_path(context.workspace.project), real_path(context.workspace.cwd)
     return cwd if is_within(cwd, project) else project
-
-
-def is_within(path: str, root: str) -> bool:
-    return bool(root) and (path == root or path.startswith(root.rstrip("/") + "/"))
 
 
 def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:

@@ -11,9 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import read_regular, real_path
+from clawft.files import is_within, read_regular, real_path
 from clawft.tools.beneath import read_file_at, remove_file_at, write_file_at
-from clawft.tools.paths import is_within
 from clawft.tools.spill import MANIFEST, Original, digest_of, save_original
 from clawft.tools.tool import ToolError
 from clawft.tools.write_file import MAX_WRITE_BYTES

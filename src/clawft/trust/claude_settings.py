@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clawft.config.permissions import KINDS
 from clawft.errors import ClawftError
-from clawft.files import read_optional, read_regular, real_path
+from clawft.files import is_within, read_optional, read_regular, real_path
 from clawft.trust.modes import CLAUDE_MODES, Mode
 from clawft.trust.path_patterns import Paths
 from clawft.trust.patterns import parse_pattern
@@ -46,7 +46,7 @@ def load_settings(file: str, workspace: Workspace, scope: Literal["user", "proje
     named = not file.endswith(_NAMES)
     data = read_regular(file, MAX_BYTES, follow=True)[0] if named else read_optional(file, MAX_BYTES, follow=True)
     permissions = _read(file, data) if data is not None else {}
-    own = _is_within(real_path(file), real_path(os.path.join(workspace.home, ".claude")))
+    own = is_within(real_path(file), real_path(os.path.join(workspace.home, ".claude")))
     for kind in KINDS:
         for text in _texts(permissions.get(kind)):
             becomes, note = _convert(text, workspace, own=own, scope=scope)
@@ -110,7 +110,3 @@ def _convert_mode(mode: str, file: str, *, own: bool, fits: bool) -> Imported:
         whose, wanted = ("yours", "user") if own else ("this project's", "project")
         return Imported("mode", mode, file, note=f"it is {whose}: --scope {wanted} takes it over")
     return Imported("mode", mode, file, ours.value)
-
-
-def _is_within(path: str, root: str) -> bool:
-    return bool(root) and path.startswith(root.rstrip("/") + "/")

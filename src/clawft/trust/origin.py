@@ -9,7 +9,7 @@ import msgspec
 from clawft.discovery.catalog import Found
 from clawft.discovery.locations import Location
 from clawft.errors import Unreadable
-from clawft.files import read_optional, real_path
+from clawft.files import is_within, read_optional, real_path
 from clawft.workspace import Workspace
 
 __all__ = ["STRANGE_SCOPES", "Origins"]
@@ -53,14 +53,14 @@ class Origins:
         """Whether a folder of the user's, or a link there, leads into the project, whose programs can change it."""
         above = os.path.dirname(found.folder)
         if above not in self._inside:
-            self._inside[above] = _is_within(real_path(above), self._project)
-        linked = os.path.islink(found.folder) and _is_within(real_path(found.folder), self._project)
+            self._inside[above] = is_within(real_path(above), self._project)
+        linked = os.path.islink(found.folder) and is_within(real_path(found.folder), self._project)
         return self._inside[above] or linked
 
     def _is_installed(self, found: Found) -> bool:
         """Whether a skill is, or lies within, what an installer brought; a link counts as what it leads to."""
         return any(
-            _is_within(folder, base) and (names >= _ALL or not names.isdisjoint(_parts(folder[len(base) :])))
+            is_within(folder, base) and (names >= _ALL or not names.isdisjoint(_parts(folder[len(base) :])))
             for folder in {found.folder, real_path(found.folder)}
             for base, names in self._installed
         )
@@ -92,7 +92,3 @@ def _plain(name: str) -> str:
 
 def _parts(path: str) -> list[str]:
     return [_plain(part) for part in path.split("/") if part]
-
-
-def _is_within(path: str, root: str) -> bool:
-    return bool(path and root) and (path == root or path.startswith(root.rstrip("/") + "/"))

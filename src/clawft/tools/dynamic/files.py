@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from clawft.discovery.digest import list_files
 from clawft.discovery.snapshot import Reading
 from clawft.errors import ClawftError, Diagnostic, Refused, Severity
+from clawft.files import is_within
 from clawft.render import Arguments, Dynamic, Fetched, complete_variables
 from clawft.render.attach import wrap_file
 from clawft.render.template import fill_in
 from clawft.tools.beneath import read_file_at
 from clawft.tools.dynamic.use import DynamicContext, Use, authority_over, looking_context
-from clawft.tools.paths import is_within, resolve_inside
+from clawft.tools.paths import resolve_inside
 from clawft.tools.tool import ToolError
 from clawft.trust.call import Call, Where
 from clawft.trust.decide import decide

@@ -14,7 +14,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.render import Dynamic
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished
@@ -23,7 +23,6 @@ from clawft.tools.dynamic.judge import Line, judge_commands
 from clawft.tools.dynamic.use import DynamicContext, Use
 from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
-from clawft.tools.paths import is_within
 from clawft.trust.granted import granted_hosts
 from clawft.trust.prefixes import SETTING
 
