@@ -3,11 +3,15 @@
 What users get (requirements/all.txt: runtime and every extra) must be permissive. What only builds or checks
 the project (the other lock files) is not distributed and may be copyleft, but its licence must be known too.
 Licences are read from the installed packages; what cannot be read there is recorded in tools/licences.toml.
+
+A library under the LGPL may be imported by a program under MIT as long as users can replace it. Each one is named in
+tools/licences.toml with the extra that brings it, and is refused where the program cannot do without it.
 """
 
 import re
 import sys
 import tomllib
+from collections.abc import Collection
 from email.message import Message
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
@@ -21,6 +25,8 @@ PERMISSIVE = {
     "MIT", "MIT-0", "MPL-2.0", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib",
 }  # fmt: skip
 COPYLEFT = re.compile(r"A?GPL-[23]\.0(-only|-or-later)?|LGPL-(2\.1|3\.0)(-only|-or-later)?|EPL-2\.0")
+
+WEAK_COPYLEFT = re.compile(r"LGPL-(2\.1|3\.0)(-only|-or-later)?")
 
 # Spellings of the older metadata fields, `Classifier: License ::` and `License:`, in lower case.
 SPELLINGS = {
@@ -74,26 +80,46 @@ def _is_allowed_name(name: str, distributed: bool) -> bool:
     return name in PERMISSIVE or (not distributed and COPYLEFT.fullmatch(name) is not None)
 
 
-def check_package(name: str, licence: str | None, *, distributed: bool) -> str | None:
-    """Return what is wrong with a package's licence, if anything."""
+def check_package(name: str, licence: str | None, *, distributed: bool, beside: bool = False) -> str | None:
+    """Return what is wrong with a package's licence, if anything. `beside`: a record lets it be weak copyleft."""
     if licence is None:
         return (
             f"{name}: licence unknown. Read it, then record it in tools/licences.toml:\n"
             f'  [{name}]\n  licence = "<SPDX expression>"\n  reason = "<where you read it>"'
         )
     if is_allowed(licence, distributed=distributed):
+        return f"{name}: {licence} needs no extra in tools/licences.toml" if distributed and beside else None
+    if beside and WEAK_COPYLEFT.fullmatch(licence):
         return None
     return f"{name}: licence {licence} may not be " + ("distributed under MIT" if distributed else "used")
 
 
 def load_licence(name: str, exceptions: dict[str, dict[str, str]]) -> str | None:
-    """Return the licence recorded by hand or, without a record, that of the installed package."""
-    if record := exceptions.get(name):
-        return record["licence"] if record.get("reason") else None
+    """Return the licence recorded by hand or, without a record, that of the installed package.
+
+    A record with an extra permits what is installed as long as that has the licence which was recorded.
+    """
+    record = exceptions.get(name)
+    if record and not record.get("reason"):
+        return None
+    if record and "extra" not in record:
+        return record["licence"]
+    installed = _load_installed(name)
+    return installed if record is None or installed == record["licence"] else None
+
+
+def _load_installed(name: str) -> str | None:
     try:
         return find_licence(cast(Message, metadata(name)))
     except PackageNotFoundError:
         return None  # locked for another platform
+
+
+def check_extra(name: str, extra: str, extras: Collection[str], required: Collection[str]) -> str | None:
+    """Return what is wrong with the claim that a package comes with an extra only, if anything."""
+    if name in required:
+        return f"{name}: the program cannot do without it, so it is no part of an extra"
+    return None if extra in extras else f"{name}: pyproject.toml has no extra {extra}"
 
 
 def main() -> int:
@@ -101,10 +127,13 @@ def main() -> int:
     locks = {path.stem: parse_lock(path.read_text("utf-8")) for path in (ROOT / "requirements").glob("*.txt")}
     distributed = set(locks.pop("all"))
     everything = distributed.union(*locks.values())
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    beside = {name: record["extra"] for name, record in exceptions.items() if "extra" in record}
     findings = [
-        check_package(name, load_licence(name, exceptions), distributed=name in distributed)
+        check_package(name, load_licence(name, exceptions), distributed=name in distributed, beside=name in beside)
         for name in sorted(everything)
     ]
+    findings += [check_extra(name, extra, extras, locks["run"]) for name, extra in beside.items()]
     findings += [f"{name}: in tools/licences.toml but not locked" for name in exceptions.keys() - everything]
     problems = [finding for finding in findings if finding]
     print("\n".join(problems) or f"{len(everything)} licences are fine")

@@ -63,3 +63,30 @@ def test_recorded_licence_counts_only_with_a_reason() -> None:
     record = {"nowhere-installed": {"licence": "MIT", "reason": "LICENSE file"}}
     assert check_licences.load_licence("nowhere-installed", record) == "MIT"
     assert check_licences.load_licence("nowhere-installed", {"nowhere-installed": {"licence": "MIT"}}) is None
+
+
+def test_weak_copyleft_is_permitted_only_for_a_package_that_is_named() -> None:
+    assert check_licences.check_package("lesser", "LGPL-3.0-only", distributed=True)
+    assert check_licences.check_package("lesser", "LGPL-3.0-only", distributed=True, beside=True) is None
+
+
+@pytest.mark.parametrize("licence", ["GPL-3.0-only", "AGPL-3.0-only", "LGPL-3.0-only AND GPL-3.0-only", None])
+def test_no_record_permits_more_than_weak_copyleft(licence: str | None) -> None:
+    assert check_licences.check_package("gnuish", licence, distributed=True, beside=True)
+
+
+def test_a_permission_that_is_not_needed_is_refused() -> None:
+    problem = check_licences.check_package("free", "MIT", distributed=True, beside=True)
+    assert problem == "free: MIT needs no extra in tools/licences.toml"
+
+
+def test_a_permission_ends_when_the_installed_licence_changes() -> None:
+    record = {"licence": "LGPL-3.0-only", "extra": "durable", "reason": "imported unmodified"}
+    assert check_licences.load_licence("psycopg", {"psycopg": record}) == "LGPL-3.0-only"
+    assert check_licences.load_licence("psycopg", {"psycopg": {**record, "licence": "LGPL-2.1-only"}}) is None
+
+
+def test_what_the_program_cannot_do_without_is_no_part_of_an_extra() -> None:
+    assert check_licences.check_extra("psycopg", "durable", ["durable"], ["click"]) is None
+    assert check_licences.check_extra("psycopg", "durable", ["durable"], ["click", "psycopg"])
+    assert check_licences.check_extra("psycopg", "enduring", ["durable"], ["click"])
