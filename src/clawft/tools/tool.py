@@ -20,7 +20,19 @@ from clawft.workspace import Workspace
 if TYPE_CHECKING:
     from clawft.tools.skillset import Activation
 
-__all__ = ["Ask", "ErrorCode", "Record", "Status", "Tool", "ToolContext", "ToolError", "ToolResult", "define_tool"]
+__all__ = [
+    "Ask",
+    "Checked",
+    "ErrorCode",
+    "Record",
+    "Status",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "ToolResult",
+    "define_tool",
+    "may_repeat",
+]
 
 Status = Literal["success", "partial", "error"]
 ErrorCode = Literal[
@@ -46,6 +58,11 @@ class ToolResult(Struct, frozen=True):
     images: tuple[Image, ...] = ()
     path_resolved: str = ""
     max_chars: int | None = None  # how much of the text reaches the model, where that is not the tool's own limit
+
+
+# What came of a call that was in flight at a crash: its result, if it happened; that it did not, so that it may be made
+# now; None where nobody can tell.
+Checked = ToolResult | Literal["not-done"] | None
 
 
 class Ask(Protocol):
@@ -85,6 +102,7 @@ class ToolContext:
         self.spill_dir = spill_dir  # the rest of what is too long is saved here
         self.keep_dir = spill_dir  # files as they were before a change are kept here
         self.turn = 0  # the person's turn that the call belongs to
+        self.call = ""  # names the call within a run that survives a crash, the same when it is made again
         self.ask = ask
         self.emit = emit
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
@@ -108,6 +126,7 @@ class ToolContext:
 
 
 Run = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+Check = Callable[[Any, ToolContext], Awaitable[Checked]]
 
 
 class Tool(Struct, frozen=True):
@@ -124,6 +143,18 @@ class Tool(Struct, frozen=True):
     timeout_s: float | None = None  # of one call; None is what the settings say
     beside: Callable[[Mapping[str, Any]], bool] | None = None  # whether a call may run beside others, though it acts
     asks: bool = False  # it asks by itself before it acts, also where a mode or a rule wants a question
+    repeatable: Callable[[Mapping[str, Any]], bool] | None = None  # does a call do no harm twice? None: as `read_only`
+    check: Check | None = None  # what came of a call that may have happened; takes what `run` takes, changes nothing
+
+
+def may_repeat(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call may be made again where nobody knows if it was made; not, if its arguments make no sense."""
+    if tool.repeatable is None:
+        return tool.read_only
+    try:
+        return tool.repeatable(arguments)
+    except Exception:  # what a model sent may be anything, and a second effect is worse than a question
+        return False
 
 
 def define_tool(
