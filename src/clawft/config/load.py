@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a list of skills needs none of these
     from clawft.config.memory import MemorySettings
     from clawft.config.permissions import PermissionsSettings
     from clawft.config.providers import ProviderSettings
+    from clawft.config.runs import RunsSettings
     from clawft.config.sandbox import SandboxSettings
     from clawft.config.tools import ToolsSettings
 
@@ -45,7 +46,7 @@ __all__ = [
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
-SECTIONS = ("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory")
+SECTIONS = ("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs")
 LATER = ("serve", "hooks", "plugins")  # kept as written until something reads them
 
 
@@ -103,6 +104,11 @@ class Config(Struct, frozen=True):
     @property
     def memory(self) -> "MemorySettings":
         section: MemorySettings = self._section("memory")
+        return section
+
+    @property
+    def runs(self) -> "RunsSettings":
+        section: RunsSettings = self._section("runs")
         return section
 
     def _section(self, name: str) -> Any:

@@ -42,6 +42,11 @@ class Allowance:
             for one in chain:
                 one.taken += call.used - worst
 
+    def spend(self, tokens: int) -> None:
+        """Count what was used before, by a process that is gone."""
+        for one in self._chain():
+            one.taken += tokens
+
     def _chain(self) -> Iterator["Allowance"]:
         one: Allowance | None = self
         while one is not None:

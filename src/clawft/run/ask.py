@@ -9,6 +9,7 @@ from msgspec import Struct
 from clawft.messages import Noticed, ToolCall, Usage, UsageReported
 from clawft.providers.request import Call, Done, Request, Retry, Stop, Text
 from clawft.run.turn import Turn
+from clawft.tools.steps import Step
 
 __all__ = ["Answer", "ask_model", "estimate_tokens"]
 
@@ -23,6 +24,8 @@ class Answer(Struct):
     calls: tuple[ToolCall, ...] = ()
     stop: Stop = "end"
     usage: Usage | None = None
+    cost_usd: float | None = None
+    estimated: int = 0  # tokens of the request
 
 
 def estimate_tokens(request: Request) -> int:
@@ -35,24 +38,47 @@ def estimate_tokens(request: Request) -> int:
     return characters // _CHARS_PER_TOKEN + images * _IMAGE_TOKENS
 
 
-async def ask_model(turn: Turn, request: Request, show: Callable[[str], None]) -> Answer:
-    """The model's answer; `show` gets its text as it comes. Raises: Refused by a budget, ProviderError."""
+async def ask_model(turn: Turn, request: Request, show: Callable[[str], None], *, at: str = "") -> Answer:
+    """The model's answer; `show` gets its text as it comes. `at` tells calls apart that are no turn of the talk.
+
+    Raises: Refused by a budget, ProviderError.
+    """
+    asked_now = False
+
+    async def ask() -> Answer:
+        nonlocal asked_now
+        asked_now = True
+        return await _ask(turn, request, show)
+
+    answer = await turn.conversation.steps.run(Step("model", turn.model), ask, Answer, at=at)
+    usage = answer.usage or Usage()
+    if not asked_now:  # it was asked for before, by a process that is gone
+        turn.conversation.allowance.spend(usage.total_tokens)
+        show(answer.text)
+    turn.usage = turn.usage.merge(usage)
+    if usage.input_tokens and answer.estimated:
+        turn.scale = min(4.0, max(0.5, usage.input_tokens / answer.estimated))
+    turn.emit(UsageReported(model=turn.model, usage=usage, cost_usd=answer.cost_usd))
+    return answer
+
+
+async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Answer:
     estimated = estimate_tokens(request)
     worst = Usage(int(estimated * turn.scale), request.max_tokens) if turn.runtime.is_remote(turn.model) else Usage()
     ledger = turn.runtime.ledger
-    answer = Answer()
+    answer = Answer(estimated=estimated)
+    whole = False
     with turn.conversation.allowance.hold(worst.total_tokens) as hold:
         reservation = ledger.reserve(turn.conversation.account, turn.model, worst, turn.price)
         try:
             await _read(turn, request, answer, show)
+            whole = True
         finally:
             usage = answer.usage if answer.usage is not None else _guess(answer, worst)
-            cost = ledger.settle(reservation, usage, turn.price)
-            turn.usage = turn.usage.merge(usage)
+            answer.usage, answer.cost_usd = usage, ledger.settle(reservation, usage, turn.price)
             hold.used = usage.total_tokens
-    if usage.input_tokens and estimated:
-        turn.scale = min(4.0, max(0.5, usage.input_tokens / estimated))
-    turn.emit(UsageReported(model=turn.model, usage=usage, cost_usd=cost))
+            if not whole:  # no answer, but paid for
+                turn.usage = turn.usage.merge(usage)
     return answer
 
 

@@ -1,6 +1,7 @@
 """The tool calls of one answer: read-only ones side by side, the others one after the other, results in order."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 import anyio
@@ -9,8 +10,9 @@ from clawft.errors import Refused, find_close
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
 from clawft.run.permit import answer, check_hidden, guard, permit
 from clawft.run.turn import Turn
-from clawft.tools.execute import Envelope, fail, render_for_model, run_tool
-from clawft.tools.tool import Tool, ToolContext, ToolError
+from clawft.tools.execute import Envelope, check_tool, fail, render_for_model, run_tool
+from clawft.tools.steps import Step
+from clawft.tools.tool import Tool, ToolContext, ToolError, may_repeat
 from clawft.trust.tools import canonical_tool
 
 __all__ = ["run_calls"]
@@ -22,12 +24,12 @@ _MAX_NAME = 100  # characters of a name that a model made up
 async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     """A result for every call, in the order of the calls, whatever happens to each."""
     results: list[Message] = []
-    for parallel, group in groupby(calls, lambda call: _may_run_beside(turn, call)):
+    for parallel, group in groupby(enumerate(calls), lambda one: _may_run_beside(turn, one[1])):
         some = list(group)
         if parallel and len(some) > 1:
             results += await _run_side_by_side(turn, some)
         else:
-            results += [await _run(turn, call) for call in some]
+            results += [await _run(turn, call, at) for at, call in some]
     return results
 
 
@@ -40,31 +42,36 @@ def _find(turn: Turn, name: str) -> Tool | None:
     return turn.registry.find(name) or turn.registry.find(canonical_tool(name))
 
 
-async def _run_side_by_side(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
-    results: dict[str, Message] = {}
+async def _run_side_by_side(turn: Turn, calls: Sequence[tuple[int, ToolCall]]) -> list[Message]:
+    results: dict[int, Message] = {}
     limiter = anyio.CapacityLimiter(max(MAX_PARALLEL, turn.conversation.slots.total_tokens))
 
-    async def run(key: str, call: ToolCall) -> None:
+    async def run(at: int, call: ToolCall) -> None:
         async with limiter:
-            results[key] = await _run(turn, call)
+            results[at] = await _run(turn, call, at)
 
     async with anyio.create_task_group() as group:
-        for index, call in enumerate(calls):
-            group.start_soon(run, str(index), call)
-    return [results[str(index)] for index in range(len(calls))]
+        for at, call in calls:
+            group.start_soon(run, at, call)
+    return [results[at] for at, _ in calls]
 
 
-async def _run(turn: Turn, call: ToolCall) -> Message:
+async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     tool = _find(turn, call.name)
     name, summary = tool.name if tool else call.name[:_MAX_NAME], _summarise(tool, call)
     turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=summary))
     context = _context(turn, call, name)
-    try:
-        envelope = await _execute(turn, _get(turn, tool, call, context), call, context)
-    except (ToolError, Refused) as error:
-        envelope = fail(error, call.arguments, context)
-    if envelope.error.get("code") == "PERMISSION_DENIED":
-        context.record("denial", f"{name} {summary}".strip(), "deny", envelope.error["message"])
+
+    async def attempt() -> Envelope:
+        return await _attempt(turn, tool, call, context)
+
+    if tool is None or _has_steps_inside(tool, call):
+        with turn.conversation.steps.within(str(at)):
+            envelope = await attempt()
+    else:
+        step = Step("tool", name, may_repeat(tool, call.arguments), summary)
+        check = partial(check_tool, tool, call.arguments, context)
+        envelope = await turn.conversation.steps.run(step, attempt, Envelope, at=str(at), check=check)
     _count(turn, envelope)
     turn.emit(ToolFinished(call=call.id, tool=name, status=envelope.status, result=envelope.to_dict()))
     _remember(turn, name, envelope)
@@ -76,6 +83,23 @@ async def _run(turn: Turn, call: ToolCall) -> Message:
         images=envelope.images,
         is_error=envelope.status == "error",
     )
+
+
+async def _attempt(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) -> Envelope:
+    """What came of a call, whatever that is; a refusal is written down."""
+    try:
+        envelope = await _execute(turn, _get(turn, tool, call, context), call, context)
+    except (ToolError, Refused) as error:
+        envelope = fail(error, call.arguments, context)
+    if envelope.error.get("code") == "PERMISSION_DENIED":
+        subject = f"{tool.name if tool else call.name[:_MAX_NAME]} {_summarise(tool, call)}".strip()
+        context.record("denial", subject, "deny", envelope.error["message"])
+    return envelope
+
+
+def _has_steps_inside(tool: Tool, call: ToolCall) -> bool:
+    """Whether what a call does are steps of their own: it loads a skill, or works in a conversation of its own."""
+    return tool.name == "Skill" or (tool.name == "delegate" and tool.beside is not None and tool.beside(call.arguments))
 
 
 async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext) -> Envelope:

@@ -89,7 +89,7 @@ async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:
     told = "\n\n".join(f"[{one.role}] {_tell(one)}" for one in messages)
     asked = (Message("system", _ASK), Message("user", told[-MAX_SUMMARY_INPUT:]))
     request = Request(turn.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
-    answer = await ask_model(turn, request, lambda _: None)
+    answer = await ask_model(turn, request, lambda _: None, at="compact")
     return answer.text.strip()[:MAX_SUMMARY]
 
 

@@ -17,6 +17,7 @@ from clawft.run.turn import Stage, Turn, TurnRequest
 from clawft.sessions import Session
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation, Skillset
+from clawft.tools.steps import Steps
 from clawft.trust import Standing
 from clawft.trust.cleared import Cleared
 from clawft.trust.decide import Limit
@@ -49,6 +50,7 @@ class Conversation:
         self.session = session
         self.agent = agent
         self.approve = approve
+        self.steps: Steps = parent.steps.below() if parent else Steps()
         self.depth: int = parent.depth + 1 if parent else 0  # how many forks deep
         self.account: str = parent.account if parent else session.key  # the session whose budget pays
         self.turn: int = parent.turn if parent else 0  # that session's turn which runs, or ran last

@@ -6,7 +6,7 @@ The one place where a tool's failure becomes something a model reads. What a fai
 import copy
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import msgspec
@@ -20,7 +20,7 @@ from clawft.tools.paths import base_folder
 from clawft.tools.spill import save_text
 from clawft.tools.tool import Ask, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
 
-__all__ = ["Envelope", "fail", "render_for_model", "run_tool"]
+__all__ = ["Envelope", "check_tool", "fail", "render_for_model", "run_tool"]
 
 _LONGEST_PARAM = 2000
 
@@ -56,12 +56,30 @@ async def run_tool(
         result = await _run_bounded(tool, ready, context, timeout_s)
     except Exception as error:
         return fail(error, arguments, context, started)
+    return _wrap(tool, result, arguments, context, started)
+
+
+def _wrap(tool: Tool, result: ToolResult, arguments: dict[str, Any], context: ToolContext, started: float) -> Envelope:
     said = _said_context(context, arguments)
     if result.path_resolved:
         said["path_resolved"] = _clean(result.path_resolved)
     status, text = _cap(tool, result, context)
     told = {"code": "EXECUTION_ERROR", "message": text or "The tool reported an error"} if status == "error" else {}
     return Envelope(status, _plain(result.data), text, _stats(started), said, told, result.images)
+
+
+async def check_tool(
+    tool: Tool, arguments: dict[str, Any], context: ToolContext
+) -> Envelope | Literal["not-done"] | None:
+    """What came of a call that a crash cut short; None if nobody can tell."""
+    if tool.check is None:
+        return None
+    started = anyio.current_time()
+    try:
+        found = await tool.check(_read_arguments(tool, arguments, ""), context)
+    except Exception:  # whatever is wrong, it does not tell
+        return None
+    return _wrap(tool, found, arguments, context, started) if isinstance(found, ToolResult) else found
 
 
 def fail(error: Exception, arguments: dict[str, Any], context: ToolContext, started: float | None = None) -> Envelope:

@@ -1,0 +1,45 @@
+"""The steps of a turn: what takes time, costs money or changes something.
+
+In the foreground a step is just done. A run that must survive its process keeps what came of each, and does none twice
+(`run/durable/journal.py`).
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
+
+__all__ = ["Check", "Step", "Steps"]
+
+R = TypeVar("R")
+# Tells what came of a step that may or may not have been done: that, or that it was not; None where nobody can tell.
+Check = Callable[[], Awaitable[Any | Literal["not-done"] | None]]
+
+
+class Step(Struct, frozen=True):
+    """One step. `repeatable`: to do it again, where nobody knows whether it was done, does no harm."""
+
+    kind: Literal["model", "tool", "command"]
+    name: str
+    repeatable: bool = True
+    summary: str = ""
+
+
+class Steps:
+    """The steps of one conversation, in the foreground."""
+
+    async def run(
+        self, step: Step, work: Callable[[], Awaitable[R]], result: Any, *, at: str = "", check: Check | None = None
+    ) -> R:
+        """Do a step, or take what came of it before. `result` is its type, and `at` tells it from others beside it."""
+        return await work()
+
+    @contextmanager
+    def within(self, at: str) -> Iterator[None]:
+        """What is done meanwhile are steps of their own, below one place."""
+        yield
+
+    def below(self) -> "Steps":
+        """The steps of a conversation that is forked from here."""
+        return self
