@@ -18,7 +18,7 @@ test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@$(MAKE) --no-print-directory pytest
 
 pytest: .venv/dev.stamp ## Tests with coverage
-	@tools/install-debian tmux bubblewrap:bwrap
+	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
 	@$(bin)/pytest -q -n $(JOBS) --cov --cov-report=
 	@$(bin)/coverage json -q

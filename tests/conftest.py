@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from postgres import Postgres, find_postgres
+
 pytest_plugins = ["skip_guard", "unmeasured"]
 
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
@@ -39,6 +41,18 @@ def child_env(tmp_path: Path) -> dict[str, str]:
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage}
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server, started for the first test that asks; `postgres.url()` is a database of the test's own.
+
+    Where there is none the test is skipped, so it has `postgres` in its name or parameter (tests/skips.toml).
+    """
+    if find_postgres() is None:
+        pytest.skip("PostgreSQL is not installed")
+    with Postgres() as server:
+        yield server
 
 
 @pytest.fixture
