@@ -1,11 +1,7 @@
-"""What a turn would send, without sending it: the same stages up to the model, on a copy of the session."""
+"""What a turn would send, without sending it: the same stages up to the model, on a draft of the session."""
 
-import os
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 
-from clawft.errors import NotFound
 from clawft.format.model import Agent
 from clawft.messages import Event
 from clawft.providers.request import Request
@@ -15,7 +11,6 @@ from clawft.run.pipeline import run_inserted, run_until_transport
 from clawft.run.runtime import Runtime
 from clawft.run.transport import make_request
 from clawft.run.turn import Phase, Turn, TurnRequest
-from clawft.sessions import SessionStore, encode_key
 from clawft.tools.registry import Registry
 
 __all__ = ["list_tools", "preview_turn"]
@@ -25,16 +20,10 @@ async def preview_turn(
     runtime: Runtime, agent: Agent, key: str, request: TurnRequest, take: Callable[[Event], None]
 ) -> tuple[Turn, Request]:
     """The turn as it stands before the model is called, and the request. Raises: ClawftError."""
-    with tempfile.TemporaryDirectory(prefix="clawft-preview-") as folder:
-        copy = SessionStore(folder)
-        name = key or "preview"
-        with suppress(NotFound), open(os.path.join(folder, f"{encode_key(name)}.jsonl"), "wb") as file:
-            file.write(runtime.sessions.read_bytes(name))
-        with copy.open(name, cwd=runtime.workspace.cwd) as session:
-            conversation = Conversation(runtime, session, agent)
-            turn = Turn(conversation, request, take)
-            await run_until_transport(turn)
-            return turn, make_request(turn)
+    with runtime.sessions.open_draft(key or "preview", cwd=runtime.workspace.cwd) as session:
+        turn = Turn(Conversation(runtime, session, agent), request, take)
+        await run_until_transport(turn)
+        return turn, make_request(turn)
 
 
 async def list_tools(conversation: Conversation, take: Callable[[Event], None]) -> Registry:

@@ -1,6 +1,8 @@
 """Conversations on disk: append-only, one writer at a time, whole after any crash."""
 
+from clawft.sessions.draft import Draft
 from clawft.sessions.keys import decode_key, encode_key, is_fork_key, new_fork_key
+from clawft.sessions.opened import OpenSession
 from clawft.sessions.record import CompactionRecord, MessageRecord, SkillRecord, Status, Totals, TurnRecord
 from clawft.sessions.session import Session
 from clawft.sessions.store import SessionStore
@@ -9,7 +11,9 @@ from clawft.sessions.transcript import Transcript
 
 __all__ = [
     "CompactionRecord",
+    "Draft",
     "MessageRecord",
+    "OpenSession",
     "Session",
     "SessionStore",
     "SessionSummary",

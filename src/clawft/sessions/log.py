@@ -9,7 +9,7 @@ from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import lock_file
 from clawft.sessions.record import decode_line
 
-__all__ = ["MAX_BYTES", "Log", "open_log", "open_regular", "read_range", "read_tails"]
+__all__ = ["MAX_BYTES", "Log", "find_end", "open_log", "open_regular", "read_range", "read_tails"]
 
 MAX_BYTES = 1 << 30  # of a file that is read whole
 TORN = ".torn"
@@ -56,6 +56,15 @@ def read_tails(descriptor: int, size: int, path: str) -> Iterator[tuple[bytes, b
         yield data[data.find(b"\n") + 1 :] if b"\n" in data else b"", False
         length *= 8
     yield read_range(descriptor, 0, size, path), True
+
+
+def find_end(descriptor: int, path: str) -> int:
+    """How many bytes of a file are whole lines, whoever is writing the next one. Raises: Unreadable."""
+    size = os.fstat(descriptor).st_size
+    for data, whole in read_tails(descriptor, size, path):
+        if whole or b"\n" in data:
+            return size - len(data) + data.rfind(b"\n") + 1
+    return 0
 
 
 class Log:

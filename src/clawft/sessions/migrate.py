@@ -5,9 +5,9 @@ import os
 from clawft.errors import ClawftError, Diagnostic
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key
 from clawft.sessions.log import open_regular, read_range
-from clawft.sessions.record import Header, decode_line
+from clawft.sessions.record import VERSION, Header, decode_line
 
-__all__ = ["load_header", "migrate_names"]
+__all__ = ["check_header", "load_header", "migrate_names"]
 
 _HEAD_BYTES = 1 << 16
 
@@ -31,6 +31,19 @@ def load_header(descriptor: int, path: str) -> Header | None:
     line, end, _ = read_range(descriptor, 0, _HEAD_BYTES, path).partition(b"\n")
     record = decode_line(line) if end else None
     return record if isinstance(record, Header) else None
+
+
+def check_header(header: Header | None, key: str, path: str) -> Header:
+    """The header of a session that goes on under a key. Raises: ClawftError when it must not be written."""
+    header = header or Header(key=key)
+    if header.version > VERSION:
+        message = f"The session was written by a later version ({header.version})"
+        raise ClawftError("session-version", message, path=path, hint="Update weft, or use another session")
+    if header.key != key and header.key.casefold() == key.casefold():
+        # A file system that does not tell "A" from "a" gave the file of another session.
+        message = f"The file of session '{key}' holds session '{header.key}'"
+        raise ClawftError("session-key", message, path=path, hint=f"Use '{header.key}', or another key")
+    return Header(key=key, created=header.created, cwd=header.cwd)
 
 
 def _migrate(folder: str, stem: str) -> Diagnostic:

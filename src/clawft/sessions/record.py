@@ -90,7 +90,7 @@ class CompactionRecord(Record, frozen=True, kw_only=True, tag="compaction"):
 
 
 class TurnRecord(Record, frozen=True, kw_only=True, tag="turn"):
-    """A turn is over. `totals` count it too."""
+    """A turn is over. `totals` count it too; `run` is the background run that all of it came from, if one did."""
 
     turn: int
     at: str = ""
@@ -98,6 +98,7 @@ class TurnRecord(Record, frozen=True, kw_only=True, tag="turn"):
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     totals: Totals = field(default_factory=Totals)
+    run: str = ""
 
 
 class Unknown(Struct, frozen=True):

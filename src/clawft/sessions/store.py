@@ -3,13 +3,15 @@
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.files import sync_folder
+from clawft.sessions.draft import Draft, load_past
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key, is_fork_key
 from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range
-from clawft.sessions.migrate import load_header, migrate_names
+from clawft.sessions.migrate import check_header, load_header, migrate_names
 from clawft.sessions.record import VERSION, Header, TurnRecord, decode_line, encode_lines, format_time
 from clawft.sessions.search import Hit, search_files
 from clawft.sessions.session import Session
@@ -40,14 +42,16 @@ class SessionStore:
 
     def open(self, key: str, *, cwd: str = "") -> Session:
         """Go on with a session, or start it. Raises: ClawftError, with code `session-busy` while another writes it."""
+        return self._start(self._path(key), self._new_header(key, cwd))
+
+    def open_draft(self, key: str, *, cwd: str = "", base: int | None = None) -> Draft:
+        """Go on from a session as it was when its file had `base` bytes, or as it is now, without writing to it yet.
+
+        Raises: ClawftError, with code `session-not-here` when there is no such file on this machine.
+        """
         path = self._path(key)
-        self._make_folder()
-        log = open_log(path, create=True)
-        try:
-            return self._start(key, cwd, log)
-        except BaseException:
-            log.close()
-            raise
+        past = load_past(key, path, base, self._new_header(key, cwd))
+        return Draft(past, path, self._clock, partial(self._start, path))
 
     def read(self, key: str) -> Transcript:
         """All of a session, whether or not another process is writing it. Raises: ClawftError."""
@@ -114,25 +118,27 @@ class SessionStore:
         lines = self._load(key, path).split(b"\n")[:-1]
         first = decode_line(lines[0]) if lines else None
         cwd = first.cwd if isinstance(first, Header) else ""
-        header = Header(version=VERSION, key=new_key, created=self._now(), cwd=cwd, forked_from=key)
+        header = self._new_header(new_key, cwd, forked_from=key)
         kept = _first_turns(lines[1:] if isinstance(first, Header) else lines, turns)
         self._make_folder()
         _write_new(new_path, encode_lines((header,)) + b"".join(line + b"\n" for line in kept), new_key)
 
-    def _start(self, key: str, cwd: str, log: Log) -> Session:
-        if not log.size:
-            header = Header(version=VERSION, key=key, created=self._now(), cwd=cwd)
+    def _start(self, path: str, header: Header) -> Session:
+        """Open a file to write to it; a header is for one that is new."""
+        self._make_folder()
+        log = open_log(path, create=True)
+        try:
+            if log.size:
+                known = check_header(load_header(log.descriptor, path), header.key, path)
+                return Session(known, log, self._clock, fresh=False)
             log.append(encode_lines((header,)))
             return Session(header, log, self._clock, fresh=True)
-        header = load_header(log.descriptor, log.path) or Header(key=key)
-        if header.version > VERSION:
-            message = f"The session was written by a later version ({header.version})"
-            raise ClawftError("session-version", message, path=log.path, hint="Update weft, or use another session")
-        if header.key != key and header.key.casefold() == key.casefold():
-            # A file system that does not tell "A" from "a" gave the file of another session.
-            message = f"The file of session '{key}' holds session '{header.key}'"
-            raise ClawftError("session-key", message, path=log.path, hint=f"Use '{header.key}', or another key")
-        return Session(Header(key=key, created=header.created, cwd=header.cwd), log, self._clock, fresh=False)
+        except BaseException:
+            log.close()
+            raise
+
+    def _new_header(self, key: str, cwd: str, forked_from: str = "") -> Header:
+        return Header(version=VERSION, key=key, created=self._now(), cwd=cwd, forked_from=forked_from)
 
     def _summarise(self, key: str, path: str) -> SessionSummary | None:
         try:

@@ -6,7 +6,7 @@ Old lines are not read: the messages that a compaction keeps stand right above i
 from msgspec import Struct, field
 
 from clawft.errors import Diagnostic
-from clawft.messages import Message
+from clawft.messages import Message, Usage
 from clawft.sessions.log import read_tails
 from clawft.sessions.record import (
     CompactionRecord,
@@ -38,6 +38,15 @@ class Window(Struct):
     @property
     def messages_ever(self) -> int:
         return self.totals.messages + self.since
+
+    @property
+    def so_far(self) -> Totals:
+        """The totals as of now, messages of a turn that is not over included."""
+        return Totals(self.totals.turns, self.messages_ever, self.totals.usage)
+
+    def count_turn(self, usage: Usage) -> Totals:
+        """The totals once a turn is over that used so much."""
+        return Totals(self.totals.turns + 1, self.messages_ever, self.totals.usage.merge(usage))
 
     def add(self, record: Record) -> None:
         """Take in what was written."""
