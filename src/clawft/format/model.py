@@ -49,6 +49,7 @@ class ToolDefinition(Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = {}
     command: tuple[str, ...] = ()  # the words of its program; without them it is a file of `scripts/`
     execution: str = ""  # in the place of the skill's
+    repeatable: bool = False  # a second run with the same arguments does no more than the first
 
 
 class Interface(Struct, frozen=True, omit_defaults=True):

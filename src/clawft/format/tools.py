@@ -12,7 +12,9 @@ __all__ = ["EXECUTIONS", "read_tool"]
 EXECUTIONS = ("prompt", "wasm", "native", "shell")
 MAX_WORDS = 64
 # What MCP's own tool definitions hold beside these is understood, and has no effect.
-_KEYS = frozenset({"name", "description", "parameters", "inputSchema", "command", "execution"})
+_KEYS = frozenset(
+    {"name", "description", "parameters", "inputSchema", "command", "execution", "repeatable", "idempotent"}
+)
 _OF_MCP = frozenset({"title", "annotations", "outputSchema", "icons", "_meta"})
 _OPERATORS = frozenset("();<>|&")
 
@@ -35,7 +37,16 @@ def read_tool(item: dict[Any, Any], notes: Notes) -> ToolDefinition | None:
         if key not in _KEYS and key not in _OF_MCP:
             said = f"No client is known to read '{str(key)[:60]}' of a tool; it has no effect"
             notes.add("unknown-field", "note", said, key="tools")
-    return ToolDefinition(name, str(item.get("description") or ""), json_safe(schema), command, execution)
+    repeatable = _read_repeatable(item, name, notes)
+    return ToolDefinition(name, str(item.get("description") or ""), json_safe(schema), command, execution, repeatable)
+
+
+def _read_repeatable(item: dict[Any, Any], name: str, notes: Notes) -> bool:
+    """`repeatable`, or `idempotent` as others call it; what is neither true nor false, or both, counts as no."""
+    said = [item[key] for key in ("repeatable", "idempotent") if item.get(key) is not None]
+    if any(type(value) is not bool for value in said):
+        _refuse(notes, f"Whether the tool '{name[:60]}' is repeatable must be true or false; it was taken as false")
+    return bool(said) and all(value is True for value in said)
 
 
 def _read_command(value: Any) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 from mcp import ClientSession, MCPError
-from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams, Tool
+from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams, Tool, ToolAnnotations
 
 from clawft.errors import Diagnostic
 from clawft.mcp.plain import clean_text, cut_text
@@ -70,9 +70,17 @@ def _convert(tool: Tool, server: str, trusted: bool) -> RemoteTool | str:
     parameters = _clean_schema(tool.input_schema, _MAX_DEPTH)
     if parameters is None or not _is_object(parameters) or _length(parameters) > _MAX_SCHEMA:
         return f"the schema of {tool.name} is too large, too deep or not that of an object"
-    hint = bool(tool.annotations and tool.annotations.read_only_hint)
+    hints = tool.annotations or ToolAnnotations()
     description = cut_text(clean_text(tool.description or ""), _MAX_DESCRIPTION)
-    return RemoteTool(join_name(server, tool.name), description, parameters, server, hint, trusted)
+    return RemoteTool(
+        join_name(server, tool.name),
+        description,
+        parameters,
+        server,
+        read_only_hint=hints.read_only_hint is True,
+        trusted=trusted,
+        idempotent_hint=hints.idempotent_hint is True,
+    )
 
 
 def _clean_schema(schema: dict[str, Any], depth: int) -> dict[str, Any] | None:

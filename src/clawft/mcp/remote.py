@@ -13,7 +13,8 @@ _SEPARATOR = "__"
 
 
 class RemoteTool(Struct, frozen=True):
-    """A tool of a server, under the name `server__tool` (R170). `read_only_hint` is the server's own word."""
+    """A tool of a server, under the name `server__tool` (R170). The hints are the server's own word: that it changes
+    nothing, and that a second call of the same kind changes nothing more."""
 
     name: str
     description: str
@@ -21,6 +22,7 @@ class RemoteTool(Struct, frozen=True):
     server: str
     read_only_hint: bool = False
     trusted: bool = False
+    idempotent_hint: bool = False
 
 
 class Listing(NamedTuple):

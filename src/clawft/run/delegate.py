@@ -48,9 +48,9 @@ def delegate_tool(conversation: "Conversation") -> Tool:
         target = arguments.get("target") or None
         return target in _TARGETS and _choose_target(conversation, target) is DelegationTarget.LOCAL
 
-    # Whoever does it has a limit of its own.
+    # Whoever does it has a limit of its own; an agent here goes on by its own steps, another program would begin anew.
     tool = define_tool("delegate", _DESCRIPTION, DelegateArguments, run)
-    return structs.replace(tool, timeout_s=math.inf, beside=stays_here)
+    return structs.replace(tool, timeout_s=math.inf, beside=stays_here, repeatable=stays_here)
 
 
 def _choose_target(conversation: "Conversation", asked: str | None) -> DelegationTarget:

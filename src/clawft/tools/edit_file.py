@@ -1,6 +1,9 @@
 """The tool `edit_file`: replace exact text in a file, all of the edits or none.
 
 Line ends and encoding stay as they are: in a file of Windows lines a plain newline means one of those.
+
+An edit may not be made twice: many add to a text that they leave in place, and would add again. Whether one that a
+crash cut short was made is told by what it kept of the file, else by the texts that are there.
 """
 
 import re
@@ -8,12 +11,13 @@ from difflib import get_close_matches
 from typing import Annotated
 
 from anyio import to_thread
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from clawft.tools.beneath import read_file_at
 from clawft.tools.encoding import decode, encode
 from clawft.tools.paths import resolve_inside, show_path
-from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.tools.spill import find_kept
+from clawft.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.tools.write_file import MAX_WRITE_BYTES, replace_file
 
 __all__ = ["edit_file_tool"]
@@ -44,7 +48,7 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def edit_file_tool() -> Tool:
-    return define_tool("edit_file", _DESCRIPTION, Arguments, _run)
+    return structs.replace(define_tool("edit_file", _DESCRIPTION, Arguments, _run), check=_check)
 
 
 async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -52,11 +56,60 @@ async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
     return await to_thread.run_sync(_edit, arguments, context)
 
 
+async def _check(arguments: Arguments, context: ToolContext) -> Checked:
+    return await to_thread.run_sync(_find_outcome, arguments, context)
+
+
 def _edit(arguments: Arguments, context: ToolContext) -> ToolResult:
     edits = _list_edits(arguments)
     real = resolve_inside(context, arguments.path, write=True)
     raw, status = read_file_at(real, MAX_WRITE_BYTES)
-    shown = show_path(context, real)
+    changed, count = _change(raw, edits, show_path(context, real))
+    replace_file(context, real, changed, (raw, status))
+    return _tell(context, real, count)
+
+
+def _find_outcome(arguments: Arguments, context: ToolContext) -> Checked:
+    """What came of an edit that may have been made. Raises: OSError, ToolError where nothing can be told."""
+    edits = _list_edits(arguments)
+    real = resolve_inside(context, arguments.path, write=True)
+    raw, _ = read_file_at(real, MAX_WRITE_BYTES)
+    kept = find_kept(context, real)
+    if kept is None or kept.before is None:
+        return _judge(raw, edits, context, real)
+    if raw == kept.before:
+        return "not-done"
+    changed, count = _change(kept.before, edits, show_path(context, real))
+    return _tell(context, real, count) if raw == changed else None
+
+
+def _judge(raw: bytes, edits: tuple[Replacement, ...], context: ToolContext, real: str) -> Checked:
+    """The same by the texts alone, if all of the edits agree."""
+    decoded = decode(raw)
+    if decoded is None:
+        return None
+    text = _plain(decoded.text)
+    made = {_was_made(text, edit) for edit in edits}
+    if made == {True}:
+        return ToolResult(f"Changed {show_path(context, real)}, before the crash", path_resolved=real)
+    return "not-done" if made == {False} else None
+
+
+def _was_made(text: str, edit: Replacement) -> bool | None:
+    """Whether a text has an edit; None if that cannot be told, as where the old text stands in the new one only."""
+    old, new = _plain(edit.old_string), _plain(edit.new_string)
+    rest = text.replace(new, "\0") if new else text
+    if old in rest and (edit.replace_all or text.count(old) == 1):
+        return False
+    return True if new and new in text and old not in text else None
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _change(raw: bytes, edits: tuple[Replacement, ...], shown: str) -> tuple[bytes, int]:
+    """The bytes of a file after all edits, and how many replacements those are. Raises: ToolError."""
     decoded = decode(raw)
     if decoded is None:
         raise ToolError("INVALID_PARAM", f"'{shown}' is no text file")
@@ -65,8 +118,11 @@ def _edit(arguments: Arguments, context: ToolContext) -> ToolResult:
         place = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
         text, made = _apply(text, edit, decoded.newline, place)
         count += made
-    replace_file(context, real, encode(text, decoded), (raw, status))
-    said = f"Changed {shown}: {count} replacement{'s' if count > 1 else ''}"
+    return encode(text, decoded), count
+
+
+def _tell(context: ToolContext, real: str, count: int) -> ToolResult:
+    said = f"Changed {show_path(context, real)}: {count} replacement{'s' if count > 1 else ''}"
     return ToolResult(said, data={"replacements": count}, path_resolved=real)
 
 

@@ -6,7 +6,7 @@ text and data. The same holds where it was stopped; what it wrote until then is 
 
 import os
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import to_thread
 from msgspec import Meta, Struct, structs
@@ -20,8 +20,8 @@ from clawft.tools.environment import command_env, find_planted
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside
 from clawft.tools.spill import mask_file, new_spill_path
-from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
-from clawft.trust.commands import CommandPolicy
+from clawft.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.trust.commands import CommandPolicy, Verdict
 from clawft.trust.git import find_git_program
 from clawft.trust.strictness import Judge, judge_by_mode
 
@@ -47,6 +47,19 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
 def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
     """The tool with the user's settings; `policy` is made of the same ones."""
     judge = judge_by_mode(settings, policy)
+    reading = CommandPolicy(ExecSettings())  # the list that a user wrote may hold more than what reads
+
+    def looks(arguments: Mapping[str, Any]) -> bool:
+        """Whether a command only looks, whatever it is run in. What git does depends on the repository."""
+        verdict = reading.judge(arguments["command"])
+        return verdict.decision == "allow" and not _uses_git(verdict) and not arguments.get("outside_sandbox")
+
+    async def check(arguments: Arguments, context: ToolContext) -> Checked:
+        """What only looks, where it runs, may be run now; of all else nothing is known."""
+        env = command_env(settings, context.environ, {})
+        verdict = await to_thread.run_sync(reading.judge, arguments.command)
+        verdict = _look_closer(verdict, _find_cwd(arguments, context), context, env)
+        return "not-done" if verdict.decision == "allow" and not arguments.outside_sandbox else None
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
@@ -89,7 +102,8 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         )
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)
-    return structs.replace(tool, max_chars=settings.max_output_bytes + _ROOM_FOR_NOTES)
+    limit = settings.max_output_bytes + _ROOM_FOR_NOTES
+    return structs.replace(tool, max_chars=limit, repeatable=looks, check=check)
 
 
 def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
@@ -102,13 +116,7 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
 async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolContext, env: Mapping[str, str]) -> None:
     command = arguments.command
     verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.mode)
-    if verdict.decision == "allow" and any(words[0] == "git" for words in verdict.commands):
-        program = find_git_program(cwd)
-        if program:
-            reason = f"what this repository says may start a program, or lead elsewhere ({program})"
-            verdict = structs.replace(verdict, decision="ask", reason=reason)
-    if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.workspace.project)):
-        verdict = structs.replace(verdict, decision="ask", reason=f"'{planted}' is a program of the project here")
+    verdict = _look_closer(verdict, cwd, context, env)
     if verdict.decision == "allow" and context.must_ask:
         verdict = structs.replace(verdict, decision="ask", reason=context.must_ask)
     if verdict.decision == "deny":
@@ -127,6 +135,20 @@ async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolCont
                 f"The command needs approval, which was not given: {reason}",
                 hint="Do without it, or ask the person",
             )
+
+
+def _look_closer(verdict: Verdict, cwd: str, context: ToolContext, env: Mapping[str, str]) -> Verdict:
+    """The verdict on a command where it is run: what only looks by its words may start programs there."""
+    if verdict.decision == "allow" and _uses_git(verdict) and (program := find_git_program(cwd)):
+        reason = f"what this repository says may start a program, or lead elsewhere ({program})"
+        return structs.replace(verdict, decision="ask", reason=reason)
+    if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.workspace.project)):
+        return structs.replace(verdict, decision="ask", reason=f"'{planted}' is a program of the project here")
+    return verdict
+
+
+def _uses_git(verdict: Verdict) -> bool:
+    return any(words[0] == "git" for words in verdict.commands)
 
 
 def show_all(command: str) -> str:

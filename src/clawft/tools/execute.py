@@ -72,11 +72,15 @@ async def check_tool(
     tool: Tool, arguments: dict[str, Any], context: ToolContext
 ) -> Envelope | Literal["not-done"] | None:
     """What came of a call that a crash cut short; None if nobody can tell."""
-    if tool.check is None:
-        return None
     started = anyio.current_time()
     try:
-        found = await tool.check(_read_arguments(tool, arguments, ""), context)
+        ready = _read_arguments(tool, arguments, "")
+    except ToolError:  # so its tool was never run
+        return "not-done"
+    if tool.check is None:
+        return None
+    try:
+        found = await tool.check(ready, context)
     except Exception:  # whatever is wrong, it does not tell
         return None
     return _wrap(tool, found, arguments, context, started) if isinstance(found, ToolResult) else found

@@ -30,12 +30,17 @@ def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
         return await _call(hub, remote, arguments)
 
     # What a server says of itself counts only where the user trusts it.
-    read_only = _is_read_only(remote)
-    return Tool(remote.name, remote.description, run, remote.parameters, read_only=read_only, asks=True)
-
-
-def _is_read_only(remote: RemoteTool) -> bool:
-    return remote.trusted and remote.read_only_hint
+    read_only = remote.trusted and remote.read_only_hint
+    twice = remote.trusted and (remote.read_only_hint or remote.idempotent_hint)
+    return Tool(
+        remote.name,
+        remote.description,
+        run,
+        remote.parameters,
+        read_only=read_only,
+        asks=True,
+        repeatable=lambda _: twice,
+    )
 
 
 async def _ask(remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:

@@ -5,11 +5,11 @@ from typing import Annotated, Literal, TypeVar
 
 import anyio.to_thread
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from clawft.errors import ClawftError, find_close
 from clawft.memory.backend import MemoryBackend, MemoryResult
-from clawft.tools.tool import ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.tools.tool import Checked, ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool
 
 __all__ = ["memory_tools"]
 
@@ -55,9 +55,12 @@ def memory_tools(backend: MemoryBackend) -> tuple[Tool, ...]:
     async def write(arguments: WriteArguments, _context: ToolContext) -> ToolResult:
         return await _run(lambda: _write(backend, arguments))
 
+    async def check(arguments: WriteArguments, _context: ToolContext) -> Checked:
+        return await _run(lambda: _find_outcome(backend, arguments))
+
     return (
         define_tool("memory_read", _READ, ReadArguments, read, read_only=True),
-        define_tool("memory_write", _WRITE, WriteArguments, write),
+        structs.replace(define_tool("memory_write", _WRITE, WriteArguments, write), check=check),
     )
 
 
@@ -99,12 +102,37 @@ def _write(backend: MemoryBackend, arguments: WriteArguments) -> ToolResult:
     if arguments.mode == "delete":
         if not backend.delete(key):
             raise _not_found(backend, key)
-        return ToolResult(f"Forgot '{key}'.", data={"key": key})
+        return _tell(arguments)
     if not arguments.content.strip():
         raise ToolError("INVALID_PARAM", "There is no content to keep", hint="Give content, or mode 'delete'")
     write = backend.append if arguments.mode == "append" else backend.store
     write(key, arguments.content)
-    return ToolResult(f"Remembered '{key}'.", data={"key": key})
+    return _tell(arguments)
+
+
+def _tell(arguments: WriteArguments) -> ToolResult:
+    did = "Forgot" if arguments.mode == "delete" else "Remembered"
+    return ToolResult(f"{did} '{arguments.key}'.", data={"key": arguments.key})
+
+
+def _find_outcome(backend: MemoryBackend, arguments: WriteArguments) -> Checked:
+    """What came of a write that may have been made, by what is remembered now."""
+    if arguments.mode != "delete" and not arguments.content.strip():
+        return "not-done"  # it is refused
+    value = backend.retrieve(arguments.key)
+    if arguments.mode == "delete":
+        return _tell(arguments) if value is None else "not-done"
+    held, wanted = _plain(value or ""), _plain(arguments.content)
+    if arguments.mode == "replace":  # another text is the one before, or of somebody who was later
+        return _tell(arguments) if held == wanted else "not-done"
+    if held == wanted or held.endswith(f"\n\n{wanted}"):
+        return _tell(arguments)
+    return None if wanted in held else "not-done"
+
+
+def _plain(text: str) -> str:
+    """A text as any memory gives it back: white space around it does not count."""
+    return text.replace("\r\n", "\n").strip()
 
 
 def _not_found(backend: MemoryBackend, key: str) -> ToolError:

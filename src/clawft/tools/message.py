@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from clawft.messages import MessageSent
 from clawft.tools.tool import Tool, ToolContext, ToolResult, define_tool
@@ -20,10 +20,11 @@ async def _send(arguments: MessageArguments, context: ToolContext) -> ToolResult
 
 
 def message_tool() -> Tool:
-    return define_tool(
+    tool = define_tool(
         "message",
         "Tell the person something at once, while you go on working: progress of long work, or a finding that matters."
         " Not for the answer itself.",
         MessageArguments,
         _send,
     )
+    return structs.replace(tool, repeatable=lambda _: True)  # read twice is better than never

@@ -31,6 +31,7 @@ class Provided(Struct, frozen=True):
     parameters: dict[str, Any]
     words: tuple[str, ...]  # the program and its own words; what a model says is never among them
     file: str = ""
+    repeatable: bool = False
 
     @property
     def shown(self) -> str:
@@ -74,7 +75,7 @@ def _check(one: ToolDefinition, skill: Skill, folder: str, files: Collection[str
     words, file = program
     if file and (problem := _why_no_start(os.path.join(folder, file), file)):
         return _refuse("tool-program", one, problem, "Give it a first line like #!/bin/sh, or an ending like .py")
-    return Provided(one.name, one.description, _complete(one.parameters), words, file)
+    return Provided(one.name, one.description, _complete(one.parameters), words, file, one.repeatable)
 
 
 def _find_program(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[str, ...], str] | Diagnostic:

@@ -74,8 +74,10 @@ def skill_tools(skills: Skillset, forker: Forker) -> tuple[Tool, ...]:
         return await _read(skills, arguments)
 
     loading = define_tool("Skill", _SKILL, SkillArguments, load)
-    # What takes time in it, forks and commands, has limits of its own.
-    whole = structs.replace(loading, max_chars=MAX_SKILL_CHARS, timeout_s=math.inf, beside=forks)
+    # What takes time in it, forks and commands, has limits of its own; in a run that survives, steps of its own, too.
+    whole = structs.replace(
+        loading, max_chars=MAX_SKILL_CHARS, timeout_s=math.inf, beside=forks, repeatable=lambda _: True
+    )
     return (
         whole,
         define_tool("skill_search", _SEARCH, SearchArguments, search, read_only=True),

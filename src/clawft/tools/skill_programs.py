@@ -96,7 +96,8 @@ def _declared(programs: Programs, skill: str, name: str, provided: Provided) -> 
         return await programs.run(start, context)
 
     description = clean_text(provided.description) or f"The tool {provided.name}."
-    return _bounded(programs, Tool(name, f"{description} (of the skill '{skill}')", run, provided.parameters))
+    tool = Tool(name, f"{description} (of the skill '{skill}')", run, provided.parameters)
+    return structs.replace(_bounded(programs, tool), repeatable=lambda _: provided.repeatable)
 
 
 def _script_tool(programs: Programs, listed: list[tuple[str, tuple[str, ...]]]) -> Tool:

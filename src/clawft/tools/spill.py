@@ -7,17 +7,24 @@ import os
 import re
 import secrets
 from hashlib import sha256
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct, structs
 
-from clawft.tools.tool import ToolContext
+from clawft.errors import ClawftError
+from clawft.files import read_regular
+from clawft.tools.tool import ToolContext, ToolError
 
 __all__ = [
     "MANIFEST",
+    "Kept",
     "Original",
     "digest_of",
+    "find_kept",
     "keep_original",
+    "load_originals",
+    "load_saved",
     "mask_file",
     "new_spill_path",
     "save_original",
@@ -25,6 +32,7 @@ __all__ = [
 ]
 
 MANIFEST = "originals/manifest.jsonl"
+_MAX_READ = 64 << 20
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -33,7 +41,8 @@ class Original(Struct, frozen=True, omit_defaults=True):
     """A file as it was before a change: where its bytes are kept, '' where there was none, and what it held after.
 
     `after` is a digest, '' where the change removed the file. A change was made in a turn, or took one back: then
-    `undo` is its name, and `undoes` that of the change which it took back.
+    `undo` is its name, and `undoes` that of the change which it took back. `call` names the call that made it, in a run
+    that goes on after a crash.
     """
 
     path: str
@@ -43,6 +52,14 @@ class Original(Struct, frozen=True, omit_defaults=True):
     turn: int = 0
     undo: str = ""
     undoes: str = ""
+    call: str = ""
+
+
+class Kept(NamedTuple):
+    """A change with the bytes that it replaced, None where there was no file."""
+
+    change: Original
+    before: bytes | None
 
 
 def new_spill_path(context: ToolContext, name: str) -> str:
@@ -75,7 +92,7 @@ def digest_of(content: bytes | None) -> str:
 
 def keep_original(context: ToolContext, path: str, before: bytes | None, mode: int, after: bytes) -> None:
     """Keep a file's bytes before it is changed, None where it is about to be made. Raises: OSError."""
-    change = Original(path, "", mode, digest_of(after), context.turn)
+    change = Original(path, "", mode, digest_of(after), context.turn, call=context.call)
     save_original(os.path.join(context.keep_dir, os.path.dirname(MANIFEST)), change, before)
 
 
@@ -88,6 +105,43 @@ def save_original(folder: str, change: Original, before: bytes | None) -> None:
     path = change.path.encode("utf-8", "replace").decode()
     kept = structs.replace(change, path=path, saved=saved, mode=change.mode & 0o777)
     _write(os.path.join(folder, os.path.basename(MANIFEST)), msgspec.json.encode(kept) + b"\n", _APPEND)
+
+
+def load_originals(keep_dir: str, holding: bytes = b"") -> list[Original]:
+    """What the manifest says where it holds a text, without lines that a crash cut short. Raises: ClawftError."""
+    try:
+        lines = read_regular(os.path.join(keep_dir, MANIFEST), _MAX_READ)[0].splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    kept = []
+    for line in lines:
+        try:
+            if holding in line:
+                kept.append(msgspec.json.decode(line, type=Original))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+    return kept
+
+
+def load_saved(keep_dir: str, saved: str) -> bytes:
+    """Kept bytes, from our own folder alone, whatever the manifest says. Raises: ClawftError."""
+    path = os.path.join(keep_dir, os.path.dirname(MANIFEST), os.path.basename(saved))
+    try:
+        return read_regular(path, _MAX_READ)[0]
+    except FileNotFoundError as error:
+        raise ToolError("NOT_FOUND", "what it held before is gone") from error
+
+
+def find_kept(context: ToolContext, path: str) -> Kept | None:
+    """What this very call kept of a file when it was made before a crash; None if nothing is known of it."""
+    if not context.call:
+        return None
+    try:
+        made = load_originals(context.keep_dir, msgspec.json.encode(context.call))
+        own = [one for one in made if (one.call, one.path) == (context.call, path)]
+        return Kept(own[-1], load_saved(context.keep_dir, own[-1].saved) if own[-1].saved else None) if own else None
+    except (OSError, ClawftError):
+        return None
 
 
 def _write(path: str, content: bytes, flags: int) -> None:

@@ -11,15 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import is_within, read_regular, real_path
+from clawft.files import is_within, real_path
 from clawft.tools.beneath import read_file_at, remove_file_at, write_file_at
-from clawft.tools.spill import MANIFEST, Original, digest_of, save_original
+from clawft.tools.spill import MANIFEST, Original, digest_of, load_originals, load_saved, save_original
 from clawft.tools.tool import ToolError
 from clawft.tools.write_file import MAX_WRITE_BYTES
 
 __all__ = ["Step", "Undo", "find_undo", "run_undo"]
-
-_MAX_MANIFEST = 64 << 20
 
 
 class Step(Struct, frozen=True):
@@ -49,7 +47,7 @@ def find_undo(keep_dir: str, project: str, *, redo: bool = False) -> Undo | None
 
     Raises: ClawftError.
     """
-    done, undone = _stack(_load(os.path.join(keep_dir, MANIFEST)))
+    done, undone = _stack(load_originals(keep_dir))
     hopeless = None
     for change in reversed(undone if redo else done):
         steps = tuple(step for step in _plan(change, real_path(project), keep_dir) if step)
@@ -77,7 +75,7 @@ def _restore(keep_dir: str, step: Step, change: Original) -> None:
     content, status = _read(step.path) or (None, None)
     if digest_of(content) != step.seen:
         raise ToolError("CONFLICT", "it was changed just now")
-    wanted = _load_saved(keep_dir, step.saved) if step.saved else None
+    wanted = load_saved(keep_dir, step.saved) if step.saved else None
     mode = status.st_mode if status else step.mode
     kept = msgspec.structs.replace(change, mode=mode, after=digest_of(wanted))
     save_original(os.path.join(keep_dir, os.path.dirname(MANIFEST)), kept, content)
@@ -85,21 +83,6 @@ def _restore(keep_dir: str, step: Step, change: Original) -> None:
         write_file_at(step.path, wanted, status, step.mode)
     elif status is not None:
         remove_file_at(step.path, status)
-
-
-def _load(manifest: str) -> list[Original]:
-    """What the manifest says, without lines that a crash cut short. Raises: ClawftError."""
-    try:
-        lines = read_regular(manifest, _MAX_MANIFEST)[0].splitlines()
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    kept = []
-    for line in lines:
-        try:
-            kept.append(msgspec.json.decode(line, type=Original))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue
-    return kept
 
 
 def _name(original: Original) -> str:
@@ -139,7 +122,7 @@ def _plan_one(original: Original, after: str, project: str, keep_dir: str) -> St
     try:
         if not is_within(step.path, project):
             raise ToolError("PERMISSION_DENIED", "it is in another project")
-        before = digest_of(_load_saved(keep_dir, step.saved) if step.saved else None)
+        before = digest_of(load_saved(keep_dir, step.saved) if step.saved else None)
         now = _read(step.path)
     except (OSError, ClawftError) as error:
         return msgspec.structs.replace(step, problem=_why(error))
@@ -156,12 +139,3 @@ def _read(path: str) -> tuple[bytes, os.stat_result] | None:
         return read_file_at(path, MAX_WRITE_BYTES)
     except FileNotFoundError:
         return None
-
-
-def _load_saved(keep_dir: str, saved: str) -> bytes:
-    """Kept bytes, from our own folder alone, whatever the manifest says."""
-    path = os.path.join(keep_dir, os.path.dirname(MANIFEST), os.path.basename(saved))
-    try:
-        return read_regular(path, MAX_WRITE_BYTES)[0]
-    except FileNotFoundError as error:
-        raise ToolError("NOT_FOUND", "what it held before is gone") from error

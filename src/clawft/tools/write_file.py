@@ -5,11 +5,11 @@ import stat
 from typing import Annotated
 
 from anyio import to_thread
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from clawft.tools.beneath import read_file_at, write_file_at
 from clawft.tools.paths import resolve_inside, show_path
-from clawft.tools.spill import keep_original
+from clawft.tools.spill import Kept, digest_of, find_kept, keep_original
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 
 __all__ = ["MAX_WRITE_BYTES", "replace_file", "write_file_tool"]
@@ -26,7 +26,8 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_file_tool() -> Tool:
-    return define_tool("write_file", _DESCRIPTION, Arguments, _run)
+    # The same bytes once more change nothing, and `_was_done` sees to what others wrote since.
+    return structs.replace(define_tool("write_file", _DESCRIPTION, Arguments, _run), repeatable=lambda _: True)
 
 
 async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -41,10 +42,23 @@ def _write(arguments: Arguments, context: ToolContext) -> ToolResult:
     except UnicodeEncodeError as error:
         raise ToolError("INVALID_PARAM", "`content` has halves of characters, which no file can hold") from error
     before = _find_before(real)
-    replace_file(context, real, content, before)
-    did = "Created" if before is None else "Replaced"
-    data = {"created": before is None, "bytes": len(content)}
+    kept = find_kept(context, real)
+    if kept and kept.change.after != digest_of(content):
+        kept = None
+    if kept is None or not _was_done(before, kept, content):
+        replace_file(context, real, content, before)
+    created = (kept.before if kept else before) is None
+    did = "Created" if created else "Replaced"
+    data = {"created": created, "bytes": len(content)}
     return ToolResult(f"{did} {show_path(context, real)}: {len(content)} bytes", data=data, path_resolved=real)
+
+
+def _was_done(now: tuple[bytes, os.stat_result] | None, kept: Kept, content: bytes) -> bool:
+    """Whether this call wrote the file already, before a crash. Raises: ToolError if others did so since."""
+    held = now[0] if now else None
+    if held not in (content, kept.before):
+        raise ToolError("CONFLICT", "The file was changed by somebody else since this was first tried", hint="Read it")
+    return held == content
 
 
 def replace_file(context: ToolContext, real: str, content: bytes, before: tuple[bytes, os.stat_result] | None) -> None:

@@ -109,7 +109,8 @@ def _gets(skill: Skill) -> str:
 
 def _provided(skill: Skill, folder: str) -> str:
     """The tools that it brings, each with the program that would run; without one, it is not offered."""
-    programs = {one.name: one.shown for one in check_provided(skill, folder, "")[0]}
+    offered = check_provided(skill, folder, "")[0]
+    programs = {one.name: one.shown + (", repeatable" if one.repeatable else "") for one in offered}
     return ", ".join(f"{one.name} ({programs.get(one.name, 'not offered')})" for one in skill.provided_tools)
 
 
