@@ -15,9 +15,9 @@ from clawft.sessions.opened import OpenSession
 from clawft.sessions.record import (
     CompactionRecord,
     Header,
+    InTurn,
     MessageRecord,
     Record,
-    SkillRecord,
     TurnRecord,
     encode_lines,
 )
@@ -47,7 +47,7 @@ class Draft(OpenSession):
         self.base = past.base
         self._start = start
         self._last_turn = past.window.last_turn
-        self._records: list[Record] = []
+        self._records: list[InTurn] = []
         self._said: tuple[Diagnostic, ...] = ()
 
     @property
@@ -66,8 +66,8 @@ class Draft(OpenSession):
         """
         if not self._records:
             return
-        if not isinstance(self._records[-1], TurnRecord):  # the turn was broken off
-            self.finish_turn(self._window.last_turn, "failed")
+        if not any(isinstance(one, TurnRecord) for one in self._records):  # the turn was broken off
+            self.finish_turn(max(one.turn for one in self._records), "failed")
         with self._start(self.header) as session:
             since = self._read_since(session)
             if not any(isinstance(one, TurnRecord) and one.run == run for one in since):
@@ -77,7 +77,7 @@ class Draft(OpenSession):
     def close(self) -> None:
         """Nothing is held. What was not committed is gone."""
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: InTurn) -> None:
         self._records.append(record)
 
     def _read_since(self, session: Session) -> list[Record]:
@@ -88,28 +88,29 @@ class Draft(OpenSession):
             raise not_here(self.key, self.path)
         return decode_lines(data, self.path, first=0)[0]
 
-    def _move(self, since: Sequence[Record], window: Window, run: str) -> list[Record]:
+    def _move(self, since: Sequence[Record], window: Window, run: str) -> list[InTurn]:
         """The records as they have to be below what others added: numbers of turns, totals, and what summaries keep.
 
         The model's view stays right, since the messages of others stand above the draft's and none of them is lost: a
-        summary that stands for some of the base keeps as many more messages as came between. One that stands for
-        messages of the draft too would hide those of others, or the summary that others made; it is left out.
+        summary that stands for some of the base keeps as many more messages as came between. One that would hide a
+        message of others, or the summary that they made, is left out: all that it stood for is shown again.
         """
         shift = window.last_turn - self._last_turn
-        compacted = any(isinstance(one, CompactionRecord) for one in since)
-        others = sum(isinstance(one, MessageRecord) for one in since)
-        own = 0
-        moved: list[Record] = []
+        others = [one.message for one in since if isinstance(one, MessageRecord)]
+        torn_off = bool(others) and others[0].role == "tool"  # its call stands in the base
+        shut = torn_off or any(isinstance(one, CompactionRecord) for one in since)
+        own = 0  # messages of the draft so far
+        moved: list[InTurn] = []
         for record in self._records:
-            if isinstance(record, CompactionRecord) and (compacted or (others and record.keeps < own)):
+            if isinstance(record, CompactionRecord) and (shut or (others and record.keeps < own)):
                 self._said = (_left_out(self.path),)
                 continue
-            new = _renumber(record, window, shift, others)
-            if record is self._records[-1]:
-                new = structs.replace(new, run=run)
-            own += isinstance(new, MessageRecord)
+            new = _place(record, window, shift, len(others))
             window.add(new)
             moved.append(new)
+            own += isinstance(new, MessageRecord)
+        last = max(at for at, one in enumerate(moved) if isinstance(one, TurnRecord))
+        moved[last] = structs.replace(moved[last], run=run)
         return moved
 
 
@@ -143,22 +144,15 @@ def not_here(key: str, path: str) -> ClawftError:
     return ClawftError("session-not-here", message, path=path, hint=hint)
 
 
-def _renumber(record: Record, window: Window, shift: int, others: int) -> Record:
+def _place(record: InTurn, window: Window, shift: int, others: int) -> InTurn:
     """A record for a place further down, where the window is what stands above it."""
-    if isinstance(record, CompactionRecord):
-        keeps = record.keeps + others
-        return structs.replace(
-            record,
-            turn=record.turn + shift,
-            replaces=len(window.messages) - keeps,
-            keeps=keeps,
-            skills=tuple(window.skills.values()),
-            totals=window.so_far,
-        )
+    record = structs.replace(record, turn=record.turn + shift)
     if isinstance(record, TurnRecord):
-        return structs.replace(record, turn=record.turn + shift, totals=window.count_turn(record.usage))
-    if isinstance(record, MessageRecord | SkillRecord):
-        return structs.replace(record, turn=record.turn + shift)
+        return structs.replace(record, totals=window.count_turn(record.usage))
+    if isinstance(record, CompactionRecord):
+        keeps, skills = record.keeps + others, tuple(window.skills.values())
+        replaces = len(window.messages) - keeps
+        return structs.replace(record, replaces=replaces, keeps=keeps, skills=skills, totals=window.so_far)
     return record
 
 

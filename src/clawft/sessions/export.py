@@ -69,6 +69,7 @@ def turn_note(record: TurnRecord) -> str:
     parts = [f"turn {record.turn} {record.status}", record.model]
     if record.usage.total_tokens:
         parts.append(f"{record.usage.input_tokens} tokens in, {record.usage.output_tokens} out")
+    parts.append(f"run {record.run}" if record.run else "")
     return ", ".join(part for part in parts if part)
 
 

@@ -4,19 +4,34 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic, Unreadable
-from clawft.files import lock_file
+from clawft.files import lock_file, sync_folder
 from clawft.sessions.record import decode_line
 
 __all__ = ["MAX_BYTES", "Log", "find_end", "open_log", "open_regular", "read_range", "read_tails"]
 
 MAX_BYTES = 1 << 30  # of a file that is read whole
 TORN = ".torn"
+ADDING = ".adding"
+_NOTE_BYTES = 1 << 12
 _FIRST_TAIL = 1 << 18
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _WRITE = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+_NOTE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _ATTEMPTS = 20
+
+
+class _Adding(Struct, frozen=True):
+    """Beside a file while many lines are added to it: where they begin, and which they are."""
+
+    start: int
+    length: int
+    sha256: str
 
 
 def open_regular(path: str, flags: int = _READ) -> int:
@@ -59,8 +74,11 @@ def read_tails(descriptor: int, size: int, path: str) -> Iterator[tuple[bytes, b
 
 
 def find_end(descriptor: int, path: str) -> int:
-    """How many bytes of a file are whole lines, whoever is writing the next one. Raises: Unreadable."""
-    size = os.fstat(descriptor).st_size
+    """How many bytes of a file will stay as they are: whole lines, whoever is adding to them. Raises: Unreadable."""
+    size = os.fstat(descriptor).st_size  # before the note is looked for: it is made before the file grows
+    adding = _load_note(path)
+    if adding and not _is_added(adding, descriptor, path):
+        size = min(size, adding.start)
     for data, whole in read_tails(descriptor, size, path):
         if whole or b"\n" in data:
             return size - len(data) + data.rfind(b"\n") + 1
@@ -92,6 +110,20 @@ class Log:
                 raise self._not_written(str(error.strerror)) from error
             raise
 
+    def append_whole(self, lines: bytes) -> None:
+        """Write many lines, or nothing of them, even if this process is killed or power is lost. Raises: ClawftError.
+
+        A note beside the file tells where they begin until they are safe; whoever opens it next takes half a turn back.
+        """
+        adding = _Adding(self.size, len(lines), sha256(lines).hexdigest())
+        try:
+            _write_note(self.path + ADDING, msgspec.json.encode(adding))
+        except OSError as error:
+            raise self._not_written(str(error.strerror)) from error
+        self.append(lines)
+        self.sync()
+        os.unlink(self.path + ADDING)  # should it come back, it tells of lines that are there
+
     def sync(self) -> None:
         """Return when all that was written would survive a loss of power. Raises: ClawftError."""
         try:
@@ -102,24 +134,39 @@ class Log:
             raise self._not_written(str(error.strerror)) from error
 
     def heal(self) -> None:
-        """Deal with bytes after the last line end: keep a whole record, move anything else beside the file."""
+        """Deal with what a crash left at the end: keep a whole record, move anything else beside the file."""
+        if os.path.lexists(self.path + ADDING):
+            self._settle()
         torn = self._torn_bytes()
-        if not torn:
-            return
-        if decode_line(torn) is not None:
+        if torn and decode_line(torn) is not None:
             self.append(b"\n")
-            return
-        beside = self.path + TORN
-        _save(beside, torn)
-        os.ftruncate(self.descriptor, self.size - len(torn))
-        message = f"The last line was not written to its end; its {len(torn)} bytes were moved to {beside}"
-        self.diagnostics = (Diagnostic("session-torn-line", "warning", message, self.path),)
+        elif torn:
+            self._set_aside(self.size - len(torn), "The last line was not written to its end")
 
     def close(self) -> None:
         """Give up the lock."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+    def _settle(self) -> None:
+        """End what `append_whole` began: all of it is there, or none is to be."""
+        adding = _load_note(self.path)
+        if adding and not _is_added(adding, self.descriptor, self.path):
+            self._set_aside(adding.start, "The last turn was not written to its end")
+        self.sync()
+        os.unlink(self.path + ADDING)
+        sync_folder(os.path.dirname(self.path))  # a note that came back would take back what follows
+
+    def _set_aside(self, start: int, why: str) -> None:
+        cut = read_range(self.descriptor, start, self.size, self.path)
+        if not cut:
+            return
+        beside = self.path + TORN
+        _save(beside, cut.removesuffix(b"\n"))
+        os.ftruncate(self.descriptor, start)
+        message = f"{why}; its {len(cut)} bytes were moved to {beside}"
+        self.diagnostics = (*self.diagnostics, Diagnostic("session-torn-line", "warning", message, self.path))
 
     def _torn_bytes(self) -> bytes:
         size = self.size
@@ -174,6 +221,35 @@ def _save(path: str, data: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _load_note(path: str) -> _Adding | None:
+    """What is being added to a file, or was when a process ended; None also for a note that was not written itself."""
+    try:
+        descriptor = open_regular(path + ADDING)
+    except FileNotFoundError:
+        return None
+    try:
+        return msgspec.json.decode(read_range(descriptor, 0, _NOTE_BYTES, path + ADDING), type=_Adding)
+    except msgspec.MsgspecError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _write_note(path: str, note: bytes) -> None:
+    descriptor = open_regular(path, _NOTE)
+    try:
+        os.write(descriptor, note)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(os.path.dirname(path))
+
+
+def _is_added(adding: _Adding, descriptor: int, path: str) -> bool:
+    lines = read_range(descriptor, adding.start, adding.start + adding.length, path)
+    return sha256(lines).hexdigest() == adding.sha256
 
 
 def _busy(path: str) -> ClawftError:

@@ -14,8 +14,8 @@ from clawft.sessions.conversation import find_cut, pair_calls, summary_message
 from clawft.sessions.record import (
     CompactionRecord,
     Header,
+    InTurn,
     MessageRecord,
-    Record,
     SkillRecord,
     Status,
     TurnRecord,
@@ -120,7 +120,7 @@ class OpenSession(ABC):
         """Let go of it."""
 
     @abstractmethod
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: InTurn) -> None:
         """Put a record where it belongs. Raises: ClawftError."""
 
     @property
@@ -129,7 +129,7 @@ class OpenSession(ABC):
             self._loaded = self._load()
         return self._loaded
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: InTurn) -> None:
         window = self._window  # read before it grows
         self._keep(record)
         window.add(record)

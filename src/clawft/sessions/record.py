@@ -16,6 +16,7 @@ __all__ = [
     "VERSION",
     "CompactionRecord",
     "Header",
+    "InTurn",
     "MessageRecord",
     "Record",
     "SkillRecord",
@@ -49,17 +50,20 @@ class Header(Record, frozen=True, kw_only=True, tag="session"):
     forked_from: str = ""
 
 
-class MessageRecord(Record, frozen=True, kw_only=True, tag="message"):
+class InTurn(Record, frozen=True, kw_only=True):
+    """A line that is part of a turn."""
+
     turn: int
     at: str = ""
+
+
+class MessageRecord(InTurn, frozen=True, kw_only=True, tag="message"):
     message: Message
 
 
-class SkillRecord(Record, frozen=True, kw_only=True, tag="skill"):
+class SkillRecord(InTurn, frozen=True, kw_only=True, tag="skill"):
     """A skill's text reached the model."""
 
-    turn: int
-    at: str = ""
     name: str
     scope: str = ""
     digest: str = ""
@@ -74,14 +78,12 @@ class Totals(Struct, frozen=True, omit_defaults=True):
     usage: Usage = field(default_factory=Usage)
 
 
-class CompactionRecord(Record, frozen=True, kw_only=True, tag="compaction"):
+class CompactionRecord(InTurn, frozen=True, kw_only=True, tag="compaction"):
     """A summary took the place of `replaces` messages; the last `keeps` before this line stay as they are.
 
     It says again which skills were activated, so that nothing above those messages is needed to go on.
     """
 
-    turn: int
-    at: str = ""
     summary: str
     replaces: int
     keeps: int
@@ -89,11 +91,9 @@ class CompactionRecord(Record, frozen=True, kw_only=True, tag="compaction"):
     totals: Totals = field(default_factory=Totals)
 
 
-class TurnRecord(Record, frozen=True, kw_only=True, tag="turn"):
+class TurnRecord(InTurn, frozen=True, kw_only=True, tag="turn"):
     """A turn is over. `totals` count it too; `run` is the background run that all of it came from, if one did."""
 
-    turn: int
-    at: str = ""
     status: Status
     usage: Usage = field(default_factory=Usage)
     model: str = ""

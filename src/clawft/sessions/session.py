@@ -8,7 +8,7 @@ from clawft.files import sync_folder
 from clawft.messages import Usage
 from clawft.sessions.log import Log, read_range
 from clawft.sessions.opened import OpenSession
-from clawft.sessions.record import Header, Record, Status, encode_lines
+from clawft.sessions.record import Header, InTurn, Status, encode_lines
 from clawft.sessions.window import Window, load_window
 
 __all__ = ["Session"]
@@ -46,9 +46,9 @@ class Session(OpenSession):
         """The lines after a place in its file. Raises: Unreadable."""
         return read_range(self._log.descriptor, start, self.size, self.path)
 
-    def add_all(self, records: Sequence[Record]) -> None:
-        """Write many records at once, or none of them. Raises: ClawftError."""
-        self._log.append(encode_lines(records))
+    def add_all(self, records: Sequence[InTurn]) -> None:
+        """Write many records at once, or none of them, whatever ends this process. Raises: ClawftError."""
+        self._log.append_whole(encode_lines(records))
         self._loaded = self._shown = None
         self._unused = False
 
@@ -66,6 +66,6 @@ class Session(OpenSession):
         self._unused = False
         self._log.close()
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: InTurn) -> None:
         self._log.append(encode_lines((record,)))
         self._unused = False

@@ -54,7 +54,7 @@ def _fields(transcript: Transcript) -> dict[str, Any]:
         "created": header.created or None,
         "cwd": header.cwd or None,
         "forked_from": header.forked_from or None,
-        "turns": [_plain(one, "turn", "at", "status", "usage", "model") for one in transcript.turns],
+        "turns": [_plain(one, "turn", "at", "status", "usage", "model", "run") for one in transcript.turns],
         "messages": [
             {"turn": one.turn, "at": one.at, **msgspec.to_builtins(msgspec.structs.asdict(one.message))}
             for one in transcript.records
