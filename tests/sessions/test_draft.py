@@ -95,6 +95,7 @@ def test_a_session_that_is_new_has_its_header_and_no_file_before(store: SessionS
     assert lines[0] == {"type": "session", "version": 1, "key": "k", "created": NOW, "cwd": "/work"}
     assert [line["type"] for line in lines[1:]] == ["message", "message", "turn"]
     assert (lines[3]["turn"], lines[3]["run"]) == (1, "run-1")
+    assert [one.name for one in (tmp_path / "sessions").iterdir()] == ["k.jsonl"]
     assert lines[3]["totals"] == {"turns": 1, "messages": 2, "usage": msgspec.to_builtins(Usage(5, 1))}
 
 
@@ -324,8 +325,12 @@ def commit(store, base):
     draft.finish_turn(draft.next_turn - 1)
     draft.commit("run-1")
 
+def read(path):
+    return open(path, "rb").read() if os.path.exists(path) else b""
+
 def check(store, base, between):
     path = os.path.join(store.folder, "k.jsonl")
+    left = read(path)
     mine = [f"mine {number}" for number in range(4)]
     seen = store.open_draft("k")
     shown = [one.content for one in seen.messages]
@@ -344,6 +349,8 @@ def check(store, base, between):
     assert [one.turn for one in turns] == list(range(1, len(turns) + 1)), turns
     assert turns[-1].totals.messages == len(store.read("k").messages)
     assert not os.path.exists(path + ".adding")
+    kept = read(path) + read(path + ".torn")
+    assert all(line in kept for line in left.split(b"\\n"))
 
 kills = 0
 for existing in (False, True):
