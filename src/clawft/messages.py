@@ -172,6 +172,7 @@ class ForkStarted(Event, frozen=True, kw_only=True):
     model: str = ""
     by: By = "model"
     depth: int = 1
+    run: str = ""  # of one that goes on in the background: its end is not told here
 
 
 class ForkActed(Event, frozen=True, kw_only=True):

@@ -319,7 +319,7 @@ async def test_a_note_on_a_skill_is_said_once_a_turn(world: World) -> None:
         return call("Skill", {"name": "survey"}, f"call_{len(results)}")
 
     world.replies = reply
-    assert [one.code for one in only(await world.run("go"), Noticed)] == ["fork-foreground", "fork-model"]
+    assert [one.code for one in only(await world.run("go"), Noticed)] == ["fork-model", "fork-foreground"]
 
 
 async def test_the_default_model_forks_too(world: World) -> None:

@@ -102,12 +102,12 @@ def test_a_command_gets_the_variables_of_the_only_active_skill(
     supplies = supply(entries)
     a, b, none = clear("a"), clear("b"), clear("none")
     assert supplies.take_alone([a], [], "s").env == {"TOKEN": "of-a"}
-    assert supplies.take_alone([a], [a], "s").env == {"TOKEN": "of-a"}, "a fork in which the same skill is active"
-    for active, inherited in (([a, b], []), ([a], [b]), ([a, none], []), ([none, a], [])):
+    assert supplies.take_alone([a], ["a"], "s").env == {"TOKEN": "of-a"}, "a fork in which the same skill is active"
+    for active, inherited in (([a, b], []), ([a], ["b"]), ([a, none], []), ([none, a], [])):
         given = supplies.take_alone(active, inherited, "s")
         assert given.env == {}
         assert "a" in given.note.split("variables of ")[1]
-    for active, inherited in (([], [a]), ([], []), ([none], [])):
+    for active, inherited in (([], ["a"]), ([], []), ([none], [])):
         given = supplies.take_alone(active, inherited, "s")
         assert (given.env, given.note) == ({}, "")
 

@@ -42,6 +42,12 @@ class Allowance:
             for one in chain:
                 one.taken += call.used - worst
 
+    @property
+    def left(self) -> int | None:
+        """What the narrowest limit leaves; None where there is none."""
+        left = [max(0, one.limit - one.taken) for one in self._chain() if one.limit is not None]
+        return min(left, default=None)
+
     def spend(self, tokens: int) -> None:
         """Count what was used before, by a process that is gone."""
         for one in self._chain():

@@ -76,7 +76,7 @@ def choose_tools(conversation: "Conversation") -> Registry:
     """The tools of the agent's next turn: all there are, as far as the agent may use them (R78)."""
     runtime = conversation.runtime
     tools = runtime.registry_for(conversation)
-    for agent in (*conversation.above, conversation.agent):  # a fork has no more than those above it
+    for agent in conversation.agents:  # a fork has no more than those above it
         tools = tools.view(agent.tools, agent.disallowed_tools)
     tools = tools.view(denied=tuple(rule.pattern.text for rule in runtime.rules.deny))
     needless = not conversation.skills.offered or _injects_all(runtime)

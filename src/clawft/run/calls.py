@@ -140,7 +140,7 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     context.sandbox = runtime.sandbox
     context.take_shell_env = lambda: runtime.supplies.take_alone(
         [one.cleared for one in turn.skills.active],
-        [one.cleared for one in turn.conversation.inherited],
+        [one.name for one in turn.conversation.lineage.active],
         turn.session.key,
     )
     context.read_roots = tuple(turn.skills.loaded.values())

@@ -10,16 +10,16 @@ from clawft.errors import ClawftError
 from clawft.format.model import Agent
 from clawft.messages import Answer, ApprovalNeeded, By, Event
 from clawft.run.allowance import Allowance
+from clawft.run.lineage import AgentPower, Lineage, begin_lineage, lineage_of, power_of
 from clawft.run.loop import run_turn, work_turn
 from clawft.run.permit import authority_of
 from clawft.run.pipeline import compact_stages, run_stages
 from clawft.run.turn import Stage, Turn, TurnRequest
-from clawft.sessions import Session
+from clawft.sessions import OpenSession
 from clawft.tools.registry import Registry
-from clawft.tools.skillset import Activation, Skillset
+from clawft.tools.skillset import Skillset
 from clawft.tools.steps import Steps
 from clawft.trust import Standing
-from clawft.trust.cleared import Cleared
 from clawft.trust.decide import Limit
 from clawft.trust.modes import Mode, agent_mode
 
@@ -34,30 +34,34 @@ Approve = Callable[[ApprovalNeeded], Awaitable[Answer]]
 class Conversation:
     """State that lives from turn to turn. `approve` answers when a tool asks; without it the answer is no.
 
-    A conversation with a `parent` is a fork. It sees nothing of what was said there, and can do no more: the agents
-    above it, and the skills that were active in them, limit it too.
+    A conversation with a `parent` or a `lineage` is a fork. It sees nothing of what was said there, and can do no more:
+    the agents above it, and the skills that were active in them, limit it too. With a parent it also shares what that
+    is told and spends while both are at work.
     """
 
     def __init__(
         self,
         runtime: "Runtime",
-        session: Session,
+        session: OpenSession,
         agent: Agent,
         approve: Approve | None = None,
         parent: "Conversation | None" = None,
+        lineage: Lineage | None = None,
     ) -> None:
+        made = lineage or (lineage_of(parent) if parent else begin_lineage(runtime, session.key))
         self.runtime = runtime
         self.session = session
         self.agent = agent
         self.approve = approve
         self.steps: Steps = parent.steps.below() if parent else Steps()
-        self.depth: int = parent.depth + 1 if parent else 0  # how many forks deep
-        self.account: str = parent.account if parent else session.key  # the session whose budget pays
-        self.turn: int = parent.turn if parent else 0  # that session's turn which runs, or ran last
+        self.lineage = made
+        self.depth: int = made.depth  # how many forks deep
+        self.account: str = made.account  # the session whose budget pays
+        self.turn: int = made.turn  # that session's turn which runs, or ran last
         self.running: Turn | None = None
         # A yes "for this session" is the person's word for all that works for them in it.
-        self.approved: set[tuple[str, str]] = parent.approved if parent else set()
-        self.mode: Mode = parent.effective_mode if parent else runtime.default_mode
+        self.approved: set[str] = parent.approved if parent else set(made.approved)
+        self.mode: Mode = made.mode
         self.skills: Skillset = Skillset(
             runtime.load_skills,
             runtime.clear,
@@ -66,23 +70,23 @@ class Conversation:
             refresh_on_call=runtime.refresh_on_call,
             standings=parent.skills.standings if parent else None,
         )
-        # The agents and the skills that limit the tools of whoever forked this.
-        self.above: tuple[Agent, ...] = (*parent.above, parent.agent) if parent else ()
-        self.inherited: tuple[Activation, ...] = (*parent.inherited, *parent.skills.active) if parent else ()
-        self.prompted_above: tuple[Cleared, ...] = (*parent.prompted_above, *parent.skills.prompted) if parent else ()
-        # Strangers' skills whose text was heard above, and here, by their digest: they keep asking for other hosts.
-        self.heard_above: tuple[Limit, ...] = authority_of(parent).heard if parent else ()
+        # Strangers' skills whose text was heard, by their digest: they keep asking for other hosts.
         self.heard: dict[str, Limit | None] = {}
         self.forked: Standing | None = None  # the skill that this conversation is for
-        self.forked_by: By = "user"
-        self.forks: tuple[str, ...] = parent.forks if parent else ()  # the skills that were forked, down to here
-        self.allowance: Allowance = Allowance(None, parent.allowance if parent else None)
+        self.forked_by: By = made.by
+        self.forks: tuple[str, ...] = made.forks  # the skills that were forked, down to here
+        self.allowance: Allowance = Allowance(made.max_tokens, parent.allowance if parent else None)
         self.slots: anyio.CapacityLimiter = anyio.CapacityLimiter(runtime.config.agents.fork.max_parallel)
         folders = {one.name: one.found.folder for one in self.skills.standings if one.usable}
         self.skills.loaded = {name: folders[name] for name in session.activated if name in folders}
         self.registry: Registry | None = None
         self._asking = anyio.Lock()
         self._scope: anyio.CancelScope | None = None
+
+    @property
+    def agents(self) -> tuple[AgentPower, ...]:
+        """The agents that limit it: those above, then its own."""
+        return (*self.lineage.above, power_of(self.agent))
 
     @property
     def effective_mode(self) -> Mode:

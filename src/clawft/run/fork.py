@@ -7,6 +7,7 @@ whatever ends that turn ends the fork, at every depth.
 
 import time
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import anyio
 from msgspec import Struct, structs
@@ -36,7 +37,7 @@ from clawft.messages import (
     Usage,
     UsageReported,
 )
-from clawft.run.allowance import Allowance
+from clawft.run.lineage import Lineage, lineage_of
 from clawft.run.permit import hear_fork
 from clawft.run.turn import Turn, TurnRequest
 from clawft.sessions import new_fork_key
@@ -44,7 +45,10 @@ from clawft.tools.clock import Clock
 from clawft.tools.tool import ToolError
 from clawft.trust import Standing
 
-__all__ = ["Fork", "ForkResult", "run_fork"]
+if TYPE_CHECKING:
+    from clawft.run.conversation import Conversation
+
+__all__ = ["Fork", "ForkResult", "inherit", "run_fork"]
 
 
 class Fork(Struct, frozen=True):
@@ -58,6 +62,12 @@ class Fork(Struct, frozen=True):
     @property
     def skill(self) -> str:
         return self.standing.name if self.standing else ""
+
+    @property
+    def background(self) -> bool:
+        """Whether its skill asks to run by itself. Claude's default is yes; here a person waits unless it says so."""
+        skill = self.standing.found.skill if self.standing else None
+        return bool(skill and skill.background)
 
     def new_key(self, parent: str) -> str:
         """A session below the parent's."""
@@ -77,6 +87,14 @@ class ForkResult(Struct, frozen=True):
     agent: str
     model: str
     usage: Usage
+
+
+def inherit(parent: "Conversation", fork: Fork) -> Lineage:
+    """What limits a fork from its first moment on."""
+    lineage = structs.replace(lineage_of(parent), max_tokens=parent.runtime.config.agents.fork.max_tokens)
+    if not fork.standing:
+        return lineage
+    return structs.replace(lineage, forks=(*parent.forks, fork.skill), by=fork.by)
 
 
 async def run_fork(turn: Turn, fork: Fork, key: str = "") -> ForkResult:
@@ -122,12 +140,12 @@ class _Running:
         )
         with anyio.move_on_after(settings.timeout_s) as scope:
             approve = self._approve(Clock(scope)) if parent.approve else None
-            opened = self._turn.runtime.open_conversation(fork.agent, key=self._key, approve=approve, parent=parent)
+            lineage = inherit(parent, fork)
+            opened = self._turn.runtime.open_conversation(
+                fork.agent, key=self._key, approve=approve, parent=parent, lineage=lineage
+            )
             async with opened as child:
-                child.allowance = Allowance(settings.max_tokens, parent.allowance)
-                if fork.standing:
-                    child.forked, child.forks = fork.standing, (*parent.forks, fork.standing.name)
-                    child.forked_by = fork.by
+                child.forked = fork.standing
                 try:
                     await child.work(fork.request, self._take)
                 finally:

@@ -7,8 +7,9 @@ from msgspec import structs
 
 from clawft.errors import ClawftError, NotFound
 from clawft.format.model import Agent, Skill
-from clawft.messages import By, Message, Noticed
+from clawft.messages import By, Message, Noticed, TextDelta
 from clawft.providers.select import is_claude_alias, read_model
+from clawft.run.background import describe_started, start_background, tell_started
 from clawft.run.compact import check_fits
 from clawft.run.fork import Fork, ForkResult, run_fork
 from clawft.run.turn import Turn, TurnRequest
@@ -46,7 +47,9 @@ class SkillForker:
         if not has_room(self._conversation):
             turn.notice(tell_inline(turn, standing))
             return None
-        return tell_result(await run_fork(turn, plan_fork(turn, standing, TurnRequest(args), "model")))
+        fork = plan_fork(turn, standing, TurnRequest(args), "model")
+        started = await start_background(turn, fork) if fork.background else None
+        return tell_started(fork, started) if started else tell_result(await run_fork(turn, fork))
 
 
 def has_room(conversation: "Conversation") -> bool:
@@ -103,19 +106,27 @@ async def answer_by_fork(turn: Turn, standing: Standing) -> None:
     told = f"[the skill ran in a conversation of its own, session {key}; what follows is its result]"
     message = Message("user", f"{said}\n\n{told}", images=request.images)
     check_fits(turn, message)
+    # What is in the background already does its work there.
+    if fork.background and not turn.conversation.steps.survive and (started := await start_background(turn, fork, key)):
+        _answer_started(turn, said, describe_started(fork, started))
+        return
     turn.append(message)
     result = await run_fork(turn, fork, key)
     turn.append(Message("assistant", result.text or None))
     turn.text, turn.stop = result.text, result.stop
 
 
+def _answer_started(turn: Turn, said: str, text: str) -> None:
+    turn.append(Message("user", f"{said}\n\n[the skill runs in the background, in a conversation of its own]"))
+    turn.emit(TextDelta(text=text))
+    turn.append(Message("assistant", text))
+    turn.text = text
+
+
 def plan_fork(turn: Turn, standing: Standing, request: TurnRequest, by: By) -> Fork:
     """How a skill that asks for it is forked. Raises: ClawftError for an agent or model that may not be used (R115)."""
     skill = standing.found.skill
     assert skill is not None  # a broken one is neither offered nor started
-    if skill.background:
-        message = f"The skill '{standing.name}' asks to run in the background; it runs in the foreground"
-        turn.notice(Noticed(code="fork-foreground", message=message))
     agent = _choose_agent(turn, skill)
     model = _choose_model(turn, standing.name, skill, agent)
     return Fork(structs.replace(request, model=model, skill=standing.name, more_skills=()), agent, by, standing)

@@ -33,7 +33,8 @@ async def _invoke(turn: Turn) -> None:
 
 async def _start(turn: Turn, standing: Standing, arguments: Arguments) -> Activation:
     """Load one skill, and say what there is to say about it. Raises: ClawftError."""
-    activation = await turn.skills.read(standing, arguments, turn.emit)
+    asked_for = turn.conversation.lineage.skill
+    activation = await turn.skills.read(standing, arguments, turn.emit, asked_for.digest if asked_for else "")
     turn.skills.activate(activation)
     turn.emit(turn.skills.event(activation, turn.conversation.forked_by))
     for one in (*standing.reasons, *activation.diagnostics):

@@ -10,11 +10,10 @@ from clawft.messages import Answer, ApprovalNeeded, ToolCall
 from clawft.sessions import SkillRecord
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder
-from clawft.tools.skillset import Activation
 from clawft.tools.tool import Record, Tool, ToolContext, ToolError
 from clawft.trust.approvals import Approvals, hash_bytes
 from clawft.trust.call import Call, Where
-from clawft.trust.cleared import Cleared
+from clawft.trust.cleared import AtWork
 from clawft.trust.decide import Authority, Decision, Limit, decide, find_closed, limit_servers, make_limit
 from clawft.trust.modes import Mode
 from clawft.trust.origin import STRANGE_SCOPES
@@ -25,7 +24,17 @@ if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
     from clawft.run.turn import Turn
 
-__all__ = ["answer", "authority_of", "check_hidden", "guard", "hear_fork", "permit", "recorder"]
+__all__ = [
+    "answer",
+    "authority_of",
+    "check_hidden",
+    "guard",
+    "hear_fork",
+    "list_active",
+    "list_prompted",
+    "permit",
+    "recorder",
+]
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
@@ -34,17 +43,14 @@ _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
 def authority_of(conversation: "Conversation") -> Authority:
     """All that bears on the calls of a conversation now: it changes when a skill is loaded, or the mode."""
     runtime = conversation.runtime
-    agents = (*conversation.above, conversation.agent)
-    limits = [make_limit(f"the agent '{one.name}'", one.tools, one.disallowed_tools) for one in agents]
-    limits += [_limit_of(one, conversation) for one in _active(conversation)]
-    prompted = [one for one in (*conversation.prompted_above, *conversation.skills.prompted) if one.stranger]
-    limits += [limit_servers(f"the skill '{one.skill.name}'", one.skill.allowed_tools) for one in prompted]
-    heard = (*conversation.heard_above, *_hear(conversation), *map(_limit_hosts, prompted))
+    limits = [make_limit(f"the agent '{one.name}'", one.tools, one.disallowed_tools) for one in conversation.agents]
+    limits += [_limit_of(one, conversation) for one in list_active(conversation)]
+    prompted = list_prompted(conversation)
+    limits += [limit_servers(f"the skill '{one.name}'", one.allowed_tools) for one in prompted]
+    above = [Limit(one.who, hosts=one.hosts) for one in conversation.lineage.heard]
+    in_prompt = [Limit(f"the skill '{one.name}'", hosts=one.hosts) for one in prompted]
+    heard = (*above, *_hear(conversation), *in_prompt)
     return Authority(conversation.effective_mode, runtime.rules, tuple(limits), heard)
-
-
-def _limit_hosts(cleared: Cleared) -> Limit:
-    return Limit(f"the skill '{cleared.skill.name}'", hosts=cleared.granted.network if cleared.granted else ())
 
 
 def _hear(conversation: "Conversation") -> list[Limit]:
@@ -74,23 +80,27 @@ def _find_heard(record: SkillRecord, approvals: Approvals) -> Limit | None:
     return Limit(f"the skill '{record.name}'", hosts=known[0].power.network if known else ())
 
 
-def _active(conversation: "Conversation") -> tuple[Activation, ...]:
+def list_active(conversation: "Conversation") -> tuple[AtWork, ...]:
     """The skills at work: those of whoever forked this, then its own."""
-    return (*conversation.inherited, *conversation.skills.active)
+    return (*conversation.lineage.active, *(one.at_work for one in conversation.skills.active))
 
 
-def _limit_of(active: Activation, conversation: "Conversation") -> Limit:
-    skill, project = active.skill, conversation.runtime.workspace.project
+def list_prompted(conversation: "Conversation") -> tuple[AtWork, ...]:
+    """Strangers' skills whose text is in the system prompt from the start, here or above."""
+    own = (one.at_work("") for one in conversation.skills.prompted if one.stranger)
+    return (*conversation.lineage.prompted, *own)
+
+
+def _limit_of(active: AtWork, conversation: "Conversation") -> Limit:
     limit = make_limit(
         f"the skill '{active.name}'",
-        skill.allowed_tools or None,
-        skill.disallowed_tools,
-        folders=pattern_folders(project, active.standing.found.base_dir),
+        active.allowed_tools or None,
+        active.disallowed_tools,
+        folders=pattern_folders(conversation.lineage.project, active.folder),
         stranger=active.stranger,
         own=conversation.skills.brought.get(active.name, frozenset()),
     )
-    hosts = (active.granted.network if active.granted else ()) if active.stranger else None
-    return structs.replace(limit, hosts=hosts)
+    return structs.replace(limit, hosts=active.hosts if active.stranger else None)
 
 
 def guard(turn: "Turn", context: ToolContext) -> None:
@@ -98,7 +108,7 @@ def guard(turn: "Turn", context: ToolContext) -> None:
     conversation = turn.conversation
     authority = authority_of(conversation)
     context.mode, context.rules = authority.mode, authority.rules
-    context.active = _active(conversation)
+    context.active = list_active(conversation)
     context.record = recorder(conversation)
     where = _where(context)
 
@@ -120,7 +130,7 @@ def recorder(conversation: "Conversation") -> Record:
     def record(
         kind: str, subject: str, decision: str, rule: str = "", *, detail: Mapping[str, Any] | None = None
     ) -> None:
-        active = _active(conversation)
+        active = list_active(conversation)
         # What gives power is not done if it cannot be written down; a refusal stands in any case.
         write = audit.tell if decision == "deny" else audit.write
         write(
@@ -207,22 +217,27 @@ async def _find_answer(turn: "Turn", event: ApprovalNeeded, decision: Decision) 
         # What answers a call does not answer for another host that it is led to.
         if decision.decision == "allow" and event.tool != "web_fetch":
             return "once", decision.rule
-        if (event.tool, event.question) in conversation.approved:
+        if name_question(event) in conversation.approved:
             return "session", "an answer for this session"
         if approvals.has("tool", place, _meant(turn, event.question)):
             return "always", "a lasting answer"
     turn.emit(event)
     said = await conversation.ask(event)
     if said == "session" and not event.grave:
-        conversation.approved.add((event.tool, event.question))
+        conversation.approved.add(name_question(event))
     elif said == "always" and not event.grave:
         approvals.add("tool", {place: _meant(turn, event.question)})
     return said, _BY.get(said, "the person")
 
 
+def name_question(event: ApprovalNeeded) -> str:
+    """What an answer for the session is kept by: not the words, which may hold what must not be written down."""
+    return hash_bytes(f"{event.tool}\0{event.question}".encode("utf-8", "surrogatepass"))
+
+
 def _meant(turn: "Turn", question: str) -> bytes:
     """What a lasting yes is bound to: the question itself, and the skills that were active, as they are."""
-    return "\n".join([question, *(one.digest for one in _active(turn.conversation))]).encode("utf-8", "replace")
+    return "\n".join([question, *(one.digest for one in list_active(turn.conversation))]).encode("utf-8", "replace")
 
 
 def _where(context: ToolContext) -> Where:

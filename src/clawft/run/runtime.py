@@ -2,11 +2,12 @@
 
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clawft.config import Config
 from clawft.config.masking import Secrets
@@ -20,6 +21,7 @@ from clawft.run.conversation import Approve, Conversation
 from clawft.run.delegate import delegate_tool
 from clawft.run.fork_skill import SkillForker
 from clawft.run.ledger import Ledger
+from clawft.run.lineage import Lineage, check_lineage
 from clawft.run.stats import Stats
 from clawft.run.turn import Insertion
 from clawft.sandbox.sandbox import Sandbox
@@ -40,6 +42,9 @@ from clawft.trust.decide import Authority
 from clawft.trust.modes import Mode, default_mode
 from clawft.trust.rules import Rules, load_rules
 from clawft.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawft.run.durable.request import RunRequest
 
 __all__ = ["Runtime", "new_key"]
 
@@ -67,6 +72,8 @@ class Runtime:
     tools: tuple[Tool, ...] = ()
     insertions: tuple[Insertion, ...] = ()
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
+    # Starts a run in the background, and names it. A session of a fork has one run: to start that again gives the same.
+    start_run: "Callable[[RunRequest], Awaitable[str]] | None" = None
     _providers: dict[str, Provider] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)  # about instructions, each once
 
@@ -98,14 +105,22 @@ class Runtime:
 
     @asynccontextmanager
     async def open_conversation(
-        self, agent: Agent, *, key: str = "", approve: Approve | None = None, parent: Conversation | None = None
+        self,
+        agent: Agent,
+        *,
+        key: str = "",
+        approve: Approve | None = None,
+        parent: Conversation | None = None,
+        lineage: Lineage | None = None,
     ) -> AsyncIterator[Conversation]:
         """A conversation in the session of a key, new or continued; it is the only writer while it is open.
 
-        Raises: ClawftError.
+        With a `lineage` alone it is a fork that another process asked for. Raises: ClawftError.
         """
+        if lineage is not None and parent is None:
+            check_lineage(lineage, agent, self)
         with self.sessions.open(key or new_key(datetime.now()), cwd=self.workspace.cwd) as session:
-            yield Conversation(self, session, agent, approve, parent)
+            yield Conversation(self, session, agent, approve, parent, lineage)
 
     def registry_for(self, conversation: Conversation) -> Registry:
         """Every tool of a conversation; built once, and anew only when a server's tools changed (R81, R158)."""

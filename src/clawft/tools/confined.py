@@ -34,7 +34,7 @@ def confine(context: ToolContext) -> Confinement:
 
 def hosts_for(context: ToolContext) -> tuple[str, ...]:
     """The hosts that programs of the conversation may reach now."""
-    approved = [one.granted.network if one.granted else () for one in context.active if one.stranger]
+    approved = [one.hosts for one in context.active if one.stranger]
     return granted_hosts(context.rules, approved)
 
 

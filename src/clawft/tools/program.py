@@ -149,8 +149,8 @@ def _start_words(start: Start, copy: str, place: str) -> tuple[str, ...]:
 def _hosts_for(cleared: Cleared, context: ToolContext) -> tuple[str, ...]:
     """The hosts that a program of a skill may reach: the user's rules, and what all strangers' skills at work and the
     skill itself, if it is a stranger's, were approved with."""
-    at_work = [cleared, *(one.cleared for one in context.active)]
-    return granted_hosts(context.rules, [one.granted.network if one.granted else () for one in at_work if one.stranger])
+    at_work = (cleared.at_work(""), *context.active)
+    return granted_hosts(context.rules, [one.hosts for one in at_work if one.stranger])
 
 
 def _show(text: str) -> str:

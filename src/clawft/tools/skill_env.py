@@ -59,9 +59,12 @@ class Supplies:
                 )
         return env
 
-    def take_alone(self, active: Sequence[Cleared], inherited: Sequence[Cleared], session: str) -> Supplied:
-        """The variables for a command that a model made up: those of the only skill that could have asked for it."""
-        if len({one.skill.name for one in (*inherited, *active)}) == 1 and active:
+    def take_alone(self, active: Sequence[Cleared], inherited: Sequence[str], session: str) -> Supplied:
+        """The variables for a command that a model made up: those of the only skill that could have asked for it.
+
+        `inherited` are the names of those that are at work above.
+        """
+        if len({*inherited, *(one.skill.name for one in active)}) == 1 and active:
             return Supplied(self.take(active[-1], session))
         entries = self._load_entries()
         withheld = [one.skill.name for one in active if _configured(one, entries)]

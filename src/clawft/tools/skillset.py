@@ -12,11 +12,10 @@ from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.format.model import Skill
 from clawft.messages import By, Event, Noticed, SkillActivated
 from clawft.render import Arguments, Rendered, Variables, render_skill
-from clawft.scan.findings import Power
 from clawft.tools.dynamic import DynamicContext, render_dynamic
 from clawft.tools.tool import ToolError
 from clawft.trust import STATES, Standing
-from clawft.trust.cleared import Cleared
+from clawft.trust.cleared import AtWork, Cleared
 
 __all__ = ["Activation", "Loaded", "Skillset"]
 
@@ -47,13 +46,9 @@ class Activation(Struct, frozen=True):
         return self.cleared.digest
 
     @property
-    def stranger(self) -> bool:
-        return self.cleared.stranger
-
-    @property
-    def granted(self) -> Power | None:
-        """What a stranger's skill could do when it was approved; None for one of the user's own."""
-        return self.cleared.granted
+    def at_work(self) -> AtWork:
+        """What of it bears on the calls of its conversation, and of those below."""
+        return self.cleared.at_work(self.standing.found.base_dir)
 
 
 class Loaded(Struct, frozen=True):
@@ -118,13 +113,18 @@ class Skillset:
         hint = f"Did you mean '{close}'?" if close else "Use skill_search to find one"
         raise ToolError("NOT_FOUND", f"There is no skill '{name}'", hint=hint)
 
-    async def read(self, standing: Standing, arguments: Arguments, emit: Callable[[Event], None]) -> Activation:
+    async def read(
+        self, standing: Standing, arguments: Arguments, emit: Callable[[Event], None], digest: str = ""
+    ) -> Activation:
         """A skill's text as a model gets it, read from disk now, with the files and commands that it asks for.
 
-        Raises: ClawftError.
+        With `digest`, it must be the same as then. Raises: ClawftError.
         """
         found = standing.found
         cleared = self._clear(found)
+        if digest and cleared.digest != digest:
+            message = f"The skill '{standing.name}' changed since the fork was asked for"
+            raise Refused("fork-changed", message, hint="Look at it, then start it again")
 
         def tell(message: str) -> None:
             emit(Noticed(code="dynamic-context", message=message))

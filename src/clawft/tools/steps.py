@@ -29,6 +29,8 @@ class Step(Struct, frozen=True):
 class Steps:
     """The steps of one conversation, in the foreground."""
 
+    survive = False  # whether what came of them outlasts this process
+
     async def run(
         self, step: Step, work: Callable[[], Awaitable[R]], result: Any, *, at: str = "", check: Check | None = None
     ) -> R:

@@ -18,7 +18,7 @@ from clawft.trust.rules import Rules
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clawft.tools.skillset import Activation
+    from clawft.trust.cleared import AtWork
 
 __all__ = [
     "Ask",
@@ -60,8 +60,8 @@ class ToolResult(Struct, frozen=True):
     max_chars: int | None = None  # how much of the text reaches the model, where that is not the tool's own limit
 
 
-# What came of a call that was in flight at a crash: its result, if it happened; that it did not, so that it may be made
-# now; None where nobody can tell.
+# What came of a call that was in flight at a crash: its result, if it happened; "not-done" if it had no effect, so that
+# it may be made now; None where nobody can tell.
 Checked = ToolResult | Literal["not-done"] | None
 
 
@@ -102,14 +102,14 @@ class ToolContext:
         self.spill_dir = spill_dir  # the rest of what is too long is saved here
         self.keep_dir = spill_dir  # files as they were before a change are kept here
         self.turn = 0  # the person's turn that the call belongs to
-        self.call = ""  # names the call within a run that survives a crash, the same when it is made again
+        self.call = ""  # names this call among those of all runs, the same when a run goes on after a crash
         self.ask = ask
         self.emit = emit
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
         self.take_shell_env: Callable[[], Supplied] = Supplied  # R174: variables for a command that a model made up
         self.mode = Mode.AUTO_EDIT
         self.rules = Rules()
-        self.active: tuple[Activation, ...] = ()  # the skills that are at work, those that were inherited first
+        self.active: tuple[AtWork, ...] = ()  # the skills that are at work, those that were inherited first
         self.granted = Decision("pass")  # what was decided about this call; an `allow` answers what the tool asks
         self.must_ask = ""  # why a person is asked even for what the policy allows
         self.decide: Callable[[str, Mapping[str, Any]], Decision] = lambda _tool, _arguments: Decision("pass")

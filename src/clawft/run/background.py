@@ -1,0 +1,172 @@
+"""Forks that ask for the background: started as a run of their own, with their limits by value (`lineage.py`)."""
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
+
+from clawft.errors import ClawftError, Refused
+from clawft.messages import ForkStarted, Noticed
+from clawft.run.fork import Fork, inherit
+from clawft.run.lineage import ForkedSkill, Lineage, power_of
+from clawft.run.turn import Turn, TurnRequest
+from clawft.tools.steps import Step
+from clawft.tools.tool import ToolResult
+from clawft.trust import Standing
+
+if TYPE_CHECKING:
+    from clawft.run.conversation import Conversation
+    from clawft.run.durable.request import RunRequest
+
+__all__ = ["Started", "describe_started", "prepare_background_fork", "start_background", "tell_started"]
+
+
+class Started(Struct, frozen=True):
+    """A fork that goes on by itself. `reserved` are the tokens that whoever forked it has less."""
+
+    run: str
+    session: str
+    reserved: int = 0
+
+
+async def start_background(turn: Turn, fork: Fork, key: str = "") -> Started | None:
+    """Start a fork as a run; None, with a note that says why, where it has to run here. Raises: ClawftError."""
+    standing = fork.standing
+    assert standing is not None  # only skills ask for it
+    digest = turn.runtime.clear(standing.found).digest
+    if why := _object(turn, fork, digest):
+        _tell_foreground(turn, fork, why)
+        return None
+    skill = ForkedSkill(standing.name, standing.found.location.scope, digest)
+    lineage = structs.replace(inherit(turn.conversation, fork), skill=skill, agent=power_of(fork.agent))
+    try:
+        started = await _start(turn, fork, lineage, key)
+    except ClawftError as error:
+        if error.code != "durable-missing":
+            raise
+        _tell_foreground(turn, fork, str(error), error.hint)
+        return None
+    _tell(turn, fork, started)
+    return started
+
+
+async def _start(turn: Turn, fork: Fork, lineage: Lineage, key: str) -> Started:
+    """In a turn that goes on after a crash, the run that was started then. Raises: ClawftError."""
+    steps, allowance = turn.conversation.steps, turn.conversation.allowance
+    reserved, most = _divide(allowance.left, lineage.max_tokens)
+    session = key or fork.new_key(turn.session.key)
+
+    async def start() -> Started:
+        assert turn.runtime.start_run is not None
+        request = _make_request(turn, fork, structs.replace(lineage, max_tokens=most), session)
+        return Started(await turn.runtime.start_run(request), session, reserved)
+
+    allowance.spend(reserved)  # before anything else is forked
+    kept = 0
+    try:
+        # A session has one run, so to start it again where nobody knows whether it was starts no second one.
+        step = Step("tool", "Skill", summary=f"start {fork.skill}")
+        started = await steps.run(step, start, Started, at="start")
+        kept = started.reserved
+        return started
+    finally:
+        allowance.spend(kept - reserved)
+
+
+def _divide(left: int | None, most: int | None) -> tuple[int, int | None]:
+    """What a fork takes with it of the tokens that are left, half at most, so that all together never use more; and
+    the limit that it gets."""
+    if left is None:
+        return 0, most
+    part = left // 2 if most is None else min(left // 2, most)
+    return part, part
+
+
+def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "RunRequest":
+    from clawft.run.durable.request import RunRequest  # a turn in the foreground needs none of it
+
+    workspace, asked = turn.runtime.workspace, fork.request
+    return RunRequest(
+        kind="fork",
+        cwd=workspace.cwd,
+        project=workspace.project,
+        text=asked.text,
+        skill=fork.skill,
+        words=asked.words,
+        agent=fork.agent.name,
+        model=asked.model,
+        session=session,
+        deadline_s=turn.runtime.config.agents.fork.timeout_s,
+        lineage=lineage,
+    )
+
+
+def _object(turn: Turn, fork: Fork, digest: str) -> str:
+    """Why a fork has to run here, or nothing."""
+    if turn.runtime.start_run is None:
+        return "nothing here runs in the background"
+    if fork.request.images:
+        return "it was given pictures"
+    return "" if digest else "there is no digest of its folder, by which a run could tell that it is the same"
+
+
+def _tell_foreground(turn: Turn, fork: Fork, why: str, hint: str = "") -> None:
+    message = f"The skill '{fork.skill}' asks to run in the background; it runs in the foreground: {why}"
+    turn.notice(Noticed(code="fork-foreground", message=message, hint=hint))
+
+
+def _tell(turn: Turn, fork: Fork, started: Started) -> None:
+    turn.emit(
+        ForkStarted(
+            child=started.session,
+            skill=fork.skill,
+            agent=fork.agent.name,
+            model=fork.request.model,
+            by=fork.by,
+            depth=turn.conversation.depth + 1,
+            run=started.run,
+        )
+    )
+    message = f"The skill '{fork.skill}' runs in the background: run {started.run}"
+    turn.emit(Noticed(code="fork-background", message=message, hint=f"Run: weft runs watch {started.run}"))
+
+
+def describe_started(fork: Fork, started: Started) -> str:
+    """What whoever asked for a fork is told at once."""
+    what = f"The skill '{fork.skill}' runs in the background as run {started.run}, session {started.session}."
+    return f"{what} To see what comes of it: weft runs watch {started.run}"
+
+
+def tell_started(fork: Fork, started: Started) -> ToolResult:
+    """The same for a model, which must not wait for it."""
+    told = "Its result does not come back to this conversation: tell the person how to see it, and go on without it."
+    data = {"run": started.run, "session": started.session, "agent": fork.agent.name, "model": fork.request.model}
+    return ToolResult(f"{describe_started(fork, started)}\n{told}", data=data)
+
+
+def prepare_background_fork(conversation: "Conversation", request: "RunRequest") -> TurnRequest:
+    """The turn of a fork that was started as a run, for a conversation that was opened with the lineage of the request.
+
+    Raises: Refused if its skill is not what it was when somebody asked for it.
+    """
+    skill = conversation.lineage.skill
+    if skill is None or skill.name != request.skill:
+        raise Refused("fork-changed", f"The fork is not of the skill '{request.skill}'", hint="Start the skill again")
+    conversation.forked = _find_same(conversation, skill)
+    return TurnRequest(request.text, model=request.model, skill=skill.name, words=request.words)
+
+
+def _find_same(conversation: "Conversation", skill: ForkedSkill) -> Standing:
+    """The skill with the very files that it had. Raises: Refused."""
+    named = [
+        one
+        for one in conversation.skills.standings
+        if (one.name, one.found.location.scope) == (skill.name, skill.scope)
+    ]
+    by_person = conversation.forked_by == "user"
+    usable = [one for one in named if (one.user_may_invoke if by_person else one.offered)]
+    for one in usable:
+        if conversation.runtime.clear(one.found).digest == skill.digest:
+            return one
+    what = "changed since the fork was asked for" if usable else f"is {named[0].state} now" if named else "is gone"
+    hint = f"Look at it, then start it again. Run: weft skills why {skill.name}"
+    raise Refused("fork-changed", f"The skill '{skill.name}' {what}", hint=hint)

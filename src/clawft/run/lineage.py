@@ -1,0 +1,123 @@
+"""What a fork has from whoever forked it, as a value.
+
+A fork in this process and one in another, later, are made from the same value, so both are limited alike: by the agents
+above, as their files said then, by the skills at work in them, as they were written then, and by what was heard. What
+the user's rules and settings say counts as it is when the fork works.
+"""
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clawft.errors import Refused
+from clawft.format.model import Agent
+from clawft.messages import By
+from clawft.run.permit import authority_of, list_active, list_prompted
+from clawft.trust.cleared import AtWork
+from clawft.trust.modes import Mode
+
+if TYPE_CHECKING:
+    from clawft.run.conversation import Conversation
+    from clawft.run.runtime import Runtime
+
+__all__ = ["AgentPower", "ForkedSkill", "Heard", "Lineage", "begin_lineage", "check_lineage", "lineage_of", "power_of"]
+
+
+class AgentPower(Struct, frozen=True, forbid_unknown_fields=True):
+    """What an agent's file says about power; its prompt and its model are not."""
+
+    name: str
+    tools: tuple[str, ...] | None
+    disallowed_tools: tuple[str, ...]
+    permission_mode: str
+    skills: tuple[str, ...]
+
+
+class Heard(Struct, frozen=True, forbid_unknown_fields=True):
+    """A stranger's skill whose text was heard above, and the hosts that it was approved with."""
+
+    who: str
+    hosts: tuple[str, ...]
+
+
+class ForkedSkill(Struct, frozen=True, forbid_unknown_fields=True):
+    """The skill that a fork is for, as it was when somebody asked for it."""
+
+    name: str
+    scope: str
+    digest: str
+
+
+class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every field but the last three must be given: one that got lost would be a limit that is gone."""
+
+    depth: int  # how many forks deep
+    account: str  # the session whose budget pays
+    turn: int  # that session's turn which asked for it
+    project: str  # what patterns of paths start at
+    mode: Mode
+    above: tuple[AgentPower, ...]
+    active: tuple[AtWork, ...]  # the skills at work above
+    prompted: tuple[AtWork, ...]  # strangers' skills in the prompts above
+    heard: tuple[Heard, ...]
+    approved: tuple[str, ...]  # what the person allowed for the session, by digest
+    forks: tuple[str, ...]  # the skills that were forked, down to here
+    max_tokens: int | None
+    by: By = "user"
+    skill: ForkedSkill | None = None
+    agent: AgentPower | None = None  # the one that is to answer; None where it is at hand
+
+
+def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
+    """Of a conversation that nobody forked."""
+    return Lineage(
+        depth=0,
+        account=account,
+        turn=0,
+        project=runtime.workspace.project,
+        mode=runtime.default_mode,
+        above=(),
+        active=(),
+        prompted=(),
+        heard=(),
+        approved=(),
+        forks=(),
+        max_tokens=None,
+    )
+
+
+def lineage_of(conversation: "Conversation") -> Lineage:
+    """What a fork of a conversation inherits now."""
+    lineage = conversation.lineage
+    heard = authority_of(conversation).heard
+    return Lineage(
+        depth=conversation.depth + 1,
+        account=conversation.account,
+        turn=conversation.turn,
+        project=lineage.project,
+        mode=conversation.effective_mode,
+        above=conversation.agents,
+        active=list_active(conversation),
+        prompted=list_prompted(conversation),
+        heard=tuple(dict.fromkeys(Heard(one.who, one.hosts or ()) for one in heard)),
+        approved=tuple(sorted(conversation.approved)),
+        forks=conversation.forks,
+        max_tokens=None,
+    )
+
+
+def power_of(agent: Agent) -> AgentPower:
+    """What of an agent gives or takes power."""
+    return AgentPower(agent.name, agent.tools, agent.disallowed_tools, agent.permission_mode, agent.skills)
+
+
+def check_lineage(lineage: Lineage, agent: Agent, runtime: "Runtime") -> None:
+    """Whether a fork that another process asked for may begin. Raises: Refused if it would not be the same."""
+    if lineage.project != runtime.workspace.project:
+        raise Refused("fork-changed", f"The fork belongs to the project {lineage.project}", hint="Start it there again")
+    if lineage.agent is not None and lineage.agent != power_of(agent):
+        message = f"The agent '{lineage.agent.name}' is not what it was when the fork was asked for"
+        raise Refused("fork-changed", message, hint="Look at it, then start the skill again")
+    limit = runtime.config.agents.fork.max_depth
+    if lineage.depth > limit:
+        raise Refused("fork-changed", f"Forks stop {limit} deep now", hint="See agents.fork.max_depth")
