@@ -22,6 +22,14 @@ def test_show_tells_the_program_of_each_tool(tmp_path: Path) -> None:
     assert "Provided Tools: make (scripts/make.sh), other (not offered)" in lines
 
 
+def test_show_tells_which_tools_may_be_repeated(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    add_tool(world, more="    idempotent: true\n")
+    app = open_app(world.environ, str(world.project))
+    standing = app.get_skill("maker")
+    assert "Provided Tools: make (scripts/make.sh, repeatable)" in detail_lines(app, standing, digest_of(standing))
+
+
 def test_validate_complains_about_a_tool_without_a_program(tmp_path: Path) -> None:
     app = open_with(tmp_path)
     found = app.get_skill("maker").found

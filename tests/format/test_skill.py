@@ -442,6 +442,27 @@ def test_tools_that_are_names_are_required_and_mappings_are_provided() -> None:
     assert _said(skill) == [("wrong-type", 4)]
 
 
+@pytest.mark.parametrize(
+    ("written", "repeatable", "said"),
+    [
+        ("repeatable: true", True, []),
+        ("idempotent: true", True, []),
+        ("repeatable: false", False, []),
+        ("repeatable: null", False, []),
+        ("repeatable: true, idempotent: false", False, []),
+        ("repeatable: 'true'", False, [("wrong-type", 4)]),
+        ("repeatable: 1", False, [("wrong-type", 4)]),
+        ("repeatable: [true]", False, [("wrong-type", 4)]),
+    ],
+)
+def test_a_tool_may_be_repeated_only_if_its_skill_says_so_plainly(
+    written: str, repeatable: bool, said: list[tuple[str, int]]
+) -> None:
+    skill = parse_skill_md(f"---\nname: a\ndescription: d\ntools:\n  - {{name: mine, {written}}}\n---\n", "a")
+    assert [tool.repeatable for tool in skill.provided_tools] == [repeatable]
+    assert _said(skill) == said
+
+
 def test_prompt_short_description_and_internal_mark_come_from_the_metadata() -> None:
     skill = parse_skill_md(
         "---\nname: a\ndescription: d\nmetadata:\n  short-description: Short\n  internal: true\n---\n", "a"

@@ -12,7 +12,7 @@ from clawft.mcp.scripted import ScriptedPeer
 from clawft.messages import Image
 from clawft.tools.mcp import server_tools
 from clawft.tools.registry import Registry
-from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult
+from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, may_repeat
 from clawft.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -20,16 +20,17 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "read", "description": "Reads.", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
     {"name": "write", "description": "Writes.", "inputSchema": {"type": "object"}},
 ]
+SETTING = {"name": "set", "inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}}
 Make = Callable[..., tuple[McpHub, ScriptedPeer]]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """A hub of one scripted server `srv` that offers TOOLS."""
+    """A hub of one scripted server `srv` that offers TOOLS, and more."""
 
-    def made(**settings: Any) -> tuple[McpHub, ScriptedPeer]:
+    def made(*more: dict[str, Any], **settings: Any) -> tuple[McpHub, ScriptedPeer]:
         peer = ScriptedPeer()
-        peer.enqueue_response({"tools": TOOLS})
+        peer.enqueue_response({"tools": [*TOOLS, *more]})
         workspace = Workspace(str(tmp_path), str(tmp_path), str(tmp_path), str(tmp_path))
         servers = {"srv": ServerSettings(command="-", **settings)}
         return McpHub(McpSettings(servers=servers), workspace, {}, connect=peer.connect), peer
@@ -78,6 +79,20 @@ async def test_only_the_word_of_a_trusted_server_counts(make: Make) -> None:
             tools = await tools_of(hub)
         assert tools["srv__read"].read_only is trusted
         assert tools["srv__write"].read_only is False
+
+
+async def test_a_call_is_made_twice_only_on_the_word_of_a_trusted_server(make: Make) -> None:
+    for trusted in (True, False):
+        hub, _ = make(SETTING, trusted=trusted)
+        async with hub:
+            tools = await tools_of(hub)
+        assert {name: may_repeat(tool, {}) for name, tool in tools.items()} == {
+            "srv__read": trusted,
+            "srv__write": False,
+            "srv__set": trusted,
+        }
+        assert not any(tool.check for tool in tools.values())
+        assert tools["srv__set"].read_only is False
 
 
 async def test_a_trusted_server_is_not_asked_about(make: Make) -> None:
