@@ -14,6 +14,7 @@ from clawft.format.model import Skill
 from clawft.render import Arguments, Dynamic, Variables
 from clawft.sandbox.sandbox import Sandbox
 from clawft.tools.skill_env import Supplies
+from clawft.tools.steps import Steps
 from clawft.tools.tool import ToolContext
 from clawft.trust.audit import Audit
 from clawft.trust.call import Where
@@ -45,6 +46,7 @@ class DynamicContext:
     sandbox: Sandbox
     supplies: Supplies
     authority: Callable[[], Authority]  # all that bears on what is run now
+    steps: Callable[[], Steps] = Steps  # those of the conversation
 
     @property
     def prefixes(self) -> tuple[str, ...]:
