@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from clawft.app import open_app
 from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
 from clawft.run import Approve, Conversation, Runtime, TurnRequest
+from clawft.run.database import Records
 from wire import Asked, Reply, WireServer
 
 E = TypeVar("E", bound=Event)
@@ -28,6 +29,7 @@ class World:
         self.config = ""
         self.provider = ""
         self.environ = {"HOME": str(self.home), "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.defpath])}
+        self.shared: Callable[[], Records] | None = None  # opens what several machines have in common
         self.replies: Iterable[Reply] | Callable[[Asked], Reply] = ()
         self.server: WireServer
 
@@ -47,7 +49,8 @@ class World:
             provider = f'[providers.local]\nwire = "{wire}"\nbase_url = "{self.server.url}"\n{self.provider}\n'
             default = '[agents.defaults]\nmodel = "local/m"\n'
             (self.user_dir / "config.toml").write_text(default + self.config + "\n" + provider)
-            async with open_app(self.environ, str(self.project)).open_runtime() as runtime:
+            shared = self.shared() if self.shared else None
+            async with open_app(self.environ, str(self.project)).open_runtime(shared=shared) as runtime:
                 yield runtime
 
     @asynccontextmanager

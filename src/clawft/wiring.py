@@ -11,9 +11,11 @@ from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
 from clawft.run import Runtime
+from clawft.run.database import Database, Records, work_on
 from clawft.run.insertions import TELL_SANDBOX, TELL_UNTRUSTED, memory_insertions, server_insertion
 from clawft.run.invoke import INVOKE, TELL_CONFIG
 from clawft.run.ledger import Ledger
+from clawft.run.pace import Pace
 from clawft.run.stats import Stats
 from clawft.tools.build import build_tools
 from clawft.tools.skill_env import Supplies
@@ -25,8 +27,10 @@ __all__ = ["open_runtime"]
 
 
 @asynccontextmanager
-async def open_runtime(app: "App", only: str = "") -> AsyncIterator[Runtime]:
+async def open_runtime(app: "App", only: str = "", shared: Records | None = None) -> AsyncIterator[Runtime]:
     """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
+
+    Costs and paces are kept in a file of this machine, or in what several have `shared`; that is closed too.
 
     Raises: ClawftError.
     """
@@ -41,6 +45,9 @@ async def open_runtime(app: "App", only: str = "") -> AsyncIterator[Runtime]:
         memory = open_memory(app.workspace, config.memory) if config.memory.enabled else None
         remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
         servers = (server_insertion(hub),) if config.mcp.servers else ()
+        records = shared or Database(usage)
+        stack.callback(records.close)
+        ledger = await work_on(records, lambda: Ledger(records, config.agents.budget, records.now))
         runtime = Runtime(
             app.workspace,
             app.environ,
@@ -50,7 +57,8 @@ async def open_runtime(app: "App", only: str = "") -> AsyncIterator[Runtime]:
             app.load_cleared,
             lambda name: app.reopen().choose_agent(name),
             app.sessions,
-            Ledger(usage, config.agents.budget, datetime.now),
+            ledger,
+            await work_on(records, lambda: Pace(records, records.clock)),
             Stats(usage, datetime.now),
             app.approvals,
             sandbox,

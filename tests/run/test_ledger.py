@@ -1,5 +1,6 @@
 """Budgets: a call that would exceed one is not made, whoever else is spending at the same time."""
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from clawft.config.agents import Budget
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
+from clawft.run.database import Database
 from clawft.run.ledger import Ledger, Price
 
 NOW = datetime(2026, 11, 15, 12)
@@ -23,7 +25,7 @@ def path(tmp_path: Path) -> str:
 
 
 def open_ledger(path: str, now: datetime = NOW, **budget: Any) -> Ledger:
-    return Ledger(path, Budget(**budget), lambda: now)
+    return Ledger(Database(path), Budget(**budget), lambda: now)
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def closing() -> Iterator[list[Ledger]]:
     opened: list[Ledger] = []
     yield opened
     for ledger in opened:
-        ledger.close()
+        ledger.records.close()
 
 
 def test_cost_is_what_was_used_not_what_was_reserved(path: str, closing: list[Ledger]) -> None:
@@ -94,8 +96,9 @@ from datetime import datetime
 from clawft.config.agents import Budget
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
+from clawft.run.database import Database
 from clawft.run.ledger import Ledger
-ledger = Ledger(sys.argv[1], Budget(per_day_tokens=1000), lambda: datetime(2026, 11, 15))
+ledger = Ledger(Database(sys.argv[1]), Budget(**{sys.argv[2]: 1000}), lambda: datetime(2026, 11, 15))
 made = 0
 try:
     for _ in range(60):
@@ -107,12 +110,60 @@ print(made)
 """
 
 
-def test_processes_together_never_exceed_a_budget(path: str) -> None:
-    open_ledger(path).close()
-    words = [sys.executable, "-c", SPEND, path]
+@pytest.mark.parametrize("limit", ["per_day_tokens", "per_session_tokens"])
+def test_processes_together_never_exceed_a_budget(path: str, limit: str) -> None:
+    words = [sys.executable, "-c", SPEND, path, limit]
     spending = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     made = [int(one.communicate(timeout=60)[0]) for one in spending]
     assert sum(made) == 100
+
+
+def test_a_call_that_is_settled_twice_counts_once(path: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path)
+    closing.append(ledger)
+    reservation = ledger.reserve("s", "m", Usage(100, 0), None)
+    ledger.settle(reservation, Usage(10, 0), None)
+    ledger.settle(reservation, Usage(10, 0), None)
+    assert ledger.spent() == ledger.spent(day="2026-11-15") == ledger.spent(session="s") == (10, 0)
+
+
+def test_a_call_that_is_refused_leaves_no_trace_in_the_sums(path: str, closing: list[Ledger]) -> None:
+    ledger = open_ledger(path, per_session_tokens=100)
+    closing.append(ledger)
+    with pytest.raises(Refused):
+        ledger.reserve("s", "m", Usage(101, 0), None)
+    assert ledger.spent() == ledger.spent(session="s") == (0, 0)
+    ledger.reserve("s", "m", Usage(100, 0), None)
+
+
+def test_a_call_over_midnight_is_settled_on_the_day_that_it_was_reserved_on(path: str, closing: list[Ledger]) -> None:
+    first, second = open_ledger(path), open_ledger(path, NOW.replace(day=16))
+    closing += [first, second]
+    second.settle(first.reserve("s", "m", Usage(100, 0), None), Usage(10, 0), None)
+    assert (first.spent(day="2026-11-15")[0], first.spent(day="2026-11-16")[0]) == (10, 0)
+
+
+def test_a_record_without_sums_is_added_up(path: str, closing: list[Ledger]) -> None:
+    old = sqlite3.connect(path)
+    old.execute(
+        "CREATE TABLE call(id INTEGER PRIMARY KEY, day TEXT NOT NULL, session TEXT NOT NULL, model TEXT NOT NULL,"
+        " input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, usd REAL, settled INTEGER NOT NULL)"
+    )
+    for day, session in (("2026-11-14", "a"), ("2026-11-15", "a"), ("2026-11-15", "b")):
+        old.execute(
+            "INSERT INTO call(day, session, model, input_tokens, output_tokens, usd, settled)"
+            " VALUES (?, ?, 'm', 100, 10, 0.5, 1)",
+            (day, session),
+        )
+    old.commit()
+    old.close()
+    for _ in range(2):
+        ledger = open_ledger(path, per_day_tokens=300)
+        closing.append(ledger)
+        assert (ledger.spent(), ledger.spent(session="a")) == ((330, 1.5), (220, 1.0))
+    with pytest.raises(Refused, match="220 is spent"):
+        ledger.reserve("c", "m", Usage(81, 0), None)
+    ledger.reserve("c", "m", Usage(80, 0), None)
 
 
 @pytest.mark.parametrize("kind", ["folder", "garbage"])

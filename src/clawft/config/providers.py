@@ -42,6 +42,8 @@ class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     connect_timeout_s: _Seconds = 10
     #: How often a request is tried again after a failure that may pass.
     max_retries: Annotated[int, Meta(ge=0, le=20)] = 4
+    #: How many requests it gets in a minute, spread evenly, from all processes together; absent for no limit.
+    requests_per_minute: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
     #: How a message without text is sent: without the key, or as `null`.
     empty_content: Literal["omit", "null"] = "omit"
     #: The file that a `scripted` provider answers from.

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from contextlib import aclosing
 
+import anyio
 import msgspec
 from msgspec import Struct
 
 from clawft.messages import Noticed, ToolCall, Usage, UsageReported
 from clawft.providers.request import Call, Done, Request, Retry, Stop, Text
+from clawft.run.database import work_on
 from clawft.run.turn import Turn
 from clawft.tools.steps import Step
 
@@ -68,18 +70,39 @@ async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Ans
     ledger = turn.runtime.ledger
     answer = Answer(estimated=estimated)
     whole = False
+    await _keep_pace(turn)
     with turn.conversation.allowance.hold(worst.total_tokens) as hold:
-        reservation = ledger.reserve(turn.conversation.account, turn.model, worst, turn.price)
+        account, price = turn.conversation.account, turn.price
+        reservation = await work_on(ledger.records, lambda: ledger.reserve(account, turn.model, worst, price))
         try:
             await _read(turn, request, answer, show)
             whole = True
         finally:
             usage = answer.usage if answer.usage is not None else _guess(answer, worst)
-            answer.usage, answer.cost_usd = usage, ledger.settle(reservation, usage, turn.price)
             hold.used = usage.total_tokens
             if not whole:  # no answer, but paid for
                 turn.usage = turn.usage.merge(usage)
+            with anyio.CancelScope(shield=True):
+                cost = await work_on(ledger.records, lambda: ledger.settle(reservation, usage, price))
+            answer.usage, answer.cost_usd = usage, cost
     return answer
+
+
+async def _keep_pace(turn: Turn) -> None:
+    """Wait until the provider may be sent another request."""
+    name = turn.model.partition("/")[0]
+    settings = turn.runtime.config.providers.get(name)
+    limit = settings.requests_per_minute if settings else None
+    if limit is None:
+        return
+
+    def tell(wait_s: float) -> None:
+        if wait_s > 1:
+            message = f"{name} gets {limit:g} requests a minute, so this one waits for its turn"
+            hint = f"The limit is providers.{name}.requests_per_minute"
+            turn.notice(Noticed(code="provider-pace", message=message, hint=hint))
+
+    await turn.runtime.pace.wait(name, limit, tell)
 
 
 def _guess(answer: Answer, worst: Usage) -> Usage:
@@ -108,6 +131,7 @@ async def _read(turn: Turn, request: Request, answer: Answer, show: Callable[[st
                 case Retry(attempt=attempt, wait_s=wait_s, reason=reason):
                     message = f"{reason}; attempt {attempt + 1} in {wait_s:.1f} s"
                     turn.emit(Noticed(code="provider-retry", message=message))
+                    await _keep_pace(turn)  # it is sent when this goes on
                 case Done(stop=stop, usage=usage):
                     answer.stop, answer.usage = stop, usage
     take(masked.flush())

@@ -1,24 +1,39 @@
-"""What model calls cost, and the budgets that stop one before it is made. One SQLite file for all sessions."""
+"""What model calls cost, and the budgets that stop one before it is made. One record for all sessions: of this machine,
+or of all that share a database."""
 
 from collections.abc import Callable
 from datetime import datetime
+from random import SystemRandom
+from typing import Any
 
 from msgspec import Struct
 
 from clawft.config.agents import Budget
 from clawft.errors import Refused
 from clawft.messages import Usage
-from clawft.run.database import Database
+from clawft.run.database import Records
 
 __all__ = ["Ledger", "Price"]
 
-_TABLE = """CREATE TABLE IF NOT EXISTS call(
-    id INTEGER PRIMARY KEY, day TEXT NOT NULL, session TEXT NOT NULL, model TEXT NOT NULL,
-    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, usd REAL, settled INTEGER NOT NULL)"""
-_INDEX = "CREATE INDEX IF NOT EXISTS call_by_day ON call(day, session)"
-_INSERT = (
-    "INSERT INTO call(day, session, model, input_tokens, output_tokens, usd, settled) VALUES (?, ?, ?, ?, ?, ?, 0)"
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS {0}call(
+    id BIGINT PRIMARY KEY, day TEXT NOT NULL, session TEXT NOT NULL, model TEXT NOT NULL,
+    input_tokens BIGINT NOT NULL, output_tokens BIGINT NOT NULL, usd DOUBLE PRECISION, settled INTEGER NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS {0}spent(
+    scope TEXT PRIMARY KEY, tokens BIGINT NOT NULL, usd DOUBLE PRECISION NOT NULL)""",
 )
+_RESERVE = """INSERT INTO {0}call(id, day, session, model, input_tokens, output_tokens, usd, settled)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0)"""
+_FIND = "SELECT day, session, input_tokens + output_tokens, usd FROM {0}call WHERE id = ?1 AND settled = 0"
+_SETTLE = "UPDATE {0}call SET input_tokens = ?2, output_tokens = ?3, usd = ?4, settled = 1 WHERE id = ?1"
+_ADD = """INSERT INTO {0}spent(scope, tokens, usd) VALUES (?1, ?2, ?3) ON CONFLICT(scope)
+    DO UPDATE SET tokens = {0}spent.tokens + excluded.tokens, usd = {0}spent.usd + excluded.usd"""
+_ALL = "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM {0}spent WHERE scope LIKE 'day:%'"
+# A record from before there were sums.
+_SUM_UP = """INSERT INTO {0}spent(scope, tokens, usd) SELECT '{1}:' || {1}, sum(input_tokens + output_tokens),
+    coalesce(sum(usd), 0) FROM {0}call GROUP BY {1}"""
+_UNLIMITED = Budget()
+_ANY_ID = SystemRandom()  # the same on no two machines
 
 
 class Price(Struct, frozen=True):
@@ -33,12 +48,19 @@ class Price(Struct, frozen=True):
 
 class Ledger:
     """Every call is reserved at its worst, then settled at what it was. A reservation that a crash left behind counts
-    as spent: a budget errs on the safe side."""
+    as spent: a budget errs on the safe side.
 
-    def __init__(self, path: str, budget: Budget, now: Callable[[], datetime]) -> None:
+    Sums are kept by day and by session. Who adds to one holds it until the end of the transaction, so that two
+    processes never both take the last cent; the day comes first, always, so that nobody waits for each other.
+    """
+
+    def __init__(self, records: Records, budget: Budget, now: Callable[[], datetime]) -> None:
         self.budget = budget
         self.now = now
-        self._database = Database(path, _TABLE, _INDEX)
+        self.records = records
+        records.prepare(*(one.format(records.prefix) for one in _TABLES))
+        if not self._execute("SELECT 1 FROM {0}spent LIMIT 1") and self._execute("SELECT 1 FROM {0}call LIMIT 1"):
+            self._sum_up()
 
     def reserve(self, session: str, model: str, worst: Usage, price: Price | None) -> int:
         """Make room for a call. Raises: Refused when a budget would be exceeded, or cannot be reckoned."""
@@ -53,43 +75,58 @@ class Ledger:
                 hint=f"Set input_usd_per_mtok and output_usd_per_mtok for {model}, or a budget in tokens",
             )
         usd = price.of(worst) if price else 0.0
-        day = self.now().date().isoformat()
-        with self._database.transaction():  # two processes must not both take the last cent
+        reservation = _ANY_ID.getrandbits(62)
+        with self.records.transaction():
+            day = self.now().date().isoformat()
+            self._add(day, session, worst.total_tokens, usd)
             self._check(day, session, worst.total_tokens, usd)
-            row = (day, session, model, worst.input_tokens, worst.output_tokens, usd)
-            made = self._database.execute(_INSERT, row).lastrowid
-        return made or 0
+            self._execute(_RESERVE, reservation, day, session, model, worst.input_tokens, worst.output_tokens, usd)
+        return reservation
 
     def settle(self, reservation: int, usage: Usage, price: Price | None) -> float | None:
-        """Replace a reservation by what was used; the cost, if a price is known."""
+        """Replace a reservation by what was used, once; the cost, if a price is known."""
         cost = price.of(usage) if price else None
-        self._database.execute(
-            "UPDATE call SET input_tokens = ?, output_tokens = ?, usd = ?, settled = 1 WHERE id = ?",
-            (usage.input_tokens, usage.output_tokens, cost, reservation),
-        )
+        with self.records.transaction():
+            for day, session, tokens, usd in self._execute(_FIND, reservation):
+                self._add(day, session, usage.total_tokens - tokens, (cost or 0.0) - (usd or 0.0))
+                self._execute(_SETTLE, reservation, usage.input_tokens, usage.output_tokens, cost)
         return cost
 
     def spent(self, *, day: str = "", session: str = "") -> tuple[int, float]:
-        """Tokens and dollars of a day, of a session, or of all there is."""
-        rows = self._database.execute(
-            "SELECT coalesce(sum(input_tokens + output_tokens), 0), coalesce(sum(usd), 0) FROM call"
-            " WHERE (?1 = '' OR day = ?1) AND (?2 = '' OR session = ?2)",
-            (day, session),
-        )
-        tokens, usd = rows.fetchone()
-        return tokens, usd
+        """Tokens and dollars of a session, of a day, or of all there is."""
+        if session:
+            rows = self._execute("SELECT tokens, usd FROM {0}spent WHERE scope = ?1", f"session:{session}")
+        elif day:
+            rows = self._execute("SELECT tokens, usd FROM {0}spent WHERE scope = ?1", f"day:{day}")
+        else:
+            rows = self._execute(_ALL)
+        tokens, usd = rows[0] if rows else (0, 0.0)
+        return int(tokens), float(usd)
 
-    def close(self) -> None:
-        self._database.close()
+    def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self.records.execute(statement.format(self.records.prefix), values)
+
+    def _add(self, day: str, session: str, tokens: int, usd: float) -> None:
+        for scope in (f"day:{day}", f"session:{session}"):
+            self._execute(_ADD, scope, tokens, usd)
+
+    def _sum_up(self) -> None:
+        with self.records.transaction():
+            if not self._execute("SELECT 1 FROM {0}spent LIMIT 1"):  # nobody else did meanwhile
+                for column in ("day", "session"):
+                    self.records.execute(_SUM_UP.format(self.records.prefix, column))
 
     def _check(self, day: str, session: str, tokens: int, usd: float) -> None:
+        """Raises: Refused when the sums, with this call, are more than a budget."""
         budget = self.budget
+        if budget == _UNLIMITED:
+            return
         today, here = self.spent(day=day), self.spent(session=session)
         limits = (
-            ("per_day_tokens", budget.per_day_tokens, today[0], tokens, ""),
-            ("per_session_tokens", budget.per_session_tokens, here[0], tokens, ""),
-            ("per_day_usd", budget.per_day_usd, today[1], usd, "$"),
-            ("per_session_usd", budget.per_session_usd, here[1], usd, "$"),
+            ("per_day_tokens", budget.per_day_tokens, today[0] - tokens, tokens, ""),
+            ("per_session_tokens", budget.per_session_tokens, here[0] - tokens, tokens, ""),
+            ("per_day_usd", budget.per_day_usd, round(today[1] - usd, 9), usd, "$"),
+            ("per_session_usd", budget.per_session_usd, round(here[1] - usd, 9), usd, "$"),
         )
         for name, limit, spent, more, unit in limits:
             if limit is not None and more and spent + more > limit:

@@ -34,7 +34,8 @@ class Stats:
 
     def __init__(self, path: str, now: Callable[[], datetime]) -> None:
         self.now = now
-        self._database = Database(path, _TABLE)
+        self._database = Database(path)
+        self._database.prepare(_TABLE)
 
     def record(self, offered: Iterable[str], loaded: Iterable[str], score: float) -> None:
         """Count one turn."""

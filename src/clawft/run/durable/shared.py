@@ -1,0 +1,127 @@
+"""Costs and paces that several machines share: the same tables as in a file of one, in their PostgreSQL.
+
+A file has one writer at a time, here each row has: who writes to it holds it until the transaction ends, and what is
+read of it then is the newest there is. The server's clock holds for everybody.
+"""
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import URL, Connection, TextClause, create_engine, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from clawft.errors import ClawftError
+from clawft.run.database import RecordsAway
+
+__all__ = ["SharedRecords"]
+
+_MAKING = 0x77656674  # the lock of who makes tables: any number that nobody else uses, "weft"
+_CONNECT = {
+    "application_name": "weft",
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # ms; a machine that went without a word
+    # A worker that is stopped in the middle of a transaction loses it, so that the others have its rows in time.
+    "options": "-c idle_in_transaction_session_timeout=3s -c lock_timeout=10s -c statement_timeout=30s",
+}
+# By SQLSTATE: what passes. Connections that break, servers that start, stop or have no room for one more client; a
+# transaction that took too long, and one that waited for it.
+_AWAY = ("08", "57P", "53300", "25P03", "55P03")
+_HINTS = {
+    "53100": "Its disk is full: make room there, then try again",
+    "55P03": "Another worker holds it: try again; if it stays so, look for one that hangs",
+}
+
+
+class SharedRecords:
+    """Tables in a PostgreSQL. Threads may use it side by side; each has one connection, for as long as it needs it."""
+
+    prefix = "weft_"
+    remote = True
+
+    def __init__(self, url: URL) -> None:
+        """Nothing is connected yet."""
+        self._place = url.set(drivername="postgresql").render_as_string(hide_password=True)
+        self._engine = create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args=_CONNECT,
+            isolation_level="READ COMMITTED",  # so that what is read is as new as the row that is held
+            pool_size=2,
+            max_overflow=6,
+            pool_pre_ping=True,
+        )
+        self._held = threading.local()
+
+    def prepare(self, *statements: str) -> None:
+        with self.transaction():
+            self.execute("SELECT pg_advisory_xact_lock(?1)", (_MAKING,))
+            for statement in statements:
+                self.execute(statement)
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._translated():
+            held: Connection | None = getattr(self._held, "connection", None)
+            if held is not None:
+                return _run(held, statement, values)
+            with self._engine.begin() as connection:
+                return _run(connection, statement, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._translated(), self._engine.begin() as connection:
+            self._held.connection = connection
+            try:
+                yield
+            finally:
+                self._held.connection = None
+
+    def now(self) -> datetime:
+        ((moment,),) = self.execute("SELECT clock_timestamp()::timestamp")
+        assert isinstance(moment, datetime)
+        return moment
+
+    def clock(self) -> float:
+        ((seconds,),) = self.execute("SELECT extract(epoch FROM clock_timestamp())")
+        return float(seconds)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise _translate(error, self._place) from error
+
+
+def _run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    named = {f"v{number}": value for number, value in enumerate(values, 1)}
+    result = connection.execute(_parse(statement), named)
+    return [tuple(row) for row in result] if result.returns_rows else []
+
+
+@cache
+def _parse(statement: str) -> TextClause:
+    """`?1` as SQLAlchemy writes it; a `::type` is PostgreSQL's own."""
+    return text(re.sub(r"\?(\d+)", r":v\1", statement.replace("::", r"\:\:")))
+
+
+def _translate(error: SQLAlchemyError, place: str) -> ClawftError:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(cause, "sqlstate", None) or ""
+    lost = isinstance(error, DBAPIError) and (error.connection_invalidated or not state)
+    reason = " ".join(str(cause).split())
+    if lost or state.startswith(_AWAY) or isinstance(error, PoolTimeout):
+        hint = _HINTS.get(state, "See whether the server runs, and check runs.database and its password")
+        return RecordsAway("usage-database", f"The shared record of costs is away: {reason}", path=place, hint=hint)
+    hint = _HINTS.get(state, "Try again; if it stays so, look into the log of the server")
+    return ClawftError("usage-database", f"The shared record of costs cannot be used: {reason}", path=place, hint=hint)
