@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -107,6 +108,16 @@ def test_a_draft_that_nothing_was_added_to_leaves_no_file(store: SessionStore, t
     before = path.read_bytes()
     store.open_draft("k").commit("run-1")
     assert path.read_bytes() == before
+
+
+def test_a_session_that_somebody_opened_and_left_unused_is_still_new(store: SessionStore) -> None:
+    with store.open("k", cwd="/work") as session:
+        draft = store.open_draft("k", cwd="/work")
+        assert (Path(session.path).exists(), draft.base) == (True, 0)
+    say(draft, "one")
+    assert not Path(session.path).exists()
+    draft.commit("run-1")
+    assert now_in(store) == said("one")
 
 
 def test_a_run_is_committed_once_however_often_it_is_tried(store: SessionStore) -> None:
@@ -261,6 +272,54 @@ def test_a_session_that_another_process_writes_is_read_at_once_and_committed_to_
     draft.commit("run-1")
     assert now_in(store) == [*said("one"), "from elsewhere", *said("two")]
     assert [turn.turn for turn in store.read("k").turns] == [1, 2, 3]
+
+
+MANY = """
+import sys, time
+from clawft.errors import ClawftError
+from clawft.messages import Message
+from clawft.sessions import SessionStore
+store, name, end = SessionStore(sys.argv[1]), sys.argv[2], time.monotonic() + 50
+print("ready", flush=True)
+sys.stdin.read()
+for number in range(10):
+    draft = store.open_draft("k", cwd="/work")
+    draft.append(Message("user", f"{name} {number}"), draft.next_turn)
+    draft.finish_turn(draft.next_turn - 1)
+    for _ in range(2):
+        while time.monotonic() < end:
+            try:
+                draft.commit(f"{name}-{number}")
+                break
+            except ClawftError as error:
+                assert error.code == "session-busy", error
+"""
+
+
+def test_runs_of_many_processes_all_find_their_place_in_one_session(
+    store: SessionStore, child_env: dict[str, str]
+) -> None:
+    names = ["a", "b", "c"]
+    with ExitStack() as stack:
+        workers = []
+        for name in names:
+            command = [sys.executable, "-c", MANY, store.folder, name]
+            worker = stack.enter_context(
+                subprocess.Popen(command, env=child_env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            )
+            stack.callback(worker.kill)
+            workers.append(worker)
+        assert [worker.stdout.readline() for worker in workers if worker.stdout] == [b"ready\n"] * 3
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.close()
+        assert [worker.wait(timeout=60) for worker in workers] == [0] * 3
+    turns = store.read("k").turns
+    assert [turn.turn for turn in turns] == list(range(1, 31))
+    assert [turn.totals.messages for turn in turns] == list(range(1, 31))
+    assert sorted(turn.run for turn in turns) == sorted(f"{name}-{number}" for name in names for number in range(10))
+    assert store.read("k").diagnostics == ()
+    assert store.read_bytes("k").count(b'"type":"session"') == 1
 
 
 FULL = """

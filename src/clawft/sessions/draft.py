@@ -10,7 +10,7 @@ from msgspec import Struct, field, structs
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.sessions.log import find_end, open_regular, read_range
-from clawft.sessions.migrate import check_header, load_header
+from clawft.sessions.migrate import HEAD_BYTES, check_header, load_header
 from clawft.sessions.opened import OpenSession
 from clawft.sessions.record import (
     CompactionRecord,
@@ -25,7 +25,7 @@ from clawft.sessions.session import Session
 from clawft.sessions.transcript import decode_lines
 from clawft.sessions.window import Window, load_window
 
-__all__ = ["Draft", "Past", "load_past", "not_here"]
+__all__ = ["Draft", "Past", "load_past"]
 
 
 class Past(Struct, frozen=True):
@@ -85,7 +85,7 @@ class Draft(OpenSession):
         start = max(0, self.base - 1)
         data = session.read_from(start)
         if self.base and not data.startswith(b"\n"):
-            raise not_here(self.key, self.path)
+            raise _not_here(self.key, self.path)
         return decode_lines(data, self.path, first=0)[0]
 
     def _move(self, since: Sequence[Record], window: Window, run: str) -> list[InTurn]:
@@ -114,7 +114,7 @@ class Draft(OpenSession):
         return moved
 
 
-def load_past(key: str, path: str, base: int | None, header: Header) -> Past:
+def load_past(path: str, base: int | None, header: Header) -> Past:
     """What a file said when it had `base` bytes, or says now. `header` is for a session that is new.
 
     Raises: ClawftError.
@@ -122,22 +122,29 @@ def load_past(key: str, path: str, base: int | None, header: Header) -> Past:
     try:
         descriptor = open_regular(path)
     except FileNotFoundError:
-        descriptor = -1
+        if base:
+            raise _not_here(header.key, path) from None
+        return Past(header)
     try:
-        if base is None:
-            base = find_end(descriptor, path) if descriptor >= 0 else 0
+        known = check_header(load_header(descriptor, path), header.key, path)
+        base = _find_base(descriptor, path) if base is None else base
         if not base:
             return Past(header)
-        if descriptor < 0 or read_range(descriptor, base - 1, base, path) != b"\n":
-            raise not_here(key, path)
-        known = check_header(load_header(descriptor, path), key, path)
+        if read_range(descriptor, base - 1, base, path) != b"\n":
+            raise _not_here(header.key, path)
         return Past(known, base, load_window(descriptor, base, path))
     finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
-def not_here(key: str, path: str) -> ClawftError:
+def _find_base(descriptor: int, path: str) -> int:
+    """How much of a file can be gone on from; a header alone is nothing, since whoever wrote it may remove it."""
+    end = find_end(descriptor, path)
+    is_alone = end <= HEAD_BYTES and read_range(descriptor, 0, end, path).count(b"\n") == 1
+    return 0 if is_alone and load_header(descriptor, path) else end
+
+
+def _not_here(key: str, path: str) -> ClawftError:
     """Whoever began a run saw a file that is not this one."""
     message = f"The session '{key}' that the run goes on with is not on this machine"
     hint = "It lives on the machine where the run was started, or was removed: start a worker there"

@@ -7,9 +7,9 @@ from clawft.sessions.keys import SUFFIX, decode_key, encode_key
 from clawft.sessions.log import open_regular, read_range
 from clawft.sessions.record import VERSION, Header, decode_line
 
-__all__ = ["check_header", "load_header", "migrate_names"]
+__all__ = ["HEAD_BYTES", "check_header", "load_header", "migrate_names"]
 
-_HEAD_BYTES = 1 << 16
+HEAD_BYTES = 1 << 16  # the first line is never longer
 
 
 def migrate_names(folder: str) -> tuple[Diagnostic, ...]:
@@ -28,7 +28,7 @@ def migrate_names(folder: str) -> tuple[Diagnostic, ...]:
 
 def load_header(descriptor: int, path: str) -> Header | None:
     """The first line of a file, if it tells of the session."""
-    line, end, _ = read_range(descriptor, 0, _HEAD_BYTES, path).partition(b"\n")
+    line, end, _ = read_range(descriptor, 0, HEAD_BYTES, path).partition(b"\n")
     record = decode_line(line) if end else None
     return record if isinstance(record, Header) else None
 

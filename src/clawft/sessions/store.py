@@ -50,7 +50,7 @@ class SessionStore:
         Raises: ClawftError, with code `session-not-here` when there is no such file on this machine.
         """
         path = self._path(key)
-        past = load_past(key, path, base, self._new_header(key, cwd))
+        past = load_past(path, base, self._new_header(key, cwd))
         return Draft(past, path, self._clock, partial(self._start, path))
 
     def read(self, key: str) -> Transcript:
