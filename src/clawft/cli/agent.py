@@ -47,7 +47,7 @@ def command(
     if trust_instructions:
         for path in app.approve_instructions():
             say(f"approved {app.workspace.shorten(path)}")
-    if message is None and not show_prompt and options.output == "text" and _is_terminal():
+    if message is None and not show_prompt and not options.background and options.output == "text" and _is_terminal():
         from clawft.repl.start import run_repl
 
         return run_repl(app, options, plain=plain)
@@ -58,6 +58,10 @@ def command(
         from clawft.cli.prompt import show_prompt_here
 
         return show_prompt_here(app, options, TurnRequest(message or "", model=options.model))
+    if options.background:
+        from clawft.cli.background import start_here
+
+        return start_here(app, options, TurnRequest(_read_message(message), model=options.model))
     return run_turn_here(app, options, TurnRequest(_read_message(message), model=options.model))
 
 

@@ -55,6 +55,8 @@ class TurnOptions(Struct, frozen=True):
     yes: bool = False
     output: str = "text"
     trust_project_skills: bool = False
+    background: bool = False
+    queue: str = ""
 
 
 def turn_options(function: F) -> F:
@@ -86,6 +88,12 @@ def turn_options(function: F) -> F:
             is_flag=True,
             help="Use the project's skills and agents as they are now, in this run only.",
         ),
+        click.option(
+            "--background",
+            is_flag=True,
+            help="Start it as a run of its own, and come back at once. See: weft runs.",
+        ),
+        click.option("--queue", metavar="NAME", default="", help="Which workers do it, with --background."),
         click.option(
             "--format",
             "output",

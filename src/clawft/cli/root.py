@@ -60,6 +60,8 @@ class LazyGroup(click.Group):
         "agents": "clawft.cli.agents",
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",
+        "runs": "clawft.cli.runs",
+        "worker": "clawft.cli.worker",
         "cron": "clawft.cli.cron",
         "audit": "clawft.cli.audit",
         "config": "clawft.cli.config",

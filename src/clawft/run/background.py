@@ -53,7 +53,7 @@ async def _start(turn: Turn, fork: Fork, lineage: Lineage, key: str) -> Started:
     """In a turn that goes on after a crash, the run that was started then. Raises: ClawftError."""
     steps, allowance = turn.conversation.steps, turn.conversation.allowance
     reserved, most = _divide(allowance.left, lineage.max_tokens)
-    session = key or fork.new_key(turn.session.key)
+    session = key or fork.new_key(turn)
 
     async def start() -> Started:
         assert turn.runtime.start_run is not None

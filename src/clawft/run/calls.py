@@ -10,8 +10,8 @@ from clawft.errors import Refused, find_close
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
 from clawft.run.permit import answer, check_hidden, guard, permit
 from clawft.run.turn import Turn
-from clawft.tools.execute import Envelope, check_tool, fail, render_for_model, run_tool
-from clawft.tools.steps import Step
+from clawft.tools.execute import Envelope, check_tool, fail, render_for_model, run_tool, tell_doubtful
+from clawft.tools.steps import Doubt, Step
 from clawft.tools.tool import Tool, ToolContext, ToolError, may_repeat
 from clawft.trust.tools import canonical_tool
 
@@ -61,6 +61,7 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     name, summary = tool.name if tool else call.name[:_MAX_NAME], _summarise(tool, call)
     turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=summary))
     context = _context(turn, call, name)
+    context.call = turn.conversation.steps.name(str(at))
 
     async def attempt() -> Envelope:
         return await _attempt(turn, tool, call, context)
@@ -70,8 +71,10 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
             envelope = await attempt()
     else:
         step = Step("tool", name, may_repeat(tool, call.arguments), summary)
-        check = partial(check_tool, tool, call.arguments, context)
-        envelope = await turn.conversation.steps.run(step, attempt, Envelope, at=str(at), check=check)
+        doubt = Doubt(
+            partial(check_tool, tool, call.arguments, context), partial(tell_doubtful, call.arguments, context)
+        )
+        envelope = await turn.conversation.steps.run(step, attempt, Envelope, at=str(at), doubt=doubt)
     _count(turn, envelope)
     turn.emit(ToolFinished(call=call.id, tool=name, status=envelope.status, result=envelope.to_dict()))
     _remember(turn, name, envelope)

@@ -53,7 +53,7 @@ class Conversation:
         self.session = session
         self.agent = agent
         self.approve = approve
-        self.steps: Steps = parent.steps.below() if parent else Steps()
+        self.steps = Steps()
         self.lineage = made
         self.depth: int = made.depth  # how many forks deep
         self.account: str = made.account  # the session whose budget pays
@@ -65,7 +65,7 @@ class Conversation:
         self.skills: Skillset = Skillset(
             runtime.load_skills,
             runtime.clear,
-            runtime.dynamic(lambda: authority_of(self)),
+            runtime.dynamic(lambda: authority_of(self), lambda: self.steps),
             session_id=session.key,
             refresh_on_call=runtime.refresh_on_call,
             standings=parent.skills.standings if parent else None,

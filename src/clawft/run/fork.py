@@ -69,9 +69,9 @@ class Fork(Struct, frozen=True):
         skill = self.standing.found.skill if self.standing else None
         return bool(skill and skill.background)
 
-    def new_key(self, parent: str) -> str:
+    def new_key(self, turn: Turn) -> str:
         """A session below the parent's."""
-        return new_fork_key(parent, "fork" if self.standing else "task")
+        return new_fork_key(turn.session.key, "fork" if self.standing else "task", turn.conversation.steps.mark())
 
     @property
     def who(self) -> str:
@@ -100,7 +100,7 @@ def inherit(parent: "Conversation", fork: Fork) -> Lineage:
 async def run_fork(turn: Turn, fork: Fork, key: str = "") -> ForkResult:
     """Run a fork to its end, as soon as there is a place for it. Raises: ClawftError; ToolError for a timeout."""
     async with turn.conversation.slots:
-        running = _Running(turn, fork, key or fork.new_key(turn.session.key))
+        running = _Running(turn, fork, key or fork.new_key(turn))
         try:
             return await running.run()
         except ClawftError as error:

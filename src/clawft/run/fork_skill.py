@@ -101,7 +101,7 @@ async def answer_by_fork(turn: Turn, standing: Standing) -> None:
     """
     request = turn.request
     fork = plan_fork(turn, standing, request, "user")
-    key = fork.new_key(turn.session.key)
+    key = fork.new_key(turn)
     said = f"/{standing.name} {request.text}".strip()
     told = f"[the skill ran in a conversation of its own, session {key}; what follows is its result]"
     message = Message("user", f"{said}\n\n{told}", images=request.images)

@@ -22,6 +22,7 @@ from clawft.run.delegate import delegate_tool
 from clawft.run.fork_skill import SkillForker
 from clawft.run.ledger import Ledger
 from clawft.run.lineage import Lineage, check_lineage
+from clawft.run.pace import Pace
 from clawft.run.stats import Stats
 from clawft.run.turn import Insertion
 from clawft.sandbox.sandbox import Sandbox
@@ -32,6 +33,7 @@ from clawft.tools.registry import Registry
 from clawft.tools.skill import skill_tools
 from clawft.tools.skill_env import Supplies
 from clawft.tools.skill_programs import program_tools
+from clawft.tools.steps import Steps
 from clawft.tools.tool import Tool
 from clawft.trust import Standing
 from clawft.trust.approvals import Approvals
@@ -64,6 +66,7 @@ class Runtime:
     find_agent: Callable[[str], Agent]  # raises a ClawftError for one that is not there, or not approved
     sessions: SessionStore
     ledger: Ledger
+    pace: Pace
     stats: Stats
     approvals: Approvals
     sandbox: Sandbox
@@ -112,6 +115,7 @@ class Runtime:
         approve: Approve | None = None,
         parent: Conversation | None = None,
         lineage: Lineage | None = None,
+        steps: Steps | None = None,
     ) -> AsyncIterator[Conversation]:
         """A conversation in the session of a key, new or continued; it is the only writer while it is open.
 
@@ -119,8 +123,11 @@ class Runtime:
         """
         if lineage is not None and parent is None:
             check_lineage(lineage, agent, self)
-        with self.sessions.open(key or new_key(datetime.now()), cwd=self.workspace.cwd) as session:
-            yield Conversation(self, session, agent, approve, parent, lineage)
+        kept = steps or (parent.steps.below() if parent else Steps())
+        with kept.open_session(self.sessions, key or new_key(datetime.now()), self.workspace.cwd) as session:
+            conversation = Conversation(self, session, agent, approve, parent, lineage)
+            conversation.steps = kept
+            yield conversation
 
     def registry_for(self, conversation: Conversation) -> Registry:
         """Every tool of a conversation; built once, and anew only when a server's tools changed (R81, R158)."""
@@ -162,8 +169,8 @@ class Runtime:
                 self._told.add(message)
         return used
 
-    def dynamic(self, authority: Callable[[], Authority]) -> DynamicContext:
-        """What the text of skills may be used with, as far as an authority goes."""
+    def dynamic(self, authority: Callable[[], Authority], steps: Callable[[], Steps] = Steps) -> DynamicContext:
+        """What the text of skills may be used with, as far as an authority goes; `steps` are the conversation's."""
         return DynamicContext(
             self.workspace,
             self.environ,
@@ -173,6 +180,7 @@ class Runtime:
             self.sandbox,
             self.supplies,
             authority,
+            steps,
         )
 
     def spill_dir(self, session: str) -> str:
@@ -210,7 +218,6 @@ class Runtime:
     async def close(self) -> None:
         for provider in self._providers.values():
             await provider.close()
-        self.ledger.close()
         self.stats.close()
 
 

@@ -1,7 +1,6 @@
 """Session keys as file names, one to one (R144, D30)."""
 
 import re
-import uuid
 from typing import Literal
 
 from clawft.errors import ClawftError
@@ -44,9 +43,9 @@ def decode_key(name: str) -> str | None:
         return None
 
 
-def new_fork_key(parent: str, kind: Literal["fork", "task"]) -> str:
+def new_fork_key(parent: str, kind: Literal["fork", "task"], mark: str) -> str:
     """A key below another's, for the conversation of a skill or a task that was forked from it."""
-    name = f":{kind}-{uuid.uuid4().hex[:6]}"
+    name = f":{kind}-{mark}"
     while len(_ENCODED.sub(b"%XX", f"{parent}{name}".encode())) > MAX_ENCODED:
         parent = parent[: len(parent) * 9 // 10]
     return f"{parent}{name}"

@@ -20,7 +20,7 @@ from clawft.tools.paths import base_folder
 from clawft.tools.spill import save_text
 from clawft.tools.tool import Ask, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
 
-__all__ = ["Envelope", "check_tool", "fail", "render_for_model", "run_tool"]
+__all__ = ["Envelope", "check_tool", "fail", "render_for_model", "run_tool", "tell_doubtful"]
 
 _LONGEST_PARAM = 2000
 
@@ -84,6 +84,16 @@ async def check_tool(
     except Exception:  # whatever is wrong, it does not tell
         return None
     return _wrap(tool, found, arguments, context, started) if isinstance(found, ToolResult) else found
+
+
+def tell_doubtful(arguments: dict[str, Any], context: ToolContext, answer: str) -> Envelope:
+    """What a model is told of a call that nobody knows the end of, and that is not made again."""
+    if answer == "done":
+        said = _said_context(context, arguments)
+        text = "The call was made. What it printed is lost, since the machine stopped meanwhile."
+        return Envelope("partial", {}, text, _stats(None), said)
+    lost = "The machine stopped while this ran. Nobody knows whether it was done; it was not tried again."
+    return fail(ToolError("EXECUTION_ERROR", lost), arguments, context)
 
 
 def fail(error: Exception, arguments: dict[str, Any], context: ToolContext, started: float | None = None) -> Envelope:

@@ -43,6 +43,10 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
     if standing.usable and ask_missing(app, standing, ask=not options.yes and options.output == "text"):
         app = app.reopen()
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
+    if options.background:
+        from clawft.cli.background import start_here
+
+        return start_here(app, options, request, dirs)
     return run_turn_here(app, options, request, only=standing.name if dirs else "")
 
 

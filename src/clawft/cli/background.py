@@ -1,0 +1,58 @@
+"""`--background`: a turn that is started as a run, and goes on when the terminal closes."""
+
+import os
+
+import click
+from msgspec import json
+
+from clawft.app import App
+from clawft.cli.options import TurnOptions
+from clawft.cli.output import say
+from clawft.run import TurnRequest
+
+__all__ = ["start_here"]
+
+
+def start_here(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> int:
+    """Start a run, and say how it can be followed. Raises: ClawftError."""
+    from clawft.run.durable.request import RunRequest
+    from clawft.working import open_app_runs
+
+    agent = app.choose_agent(options.agent)  # what cannot be is said now, not by a worker later
+    request = RunRequest(
+        kind="skill" if turn.skill else "agent",
+        cwd=app.workspace.cwd,
+        project=app.workspace.project,
+        text=turn.text,
+        skill=turn.skill,
+        words=turn.words,
+        only=bool(dirs),
+        dirs=tuple(os.path.abspath(one) for one in dirs),
+        agent=options.agent and agent.name,
+        model=options.model,
+        mode=options.mode,
+        session=options.session,
+        yes=options.yes,
+        trusted=_trusted(app),
+    )
+    runs = open_app_runs(app)
+    try:
+        run = runs.start(request, queue=options.queue)
+        started = runs.ensure_worker(options.queue)
+    finally:
+        runs.close()
+    if options.output == "json":
+        click.echo(json.encode({"run": run}).decode())
+        return 0
+    click.echo(run)
+    say("a worker was started for it" if started else "a worker takes it")
+    say(f"follow it: weft runs watch {run}")
+    return 0
+
+
+def _trusted(app: App) -> dict[str, str]:
+    """The strangers' skills that were approved for this run, as they are now."""
+    if app.run_trust.project:
+        for standing in app.skills:  # the first look at each binds it
+            app.strangers.object_to_use(standing.found)
+    return dict(app.run_trust.digests)

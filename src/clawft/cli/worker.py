@@ -1,0 +1,97 @@
+"""`weft worker`: do runs of the background, here, until it is stopped."""
+
+import os
+import signal
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from clawft.cli.options import open_here
+from clawft.cli.output import escape_unsafe, one_line, say, show_error
+from clawft.files import lock_file
+
+if TYPE_CHECKING:
+    from clawft.app import App
+    from clawft.run.durable.worker import Plan
+
+__all__ = ["command"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command("worker")
+@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Take runs from this queue (repeatable).")
+@click.option("--concurrency", type=click.IntRange(1, 1000), help="How many runs to do side by side.")
+@click.option("--until-idle", is_flag=True, help="End when there is nothing more to do.")
+@click.option("--on-demand", is_flag=True, hidden=True, help="As started by another command: one for a queue.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, on_demand: bool, output: str) -> int:
+    """Do runs of the background, and go on with those of workers that died.
+
+    Several may work on one database, on one machine or on many. Ctrl-C lets the steps that are being done come to
+    their end; the runs go on elsewhere, or when a worker is started again.
+    """
+    import anyio
+
+    from clawft.run.durable import is_installed, missing
+
+    if not is_installed():
+        raise missing()
+    app = open_here()
+    plan = _plan(app, queues, concurrency, idle=until_idle or on_demand, soon=until_idle)
+    if on_demand and not _is_first(app, plan.queues):
+        return 0
+    anyio.run(_work, app, plan, output == "json")
+    return 0
+
+
+def _plan(app: "App", queues: tuple[str, ...], concurrency: int | None, *, idle: bool, soon: bool) -> "Plan":
+    from clawft.run.durable.worker import Plan
+
+    settings = app.config.runs
+    return Plan(
+        queues or (settings.queue,),
+        concurrency or settings.concurrency,
+        settings.lease_s,
+        settings.poll_s,
+        (0.5 if soon else settings.idle_s) if idle else None,
+    )
+
+
+def _is_first(app: "App", queues: tuple[str, ...]) -> bool:
+    """Whether this is the only worker that was started on demand; the lock is held until it ends."""
+    folder = os.path.join(app.workspace.user_dir, "runs")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    path = os.path.join(folder, f"{queues[0]}.worker")
+    return lock_file(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+async def _work(app: "App", plan: "Plan", as_json: bool) -> None:
+    import anyio
+
+    from clawft.run.durable.values import now_text
+    from clawft.working import open_worker
+
+    def tell(text: str) -> None:
+        if as_json:
+            line = {"schema": "clawft.worker.v1", "at": now_text(), "text": text}
+            click.echo(escape_unsafe(msgspec.json.encode(line).decode()))
+        else:
+            say(f"{datetime.now():%H:%M:%S}  {one_line(text)}")
+
+    async with open_worker(app, plan, tell, show_error) as worker:
+        tell(f"worker {worker.id} takes from {', '.join(plan.queues)}, {plan.concurrency} at a time")
+        with anyio.open_signal_receiver(*_SIGNALS) as signals:
+            async with anyio.create_task_group() as group:
+
+                async def listen() -> None:
+                    async for _ in signals:
+                        tell("stopping: what is being done comes to its end")
+                        worker.stop()
+
+                group.start_soon(listen)
+                await worker.run()
+                group.cancel_scope.cancel()
+        tell("stopped")

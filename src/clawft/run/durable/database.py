@@ -1,0 +1,130 @@
+"""The database of runs: a file in the user folder, or PostgreSQL for several machines; and what its failures mean.
+
+SQLite writes each commit through to the disk (`synchronous=FULL`): a step that was said to be recorded is.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from clawft.config.runs import RunsSettings
+from clawft.errors import ClawftError
+from clawft.run.durable.tables import METADATA
+
+__all__ = ["describe", "is_passing", "make_url", "open_engine", "translated"]
+
+_BUSY_MS = 30_000
+_CONNECT_S = 10
+_FULL = ("database or disk is full", "No space left on device", "disk I/O error", "could not extend file")
+_LOCKED = ("database is locked", "database table is locked")
+_POOL = 8
+
+
+def make_url(settings: RunsSettings, user_dir: str, environ: Mapping[str, str]) -> sa.URL:
+    """Where runs are kept. Raises: ClawftError for an address that cannot be meant."""
+    if not settings.database:
+        return sa.URL.create("sqlite", database=os.path.join(user_dir, "runs", "runs.sqlite"))
+    try:
+        url = sa.make_url(settings.database)
+    except (SQLAlchemyError, ValueError) as error:
+        raise _unusable(settings.database) from error
+    if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
+        return url
+    if url.get_backend_name() not in ("postgresql", "postgres") or not url.database:
+        raise _unusable(settings.database)
+    password = settings.database_password.resolve(environ) if settings.database_password else ""
+    url = url.set(drivername="postgresql+psycopg")
+    return url.set(password=password) if password else url
+
+
+def _unusable(written: str) -> ClawftError:
+    shown = written.partition("@")[2] or written  # never the password
+    message = f"runs.database is no address of a database that can be used: …{shown}"
+    return ClawftError("runs-database", message, hint="Write postgresql://user@host/name, or leave it out for a file")
+
+
+def open_engine(url: sa.URL) -> sa.Engine:
+    """Connections to the database, with our tables in it. Raises: ClawftError."""
+    is_file = url.get_backend_name() == "sqlite"
+    with translated(url):
+        engine = _open_file(url) if is_file else _open_server(url)
+        try:
+            METADATA.create_all(engine)
+        except DBAPIError as error:
+            # Two processes that begin at once: the other one has made them.
+            if not any(word in str(error) for word in ("already exists", "duplicate key")):
+                engine.dispose()
+                raise
+            METADATA.create_all(engine)
+    return engine
+
+
+def _open_file(url: sa.URL) -> sa.Engine:
+    path = str(url.database)
+    os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    engine = sa.create_engine(url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000)
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = "IMMEDIATE"  # writers wait for each other, rather than fail at the end
+        for pragma in (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine
+
+
+def _open_server(url: sa.URL) -> sa.Engine:
+    # A connection that died while the server was away is noticed before it is used.
+    return sa.create_engine(
+        url,
+        pool_size=_POOL,
+        max_overflow=4 * _POOL,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": _CONNECT_S, "application_name": "weft"},
+    )
+
+
+@contextmanager
+def translated(url: sa.URL | None = None) -> Iterator[None]:
+    """Failures of a database as errors that tell a person what to do."""
+    try:
+        yield
+    except (SQLAlchemyError, OSError) as error:
+        path = str(url.database) if url is not None and url.get_backend_name() == "sqlite" else ""
+        raise describe(error, path) from error
+
+
+def describe(error: Exception, path: str = "") -> ClawftError:
+    """What a failure of the database means to a person."""
+    said = str(getattr(error, "orig", None) or error).strip().splitlines()
+    first = said[0] if said else type(error).__name__
+    if _says(error, _FULL):
+        code, hint = "runs-disk-full", "Make room on the disk; runs go on by themselves"
+    elif _says(error, _LOCKED):
+        code, hint = "runs-locked", "Another program holds the database; try again when it is done"
+    elif isinstance(error, DBAPIError) and not path:
+        code, hint = "runs-unreachable", "Check that the server runs, and runs.database"
+    else:
+        code, hint = "runs-database", "Check the file and its permissions"
+    return ClawftError(code, f"The database of runs cannot be used: {first}", path=path, hint=hint)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether a failure may pass by itself: a full disk, a lock, a server that is away."""
+    if isinstance(error, ClawftError):
+        return error.code in ("runs-disk-full", "runs-locked", "runs-unreachable")
+    return _says(error, (*_FULL, *_LOCKED)) or (isinstance(error, DBAPIError) and _is_connection(error))
+
+
+def _is_connection(error: DBAPIError) -> bool:
+    return error.connection_invalidated or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
+
+
+def _says(error: BaseException, words: tuple[str, ...]) -> bool:
+    text = str(error)
+    return any(word in text for word in words)

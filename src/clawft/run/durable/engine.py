@@ -1,0 +1,242 @@
+"""DBOS: the queues of attempts, the record of their steps, and what becomes of them when a worker dies.
+
+The only module that knows it. An attempt of a run is one workflow, named `RUN.NUMBER`. What is stored is JSON: what
+stands in a database is never unpickled.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from dbos import DBOS, DBOSClient, Queue, Serializer
+from dbos import error as failures
+from msgspec import Struct
+
+from clawft.files import lock_file
+from clawft.run.durable.database import translated
+
+__all__ = ["FORMAT", "Engine", "Lost", "Recorded", "Worker", "queue_name", "record"]
+
+FORMAT = "runs-1"  # of what is recorded: workers of one format take each other's runs
+_NAME = "weft"
+_ATTEMPT = "weft.attempt"
+_GAP = "gap"
+_MAX_RECOVERIES = 100
+_MIGRATING = 0x77656674  # the key of a lock on the server
+Perform = Callable[[str, int], Awaitable[str]]
+
+
+class Lost(Exception):
+    """This process has the attempt no longer: it was silent too long, and another one goes on with it."""
+
+
+class Recorded(Struct, frozen=True):
+    """A step as it was recorded: the name it was given, and its value."""
+
+    attempt: int
+    name: str
+    value: Any
+
+
+class _Json(Serializer):
+    def serialize(self, data: Any) -> str:
+        return msgspec.json.encode(data, enc_hook=repr).decode()
+
+    def deserialize(self, serialized_data: str) -> Any:
+        return msgspec.json.decode(serialized_data)
+
+    def name(self) -> str:
+        return "weft_json"
+
+
+class Engine:
+    """What programs ask of the engine that do no runs themselves. Every method raises a ClawftError where it fails."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+        _quieten()
+        if not self._is_ready():
+            migrate(engine)
+        self._client = DBOSClient(
+            system_database_engine=engine,
+            serializer=_Json(),
+            application_name=_NAME,
+            lazy=True,
+            use_listen_notify=False,
+            retry_connection_errors=False,
+        )
+
+    def enqueue(self, connection: sa.Connection, run: str, attempt: int, queue: str) -> None:
+        """Have an attempt done by a worker; part of the transaction that a connection is in."""
+        options = {
+            "queue_name": queue_name(queue),
+            "workflow_name": _ATTEMPT,
+            "workflow_id": _workflow(run, attempt),
+            "app_version": FORMAT,
+        }
+        self._client.enqueue_in_transaction(connection, options, run, attempt)  # type: ignore[arg-type]
+
+    def recorded(self, run: str, attempts: int) -> list[Recorded]:
+        """All steps of a run, over its attempts, in the order in which they were recorded."""
+        with translated(self.engine.url):
+            return [
+                Recorded(number, step["function_name"], step["output"])
+                for number in range(1, attempts + 1)
+                for step in self._client.list_workflow_steps(_workflow(run, number))
+                if step["output"] is not None
+            ]
+
+    def discard(self, runs: Iterable[tuple[str, int]]) -> None:
+        """Forget what was recorded of runs, by id and number of attempts."""
+        names = [_workflow(run, number) for run, attempts in runs for number in range(1, attempts + 1)]
+        with translated(self.engine.url):
+            if names:
+                self._client.delete_workflows(names)
+
+    def close(self) -> None:
+        self._client.destroy()
+
+    def _is_ready(self) -> bool:
+        schema = None if self.engine.dialect.name == "sqlite" else "dbos"
+        with translated(self.engine.url):
+            return sa.inspect(self.engine).has_table("operation_outputs", schema=schema)
+
+
+class Worker:
+    """What does attempts. One for a process."""
+
+    def __init__(self, engine: sa.Engine, worker: str, perform: Perform) -> None:
+        self._engine = engine
+        self._worker = worker
+        self._perform = perform
+        self._queues: list[Queue] = []
+
+    def launch(self, queues: Sequence[str], concurrency: int, poll_s: float) -> None:
+        """Begin to take attempts from queues, in the event loop that runs now. Raises: ClawftError."""
+        _quieten()
+        migrate(self._engine)
+        dbos = DBOS(
+            config={
+                "name": _NAME,
+                "system_database_url": self._engine.url.render_as_string(hide_password=False),
+                "system_database_engine": self._engine,
+                "application_version": FORMAT,
+                "executor_id": self._worker,
+                "serializer": _Json(),
+                "run_migrations": False,
+                "use_listen_notify": False,
+                "enable_otlp": False,
+                "scheduler_polling_interval_sec": 3600.0,
+                "log_level": "CRITICAL",
+            }
+        )
+        perform = self._perform
+
+        @DBOS.workflow(name=_ATTEMPT, max_recovery_attempts=_MAX_RECOVERIES)
+        async def attempt(run: str, number: int) -> str:
+            try:
+                await _catch_up(run, number)
+                return await perform(run, number)
+            except Lost as error:
+                raise failures.DBOSWorkflowConflictIDError(_workflow(run, number)) from error
+
+        for queue in queues:
+            # A queue of this process alone, so that each worker has a concurrency of its own.
+            limits = {"worker_concurrency": concurrency, "polling_interval_sec": poll_s}
+            self._queues.append(dbos._registry._register_internal_queue(queue_name(queue), **limits))
+        with translated(self._engine.url):
+            DBOS.launch()
+
+    def pause(self) -> None:
+        """Take nothing more; what is being done goes on."""
+        for queue in self._queues:
+            queue._worker_concurrency = 0
+
+    def holders(self) -> list[str]:
+        """The workers that attempts are with, as far as the engine knows."""
+        schema = "" if self._engine.dialect.name == "sqlite" else "dbos."
+        query = f"SELECT DISTINCT executor_id FROM {schema}workflow_status WHERE status = 'PENDING' AND name = :name"
+        with translated(self._engine.url), self._engine.connect() as connection:
+            return [one for one in connection.execute(sa.text(query), {"name": _ATTEMPT}).scalars() if one]
+
+    def recover(self, dead: Sequence[str]) -> None:
+        """Put the attempts of dead workers back into their queues."""
+        with translated(self._engine.url):
+            DBOS._recover_pending_workflows(list(dead))
+
+    def close(self) -> None:
+        """Take nothing more, and let go of what is there."""
+        DBOS.destroy(workflow_completion_timeout_sec=0)
+
+
+async def record(name: str, value: Any) -> None:
+    """Write down a step of the attempt that runs now. Raises: Lost, or what the database raises."""
+
+    async def give() -> Any:
+        return value
+
+    try:
+        await DBOS.run_step_async({"name": name}, give)
+    except (failures.DBOSWorkflowConflictIDError, failures.DBOSWorkflowCancelledError) as error:
+        raise Lost from error
+
+
+async def _catch_up(run: str, number: int) -> None:
+    """Count up to the steps that an earlier process recorded of this attempt: they stay, new ones come after."""
+    steps = await asyncio.to_thread(_list_names, _workflow(run, number))
+    last = max(steps, default=0)
+
+    async def fill() -> None:
+        return None
+
+    for number_of_step in range(1, last + 1):
+        await DBOS.run_step_async({"name": steps.get(number_of_step, _GAP)}, fill)
+
+
+def _list_names(workflow: str) -> dict[int, str]:
+    from dbos._dbos import _get_dbos_instance
+
+    found = _get_dbos_instance()._sys_db.list_workflow_steps(workflow, load_output=False)
+    return {step["function_id"]: step["function_name"] for step in found}
+
+
+def migrate(engine: sa.Engine) -> None:
+    """Make the engine's tables, or bring them up to date; one process at a time. Raises: ClawftError."""
+    with translated(engine.url), _alone(engine):
+        DBOS.migrate(engine.url.render_as_string(hide_password=False))
+
+
+@contextmanager
+def _alone(engine: sa.Engine) -> Iterator[None]:
+    if engine.dialect.name == "sqlite":
+        descriptor = os.open(f"{engine.url.database}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            lock_file(descriptor, wait_s=60)
+            yield
+        finally:
+            os.close(descriptor)
+        return
+    with engine.connect() as connection:
+        connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATING})
+        try:
+            yield
+        finally:
+            connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), {"key": _MIGRATING})
+
+
+def queue_name(queue: str) -> str:
+    return f"{_NAME}.{queue}"
+
+
+def _workflow(run: str, attempt: int) -> str:
+    return f"{run}.{attempt}"
+
+
+def _quieten() -> None:
+    """Its words are for its own developers; ours are said where a person sees them."""
+    logging.getLogger("dbos").setLevel(logging.CRITICAL)

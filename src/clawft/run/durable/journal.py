@@ -1,0 +1,308 @@
+"""The steps of a run that must survive: each is recorded when it is done, and none that is recorded is done again.
+
+A run that is begun again runs its turn from the start; steps that are recorded give what came of them, and the first
+one that is not is done. Steps are told apart by their place in the conversation, since forks work side by side: `3` is
+the third answer of the model, `3.0` the first call it asked for, and `3.0/1` the first answer in the fork of that.
+
+A step that must not be repeated is announced before it is done. One that was announced and has no result was in flight
+when its worker died: what came of it is looked up where that is possible, else a person decides.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, TypeVar
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from clawft.errors import ClawftError
+from clawft.messages import Answer, ApprovalNeeded, Event, Noticed
+from clawft.run.ask import Answer as ModelAnswer
+from clawft.run.durable.database import describe, is_passing
+from clawft.run.durable.engine import Lost, Recorded, record
+from clawft.run.durable.sink import Sink
+from clawft.run.durable.store import RunStore
+from clawft.run.durable.values import Question, Run, now_text
+from clawft.sessions import Draft, SessionStore
+from clawft.tools.steps import Doubt, Step, Steps
+
+__all__ = ["Ending", "Journal", "JournalSteps"]
+
+Ending = Literal["", "parked", "lost", "stopped", "cancelled", "deadline"]
+R = TypeVar("R")
+_INTENT = "!"
+_POLL_S = 0.3  # between two looks for an answer
+_RETRY_S = (0.5, 1, 2, 5, 10)  # for a database that cannot be written
+_place: ContextVar[str] = ContextVar("place", default="")
+_served: ContextVar[bool] = ContextVar("served", default=False)
+
+
+class Journal:
+    """What is recorded of one run, and how it waits and ends. `stop` ends the turn that is running, in order."""
+
+    def __init__(self, run: Run, store: RunStore, sink: Sink, recorded: Iterable[Recorded], token: str) -> None:
+        self.run = run
+        self.store = store
+        self.sink = sink
+        self.ending: Ending = ""
+        self.stop: Callable[[], None] = lambda: None
+        self.warn: Callable[[ClawftError], None] = lambda _error: None
+        self.drafts: dict[str, Draft] = {}
+        self.active = 0  # steps that are being done, without those that wait for a person
+        self.waiting = 0
+        self._token = token  # of this process's attempt
+        self._done: dict[str, Any] = {}
+        self._intents: dict[str, str] = {}
+        self._asked: Counter[str] = Counter()
+        self.input_tokens = self.output_tokens = 0
+        self.cost_usd: float | None = None
+        for one in recorded:
+            if one.name.endswith(_INTENT):
+                self._intents[one.name[:-1]] = str(one.value)
+            elif isinstance(one.value, dict):
+                self._done[one.name] = one.value
+                self._count(one.value)
+        self._replayed = len(self._done)
+        sink.step = _place.get
+        sink.is_served = _served.get
+
+    @property
+    def steps(self) -> int:
+        """How many steps are done."""
+        return len(self._done)
+
+    def end(self, ending: Ending) -> None:
+        """Have the turn end, since the run cannot go on here and now."""
+        self.ending = self.ending or ending
+        self.stop()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._done
+
+    async def do(self, key: str, step: Step, work: Callable[[], Awaitable[R]], result: Any, doubt: Doubt) -> R:
+        """A step: what came of it before, or what comes of it now."""
+        if key in self._done:
+            before: R = msgspec.convert(self._done[key]["result"], result)
+            return before
+        await self._check_ending()
+        self._tell_going_on()
+        started, begun = now_text(), time.monotonic()
+        self.active += 1
+        try:
+            if not step.repeatable:
+                known = await self._announce(key, step, doubt)
+                if known is not None:
+                    return await self._keep(key, step, known, started, begun)
+            return await self._keep(key, step, await work(), started, begun)
+        finally:
+            self.active -= 1
+
+    async def ask(self, key: str, kind: Literal["approval", "in-flight"], event: ApprovalNeeded) -> str:
+        """The answer of a person, however long that takes; the run may end here and go on elsewhere."""
+        question = Question(self.run.id, key, kind, event, now_text())
+        await self.persist(lambda: self.store.ask(question))
+        self.active, self.waiting = self.active - 1, self.waiting + 1
+        try:
+            while True:
+                answer = await self.persist(lambda: self.store.take(self.run.id, key))
+                if answer is not None:
+                    return answer
+                await anyio.sleep(_POLL_S)
+        finally:
+            self.active, self.waiting = self.active + 1, self.waiting - 1
+
+    async def approve(self, event: ApprovalNeeded) -> Answer:
+        """Whether a tool may do what it asks for."""
+        if self.run.request.yes and not event.grave:
+            return "flag"
+        place = _place.get()
+        self._asked[place] += 1
+        answer = await self.ask(f"{place}?{self._asked[place]}", "approval", event)
+        said: Answer = msgspec.convert(answer, Answer)
+        return said
+
+    async def commit(self) -> None:
+        """Make what was said part of the sessions. Raises: ClawftError."""
+        for draft in self.drafts.values():
+            await to_thread.run_sync(draft.commit, self.run.id)
+
+    # steps that are not to be repeated
+
+    async def _announce(self, key: str, step: Step, doubt: Doubt) -> Any:
+        """Say that a step is about to be done; what came of it, if it was in flight and need not be done now."""
+        was_with = self._intents.get(key)
+        if was_with not in (None, self._token) and await self._may_have_acted(key):
+            known = await self._settle(key, step, doubt)
+            if known is not None:
+                return known
+        if was_with != self._token:
+            await self._record(f"{key}{_INTENT}", self._token)
+            self._intents[key] = self._token
+        return None
+
+    async def _may_have_acted(self, key: str) -> bool:
+        """Whether a step that was announced got further than a question: tools ask before they act."""
+        questions = await self.persist(lambda: self.store.questions(self.run.id, open_only=False))
+        own = [one for one in questions if one.kind == "approval" and one.key.startswith(f"{key}?")]
+        return not own or own[-1].taken
+
+    async def _settle(self, key: str, step: Step, doubt: Doubt) -> Any:
+        """What came of a step that was in flight; None if it is to be done now."""
+        what = f"{step.name} {step.summary}".strip()
+        found = await doubt.check() if doubt.check else None
+        if found is not None:
+            outcome = "had not been done, and is done now" if found == "not-done" else "had been done"
+            self._notice("step-checked", f"{what} was in flight when its worker ended; it {outcome}")
+            return None if found == "not-done" else found
+        self._notice("step-in-flight", f"{what} was in flight when its worker ended; nobody knows whether it was done")
+        question = f"{what} was in flight when its worker ended. Do it again, or go on as if it was done or not done?"
+        event = ApprovalNeeded(
+            call=key, tool=step.name, question=question, reason="It must not be done twice unseen", grave=True
+        )
+        self.tell(event)
+        answer = await self.ask(f"{key}~{self._intents[key]}", "in-flight", event)
+        return None if answer == "again" else doubt.tell(answer)
+
+    # recording
+
+    async def _keep(self, key: str, step: Step, result: R, started: str, begun: float) -> R:
+        plain = msgspec.to_builtins(result)
+        value: dict[str, Any] = {
+            "kind": step.kind,
+            "name": step.name,
+            "summary": step.summary,
+            "started": started,
+            "ms": round((time.monotonic() - begun) * 1000),
+            "result": plain,
+        }
+        if isinstance(result, ModelAnswer) and result.usage is not None:
+            value["usage"] = msgspec.to_builtins(result.usage)
+            value["cost_usd"] = result.cost_usd
+        with anyio.CancelScope(shield=True):  # what was done is not forgotten because somebody is in a hurry
+            if self.sink.has_text:
+                await self.insist(self.sink.flush)
+            await self._record(key, value)
+        self._done[key] = value
+        self._count(value)
+        return result
+
+    def _count(self, value: dict[str, Any]) -> None:
+        usage = value.get("usage") or {}
+        self.input_tokens += usage.get("input_tokens", 0)
+        self.output_tokens += usage.get("output_tokens", 0)
+        if value.get("cost_usd") is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + value["cost_usd"]
+
+    async def _record(self, name: str, value: Any) -> None:
+        try:
+            await self.insist(lambda: record(name, value))
+        except Lost:
+            self.end("lost")
+            await anyio.sleep_forever()  # until the turn is ended
+
+    async def persist(self, call: Callable[[], R]) -> R:
+        """What a call of the store gives, as soon as the database can be used."""
+        return await self.insist(lambda: to_thread.run_sync(call))
+
+    async def insist(self, write: Callable[[], Awaitable[R]]) -> R:
+        """Try until the database can be used: what was done must not be lost with it."""
+        attempt = 0
+        while True:
+            try:
+                return await write()
+            except Exception as error:
+                if not is_passing(error):
+                    raise
+                self.warn(error if isinstance(error, ClawftError) else describe(error))
+            await anyio.sleep(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
+            attempt += 1
+
+    async def _check_ending(self) -> None:
+        if self.ending:
+            self.stop()
+            await anyio.sleep_forever()
+
+    def _tell_going_on(self) -> None:
+        """Once, where a run goes on after steps that are recorded."""
+        if self._replayed:
+            self._notice("run-resumed", f"The run goes on after {self._replayed} steps, on {self._token}", "note")
+            self._replayed = 0
+
+    def _notice(self, code: str, message: str, severity: Literal["warning", "note"] = "warning") -> None:
+        self.tell(Noticed(code=code, message=message, severity=severity))
+
+    def tell(self, event: Event) -> None:
+        """An event of the run itself."""
+        self.sink.put(msgspec.structs.replace(event, at=now_text(), session=self.run.session))
+
+
+class JournalSteps(Steps):
+    """The steps of one conversation of a run."""
+
+    def __init__(self, journal: Journal, prefix: str = "") -> None:
+        self._journal = journal
+        self._prefix = prefix
+        self._answers = 0
+        self._commands: Counter[str] = Counter()
+
+    async def run(
+        self,
+        step: Step,
+        work: Callable[[], Awaitable[R]],
+        result: Any,
+        *,
+        at: str = "",
+        doubt: Doubt | None = None,
+    ) -> R:
+        is_answer = step.kind == "model" and not at
+        key = f"{self._prefix}{self._answers + 1}" if is_answer else self._key(at)
+        _served.set(key in self._journal)
+        with _at(key):
+            done = await self._journal.do(key, step, work, result, doubt or Doubt())
+        self._answers += is_answer  # one that broke off, and is asked for again, has the same place
+        return done
+
+    @contextmanager
+    def within(self, at: str) -> Iterator[None]:
+        with _at(f"{self._here}.{at}"):
+            yield
+
+    def below(self) -> "JournalSteps":
+        return JournalSteps(self._journal, f"{self._here}/")
+
+    def name(self, at: str) -> str:
+        return f"{self._journal.run.id}/{self._here}.{at}"
+
+    def mark(self) -> str:
+        return hashlib.sha256(f"{self._journal.run.id} {self._here}".encode()).hexdigest()[:6]
+
+    def open_session(self, sessions: SessionStore, key: str, cwd: str) -> Draft:
+        base = self._journal.run.base if not self._prefix else 0
+        draft = self._journal.drafts[key] = sessions.open_draft(key, cwd=cwd, base=base)
+        return draft
+
+    @property
+    def _here(self) -> str:
+        place = _place.get()
+        return place if place and place.startswith(self._prefix) else f"{self._prefix}{self._answers}"
+
+    def _key(self, at: str) -> str:
+        here = self._here
+        if at:
+            return f"{here}.{at}"
+        self._commands[here] += 1
+        return f"{here}.c{self._commands[here]}"
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        _place.reset(token)

@@ -1,0 +1,114 @@
+"""Runs, for whoever starts, watches, answers or ends them. What does them is a worker."""
+
+import getpass
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from msgspec import structs
+
+from clawft.config.runs import RunsSettings
+from clawft.errors import ClawftError, Refused
+from clawft.run.durable.database import make_url, open_engine
+from clawft.run.durable.engine import Engine, Recorded
+from clawft.run.durable.lease import this_host
+from clawft.run.durable.request import RunRequest
+from clawft.run.durable.spawn import start_worker
+from clawft.run.durable.store import RunStore
+from clawft.run.durable.values import OVER, Question, Run, new_run_id
+
+__all__ = ["Runs"]
+
+_CHUNK = 200  # runs that are written down at once
+
+
+class Runs:
+    """The runs of a database. Every method raises a ClawftError where that cannot be used."""
+
+    def __init__(self, settings: RunsSettings, user_dir: str, environ: Mapping[str, str]) -> None:
+        self.settings = settings
+        self._user_dir = user_dir
+        self._environ = environ
+        self.database = open_engine(make_url(settings, user_dir, environ))
+        self.engine = Engine(self.database)
+        self.store = RunStore(self.database, self.engine.enqueue)
+
+    def start(self, request: RunRequest, *, queue: str = "", parent: str = "") -> str:
+        """Have something done in the background; the id of the run. A session of a fork has one run, however often."""
+        if request.kind == "fork" and (known := self.store.find_by_session(request.session, "fork")):
+            return known.id
+        run = new_run_id()
+        self.store.add([(run, self._complete(request))], queue or self.settings.queue, parent=parent)
+        return run
+
+    def start_fleet(self, fleet: str, requests: Sequence[tuple[int, RunRequest]], *, queue: str = "") -> list[str]:
+        """One run for each line of a fleet's input; the ids follow from the lines, so that none is started twice."""
+        named = [(f"{fleet}.{line:06}", line, self._complete(request)) for line, request in requests]
+        for start in range(0, len(named), _CHUNK):
+            self.store.add_fleet(fleet, named[start : start + _CHUNK], queue or self.settings.queue)
+        return [run for run, _, _ in named]
+
+    def _complete(self, request: RunRequest) -> RunRequest:
+        return request if request.deadline_s else structs.replace(request, deadline_s=self.settings.deadline_s)
+
+    def answer(self, question: Question, answer: str) -> None:
+        """Answer what a run waits for; it goes on with that."""
+        if answer not in question.choices:
+            raise ClawftError("run-answer", f"'{answer}' is no answer here", hint=f"Say {', '.join(question.choices)}")
+        self.store.answer(question.run, question.key, answer, _who())
+
+    def cancel(self, run: str) -> Run:
+        """Have a run ended; as it is now."""
+        self.store.ask_to_cancel(run)
+        return self.store.get(run)
+
+    def resume(self, run: str) -> Run:
+        """Go on with a run that was cancelled, after the steps that are done. Raises: Refused for any other."""
+        if self.store.requeue(run, only=("cancelled",)) is None:
+            raise self._refuse(
+                run, "resumed", {"waiting": f"Run: weft runs show {run}", "failed": "Run: weft runs retry"}
+            )
+        return self.store.get(run)
+
+    def retry(self, run: str, *, fresh: bool = False) -> Run:
+        """Try a run again that failed, after the steps that are done; `fresh` from its start. Raises: Refused."""
+        only = OVER if fresh else ("failed",)
+        if self.store.requeue(run, only=only, fresh=fresh) is None:
+            raise self._refuse(run, "retried", {"cancelled": f"Run: weft runs resume {run}"})
+        return self.store.get(run)
+
+    def _refuse(self, run: str, what: str, hints: Mapping[str, str]) -> Refused:
+        status = self.store.get(run).status
+        return Refused("run-status", f"The run {run} is {status}, so it cannot be {what}", hint=hints.get(status, ""))
+
+    def find_old(self, days: float, statuses: Iterable[str] = OVER) -> list[Run]:
+        """Runs that were over that many days ago."""
+        before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return [run for run in self.store.list(statuses=statuses) if run.finished and run.finished <= before]
+
+    def remove(self, runs: Sequence[Run]) -> None:
+        """Forget runs that are over, with all that is recorded of them."""
+        for start in range(0, len(runs), _CHUNK):
+            some = runs[start : start + _CHUNK]
+            self.engine.discard((run.id, run.attempt) for run in some)
+            self.store.remove([run.id for run in some])
+
+    def recorded(self, run: Run) -> list[Recorded]:
+        """The steps that are done."""
+        return self.engine.recorded(run.id, run.attempt)
+
+    def ensure_worker(self, queue: str = "") -> bool:
+        """See that somebody does what is queued: True if a worker had to be started, here and in the background."""
+        return start_worker(self.store, queue or self.settings.queue, self._user_dir, self._environ)
+
+    def close(self) -> None:
+        self.engine.close()
+        self.database.dispose()
+
+
+def _who() -> str:
+    name = str(os.getuid())
+    with suppress(KeyError, OSError):
+        name = getpass.getuser()
+    return f"{name}@{this_host().partition('/')[0]}"

@@ -1,0 +1,305 @@
+"""What is known of runs: their rows, events, questions and workers. Every change is one transaction."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from clawft.errors import ClawftError, NotFound
+from clawft.run.durable.database import translated
+from clawft.run.durable.request import RunRequest
+from clawft.run.durable.tables import EVENT, QUESTION, RUN, WORKER
+from clawft.run.durable.values import OVER, Question, Run, Status, WorkerRow, make_row, now_text, to_question, to_run
+
+__all__ = ["Enqueue", "RunStore"]
+
+Enqueue = Callable[[sa.Connection, str, int, str], None]  # connection, run, attempt, queue
+
+
+class RunStore:
+    """All runs of a database. Every method raises a ClawftError where that cannot be used."""
+
+    def __init__(self, engine: sa.Engine, enqueue: Enqueue) -> None:
+        self.engine = engine
+        self._enqueue = enqueue  # has an attempt done, as part of the transaction that makes it due
+
+    # runs
+
+    def add(self, requests: Sequence[tuple[str, RunRequest]], queue: str, **shared: Any) -> None:
+        """Write down runs, by id, and have them done."""
+        created = now_text()
+        rows = [make_row(one, request, queue, created) | shared for one, request in requests]
+        with self._begin() as connection:
+            connection.execute(sa.insert(RUN), rows)
+            for row in rows:
+                self._enqueue(connection, row["id"], 1, queue)
+
+    def add_fleet(self, fleet: str, requests: Sequence[tuple[str, int, RunRequest]], queue: str) -> None:
+        """Write down runs of a fleet, by id and line; those that are there stay as they are."""
+        created = now_text()
+        rows = [make_row(run, one, queue, created) | {"fleet": fleet, "line": line} for run, line, one in requests]
+        with self._begin() as connection:
+            names = [row["id"] for row in rows]
+            known = set(connection.execute(sa.select(RUN.c.id).where(RUN.c.id.in_(names))).scalars())
+            new = [row for row in rows if row["id"] not in known]
+            if new:
+                connection.execute(sa.insert(RUN), new)
+            for row in new:
+                self._enqueue(connection, row["id"], 1, queue)
+
+    def find_by_session(self, session: str, kind: str) -> Run | None:
+        """The first run of a kind in a session."""
+        query = sa.select(RUN).where(RUN.c.session == session, RUN.c.kind == kind).order_by(RUN.c.created).limit(1)
+        with self._connect() as connection:
+            row = connection.execute(query).mappings().first()
+        return to_run(row) if row else None
+
+    def get(self, run: str) -> Run:
+        """Raises: NotFound."""
+        found = self.find(run)
+        if found is None:
+            raise NotFound("run-not-found", f"There is no run '{run}'", hint="Run: weft runs list")
+        return found
+
+    def find(self, run: str) -> Run | None:
+        with self._connect() as connection:
+            row = connection.execute(sa.select(RUN).where(RUN.c.id == run)).mappings().first()
+        return to_run(row) if row else None
+
+    def resolve(self, text: str) -> str:
+        """The id that is meant: itself, or the one that starts so. Raises: NotFound."""
+        start = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        query = sa.select(RUN.c.id).where(RUN.c.id.like(f"{start}%", escape="\\")).order_by(RUN.c.id).limit(6)
+        with self._connect() as connection:
+            found = list(connection.execute(query).scalars()) if text else []
+        if text in found or len(found) == 1:
+            return text if text in found else found[0]
+        if found:
+            raise NotFound("run-ambiguous", f"Several runs start with '{text}'", hint=f"Say which: {', '.join(found)}")
+        raise NotFound("run-not-found", f"There is no run '{text}'", hint="Run: weft runs list")
+
+    def list(
+        self,
+        *,
+        statuses: Iterable[str] = (),
+        kinds: Iterable[str] = (),
+        fleet: str = "",
+        parent: str = "",
+        limit: int | None = None,
+    ) -> tuple[Run, ...]:
+        """Runs, the newest first."""
+        query = sa.select(RUN).order_by(RUN.c.created.desc(), RUN.c.id.desc())
+        for column, values in ((RUN.c.status, tuple(statuses)), (RUN.c.kind, tuple(kinds))):
+            query = query.where(column.in_(values)) if values else query
+        for column, value in ((RUN.c.fleet, fleet), (RUN.c.parent, parent)):
+            query = query.where(column == value) if value else query
+        with self._connect() as connection:
+            return tuple(map(to_run, connection.execute(query.limit(limit)).mappings()))
+
+    def counts(self, fleet: str = "", queue: str = "") -> dict[str, int]:
+        """How many runs there are of each status."""
+        query = sa.select(RUN.c.status, sa.func.count()).group_by(RUN.c.status)
+        query = query.where(RUN.c.fleet == fleet) if fleet else query
+        query = query.where(RUN.c.queue == queue) if queue else query
+        with self._connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
+
+    def begin(self, run: str, attempt: int, worker: str) -> Run | None:
+        """Take an attempt; None if it is not to be done any more."""
+        with self._begin() as connection:
+            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("queued", "running")))
+            begun = {"status": "running", "worker": worker, "started": sa.func.coalesce(RUN.c.started, now_text())}
+            if not connection.execute(sa.update(RUN).where(mine).values(begun)).rowcount:
+                return None
+            row = connection.execute(sa.select(RUN).where(RUN.c.id == run)).mappings().one()
+        return to_run(row)
+
+    def update(self, run: str, attempt: int, **values: Any) -> bool:
+        """Change what is known of a run that is being done; False if it is another's meanwhile."""
+        with self._begin() as connection:
+            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status == "running")
+            return bool(connection.execute(sa.update(RUN).where(mine).values(values)).rowcount)
+
+    def finish(self, run: str, attempt: int, status: Status, **values: Any) -> bool:
+        """End a run."""
+        return self.update(run, attempt, status=status, finished=now_text(), **values)
+
+    def requeue(self, run: str, *, only: Iterable[str], fresh: bool = False) -> int | None:
+        """Make ready for another attempt, whose number comes back; None if its status is none of `only`."""
+        with self._begin() as connection:
+            here = sa.and_(RUN.c.id == run, RUN.c.status.in_(tuple(only)))
+            again: dict[str, Any] = {"status": "queued", "attempt": RUN.c.attempt + 1, "cancel": False, "error": None}
+            again |= {"finished": None, "worker": "", "result": None}
+            again |= {"steps": 0, "base": None, "worked_ms": 0} if fresh else {}
+            query = sa.update(RUN).where(here).values(again).returning(RUN.c.attempt, RUN.c.queue)
+            due = connection.execute(query).first()
+            if due is None:
+                return None
+            self._enqueue(connection, run, due.attempt, due.queue)
+            for table in (EVENT, QUESTION) if fresh else ():
+                connection.execute(sa.delete(table).where(table.c.run == run))
+        number: int = due.attempt
+        return number
+
+    def ask_to_cancel(self, run: str) -> Status:
+        """Have a run ended: at once if nobody does it now, else by its worker. The status it has now comes back."""
+        with self._begin() as connection:
+            idle = sa.and_(RUN.c.id == run, RUN.c.status.in_(("queued", "waiting")))
+            ended = {"status": "cancelled", "finished": now_text()}
+            connection.execute(sa.update(RUN).where(idle).values(ended))
+            busy = sa.and_(RUN.c.id == run, RUN.c.status == "running")
+            connection.execute(sa.update(RUN).where(busy).values(cancel=True))
+            status: Status | None = connection.execute(sa.select(RUN.c.status).where(RUN.c.id == run)).scalar()
+        if status is None:
+            raise NotFound("run-not-found", f"There is no run '{run}'", hint="Run: weft runs list")
+        return status
+
+    def cancelled_on(self, worker: str) -> tuple[str, ...]:
+        """The runs of a worker that somebody wants ended."""
+        query = sa.select(RUN.c.id).where(RUN.c.worker == worker, RUN.c.status == "running", RUN.c.cancel)
+        with self._connect() as connection:
+            return tuple(connection.execute(query).scalars())
+
+    def remove(self, runs: Sequence[str]) -> None:
+        """Forget runs that are over."""
+        with self._begin() as connection:
+            over = sa.select(RUN.c.id).where(RUN.c.id.in_(runs), RUN.c.status.in_(OVER))
+            gone = list(connection.execute(over).scalars())
+            for table in (EVENT, QUESTION):
+                connection.execute(sa.delete(table).where(table.c.run.in_(gone)))
+            connection.execute(sa.delete(RUN).where(RUN.c.id.in_(gone)))
+
+    # events
+
+    def append(self, run: str, first: int, events: Sequence[tuple[str, str]]) -> None:
+        """Add events, each with its step, as the numbers from `first` on."""
+        rows = [{"run": run, "seq": first + at, "step": step, "event": text} for at, (step, text) in enumerate(events)]
+        with self._begin() as connection:
+            connection.execute(sa.insert(EVENT), rows)
+
+    def events(self, run: str, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, str, str]]:
+        """What happened later than a number: number, step, event as JSON."""
+        query = sa.select(EVENT.c.seq, EVENT.c.step, EVENT.c.event).where(EVENT.c.run == run, EVENT.c.seq > after)
+        with self._connect() as connection:
+            rows = connection.execute(query.order_by(EVENT.c.seq).limit(limit))
+            return [(row.seq, row.step, row.event) for row in rows]
+
+    # questions
+
+    def ask(self, question: Question) -> Question:
+        """Write a question down, unless it is there: as it is now, with its answer if there is one."""
+        row = msgspec.structs.asdict(question) | {"event": msgspec.json.encode(question.event).decode()}
+        with self._begin() as connection:
+            here = sa.and_(QUESTION.c.run == question.run, QUESTION.c.key == question.key)
+            found = connection.execute(sa.select(QUESTION).where(here)).mappings().first()
+            if found is None:
+                connection.execute(sa.insert(QUESTION), [row])
+        return to_question(found) if found else question
+
+    def take(self, run: str, key: str) -> str | None:
+        """The answer to a question, which counts as used from now on."""
+        with self._begin() as connection:
+            here = sa.and_(QUESTION.c.run == run, QUESTION.c.key == key, QUESTION.c.answer.is_not(None))
+            query = sa.update(QUESTION).where(here).values(taken=True).returning(QUESTION.c.answer)
+            answer: str | None = connection.execute(query).scalar()
+        return answer
+
+    def find_answers(self, keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Which of these questions were answered."""
+        wanted = tuple(keys)
+        query = sa.select(QUESTION.c.run, QUESTION.c.key).where(
+            QUESTION.c.answer.is_not(None), QUESTION.c.run.in_({run for run, _ in wanted})
+        )
+        with self._connect() as connection:
+            return {(run, key) for run, key in connection.execute(query)} & set(wanted)
+
+    def questions(self, run: str = "", *, open_only: bool = True) -> tuple[Question, ...]:
+        """Questions, the oldest first: of one run or of all, only those nobody answered unless all are asked for."""
+        query = sa.select(QUESTION).order_by(QUESTION.c.asked, QUESTION.c.key)
+        query = query.where(QUESTION.c.run == run) if run else query
+        if open_only:
+            unanswered = sa.select(RUN.c.id).where(RUN.c.status.in_(("waiting", "running")))
+            query = query.where(QUESTION.c.answer.is_(None), QUESTION.c.run.in_(unanswered))
+        with self._connect() as connection:
+            return tuple(map(to_question, connection.execute(query).mappings()))
+
+    def answer(self, run: str, key: str, answer: str, by: str) -> None:
+        """Answer a question, and have the run go on. Raises: ClawftError for one that is not there or was answered."""
+        with self._begin() as connection:
+            self._lock(connection, run)
+            here = sa.and_(QUESTION.c.run == run, QUESTION.c.key == key, QUESTION.c.answer.is_(None))
+            given = {"answer": answer, "answered": now_text(), "by": by}
+            if not connection.execute(sa.update(QUESTION).where(here).values(given)).rowcount:
+                raise ClawftError(
+                    "run-answered", f"Nothing is asked there any more in {run}", hint="Run: weft runs show"
+                )
+            waits = sa.and_(RUN.c.id == run, RUN.c.status == "waiting")
+            again = {"status": "queued", "attempt": RUN.c.attempt + 1, "worker": ""}
+            query = sa.update(RUN).where(waits).values(again).returning(RUN.c.attempt, RUN.c.queue)
+            due = connection.execute(query).first()
+            if due is not None:
+                self._enqueue(connection, run, due.attempt, due.queue)
+
+    def park(self, run: str, attempt: int, **values: Any) -> bool:
+        """Let a run wait without a worker; False if an answer came meanwhile, or it is another's."""
+        with self._begin() as connection:
+            self._lock(connection, run)
+            untaken = sa.select(QUESTION.c.key).where(
+                QUESTION.c.run == run, QUESTION.c.answer.is_not(None), QUESTION.c.taken.is_(False)
+            )
+            if connection.execute(untaken).first():
+                return False
+            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status == "running")
+            waiting = {"status": "waiting", "worker": "", **values}
+            return bool(connection.execute(sa.update(RUN).where(mine).values(waiting)).rowcount)
+
+    # workers
+
+    def enrol(self, worker: WorkerRow) -> None:
+        with self._begin() as connection:
+            connection.execute(sa.delete(WORKER).where(WORKER.c.id == worker.id))
+            connection.execute(sa.insert(WORKER), [msgspec.structs.asdict(worker)])
+
+    def beat(self, worker: str, beat: int) -> bool:
+        """Show that a worker lives; False if it was declared dead."""
+        with self._begin() as connection:
+            query = sa.update(WORKER).where(WORKER.c.id == worker).values(beat=beat, seen=now_text())
+            return bool(connection.execute(query).rowcount)
+
+    def stop_taking(self, worker: str) -> None:
+        with self._begin() as connection:
+            connection.execute(sa.update(WORKER).where(WORKER.c.id == worker).values(stopping=True))
+
+    def strike(self, worker: str, beat: int | None) -> bool:
+        """Take a worker off the list, if it gave no sign since `beat`; False if it did, or another was quicker."""
+        with self._begin() as connection:
+            gone = sa.delete(WORKER).where(WORKER.c.id == worker)
+            gone = gone.where(WORKER.c.beat == beat) if beat is not None else gone
+            return bool(connection.execute(gone).rowcount)
+
+    def orphan(self, workers: Sequence[str]) -> None:
+        """The runs of dead workers wait for others."""
+        with self._begin() as connection:
+            left = sa.and_(RUN.c.worker.in_(workers), RUN.c.status == "running")
+            connection.execute(sa.update(RUN).where(left).values(status="queued", worker=""))
+
+    def workers(self) -> tuple[WorkerRow, ...]:
+        with self._connect() as connection:
+            rows = connection.execute(sa.select(WORKER).order_by(WORKER.c.started)).mappings()
+            return tuple(WorkerRow(**row) for row in rows)
+
+    def _lock(self, connection: sa.Connection, run: str) -> None:
+        """Keep others from changing a run until the transaction ends; SQLite has locked the whole file by then."""
+        connection.execute(sa.update(RUN).where(RUN.c.id == run).values(id=RUN.c.id))
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        with translated(self.engine.url), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _connect(self) -> Iterator[sa.Connection]:
+        with translated(self.engine.url), self.engine.connect() as connection:
+            yield connection

@@ -1,0 +1,98 @@
+"""Our own tables, beside those of the engine in one database. The same for SQLite and PostgreSQL.
+
+Times are ISO texts for people; nothing is decided by them.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
+
+__all__ = ["EVENT", "FLEET", "METADATA", "QUESTION", "RUN", "SCHEDULE", "WORKER"]
+
+METADATA = MetaData()
+
+RUN = Table(
+    "weft_run",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("session", Text, nullable=False),
+    Column("request", Text, nullable=False),  # JSON of a RunRequest
+    Column("worker", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("started", Text),
+    Column("finished", Text),
+    Column("steps", Integer, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cost_usd", Float),
+    Column("worked_ms", BigInteger, nullable=False),  # over all attempts; waiting does not count
+    Column("base", BigInteger),  # how long the session was when the run began; None until then
+    Column("cancel", Boolean, nullable=False),  # somebody asked for its end
+    Column("result", Text),
+    Column("error", Text),  # JSON of code, message and hint
+    Column("parent", Text, nullable=False),  # the run that it is a fork of
+    Column("fleet", Text, nullable=False),
+    Column("line", Integer, nullable=False),  # of the fleet's input
+    Index("weft_run_by_status", "status", "created"),
+    Index("weft_run_by_fleet", "fleet", "line"),
+    Index("weft_run_by_worker", "worker", "status"),
+)
+
+EVENT = Table(
+    "weft_event",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("step", Text, nullable=False),  # the step it came from, '' between steps
+    Column("event", Text, nullable=False),  # JSON
+)
+
+QUESTION = Table(
+    "weft_question",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("kind", Text, nullable=False),  # approval, in-flight
+    Column("event", Text, nullable=False),  # JSON of the ApprovalNeeded
+    Column("asked", Text, nullable=False),
+    Column("answer", Text),
+    Column("answered", Text),
+    Column("by", Text, nullable=False),
+    Column("taken", Boolean, nullable=False),  # the run went on with the answer
+)
+
+WORKER = Table(
+    "weft_worker",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("mark", Text, nullable=False),  # tells the process from a later one of the same number
+    Column("queue", Text, nullable=False),
+    Column("concurrency", Integer, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+    Column("seen", Text, nullable=False),
+    Column("stopping", Boolean, nullable=False),
+)
+
+SCHEDULE = Table(
+    "weft_schedule",
+    METADATA,
+    Column("job", Text, primary_key=True),
+    Column("due", Text, primary_key=True),
+    Column("run", Text, nullable=False),
+)
+
+FLEET = Table(
+    "weft_fleet",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("spec", Text, nullable=False),  # JSON
+    Column("total", Integer, nullable=False),
+    Column("created", Text, nullable=False),
+)

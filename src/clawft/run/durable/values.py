@@ -1,0 +1,150 @@
+"""The values: a run, a question it waits with, a worker."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+import sqlalchemy as sa
+from msgspec import Struct
+
+from clawft.messages import ApprovalNeeded, Usage
+from clawft.run.durable.request import RunRequest
+
+__all__ = [
+    "OVER",
+    "Problem",
+    "Question",
+    "Run",
+    "Status",
+    "WorkerRow",
+    "make_row",
+    "new_run_id",
+    "now_text",
+    "to_question",
+    "to_run",
+]
+
+Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
+_MAX_TITLE = 120
+
+
+class Problem(Struct, frozen=True):
+    """Why a run failed."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+class Run(Struct, frozen=True):
+    """One run, as it is now. `steps` counts those that are done."""
+
+    id: str
+    kind: str
+    status: Status
+    attempt: int
+    queue: str
+    title: str
+    session: str
+    worker: str
+    created: str
+    started: str | None
+    finished: str | None
+    steps: int
+    usage: Usage
+    cost_usd: float | None
+    worked_ms: int
+    base: int | None
+    cancel: bool
+    result: str | None
+    error: Problem | None
+    parent: str
+    fleet: str
+    line: int
+    request: RunRequest
+
+
+class Question(Struct, frozen=True):
+    """Something that a run waits for a person to say."""
+
+    run: str
+    key: str
+    kind: Literal["approval", "in-flight"]
+    event: ApprovalNeeded
+    asked: str
+    answer: str | None = None
+    answered: str | None = None
+    by: str = ""
+    taken: bool = False
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The answers there are."""
+        if self.kind == "in-flight":
+            return ("again", "done", "skip")
+        return ("once", "no") if self.event.grave else ("once", "session", "always", "no")
+
+
+class WorkerRow(Struct, frozen=True):
+    """A process that does runs."""
+
+    id: str
+    host: str
+    pid: int
+    mark: str
+    queue: str
+    concurrency: int
+    started: str
+    beat: int
+    seen: str
+    stopping: bool
+
+
+def new_run_id(now: datetime | None = None) -> str:
+    """An id that sorts by time, and is short enough to type."""
+    return f"{now or datetime.now(UTC):%y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+
+
+def now_text() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[str, Any]:
+    """A run that nobody did anything about yet."""
+    title = " ".join(f"/{request.skill} {request.text}".split() if request.skill else request.text.split())
+    return {
+        "id": run,
+        "kind": request.kind,
+        "status": "queued",
+        "attempt": 1,
+        "queue": queue,
+        "title": title[:_MAX_TITLE],
+        "session": request.session or f"run:{run}",
+        "request": msgspec.json.encode(request).decode(),
+        "worker": "",
+        "created": created,
+        "steps": 0,
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "worked_ms": 0,
+        "cancel": False,
+        "parent": "",
+        "fleet": "",
+        "line": -1,
+    }
+
+
+def to_run(row: sa.RowMapping) -> Run:
+    values = dict(row)
+    usage = Usage(values.pop("input_tokens"), values.pop("output_tokens"))
+    request = msgspec.json.decode(values.pop("request"), type=RunRequest)
+    error = values.pop("error")
+    problem = msgspec.json.decode(error, type=Problem) if error else None
+    return Run(**values, usage=usage, request=request, error=problem)
+
+
+def to_question(row: sa.RowMapping) -> Question:
+    values = dict(row)
+    return Question(**values | {"event": msgspec.json.decode(values["event"], type=ApprovalNeeded)})

@@ -1,0 +1,261 @@
+"""One attempt of a run, from its row to its end: the turn with its journal, who may end it, and what is kept."""
+
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from clawft.errors import ClawftError
+from clawft.messages import Event, TurnFailed, TurnFinished
+from clawft.run.background import prepare_background_fork
+from clawft.run.conversation import Conversation
+from clawft.run.durable.engine import Engine, Lost
+from clawft.run.durable.journal import Ending, Journal, JournalSteps
+from clawft.run.durable.request import RunRequest
+from clawft.run.durable.sink import Sink
+from clawft.run.durable.store import RunStore
+from clawft.run.durable.values import Problem, Run, Status
+from clawft.run.permit import name_question
+from clawft.run.runtime import Runtime
+from clawft.run.turn import TurnRequest
+from clawft.trust.modes import get_mode
+
+__all__ = ["Attempt", "Opener", "Task"]
+
+_TICK_S = 0.2
+_PARK_S = 1.0  # how long a run waits for a person before it lets go of its worker
+_BUSY_S = (0.2, 0.5, 1, 2, 5)  # while somebody else writes the session
+
+Opener = Callable[[RunRequest], AbstractAsyncContextManager[Runtime]]
+
+
+class Task(Protocol):
+    """Does a run that needs no agent, as a scan: its result as a text. Each `step` is recorded."""
+
+    def __call__(self, request: RunRequest, steps: JournalSteps) -> Awaitable[str]: ...
+
+
+class Attempt:
+    """An attempt while it is done here. Others may end it: by a person's word, or when the worker stops."""
+
+    def __init__(self, run: Run, store: RunStore, engine: Engine, warn: Callable[[ClawftError], None]) -> None:
+        self.run = run
+        self._store = store
+        self._engine = engine
+        self._warn = warn
+        self._last: TurnFinished | TurnFailed | None = None
+        self._result: str | None = None
+        self._begun = time.monotonic()
+        self._saved: tuple[Any, ...] = ()
+        self._ending: Ending = ""
+        self.journal: Journal | None = None
+
+    def end(self, ending: Ending, *, at_once: bool = True) -> None:
+        """Have it end: at once, or before its next step."""
+        self._ending = self._ending or ending
+        if self.journal is not None:
+            self.journal.ending = self.journal.ending or ending
+            if at_once or not self.journal.active:
+                self.journal.stop()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no step is being done right now."""
+        return self.journal is None or not self.journal.active
+
+    async def do(self, opened: Opener, tasks: dict[str, Task]) -> str:
+        """Do it to its end, or until it must wait or go elsewhere; the status it has then. Raises: Lost."""
+        status = ""
+        while not status:  # again at once, if an answer came while it was about to wait
+            journal = self.journal = await self._open_journal()
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._watch, journal)
+                try:
+                    await self._perform(journal, opened, tasks)
+                finally:
+                    group.cancel_scope.cancel()
+            status = await self._conclude(journal)
+        return status
+
+    async def _open_journal(self) -> Journal:
+        run = self.run
+        sink = Sink(self._store, run.id)
+        await sink.open()
+        recorded = await to_thread.run_sync(self._engine.recorded, run.id, run.attempt)
+        journal = Journal(run, self._store, sink, recorded, f"{run.worker}~{uuid.uuid4().hex[:8]}")
+        journal.warn = self._warn
+        journal.ending = self._ending
+        return journal
+
+    async def _perform(self, journal: Journal, opened: Opener, tasks: dict[str, Task]) -> None:
+        request = self.run.request
+        try:
+            if request.kind in tasks:
+                with anyio.CancelScope() as scope:
+                    journal.stop = scope.cancel
+                    self._result = await tasks[request.kind](request, JournalSteps(journal))
+                return
+            async with opened(request) as runtime:
+                await self._talk(journal, runtime)
+        except ClawftError as error:
+            code = error.exit_code
+            self._take(TurnFailed(code=error.code, message=str(error), hint=error.hint, exit_code=code))
+        except Exception as error:  # a bug must not leave a run behind that nobody does
+            self._take(TurnFailed(code="internal", message=f"Something went wrong inside: {error!r}"))
+
+    async def _talk(self, journal: Journal, runtime: Runtime) -> None:
+        request = self.run.request
+        agent = runtime.find_agent(request.agent)
+        opened = runtime.open_conversation(
+            agent,
+            key=self.run.session,
+            approve=journal.approve,
+            lineage=request.lineage,
+            steps=JournalSteps(journal),
+        )
+        async with opened as conversation:
+            await self._keep_base(journal)
+            await self._remember_answers(conversation)
+            journal.stop = conversation.cancel
+            if journal.ending:
+                return
+            if request.mode:
+                conversation.set_mode(get_mode(request.mode), "--mode")
+            await conversation.work(self._make_turn(conversation), self._take)
+
+    def _make_turn(self, conversation: Conversation) -> TurnRequest:
+        request = self.run.request
+        if request.lineage is not None:
+            return prepare_background_fork(conversation, request)
+        return TurnRequest(request.text, model=request.model, skill=request.skill, words=request.words)
+
+    async def _keep_base(self, journal: Journal) -> None:
+        """Whoever begins this run again sees the session as it was when it first began."""
+        if self.run.base is None:
+            base = journal.drafts[self.run.session].base
+            await to_thread.run_sync(lambda: self._store.update(self.run.id, self.run.attempt, base=base))
+
+    async def _remember_answers(self, conversation: Conversation) -> None:
+        """What a person said `for this session` holds after a restart too."""
+        said = await to_thread.run_sync(lambda: self._store.questions(self.run.id, open_only=False))
+        conversation.approved |= {name_question(one.event) for one in said if one.answer == "session" and one.taken}
+
+    def _take(self, event: Event) -> None:
+        assert self.journal is not None
+        if isinstance(event, TurnFinished | TurnFailed):
+            self._last = event  # the last word is said when it is sure to be the last
+        else:
+            self.journal.sink.put(event)
+
+    # beside the turn
+
+    async def _watch(self, journal: Journal) -> None:
+        """Write down what happens, let the run wait without a worker, and end it when its time is over."""
+        idle_since: float | None = None
+        limit = self.run.request.deadline_s
+        while True:
+            await anyio.sleep(_TICK_S)
+            await self._save(journal)
+            waits = journal.waiting > 0 and journal.active <= 0
+            idle_since = (idle_since or time.monotonic()) if waits else None
+            if idle_since is not None and time.monotonic() - idle_since > _PARK_S:
+                journal.end("parked")
+            if limit is not None and self._worked_ms() > limit * 1000 and not waits:
+                journal.end("deadline")
+
+    async def _save(self, journal: Journal) -> None:
+        """What a list of runs and a watcher see; a database that is away is tried again at the next tick."""
+        try:
+            await journal.sink.flush()
+            seen = self._progress(journal)
+            if seen != self._saved:
+                values = dict(zip(("steps", "input_tokens", "output_tokens", "cost_usd"), seen, strict=True))
+                worked = self._worked_ms()
+                await to_thread.run_sync(
+                    lambda: self._store.update(self.run.id, self.run.attempt, worked_ms=worked, **values)
+                )
+                self._saved = seen
+        except ClawftError as error:
+            self._warn(error)
+
+    def _progress(self, journal: Journal) -> tuple[Any, ...]:
+        return (journal.steps, journal.input_tokens, journal.output_tokens, journal.cost_usd)
+
+    def _worked_ms(self) -> int:
+        return self.run.worked_ms + round((time.monotonic() - self._begun) * 1000)
+
+    # the end
+
+    async def _conclude(self, journal: Journal) -> str:
+        """Keep what came of it; everything that is written here may be written again. Raises: Lost."""
+        await journal.insist(journal.sink.flush)
+        if journal.ending in ("lost", "stopped"):
+            raise Lost
+        return await (self._park(journal) if journal.ending == "parked" else self._close(journal))
+
+    async def _close(self, journal: Journal) -> Status:
+        """The run is over."""
+        status, problem = self._judge(journal)
+        if status == "done":
+            try:
+                await self._commit(journal)
+            except ClawftError as error:
+                status, problem = "failed", Problem(error.code, str(error), error.hint)
+        if self._last is not None:
+            journal.sink.put(self._last)
+            await journal.insist(journal.sink.flush)
+        await self._finish(journal, status, problem)
+        return status
+
+    async def _park(self, journal: Journal) -> str:
+        worked, values = self._worked_ms(), self._values(journal)
+        parked = await journal.persist(
+            lambda: self._store.park(self.run.id, self.run.attempt, worked_ms=worked, **values)
+        )
+        return "waiting" if parked else ""
+
+    def _judge(self, journal: Journal) -> tuple[Status, Problem | None]:
+        if journal.ending == "deadline":
+            limit = self.run.request.deadline_s
+            return "failed", Problem("run-deadline", f"It worked longer than {limit:g} seconds", "See runs.deadline_s")
+        if journal.ending == "cancelled":
+            return "cancelled", None
+        if self._result is not None:
+            return "done", None
+        last = self._last
+        if isinstance(last, TurnFailed):
+            return "failed", Problem(last.code, last.message, last.hint)
+        assert last is not None  # the loop ends every turn with one of the two
+        return ("cancelled" if last.stop == "cancelled" else "done"), None
+
+    async def _commit(self, journal: Journal) -> None:
+        """Make the turn part of its session, as soon as nobody else writes there. Raises: ClawftError."""
+        attempt = 0
+        while True:
+            try:
+                await journal.commit()
+                return
+            except ClawftError as error:
+                if error.code != "session-busy":
+                    raise
+            await anyio.sleep(_BUSY_S[min(attempt, len(_BUSY_S) - 1)])
+            attempt += 1
+
+    async def _finish(self, journal: Journal, status: Status, problem: Problem | None) -> None:
+        result = self._last.text if isinstance(self._last, TurnFinished) else self._result
+        told = msgspec.json.encode(problem).decode() if problem else None
+        worked, values = self._worked_ms(), self._values(journal)
+        await journal.persist(
+            lambda: self._store.finish(
+                self.run.id, self.run.attempt, status, result=result, error=told, worked_ms=worked, **values
+            )
+        )
+
+    def _values(self, journal: Journal) -> dict[str, Any]:
+        names = ("steps", "input_tokens", "output_tokens", "cost_usd")
+        return dict(zip(names, self._progress(journal), strict=True))

@@ -1,0 +1,237 @@
+"""`weft worker`: a process that takes runs from queues and does them, and goes on with those of workers that died."""
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+
+import anyio
+import sqlalchemy as sa
+from anyio import to_thread
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.run.durable.engine import Engine
+from clawft.run.durable.engine import Worker as EngineWorker
+from clawft.run.durable.lease import Watch, this_host, this_mark
+from clawft.run.durable.store import RunStore
+from clawft.run.durable.values import WorkerRow, now_text
+from clawft.run.durable.work import Attempt, Opener, Task
+
+__all__ = ["Chore", "Plan", "RunWorker"]
+
+_GRACE_S = 20.0  # for steps that are being done when the worker is to stop
+_REPEAT_S = 30.0  # before the same trouble is said again
+
+Chore = Callable[[], Awaitable[None]]
+
+
+class Plan(Struct, frozen=True):
+    """How a worker works. `idle_s`: how long it stays with nothing to do; None for ever."""
+
+    queues: tuple[str, ...]
+    concurrency: int
+    lease_s: float
+    poll_s: float
+    idle_s: float | None = None
+
+
+class RunWorker:
+    """One worker. `tell` gets a line for a person, `warn` what is wrong."""
+
+    def __init__(
+        self,
+        database: sa.Engine,
+        plan: Plan,
+        opened: Opener,
+        tasks: Mapping[str, Task],
+        tell: Callable[[str], None],
+        warn: Callable[[ClawftError], None],
+    ) -> None:
+        self.id = f"{this_host().partition('/')[0]}-{uuid.uuid4().hex[:8]}"
+        self._engine = Engine(database)
+        self.store = RunStore(database, self._engine.enqueue)
+        self._database = database
+        self._plan = plan
+        self._opened = opened
+        self._tasks = dict(tasks)
+        self._tell = tell
+        self._warn_person = warn
+        self._warned: dict[str, float] = {}
+        self._worker = EngineWorker(database, self.id, self._perform)
+        self._attempts: dict[str, Attempt] = {}
+        self._watch = Watch(plan.lease_s)
+        self._beats = 0
+        self._is_struck = threading.Event()
+        self._is_over = threading.Event()
+        self._stopping: anyio.Event
+        self._worked = time.monotonic()
+        self.chores: list[Chore] = []
+
+    async def run(self) -> None:
+        """Work until `stop`, or until there was nothing to do for long enough. Raises: ClawftError."""
+        self._stopping = anyio.Event()
+        await to_thread.run_sync(self._enrol)
+        self._worker.launch(self._plan.queues, self._plan.concurrency, self._plan.poll_s)
+        beating = threading.Thread(target=self._beat, name="beat", daemon=True)
+        beating.start()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._look_around)
+                for chore in self.chores:
+                    group.start_soon(self._repeat, chore)
+                await self._stopping.wait()
+                await self._finish()
+                group.cancel_scope.cancel()
+        finally:
+            self._is_over.set()
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._leave)
+
+    def stop(self) -> None:
+        """Begin no more, end what is being done in order, and leave."""
+        self._stopping.set()
+
+    # attempts
+
+    async def _perform(self, run: str, number: int) -> str:
+        row = await to_thread.run_sync(self.store.begin, run, number, self.id)
+        if row is None:
+            return "superseded"
+        attempt = self._attempts[run] = Attempt(row, self.store, self._engine, self.warn)
+        if self._stopping.is_set():
+            attempt.end("stopped")
+        if row.cancel:
+            attempt.end("cancelled")
+        self._tell(f"{run}  begins  {row.title}" if number == 1 else f"{run}  goes on  {row.title}")
+        try:
+            status = await attempt.do(self._opened, self._tasks)
+        finally:
+            if self._attempts.get(run) is attempt:
+                del self._attempts[run]
+            self._worked = time.monotonic()
+        self._tell(f"{run}  {status}")
+        return status
+
+    async def _finish(self) -> None:
+        """Let the steps that are being done come to their end, within bounds."""
+        self._worker.pause()
+        with suppress(ClawftError):
+            await to_thread.run_sync(self.store.stop_taking, self.id)
+        for attempt in tuple(self._attempts.values()):
+            attempt.end("stopped", at_once=False)
+        with anyio.move_on_after(_GRACE_S):
+            while self._attempts:
+                for attempt in tuple(self._attempts.values()):
+                    if attempt.is_idle:
+                        attempt.end("stopped")
+                await anyio.sleep(0.05)
+        for attempt in tuple(self._attempts.values()):
+            attempt.end("stopped")
+        with anyio.move_on_after(_GRACE_S / 4):
+            while self._attempts:
+                await anyio.sleep(0.05)
+
+    # looking around
+
+    async def _look_around(self) -> None:
+        """Every so often: who died, what is to be ended, and whether there is anything to do."""
+        while True:
+            try:
+                await to_thread.run_sync(self._bury)
+                for run in await to_thread.run_sync(self.store.cancelled_on, self.id):
+                    if run in self._attempts:
+                        self._attempts[run].end("cancelled")
+                await self._check_idle()
+            except ClawftError as error:
+                self.warn(error)
+            if self._is_struck.is_set():
+                await self._return()
+            await anyio.sleep(min(0.5, self._plan.lease_s / 4))
+
+    def _bury(self) -> None:
+        """Take over from workers that died."""
+        holders = self._worker.holders()
+        workers = self.store.workers()
+        for row in self._watch.find_dead(workers):
+            if row.id != self.id and self.store.strike(row.id, row.beat):
+                self._tell(f"the worker {row.id} is gone; its runs go on elsewhere")
+        known = {row.id for row in self.store.workers()} | {self.id}
+        dead = [one for one in holders if one not in known]
+        if dead:
+            self._worker.recover(dead)
+            self.store.orphan(dead)
+
+    async def _check_idle(self) -> None:
+        idle_s = self._plan.idle_s
+        if idle_s is None or self._attempts or time.monotonic() - self._worked < idle_s:
+            return
+        queued = 0
+        for queue in self._plan.queues:
+            queued += (await to_thread.run_sync(self.store.counts, "", queue)).get("queued", 0)
+        if not queued:
+            self.stop()
+
+    async def _repeat(self, chore: Chore) -> None:
+        while True:
+            try:
+                await chore()
+            except ClawftError as error:
+                self.warn(error)
+            await anyio.sleep(self._plan.lease_s / 4)
+
+    # living
+
+    def _enrol(self) -> None:
+        plan = self._plan
+        self.store.enrol(
+            WorkerRow(
+                id=self.id,
+                host=this_host(),
+                pid=os.getpid(),
+                mark=this_mark(),
+                queue=",".join(plan.queues),
+                concurrency=plan.concurrency,
+                started=now_text(),
+                beat=self._beats,
+                seen=now_text(),
+                stopping=False,
+            )
+        )
+
+    def _beat(self) -> None:
+        """In a thread of its own: a busy worker lives too."""
+        while not self._is_over.wait(self._plan.lease_s / 4):
+            self._beats += 1
+            try:
+                if not self.store.beat(self.id, self._beats):
+                    self._is_struck.set()
+            except ClawftError as error:
+                self.warn(error)
+
+    async def _return(self) -> None:
+        """Others thought this one dead: what it was doing is theirs now."""
+        message = "This worker was silent for longer than its lease, so others took over its runs; it begins anew"
+        self.warn(ClawftError("worker-silent", message, hint="Raise runs.lease_s if the machine is often this busy"))
+        for attempt in tuple(self._attempts.values()):
+            attempt.end("lost")
+        try:
+            await to_thread.run_sync(self._enrol)
+            self._is_struck.clear()
+        except ClawftError as error:
+            self.warn(error)
+
+    def _leave(self) -> None:
+        """What is left behind is picked up by others at once."""
+        self._worker.close()
+        with suppress(ClawftError):
+            self.store.strike(self.id, None)
+
+    def warn(self, error: ClawftError) -> None:
+        """Say what is wrong, but not over and over."""
+        now = time.monotonic()
+        if now - self._warned.get(error.code, -_REPEAT_S) >= _REPEAT_S:
+            self._warned[error.code] = now
+            self._warn_person(error)

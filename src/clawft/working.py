@@ -1,0 +1,166 @@
+"""Background runs on top of an app: starting one, and opening for a worker what each of them needs.
+
+A worker does runs of many projects. Those of one project share a runtime, as long as its settings stay as they are.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from clawft.app import App, open_app
+from clawft.config.load import config_files
+from clawft.errors import ClawftError
+from clawft.run import Runtime
+from clawft.run.durable import open_runs
+from clawft.run.durable.request import RunRequest
+from clawft.wiring import open_runtime
+
+if TYPE_CHECKING:
+    from clawft.run.database import Records
+    from clawft.run.durable.runs import Runs
+    from clawft.run.durable.worker import Plan, RunWorker
+
+__all__ = ["Runtimes", "open_app_runs", "open_worker", "start_run"]
+
+_KEEP_S = 10.0  # how long a runtime that nobody uses stays open
+
+
+def open_app_runs(app: App) -> "Runs":
+    """The runs of the user. Raises: ClawftError, `durable-missing` without the extra."""
+    return open_runs(app.config.runs, app.workspace.user_dir, app.environ)
+
+
+async def start_run(app: App, request: RunRequest) -> str:
+    """Start a run, and see that somebody does it. Raises: ClawftError."""
+
+    def start() -> str:
+        runs = open_app_runs(app)
+        try:
+            run = runs.start(request)
+            runs.ensure_worker()
+        finally:
+            runs.close()
+        return run
+
+    return await to_thread.run_sync(start)
+
+
+@asynccontextmanager
+async def open_worker(
+    app: App, plan: "Plan", tell: Callable[[str], None], warn: Callable[[ClawftError], None]
+) -> "AsyncIterator[RunWorker]":
+    """A worker for the runs of the user, ready to work. Raises: ClawftError."""
+    from clawft.run.durable.database import make_url, open_engine
+    from clawft.run.durable.shared import SharedRecords
+    from clawft.run.durable.worker import RunWorker
+
+    url = make_url(app.config.runs, app.workspace.user_dir, app.environ)
+    database = await to_thread.run_sync(open_engine, url)
+    is_shared = url.get_backend_name() == "postgresql"
+    runtimes = Runtimes(app.environ, lambda: SharedRecords(url) if is_shared else None)
+    try:
+        yield RunWorker(database, plan, runtimes.open, {}, tell, warn)
+    finally:
+        await runtimes.close()
+        database.dispose()
+
+
+class Runtimes:
+    """Opens what a run needs, in the environment of the worker; `share` gives what several machines count costs in."""
+
+    def __init__(self, environ: Mapping[str, str], share: "Callable[[], Records | None]") -> None:
+        self._environ = environ
+        self._share = share
+        self._open: dict[Hashable, _Held] = {}
+
+    @asynccontextmanager
+    async def open(self, request: RunRequest) -> AsyncIterator[Runtime]:
+        """The runtime of a request's project. Raises: ClawftError."""
+        app = await to_thread.run_sync(self._open_app, request)
+        only = request.skill if request.only else ""
+        key = (request.cwd, app.workspace.project, only, request.dirs, *sorted(request.trusted.items()), *_stamps(app))
+        held = self._open.get(key)
+        if held is None:
+            held = self._open[key] = _Held(app, only, self._share(), lambda: self._open.pop(key, None))
+        async with held.use() as runtime:
+            yield runtime
+
+    def _open_app(self, request: RunRequest) -> App:
+        if not os.path.isdir(request.cwd):
+            message = f"The folder {request.cwd}, which the run was asked for in, is not here"
+            raise ClawftError("run-folder", message, hint="It was removed, or is on another machine")
+        environ = {**self._environ, **({"CLAWFT_PROJECT": request.project} if request.project else {})}
+        app = open_app(environ, request.cwd, request.dirs)
+        app.run_trust.digests.update(request.trusted)
+        return app
+
+    async def close(self) -> None:
+        for held in tuple(self._open.values()):
+            await held.close()
+
+
+class _Held:
+    """One open runtime, in a task of its own, since it must be closed where it was opened."""
+
+    def __init__(self, app: App, only: str, shared: "Records | None", forget: Callable[[], object]) -> None:
+        self._app = app
+        self._only = only
+        self._shared = shared
+        self._forget = forget
+        self._users = 0
+        self._opened: asyncio.Future[Runtime] = asyncio.get_running_loop().create_future()
+        self._wake = asyncio.Event()
+        self._task = asyncio.create_task(self._hold())
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[Runtime]:
+        self._users += 1
+        try:
+            yield await asyncio.shield(self._opened)
+        finally:
+            self._users -= 1
+            self._wake.set()
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def _hold(self) -> None:
+        try:
+            async with open_runtime(self._app, self._only, self._shared) as runtime:
+                self._opened.set_result(runtime)
+                await self._wait_unused()
+                self._forget()  # before it is closed: whoever comes now opens another
+        except Exception as error:
+            if self._opened.done():
+                raise
+            self._opened.set_exception(error)
+        finally:
+            self._forget()
+
+    async def _wait_unused(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(_KEEP_S if not self._users else None):
+                    await self._wake.wait()
+            except TimeoutError:
+                if not self._users:
+                    return
+
+
+def _stamps(app: App) -> tuple[object, ...]:
+    """What changes when settings or approvals do."""
+    paths = (*config_files(app.workspace), app.user_file("approvals.json"))
+    found: list[object] = []
+    for path in paths:
+        try:
+            status = os.stat(path)
+            found.append((path, status.st_mtime_ns, status.st_size))
+        except OSError:
+            continue
+    return tuple(found)
