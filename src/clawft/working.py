@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from clawft.app import App, open_app
 from clawft.config.load import config_files
+from clawft.config.runs import RunsSettings, own_runs
 from clawft.errors import ClawftError
 from clawft.run import Runtime
 from clawft.run.durable import open_runs
@@ -24,14 +25,19 @@ if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
     from clawft.run.durable.worker import Plan, RunWorker
 
-__all__ = ["Runtimes", "open_app_runs", "open_worker", "start_run"]
+__all__ = ["Runtimes", "open_app_runs", "open_worker", "run_settings", "start_run"]
 
 _KEEP_S = 10.0  # how long a runtime that nobody uses stays open
 
 
+def run_settings(app: App) -> RunsSettings:
+    """How runs are kept and done, which only the user says: a project's config has no part in it."""
+    return own_runs(app.config, app.workspace.user_dir, app.environ)
+
+
 def open_app_runs(app: App) -> "Runs":
     """The runs of the user. Raises: ClawftError, `durable-missing` without the extra."""
-    return open_runs(app.config.runs, app.workspace.user_dir, app.environ)
+    return open_runs(run_settings(app), app.workspace.user_dir, app.environ)
 
 
 async def start_run(app: App, request: RunRequest) -> str:
@@ -58,7 +64,7 @@ async def open_worker(
     from clawft.run.durable.shared import SharedRecords
     from clawft.run.durable.worker import RunWorker
 
-    url = make_url(app.config.runs, app.workspace.user_dir, app.environ)
+    url = make_url(run_settings(app), app.workspace.user_dir, app.environ)
     database = await to_thread.run_sync(open_engine, url)
     is_shared = url.get_backend_name() == "postgresql"
     runtimes = Runtimes(app.environ, lambda: SharedRecords(url) if is_shared else None)

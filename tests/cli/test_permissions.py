@@ -88,11 +88,11 @@ def test_rules_are_added_moved_listed_and_removed(here: Here) -> None:
 def test_a_mode_that_a_project_cannot_choose_is_said(here: Here) -> None:
     config = here.project / ".clawft" / "config.toml"
     config.parent.mkdir(exist_ok=True)
-    config.write_text('[agents.defaults]\nmode = "full"\n[sandbox]\nmode = "off"\n')
+    config.write_text('[agents.defaults]\nmode = "full"\n[sandbox]\nmode = "off"\n[runs]\nqueue = "theirs"\n')
     assert here.run("config", "trust", "--yes")[0] == "Approved .clawft/config.toml\n"
     for command in (("permissions", "list"), ("config", "show")):
         said = [one["code"] for one in here.json(*command)["diagnostics"]]
-        assert said == ["sandbox-ignored", "mode-ignored"]
+        assert said == ["sandbox-ignored", "runs-ignored", "mode-ignored"]
     assert here.json("permissions", "list")["mode"] == "auto-edit"
 
 

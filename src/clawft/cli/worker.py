@@ -49,8 +49,9 @@ def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, 
 
 def _plan(app: "App", queues: tuple[str, ...], concurrency: int | None, *, idle: bool, soon: bool) -> "Plan":
     from clawft.run.durable.worker import Plan
+    from clawft.working import run_settings
 
-    settings = app.config.runs
+    settings = run_settings(app)
     return Plan(
         queues or (settings.queue,),
         concurrency or settings.concurrency,

@@ -38,6 +38,8 @@ __all__ = [
     "decode_json",
     "load_config",
     "merge",
+    "own_section",
+    "own_values",
     "parse_config",
     "read_config",
     "section_type",
@@ -125,6 +127,20 @@ def section_type(name: str) -> Any:
     from importlib import import_module
 
     return import_module(f"clawft.config.{name}").Section
+
+
+def own_values(config: Config, user_dir: str, name: str) -> dict[str, Any]:
+    """A section as the user wrote it, in their own file and in variables; what a project's file says is left out."""
+    values: dict[str, Any] = {}
+    for layer in config.layers:
+        if not os.path.isabs(layer.source) or os.path.dirname(layer.source) == user_dir:
+            values = merge(values, layer.values.get(name, {}))
+    return values
+
+
+def own_section(config: Config, user_dir: str, name: str, environ: Mapping[str, str]) -> Any:
+    """The same as settings."""
+    return _converter(environ, strict=False)(own_values(config, user_dir, name), section_type(name))
 
 
 def config_files(workspace: Workspace) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """The section `[runs]`: runs in the background, and the workers that do them."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.config.load import Config, own_section
 from clawft.config.secret import SecretRef
 
-__all__ = ["RunsSettings", "Section"]
+__all__ = ["RunsSettings", "Section", "own_runs"]
 
 _Seconds = Annotated[float, Meta(gt=0, le=31 * 86_400)]
 
@@ -34,6 +36,12 @@ class RunsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     keep_days: Annotated[float, Meta(gt=0)] = 30
     #: Where OpenTelemetry traces and metrics go, as OTLP over HTTP: `http://127.0.0.1:4318`; empty for nowhere.
     telemetry: str = ""
+
+
+def own_runs(config: Config, user_dir: str, environ: Mapping[str, str]) -> RunsSettings:
+    """What the user says of runs. A project's file says nothing of them: it could have them sent anywhere."""
+    section: RunsSettings = own_section(config, user_dir, "runs", environ)
+    return section
 
 
 Section = RunsSettings

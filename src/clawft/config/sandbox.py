@@ -1,12 +1,10 @@
 """The section `[sandbox]`: how commands are confined, and what they may use."""
 
-import os
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
-from clawft.config.load import Config, merge
+from clawft.config.load import Config, own_section
 
 __all__ = ["SandboxSettings", "Section", "own_sandbox"]
 
@@ -36,11 +34,8 @@ class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 def own_sandbox(config: Config, user_dir: str) -> SandboxSettings:
     """What the user says of the sandbox. A project's file says nothing of it: its commands are those confined."""
-    values: dict[str, Any] = {}
-    for layer in config.layers:
-        if not os.path.isabs(layer.source) or os.path.dirname(layer.source) == user_dir:
-            values = merge(values, {"sandbox": layer.values.get("sandbox", {})})
-    return msgspec.convert(values.get("sandbox", {}), SandboxSettings, strict=False)
+    section: SandboxSettings = own_section(config, user_dir, "sandbox", {})
+    return section
 
 
 Section = SandboxSettings

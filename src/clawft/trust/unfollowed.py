@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from clawft.config import Config
+from clawft.config.load import own_values
 from clawft.config.sandbox import own_sandbox
 from clawft.errors import Diagnostic
 from clawft.trust.modes import ignored_mode
@@ -15,6 +16,9 @@ def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
     if config.sandbox != own_sandbox(config, user_dir):
         message = "What the project's config says of the sandbox is not followed: only your own can"
         yield Diagnostic("sandbox-ignored", "warning", message)
+    if config.values.get("runs", {}) != own_values(config, user_dir, "runs"):
+        message = "What the project's config says of runs is not followed: only your own can"
+        yield Diagnostic("runs-ignored", "warning", message)
     mode = ignored_mode(config, user_dir)
     if mode is not None:
         message = f"The project's config asks for the mode {mode}, which only you can choose"
