@@ -103,3 +103,16 @@ def test_script_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ClawftError) as caught:
         load_scripted("fake", "gone.json", base_dir=str(tmp_path))
     assert caught.value.code == "script-missing"
+
+
+async def test_a_script_by_turn_answers_by_the_place_in_the_conversation_alone() -> None:
+    calls = '{"tool_calls": [{"name": "t", "arguments": {"of": ["{asked}"]}}]}'
+    script = parse_script(f'{{"by_turn": true, "steps": [{calls}, {{"text": "end {{asked}}"}}]}}')
+    first = (Message("user", "one"),)
+    second = (*first, Message("assistant", None), Message("tool", "", tool_call_id="x"))
+    for _ in range(2):  # as often as it is asked, and by whatever process
+        provider = ScriptedProvider(script)
+        assert [one async for one in provider.stream(Request("m", second))][:2] == [Text("end "), Text("one")]
+        called = (await ask(provider, "one"))[0]
+        assert isinstance(called, Call)
+        assert called.call.arguments == {"of": ["one"]}

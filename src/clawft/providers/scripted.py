@@ -3,7 +3,9 @@
 The file is JSON, `{"steps": [STEP, …], "loop": false}` or a list of steps, or JSONL with one step per line. A STEP:
 `text`, `tool_calls` (`[{"name", "arguments", "id"}]`), `delay_ms` before it, `stop`, `error` (`{"code", "message"}`,
 raised after the text), and `expect`, a regular expression that is to be found in the last message of the user.
-Each call takes the first step that is not used yet and fits; with `loop` all are new again when none is left.
+Each call takes the first step that is not used yet and fits; with `loop` all are new again when none is left. With
+`by_turn` nothing is remembered: the first answer to a message is the first step that fits, the second the second.
+`{asked}` stands for the last message of the user, in texts and arguments.
 """
 
 import os
@@ -51,6 +53,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
     steps: Annotated[tuple[Step, ...], Meta(min_length=1)]
     loop: bool = False
+    by_turn: bool = False
 
 
 def parse_script(text: str | bytes, path: str = "") -> Script:
@@ -90,22 +93,32 @@ class ScriptedProvider:
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk]:
         """The next step that fits. Raises: ProviderError."""
-        step = self._take(_last_user_text(request.messages))
+        asked = _last_user_text(request.messages)
+        step = self._choose(request, asked) if self._script.by_turn else self._take(asked)
         self._answers += 1
         if step.delay_ms:
             await anyio.sleep(step.delay_ms / 1000)
-        for piece in _WORD.findall(step.text):
+        for piece in _WORD.findall(_fill(step.text, asked)):
             yield Text(piece)
         if step.error:
             failure = StreamCut if step.text else ProviderError
             raise failure(step.error.code, step.error.message, hint="This is what the script says")
         calls = [
-            ToolCall(call.id or f"call_{self._answers}_{number}", call.name, call.arguments)
+            ToolCall(call.id or f"call_{self._answers}_{number}", call.name, _fill(call.arguments, asked))
             for number, call in enumerate(step.tool_calls, 1)
         ]
         for call in calls:
             yield Call(call)
         yield Done(step.stop or ("tools" if calls else "end"), _usage(request, step))
+
+    def _choose(self, request: Request, asked: str) -> Step:
+        """The step of a place in the conversation: so many answers were given since the user spoke."""
+        since = next(at for at, one in enumerate(reversed(request.messages)) if one.role in ("user", "system"))
+        given = sum(one.role == "assistant" for one in request.messages[len(request.messages) - since :])
+        fitting = [step for step in self._script.steps if re.search(step.expect, asked)]
+        if given >= len(fitting):
+            raise ProviderError("script-ended", f"The script of '{self.name}' has no step {given + 1} that fits")
+        return fitting[given]
 
     def _take(self, asked: str) -> Step:
         found = self._find(asked)
@@ -134,6 +147,14 @@ def _decode(text: str | bytes) -> Script:
 
 def _last_user_text(messages: tuple[Message, ...]) -> str:
     return next((one.content or "" for one in reversed(messages) if one.role == "user"), "")
+
+
+def _fill(value: Any, asked: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _fill(one, asked) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_fill(one, asked) for one in value]
+    return value.replace("{asked}", asked) if isinstance(value, str) else value
 
 
 def _usage(request: Request, step: Step) -> Usage:
