@@ -76,7 +76,7 @@ def test_names_that_no_key_has_are_not_decoded(name: str) -> None:
 
 @pytest.mark.parametrize("parent", ["cli", "é" * 60, "a" * 200])
 def test_a_fork_has_a_key_below_its_parents_that_names_a_file(parent: str) -> None:
-    key = new_fork_key(new_fork_key(parent, "task"), "fork")
+    key = new_fork_key(new_fork_key(parent, "task", "1a2b3c"), "fork", "4d5e6f")
     assert decode_key(encode_key(key)) == key
     assert key[0] == parent[0]
     assert is_fork_key(key)
