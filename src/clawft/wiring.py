@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clawft.config.mcp import find_confined
@@ -22,6 +23,7 @@ from clawft.tools.skill_env import Supplies
 
 if TYPE_CHECKING:
     from clawft.app import App
+    from clawft.run.durable.request import RunRequest
 
 __all__ = ["open_runtime"]
 
@@ -67,5 +69,13 @@ async def open_runtime(app: "App", only: str = "", shared: Records | None = None
             build_tools(config, memory),
             (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, INVOKE, *servers, *remembering),
         )
+        runtime.start_run = partial(_start_run, app)
         stack.push_async_callback(runtime.close)
         yield runtime
+
+
+async def _start_run(app: "App", request: "RunRequest") -> str:
+    """Raises: ClawftError, `durable-missing` without the extra."""
+    from clawft.working import start_run  # few turns start a run
+
+    return await start_run(app, request)
