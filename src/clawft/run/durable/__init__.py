@@ -1,5 +1,6 @@
 """Runs that survive: in the background, across crashes and machines. Loaded only by what needs them."""
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from clawft.errors import ClawftError
 if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
 
-__all__ = ["is_installed", "missing", "open_runs"]
+__all__ = ["file_path", "is_installed", "is_used", "missing", "open_runs"]
 
 
 def is_installed() -> bool:
@@ -17,6 +18,16 @@ def is_installed() -> bool:
     from importlib.util import find_spec
 
     return all(find_spec(name) is not None for name in ("dbos", "sqlalchemy"))
+
+
+def file_path(user_dir: str) -> str:
+    """The database of runs, where no server is named."""
+    return os.path.join(user_dir, "runs", "runs.sqlite")
+
+
+def is_used(settings: RunsSettings, user_dir: str) -> bool:
+    """Whether there may be runs: whoever never started one pays nothing for them."""
+    return bool(settings.database) or os.path.exists(file_path(user_dir))
 
 
 def missing() -> ClawftError:

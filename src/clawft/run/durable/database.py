@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
+from clawft.run.durable import file_path
 from clawft.run.durable.tables import METADATA
 
 __all__ = ["describe", "is_passing", "make_url", "open_engine", "translated"]
@@ -27,7 +28,7 @@ _POOL = 8
 def make_url(settings: RunsSettings, user_dir: str, environ: Mapping[str, str]) -> sa.URL:
     """Where runs are kept. Raises: ClawftError for an address that cannot be meant."""
     if not settings.database:
-        return sa.URL.create("sqlite", database=os.path.join(user_dir, "runs", "runs.sqlite"))
+        return sa.URL.create("sqlite", database=file_path(user_dir))
     try:
         url = sa.make_url(settings.database)
     except (SQLAlchemyError, ValueError) as error:

@@ -5,18 +5,22 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError, Refused
 from clawft.run.durable.database import make_url, open_engine
-from clawft.run.durable.engine import Engine, Recorded
 from clawft.run.durable.lease import this_host
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.spawn import start_worker
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import OVER, Question, Run, new_run_id
+
+if TYPE_CHECKING:
+    from clawft.run.durable.engine import Engine, Recorded
 
 __all__ = ["Runs"]
 
@@ -31,19 +35,27 @@ class Runs:
         self._user_dir = user_dir
         self._environ = environ
         self.database = open_engine(make_url(settings, user_dir, environ))
-        self.engine = Engine(self.database)
-        self.store = RunStore(self.database, self.engine.enqueue)
+        self.store = RunStore(self.database, lambda *due: self.engine.enqueue(*due))
+
+    @cached_property
+    def engine(self) -> "Engine":
+        """Opened when it is first needed: who only looks at runs waits for none of it."""
+        from clawft.run.durable.engine import Engine
+
+        return Engine(self.database)
 
     def start(self, request: RunRequest, *, queue: str = "", parent: str = "") -> str:
         """Have something done in the background; the id of the run. A session of a fork has one run, however often."""
         if request.kind == "fork" and (known := self.store.find_by_session(request.session, "fork")):
             return known.id
         run = new_run_id()
+        self._prepare()
         self.store.add([(run, self._complete(request))], queue or self.settings.queue, parent=parent)
         return run
 
     def start_fleet(self, fleet: str, requests: Sequence[tuple[int, RunRequest]], *, queue: str = "") -> list[str]:
         """One run for each line of a fleet's input; the ids follow from the lines, so that none is started twice."""
+        self._prepare()
         named = [(f"{fleet}.{line:06}", line, self._complete(request)) for line, request in requests]
         for start in range(0, len(named), _CHUNK):
             self.store.add_fleet(fleet, named[start : start + _CHUNK], queue or self.settings.queue)
@@ -51,6 +63,10 @@ class Runs:
 
     def _complete(self, request: RunRequest) -> RunRequest:
         return request if request.deadline_s else structs.replace(request, deadline_s=self.settings.deadline_s)
+
+    def _prepare(self) -> None:
+        """Have the engine's tables there before a transaction that writes to them."""
+        _ = self.engine
 
     def answer(self, question: Question, answer: str) -> None:
         """Answer what a run waits for; it goes on with that."""
@@ -74,6 +90,8 @@ class Runs:
     def retry(self, run: str, *, fresh: bool = False) -> Run:
         """Try a run again that failed, after the steps that are done; `fresh` from its start. Raises: Refused."""
         only = OVER if fresh else ("failed",)
+        if fresh and (row := self.store.get(run)).status in only:
+            self.engine.discard([(run, row.attempt)])  # else the steps that are done would not be done again
         if self.store.requeue(run, only=only, fresh=fresh) is None:
             raise self._refuse(run, "retried", {"cancelled": f"Run: weft runs resume {run}"})
         return self.store.get(run)
@@ -94,7 +112,7 @@ class Runs:
             self.engine.discard((run.id, run.attempt) for run in some)
             self.store.remove([run.id for run in some])
 
-    def recorded(self, run: Run) -> list[Recorded]:
+    def recorded(self, run: Run) -> "list[Recorded]":
         """The steps that are done."""
         return self.engine.recorded(run.id, run.attempt)
 
@@ -103,7 +121,8 @@ class Runs:
         return start_worker(self.store, queue or self.settings.queue, self._user_dir, self._environ)
 
     def close(self) -> None:
-        self.engine.close()
+        if "engine" in self.__dict__:
+            self.engine.close()
         self.database.dispose()
 
 
