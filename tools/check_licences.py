@@ -30,6 +30,7 @@ WEAK_COPYLEFT = re.compile(r"LGPL-(2\.1|3\.0)(-only|-or-later)?")
 
 # Spellings of the older metadata fields, `Classifier: License ::` and `License:`, in lower case.
 SPELLINGS = {
+    "3-clause bsd license": "BSD-3-Clause",
     "apache 2.0": "Apache-2.0",
     "apache license 2.0": "Apache-2.0",
     "apache license, version 2.0": "Apache-2.0",
