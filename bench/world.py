@@ -12,6 +12,7 @@ from clawft.app import open_app
 from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
 from clawft.run import Approve, Conversation, Runtime, TurnRequest
 from clawft.run.database import Records
+from clawft.wiring import open_runtime
 from wire import Asked, Reply, WireServer
 
 E = TypeVar("E", bound=Event)
@@ -50,7 +51,7 @@ class World:
             default = '[agents.defaults]\nmodel = "local/m"\n'
             (self.user_dir / "config.toml").write_text(default + self.config + "\n" + provider)
             shared = self.shared() if self.shared else None
-            async with open_app(self.environ, str(self.project)).open_runtime(shared=shared) as runtime:
+            async with open_runtime(open_app(self.environ, str(self.project)), shared=shared) as runtime:
                 yield runtime
 
     @asynccontextmanager

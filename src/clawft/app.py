@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
     from clawft.config.masking import Secrets
     from clawft.run import Runtime
-    from clawft.run.database import Records
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
     from clawft.scan.gate import Tell
@@ -348,16 +347,14 @@ class App:
         settings = own_sandbox(self.config, self.workspace.user_dir)
         return Sandbox(settings, self.workspace, self.environ, self.config.tools.web)
 
-    def open_runtime(self, only: str = "", shared: "Records | None" = None) -> "AbstractAsyncContextManager[Runtime]":
+    def open_runtime(self, only: str = "") -> "AbstractAsyncContextManager[Runtime]":
         """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
-
-        Costs and paces are kept in a file of this machine, or in what several have `shared`; that is closed too.
 
         Raises: ClawftError.
         """
         from clawft.wiring import open_runtime  # a list of skills needs none of it
 
-        return open_runtime(self, only, shared)
+        return open_runtime(self, only)
 
     def load_report(self, found: Found) -> "Report":
         """All that the scanner says of a skill, from before if it has not changed."""
