@@ -300,15 +300,6 @@ async def test_skills_that_share_a_message_run_inline(world: World) -> None:
     assert "Count." in world.sent()["messages"][-1]["content"]
 
 
-async def test_background_runs_in_the_foreground_with_a_note(world: World) -> None:
-    world.add_skill("survey", head=FORK + "background: true\n")
-    world.replies = [say("Two files.")]
-    events = await world.run("", skill="survey")
-    noticed = only(events, Noticed)[0]
-    assert (noticed.code, noticed.severity) == ("fork-foreground", "note")
-    assert only(events, TurnFinished)[0].text == "Two files."
-
-
 async def test_a_note_on_a_skill_is_said_once_a_turn(world: World) -> None:
     world.add_skill("survey", head=FORK + "background: true\nmodel: opus\n")
 
@@ -319,7 +310,10 @@ async def test_a_note_on_a_skill_is_said_once_a_turn(world: World) -> None:
         return call("Skill", {"name": "survey"}, f"call_{len(results)}")
 
     world.replies = reply
-    assert [one.code for one in only(await world.run("go"), Noticed)] == ["fork-model", "fork-foreground"]
+    async with world.talk() as conversation:
+        conversation.runtime.start_run = None
+        events = await collect(conversation, "go")
+    assert [one.code for one in only(events, Noticed)] == ["fork-model", "fork-foreground"]
 
 
 async def test_the_default_model_forks_too(world: World) -> None:
