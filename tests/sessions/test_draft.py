@@ -345,12 +345,12 @@ def test_a_run_that_finds_no_room_leaves_the_session_as_it_was(store: SessionSto
     done = subprocess.run(command, env=child_env, capture_output=True, text=True, timeout=60)
     assert done.stdout == "session-write\n", done.stderr
     assert path.read_bytes() == before
+    assert [one.name for one in path.parent.iterdir()] == ["k.jsonl"]
     again = store.open_draft("k")
     assert again.base == base
     say(again, "two")
     again.commit("run-1")
     assert now_in(store) == said("one", "two")
-    assert sorted(one.name for one in path.parent.iterdir()) == ["k.jsonl"]
 
 
 # Commits a turn and is killed at the nth call that changes the disk, or in the middle of what that writes.

@@ -116,13 +116,16 @@ class Log:
         A note beside the file tells where they begin until they are safe; whoever opens it next takes half a turn back.
         """
         adding = _Adding(self.size, len(lines), sha256(lines).hexdigest())
+        note = self.path + ADDING
         try:
-            _write_note(self.path + ADDING, msgspec.json.encode(adding))
-        except OSError as error:
-            raise self._not_written(str(error.strerror)) from error
-        self.append(lines)
+            _write_note(note, msgspec.json.encode(adding))
+            self.append(lines)
+        except ClawftError:  # nothing of it is there
+            with suppress(FileNotFoundError):
+                os.unlink(note)
+            raise
         self.sync()
-        os.unlink(self.path + ADDING)  # should it come back, it tells of lines that are there
+        os.unlink(note)  # should it come back, it tells of lines that are there
 
     def sync(self) -> None:
         """Return when all that was written would survive a loss of power. Raises: ClawftError."""
@@ -238,12 +241,13 @@ def _load_note(path: str) -> _Adding | None:
 
 
 def _write_note(path: str, note: bytes) -> None:
-    descriptor = open_regular(path, _NOTE)
+    """Put a note beside a file, safe before anything else is written. Raises: ClawftError."""
+    log = Log(path, open_regular(path, _NOTE))
     try:
-        os.write(descriptor, note)
-        os.fsync(descriptor)
+        log.append(note)
+        log.sync()
     finally:
-        os.close(descriptor)
+        log.close()
     sync_folder(os.path.dirname(path))
 
 
