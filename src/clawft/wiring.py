@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from clawft.config.mcp import find_confined
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
@@ -69,13 +71,17 @@ async def open_runtime(app: "App", only: str = "", shared: Records | None = None
             build_tools(config, memory),
             (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, INVOKE, *servers, *remembering),
         )
-        runtime.start_run = partial(_start_run, app)
+        runtime.start_run = partial(_start_run, app, only)
         stack.push_async_callback(runtime.close)
         yield runtime
 
 
-async def _start_run(app: "App", request: "RunRequest") -> str:
-    """Raises: ClawftError, `durable-missing` without the extra."""
+async def _start_run(app: "App", only: str, request: "RunRequest") -> str:
+    """Start a run that sees the skills, and has the trust, of this process.
+
+    Raises: ClawftError, `durable-missing` without the extra.
+    """
     from clawft.working import start_run  # few turns start a run
 
-    return await start_run(app, request)
+    trusted = dict(app.run_trust.digests)
+    return await start_run(app, structs.replace(request, dirs=app.dirs, only=bool(only), trusted=trusted))

@@ -244,6 +244,8 @@ class Journal:
 class JournalSteps(Steps):
     """The steps of one conversation of a run."""
 
+    survive = True
+
     def __init__(self, journal: Journal, prefix: str = "") -> None:
         self._journal = journal
         self._prefix = prefix
