@@ -27,7 +27,7 @@ _NAME = "weft"
 _ATTEMPT = "weft.attempt"
 _GAP = "gap"
 _MAX_RECOVERIES = 100
-_MIGRATING = 0x77656674  # the key of a lock on the server
+_MIGRATING = 0x77656675  # the key of a lock on the server
 Perform = Callable[[str, int], Awaitable[str]]
 
 
@@ -221,7 +221,8 @@ def _alone(engine: sa.Engine) -> Iterator[None]:
         finally:
             os.close(descriptor)
         return
-    with engine.connect() as connection:
+    # Outside of a transaction, since an index that is made beside others waits for every one of them.
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATING})
         try:
             yield
