@@ -186,6 +186,13 @@ async def test_a_folder_without_a_digest_runs_here(world: World, kept: Kept) -> 
     assert only(events, TurnFinished)[0].text == "Two files."
 
 
+async def test_the_default_model_says_where_it_goes_on(world: World, kept: Kept) -> None:
+    world.add_skill("count-files", "```sh\nls | wc -l\n```", "Count the files of a folder.", APART)
+    events = await ask(world, kept, TurnRequest("count the files of this folder", model="offline"))
+    assert f"weft runs watch {next(iter(kept.texts))}" in only(events, TurnFinished)[0].text
+    assert "could not be loaded" not in only(events, TurnFinished)[0].text
+
+
 async def test_a_run_that_cannot_be_started_is_an_error_and_not_done_here(world: World) -> None:
     world.add_skill("work", head=APART)
     world.replies = ()

@@ -138,9 +138,9 @@ def describe_started(fork: Fork, started: Started) -> str:
 
 def tell_started(fork: Fork, started: Started) -> ToolResult:
     """The same for a model, which must not wait for it."""
-    told = "Its result does not come back to this conversation: tell the person how to see it, and go on without it."
+    told = f"[it goes on in a conversation of its own, session {started.session}; its result does not come back here]"
     data = {"run": started.run, "session": started.session, "agent": fork.agent.name, "model": fork.request.model}
-    return ToolResult(f"{describe_started(fork, started)}\n{told}", data=data)
+    return ToolResult(f"{told}\n\n{describe_started(fork, started)}", data=data)
 
 
 def prepare_background_fork(conversation: "Conversation", request: "RunRequest") -> TurnRequest:

@@ -28,7 +28,7 @@ _NAMED = (
 _NOT_NAMES = frozenset({"a", "an", "any", "another", "best", "right", "that", "the", "this", "which"})
 _RESULT = re.compile(r"^\s*(?:[-*]|\d+[.)])\s+[`*]*([A-Za-z0-9][\w-]*(?::[\w-]+)*)[`*]*\s*(?:[:-]\s*(.*))?$")
 _FAILED = re.compile(r"\[(?:exit code [1-9]|stopped after |ended by signal )")  # the last line of `exec_shell`
-_FORKED = re.compile(r"\[what follows came of a conversation of its own, session \S+")
+_FORKED = re.compile(r"\[(?:what follows came of|it goes on in) a conversation of its own, session \S+")
 _REFUSED = re.compile(r"PERMISSION_DENIED|refused|denied|not allowed", re.IGNORECASE)
 
 
