@@ -51,7 +51,7 @@ class World:
             default = '[agents.defaults]\nmodel = "local/m"\n'
             (self.user_dir / "config.toml").write_text(default + self.config + "\n" + provider)
             shared = self.shared() if self.shared else None
-            async with open_runtime(open_app(self.environ, str(self.project)), shared=shared) as runtime:
+            async with open_runtime(open_app(self.environ, str(self.project)), records=shared) as runtime:
                 yield runtime
 
     @asynccontextmanager

@@ -1,15 +1,17 @@
 """The rest of the composition root: from an app to all that turns need."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+import anyio
 from msgspec import structs
 
 from clawft.config.mcp import find_confined
+from clawft.errors import ClawftError
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
@@ -27,20 +29,37 @@ if TYPE_CHECKING:
     from clawft.app import App
     from clawft.run.durable.request import RunRequest
 
-__all__ = ["open_runtime"]
+__all__ = ["open_runtime", "open_usage"]
+
+_AWAY_S = 30.0  # how long the record of costs may be away when a runtime is opened
+
+
+def open_usage(app: "App", *, patient: bool = False) -> Database:
+    """The file of costs and counts of the user, for who is patient with it or not. Raises: ClawftError."""
+    path = app.user_file("usage.sqlite")
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    return Database(path, patient=patient)
+
+
+def _until(deadline: float) -> Callable[[ClawftError], None]:
+    """Hears why something has to be tried again, and gives up in the end."""
+
+    def tell(error: ClawftError) -> None:
+        if anyio.current_time() > deadline:
+            raise error
+
+    return tell
 
 
 @asynccontextmanager
-async def open_runtime(app: "App", only: str = "", shared: Records | None = None) -> AsyncIterator[Runtime]:
+async def open_runtime(app: "App", only: str = "", records: Records | None = None) -> AsyncIterator[Runtime]:
     """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
 
-    Costs and paces are kept in a file of this machine, or in what several have `shared`; that is closed too.
+    Costs and paces are kept in the user's file, unless `records` says otherwise; those are closed too.
 
     Raises: ClawftError.
     """
     config, user_dir = app.config, app.workspace.user_dir
-    usage = app.user_file("usage.sqlite")
-    os.close(os.open(usage, os.O_RDWR | os.O_CREAT, 0o600))
     os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
     async with AsyncExitStack() as stack:
         sandbox = app.open_sandbox()
@@ -49,9 +68,9 @@ async def open_runtime(app: "App", only: str = "", shared: Records | None = None
         memory = open_memory(app.workspace, config.memory) if config.memory.enabled else None
         remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
         servers = (server_insertion(hub),) if config.mcp.servers else ()
-        records = shared or Database(usage)
-        stack.callback(records.close)
-        ledger = await work_on(records, lambda: Ledger(records, config.agents.budget, records.now))
+        used = stack.enter_context(closing(records or open_usage(app)))
+        counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
+        soon = _until(anyio.current_time() + _AWAY_S)
         runtime = Runtime(
             app.workspace,
             app.environ,
@@ -61,9 +80,9 @@ async def open_runtime(app: "App", only: str = "", shared: Records | None = None
             app.load_cleared,
             lambda name: app.reopen().choose_agent(name),
             app.sessions,
-            ledger,
-            await work_on(records, lambda: Pace(records, records.clock)),
-            Stats(usage, datetime.now),
+            await work_on(used, lambda: Ledger(used, config.agents.budget, used.now), soon),
+            await work_on(used, lambda: Pace(used, used.clock), soon),
+            Stats(counts, datetime.now),
             app.approvals,
             sandbox,
             app.audit,

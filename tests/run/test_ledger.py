@@ -42,7 +42,7 @@ def test_cost_is_what_was_used_not_what_was_reserved(path: str, closing: list[Le
     price = Price(3.0, 15.0)
     reservation = ledger.reserve("s", "a/b", Usage(1000, 4096), price)
     assert ledger.spent(session="s")[0] == 5096
-    assert ledger.settle(reservation, Usage(1000, 100), price) == pytest.approx(0.0045)
+    ledger.settle(reservation, Usage(1000, 100), price)
     tokens, usd = ledger.spent(session="s")
     assert (tokens, round(usd, 6)) == (1100, 0.0045)
 

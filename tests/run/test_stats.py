@@ -3,15 +3,16 @@
 from datetime import datetime
 from pathlib import Path
 
+from clawft.run.database import Database
 from clawft.run.stats import SkillUse, Stats
 
 
 def test_offered_and_loaded_are_counted_with_the_mean_score(tmp_path: Path) -> None:
-    stats = Stats(str(tmp_path / "usage.sqlite"), lambda: datetime(2026, 1, 2, 3, 4, 5))
+    stats = Stats(Database(str(tmp_path / "usage.sqlite")), lambda: datetime(2026, 1, 2, 3, 4, 5))
     stats.record(["a", "b"], ["a"], 1.0)
     stats.record(["a", "b"], ["a"], 0.5)
     assert stats.load() == {
         "a": SkillUse("a", 2, 2, 0.75, "2026-01-02T03:04:05"),
         "b": SkillUse("b", 2, 0, 0.0, ""),
     }
-    stats.close()
+    stats.database.close()

@@ -2,21 +2,24 @@
 
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 
 import anyio
 import msgspec
 from msgspec import Struct
 
+from clawft.errors import ClawftError
 from clawft.messages import Noticed, ToolCall, Usage, UsageReported
 from clawft.providers.request import Call, Done, Request, Retry, Stop, Text
 from clawft.run.database import work_on
 from clawft.run.turn import Turn
 from clawft.tools.steps import Step
 
-__all__ = ["Answer", "ask_model", "estimate_tokens"]
+__all__ = ["Answer", "ask_model", "estimate_tokens", "warn_away"]
 
 _CHARS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_500
+_SETTLE_S = 30.0
 
 
 class Answer(Struct):
@@ -70,10 +73,11 @@ async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Ans
     ledger = turn.runtime.ledger
     answer = Answer(estimated=estimated)
     whole = False
+    warn = partial(warn_away, turn)
     await _keep_pace(turn)
     with turn.conversation.allowance.hold(worst.total_tokens) as hold:
         account, price = turn.conversation.account, turn.price
-        reservation = await work_on(ledger.records, lambda: ledger.reserve(account, turn.model, worst, price))
+        reservation = await work_on(ledger.records, lambda: ledger.reserve(account, turn.model, worst, price), warn)
         try:
             await _read(turn, request, answer, show)
             whole = True
@@ -82,9 +86,9 @@ async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Ans
             hold.used = usage.total_tokens
             if not whole:  # no answer, but paid for
                 turn.usage = turn.usage.merge(usage)
-            with anyio.CancelScope(shield=True):
-                cost = await work_on(ledger.records, lambda: ledger.settle(reservation, usage, price))
-            answer.usage, answer.cost_usd = usage, cost
+            answer.usage, answer.cost_usd = usage, price.of(usage) if price else None
+            with anyio.move_on_after(_SETTLE_S, shield=True):  # else it counts with its worst
+                await work_on(ledger.records, lambda: ledger.settle(reservation, usage, price), warn)
     return answer
 
 
@@ -102,7 +106,13 @@ async def _keep_pace(turn: Turn) -> None:
             hint = f"The limit is providers.{name}.requests_per_minute"
             turn.notice(Noticed(code="provider-pace", message=message, hint=hint))
 
-    await turn.runtime.pace.wait(name, limit, tell)
+    await turn.runtime.pace.wait(name, limit, tell, partial(warn_away, turn))
+
+
+def warn_away(turn: Turn, error: ClawftError) -> None:
+    """Tell of a record that cannot be used just now, once a turn."""
+    message = f"{error}; it is tried again until it can be"
+    turn.notice(Noticed(code=error.code, message=message, severity="warning", hint=error.hint))
 
 
 def _guess(answer: Answer, worst: Usage) -> Usage:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
+from itertools import chain, repeat
+from threading import RLock
 from typing import Any, Protocol, TypeVar
 
 from clawft.errors import ClawftError
@@ -19,12 +21,12 @@ R = TypeVar("R")
 Row = tuple[Any, ...]
 
 _WAIT_S = 10  # for another process that is writing
-_AWAY_S = 30.0  # for a server that is being started again
-_PAUSE_S = 0.25
+_PAUSES_S = (0.1, 0.25, 0.5, 1.0, 2.0)
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class RecordsAway(ClawftError):
-    """The database cannot be reached just now. To try again later may help."""
+    """The record cannot be used just now: a server that is away, a full disk, a lock. To try again later may help."""
 
 
 class Records(Protocol):
@@ -35,8 +37,8 @@ class Records(Protocol):
         """What the names of our tables begin with."""
 
     @property
-    def remote(self) -> bool:
-        """Whether a statement may take long: what waits for one then must not hold up others."""
+    def patient(self) -> bool:
+        """Whether who uses it would rather wait than fail, as a run in the background does."""
 
     def prepare(self, *statements: str) -> None:
         """Make tables that are missing, whoever else is about to."""
@@ -55,33 +57,33 @@ class Records(Protocol):
     def close(self) -> None: ...
 
 
-async def work_on(records: Records, work: Callable[[], R]) -> R:
-    """Do something with records. On a server it is done aside, to the end, and again while that cannot be reached.
+async def work_on(records: Records, work: Callable[[], R], tell: Callable[[ClawftError], None]) -> R:
+    """Do something with records. With patience it is done aside, and again while they cannot be used; `tell` hears why.
 
-    So work that was done just when the connection broke may be done twice.
+    Work that was done just when a connection broke may be done twice.
     """
-    if not records.remote:
+    if not records.patient:
         return work()
-    from anyio import current_time, sleep, to_thread  # counts are read without it
+    from anyio import sleep, to_thread  # counts are read without it
 
-    deadline = current_time() + _AWAY_S
-    while True:
+    for pause_s in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
         try:
             return await to_thread.run_sync(work)
-        except RecordsAway:
-            if current_time() > deadline:
-                raise
-        await sleep(_PAUSE_S)
+        except RecordsAway as error:
+            tell(error)
+        await sleep(pause_s)
+    raise AssertionError  # that has no end
 
 
 class Database:
-    """The file of this machine, on one connection."""
+    """The file of this machine, on one connection that one thread uses at a time."""
 
     prefix = ""
-    remote = False
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, patient: bool = False) -> None:
+        self.patient = patient
         self._path = path
+        self._lock = RLock()
         with self._translated():
             self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
         try:
@@ -95,23 +97,24 @@ class Database:
             self.execute(statement)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        with self._translated():
+        with self._lock, self._translated():
             return self._connection.execute(statement, values).fetchall()
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._translated():
+        with self._lock, self._translated():
             self._connection.executemany(statement, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        self.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):  # a full disk has ended it already
-                self._connection.execute("ROLLBACK")
-            raise
+        with self._lock:
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has ended it already
+                    self._connection.execute("ROLLBACK")
+                raise
 
     def now(self) -> datetime:
         return datetime.now()
@@ -129,4 +132,6 @@ class Database:
         except (sqlite3.Error, OverflowError) as error:
             message = f"The record of costs and use cannot be used: {error}"
             hint = "Try again; if it stays so, move the file away, and counting starts anew"
-            raise ClawftError("usage-file", message, path=self._path, hint=hint) from error
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            kind = RecordsAway if code in _PASSING else ClawftError
+            raise kind("usage-file", message, path=self._path, hint=hint) from error

@@ -83,14 +83,13 @@ class Ledger:
             self._execute(_RESERVE, reservation, day, session, model, worst.input_tokens, worst.output_tokens, usd)
         return reservation
 
-    def settle(self, reservation: int, usage: Usage, price: Price | None) -> float | None:
-        """Replace a reservation by what was used, once; the cost, if a price is known."""
+    def settle(self, reservation: int, usage: Usage, price: Price | None) -> None:
+        """Replace a reservation by what was used, once."""
         cost = price.of(usage) if price else None
         with self.records.transaction():
             for day, session, tokens, usd in self._execute(_FIND, reservation):
                 self._add(day, session, usage.total_tokens - tokens, (cost or 0.0) - (usd or 0.0))
                 self._execute(_SETTLE, reservation, usage.input_tokens, usage.output_tokens, cost)
-        return cost
 
     def spent(self, *, day: str = "", session: str = "") -> tuple[int, float]:
         """Tokens and dollars of a session, of a day, or of all there is."""

@@ -12,6 +12,7 @@ from random import uniform
 import anyio
 from msgspec import Struct
 
+from clawft.errors import ClawftError
 from clawft.run.database import Records, work_on
 
 __all__ = ["Pace", "Slot"]
@@ -39,10 +40,12 @@ class Pace:
         self._clock = clock
         records.prepare(_TABLE.format(records.prefix))
 
-    async def wait(self, provider: str, per_minute: float, tell: Callable[[float], None]) -> None:
-        """Returns when the next request may be sent. `tell` is told of each wait, in seconds."""
+    async def wait(
+        self, provider: str, per_minute: float, tell: Callable[[float], None], warn: Callable[[ClawftError], None]
+    ) -> None:
+        """Returns when the next request may be sent. `tell` hears of each wait, in seconds; `warn` of what is away."""
         while True:
-            slot = await work_on(self._records, lambda: self.take(provider, per_minute))
+            slot = await work_on(self._records, lambda: self.take(provider, per_minute), warn)
             if slot.wait_s:
                 tell(slot.wait_s)
                 await anyio.sleep(slot.wait_s)

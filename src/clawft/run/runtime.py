@@ -218,7 +218,6 @@ class Runtime:
     async def close(self) -> None:
         for provider in self._providers.values():
             await provider.close()
-        self.stats.close()
 
 
 def new_key(now: datetime) -> str:

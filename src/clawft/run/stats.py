@@ -32,33 +32,30 @@ class SkillUse(Struct, frozen=True):
 class Stats:
     """Counts in one SQLite file."""
 
-    def __init__(self, path: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self.now = now
-        self._database = Database(path)
-        self._database.prepare(_TABLE)
+        self.database = database
+        database.prepare(_TABLE)
 
     def record(self, offered: Iterable[str], loaded: Iterable[str], score: float) -> None:
         """Count one turn."""
         at = self.now().isoformat(timespec="seconds")
-        with self._database.transaction():
-            self._database.execute_many(_OFFERED, [(name,) for name in offered])
-            self._database.execute_many(_LOADED, [(name, score, at) for name in loaded])
+        with self.database.transaction():
+            self.database.execute_many(_OFFERED, [(name,) for name in offered])
+            self.database.execute_many(_LOADED, [(name, score, at) for name in loaded])
 
     def load(self) -> Mapping[str, SkillUse]:
         """Every skill that was ever offered or loaded."""
-        rows = self._database.execute("SELECT name, offered, loaded, score, last_loaded FROM skill")
+        rows = self.database.execute("SELECT name, offered, loaded, score, last_loaded FROM skill")
         return {
             name: SkillUse(name, offered, loaded, round(score / loaded, 3) if loaded else 0.0, last)
             for name, offered, loaded, score, last in rows
         }
-
-    def close(self) -> None:
-        self._database.close()
 
 
 def load_uses(path: str) -> dict[str, SkillUse]:
     """How skills were used, by name; nothing before the first turn."""
     if not os.path.exists(path):
         return {}
-    with closing(Stats(path, datetime.now)) as stats:
-        return dict(stats.load())
+    with closing(Database(path)) as database:
+        return dict(Stats(database, datetime.now).load())

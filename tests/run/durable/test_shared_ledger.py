@@ -73,8 +73,8 @@ def test_what_one_machine_spends_another_cannot(machine: Open, kind: str) -> Non
         there.reserve("t", "a/b", Usage(500, 0), price)
     with pytest.raises(Refused, match=r"per_session_usd is \$0.01: \$0.0042 is spent"):
         there.reserve("s", "a/b", Usage(0, 400), price)
-    assert here.settle(reservation, Usage(100, 10), price) == pytest.approx(0.00045)
-    assert here.settle(reservation, Usage(100, 10), price) == pytest.approx(0.00045)  # after a broken connection
+    here.settle(reservation, Usage(100, 10), price)
+    here.settle(reservation, Usage(100, 10), price)  # again, after a broken connection
     tokens, usd = there.spent(session="s")
     assert (tokens, round(usd, 9)) == (110, 0.00045)
     assert there.spent() == there.spent(day=there.now().date().isoformat()) == (tokens, usd)
@@ -177,17 +177,14 @@ async def test_a_call_waits_for_a_server_that_is_started_again(postgres: Postgre
     records = machine()
     ledger = open_ledger(records)
     reservation = ledger.reserve("s", "m", Usage(100, 0), None)
-    tried = anyio.Event()
-
-    def settle() -> None:
-        anyio.from_thread.run_sync(tried.set)
-        ledger.settle(reservation, Usage(10, 0), None)
+    told: list[ClawftError] = []
 
     postgres.stop("immediate")
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
-            group.start_soon(work_on, records, settle)
-            await tried.wait()
+            group.start_soon(work_on, records, lambda: ledger.settle(reservation, Usage(10, 0), None), told.append)
+            while not told:
+                await anyio.sleep(0.01)
             await anyio.to_thread.run_sync(postgres.start)
     assert ledger.spent() == (10, 0)
 

@@ -45,7 +45,7 @@ class SharedRecords:
     """Tables in a PostgreSQL. Threads may use it side by side; each has one connection, for as long as it needs it."""
 
     prefix = "weft_"
-    remote = True
+    patient = True
 
     def __init__(self, url: URL) -> None:
         """Nothing is connected yet."""
