@@ -1,0 +1,159 @@
+"""Who watches runs being done: what begins and ends, what is waited for, what goes wrong.
+
+No text of a run comes through here, neither what was asked nor what was answered: only names, kinds, times and counts.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import anyio
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.run.durable.values import Question, Run, WorkerRow
+from clawft.tools.steps import Step
+
+__all__ = ["Asked", "Observer", "Outcome", "Seen", "SeenStep", "Watched"]
+
+_CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class Seen(Struct, frozen=True):
+    """A run that is being done, in its so-manieth attempt, by a worker."""
+
+    run: str = ""
+    kind: str = ""
+    queue: str = ""
+    attempt: int = 1
+    worker: str = ""
+    started: str = ""  # when the first attempt began
+    parent: str = ""
+    fleet: str = ""
+
+    @classmethod
+    def of(cls, run: Run) -> "Seen":
+        started = run.started or run.created
+        return cls(run.id, run.kind, run.queue, run.attempt, run.worker, started, run.parent, run.fleet)
+
+
+class SeenStep(Struct, frozen=True):
+    """A step, by its place in the conversation."""
+
+    place: str
+    kind: str
+    name: str
+    repeatable: bool
+
+
+class Outcome(Struct, frozen=True):
+    """What came of a step, or of a run. `error` is a code; '' where there is none.
+
+    What is `parked`, `stopped` or `lost` goes on elsewhere, or later.
+    """
+
+    status: str = ""
+    error: str = ""
+    steps: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class Asked(Struct, frozen=True):
+    """A question that a person answered."""
+
+    key: str
+    kind: str
+    asked: str
+    answered: str | None  # None: just now
+
+
+class Observer:
+    """One who looks away. What an observer does takes no time and raises nothing."""
+
+    def begun(self, seen: Seen, *, is_first: bool) -> None:
+        """An attempt begins here; `is_first` where nobody did anything about the run before."""
+
+    def ended(self, seen: Seen, outcome: Outcome) -> None:
+        """An attempt ends here: with the status that the run has now, or '' where another worker goes on with it."""
+
+    def step_begun(self, seen: Seen, step: SeenStep) -> None:
+        """A step is being done, since nothing is recorded of it."""
+
+    def step_ended(self, seen: Seen, step: SeenStep, outcome: Outcome) -> None:
+        """It is over."""
+
+    def answered(self, seen: Seen, asked: Asked) -> None:
+        """A person answered, and the run goes on with that."""
+
+    def doubted(self, seen: Seen, step: SeenStep, how: Literal["checked", "asked"]) -> None:
+        """A step was in flight when its worker died: its outcome was looked up, or a person is asked."""
+
+    def retried(self) -> None:
+        """The database could not be used, and is tried again."""
+
+    def find_held(self, worker: WorkerRow) -> object:
+        """What a worker that seems to be dead was doing, for `died`: known before others go on with it."""
+
+    def died(self, worker: WorkerRow, held: object) -> None:
+        """A worker is dead, and this one was the first to say so."""
+
+    def close(self) -> None:
+        """The worker ends."""
+
+
+class Watched:
+    """One attempt, and who watches it."""
+
+    def __init__(self, run: Run | None = None, observer: Observer | None = None) -> None:
+        self._seen = Seen.of(run) if run is not None else Seen()
+        self._observer = observer or Observer()
+        self.why_ending: Callable[[], str] = lambda: ""
+
+    def begun(self, *, is_first: bool) -> None:
+        self._observer.begun(self._seen, is_first=is_first)
+
+    def ended(self, outcome: Outcome) -> None:
+        self._observer.ended(self._seen, outcome)
+
+    @contextmanager
+    def step(self, place: str, step: Step, recorded: Mapping[str, Any]) -> Iterator[None]:
+        """While a step is done; what came of it is in `recorded` then."""
+        shown, error = SeenStep(place, step.kind, step.name, step.repeatable), ""
+        self._observer.step_begun(self._seen, shown)
+        try:
+            yield
+        except BaseException as raised:
+            error = self._name_error(raised)
+            raise
+        finally:
+            self._observer.step_ended(self._seen, shown, _read_outcome(recorded.get(place), error))
+
+    def _name_error(self, raised: BaseException) -> str:
+        if isinstance(raised, ClawftError):
+            return raised.code
+        is_ended = isinstance(raised, anyio.get_cancelled_exc_class() | GeneratorExit)
+        return (self.why_ending() or "cancelled") if is_ended else type(raised).__name__
+
+    def answered(self, question: Question) -> None:
+        if not question.taken:  # else the run went on with it before, and was begun again
+            self._observer.answered(self._seen, Asked(question.key, question.kind, question.asked, question.answered))
+
+    def doubted(self, place: str, step: Step, how: Literal["checked", "asked"]) -> None:
+        self._observer.doubted(self._seen, SeenStep(place, step.kind, step.name, step.repeatable), how)
+
+    def retried(self) -> None:
+        self._observer.retried()
+
+
+def _read_outcome(value: Mapping[str, Any] | None, error: str) -> Outcome:
+    if value is None:
+        return Outcome(error=error or "unfinished")
+    result, usage = value.get("result"), value.get("usage") or {}
+    if isinstance(result, dict) and result.get("status") == "error":
+        code = (result.get("error") or {}).get("code")
+        error = code if isinstance(code, str) and _CODE.fullmatch(code) else "error"
+    tokens = (usage.get("input_tokens", 0), usage.get("output_tokens", 0))
+    return Outcome(error=error, input_tokens=tokens[0], output_tokens=tokens[1], cost_usd=value.get("cost_usd"))

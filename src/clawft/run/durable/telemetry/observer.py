@@ -1,0 +1,267 @@
+"""What a worker does as spans and metrics, for a collector."""
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.run.durable.observe import Asked, Observer, Outcome, Seen, SeenStep
+from clawft.run.durable.telemetry.export import Delivery, Pipes
+from clawft.run.durable.telemetry.meters import Meters
+from clawft.run.durable.telemetry.records import Records
+from clawft.run.durable.telemetry.spans import Span, Spans, read_ns, span_id
+from clawft.run.durable.values import OVER, WorkerRow
+
+__all__ = ["Telemetry"]
+
+_ELSEWHERE = ("parked", "stopped", "lost")  # what is broken off here, and goes on
+P = ParamSpec("P")
+
+
+class _Open(Struct):
+    """Something that is being done: when it began by the clock of the wall, and by one that never jumps."""
+
+    start_ns: int
+    begun_ns: int
+    waited_ns: int = 0
+
+    @classmethod
+    def now(cls) -> "_Open":
+        return cls(time.time_ns(), time.monotonic_ns())
+
+    @property
+    def took_ns(self) -> int:
+        return time.monotonic_ns() - self.begun_ns
+
+    @property
+    def end_ns(self) -> int:
+        return self.start_ns + self.took_ns
+
+
+class _Held(Struct, frozen=True):
+    """An attempt that a dead worker was doing."""
+
+    seen: Seen
+    start_ns: int
+
+
+def _safe(method: "Callable[Concatenate[Telemetry, P], None]") -> "Callable[Concatenate[Telemetry, P], None]":
+    """No run fails because it is watched."""
+
+    @wraps(method)
+    def call(self: "Telemetry", /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:
+            self.complain(error)
+
+    return call
+
+
+class Telemetry(Observer):
+    """Sends what it sees. Called by the event loop, and by the thread that looks after dead workers."""
+
+    def __init__(self, pipes: Pipes, delivery: Delivery, records: Records) -> None:
+        self._pipes = pipes
+        self._delivery = delivery
+        self._records = records
+        self._spans = Spans(pipes.tracing, pipes.ids)
+        self._meters = Meters(pipes.metering, records.counts, records.workers)
+        self._attempts: dict[tuple[str, int], _Open] = {}
+        self._steps: dict[tuple[str, str], _Open] = {}
+
+    @_safe
+    def begun(self, seen: Seen, *, is_first: bool) -> None:
+        self._attempts[seen.run, seen.attempt] = _Open.now()
+        if is_first:
+            self._meters.started.add(1, {"weft.run.kind": seen.kind})
+
+    @_safe
+    def ended(self, seen: Seen, outcome: Outcome) -> None:
+        attempt = self._attempts.pop((seen.run, seen.attempt), None) or _Open.now()
+        if outcome.error != "lost":  # else whoever said that this worker is dead sent it
+            self._send_attempt(seen, attempt.start_ns, attempt.end_ns, outcome)
+        if outcome.status in OVER:
+            self._meters.finished.add(1, {"weft.run.kind": seen.kind, "weft.run.status": outcome.status})
+            self._send_run(seen, attempt.end_ns, outcome)
+
+    @_safe
+    def step_begun(self, seen: Seen, step: SeenStep) -> None:
+        self._steps[seen.run, step.place] = _Open.now()
+
+    @_safe
+    def step_ended(self, seen: Seen, step: SeenStep, outcome: Outcome) -> None:
+        done = self._steps.pop((seen.run, step.place), None) or _Open.now()
+        model = _describe_model(step)
+        if outcome.error not in _ELSEWHERE:
+            failed = {"error.type": outcome.error} if outcome.error else {}
+            took_s = (done.took_ns - done.waited_ns) / 1e9
+            self._meters.duration.record(took_s, {"weft.step.kind": step.kind, **failed})
+        for kind, tokens in (("input", outcome.input_tokens), ("output", outcome.output_tokens)):
+            if tokens:
+                self._meters.tokens.record(tokens, {**model, "gen_ai.token.type": kind})
+        if outcome.cost_usd:
+            self._meters.cost.add(outcome.cost_usd, model)
+        self._spans.send(
+            Span(
+                run=seen.run,
+                id=span_id(seen.run, seen.attempt, seen.worker, step.place),
+                parent=self._find_parent(seen, step.place),
+                name=_name(step),
+                start_ns=done.start_ns,
+                end_ns=done.end_ns,
+                attributes={
+                    **_describe(seen),
+                    **_describe_step(step),
+                    **model,
+                    **_count(outcome),
+                    **_interrupt(outcome),
+                },
+                error=_error(outcome),
+                is_call=step.kind == "model",
+            )
+        )
+
+    @_safe
+    def answered(self, seen: Seen, asked: Asked) -> None:
+        start_ns, end_ns = read_ns(asked.asked), read_ns(asked.answered) if asked.answered else time.time_ns()
+        for (run, place), step in self._steps.items():
+            if run == seen.run and asked.key.startswith((f"{place}?", f"{place}~")):
+                step.waited_ns += min(step.took_ns, max(0, end_ns - max(start_ns, step.start_ns)))
+        self._spans.send(
+            Span(
+                run=seen.run,
+                id=span_id(seen.run, "wait", asked.key),
+                parent=span_id(seen.run),  # it may have gone on over several attempts
+                name=f"wait {asked.kind}",
+                start_ns=start_ns,
+                end_ns=end_ns,
+                attributes={**_describe(seen), "weft.wait.kind": asked.kind},
+            )
+        )
+
+    @_safe
+    def doubted(self, seen: Seen, step: SeenStep, how: Literal["checked", "asked"]) -> None:
+        labels = {"weft.run.kind": seen.kind, "gen_ai.tool.name": step.name, "weft.step.doubt": how}
+        self._meters.doubted.add(1, labels)
+
+    @_safe
+    def retried(self) -> None:
+        self._meters.retried.add(1)
+
+    def find_held(self, worker: WorkerRow) -> object:
+        try:
+            return [_Held(Seen.of(run), read_ns(begun)) for run, begun in self._records.held_by(worker.id)]
+        except ClawftError as error:
+            self.complain(error)
+            return []
+
+    @_safe
+    def died(self, worker: WorkerRow, held: object) -> None:
+        self._meters.died.add(1)
+        assert isinstance(held, list)
+        for one in held:
+            self._send_attempt(one.seen, one.start_ns, read_ns(worker.seen), Outcome(error="worker-died"))
+
+    def close(self) -> None:
+        self._pipes.close()
+        self._delivery.close()
+
+    def complain(self, error: Exception) -> None:
+        self._delivery.fail(error)
+
+    def _find_parent(self, seen: Seen, place: str) -> int:
+        """The step that this one is part of, if any is being done, else the attempt."""
+        while place := place[: max(place.rfind("/"), place.rfind("."), 0)]:
+            if (seen.run, place) in self._steps:
+                return span_id(seen.run, seen.attempt, seen.worker, place)
+        return span_id(seen.run, seen.attempt, seen.worker)
+
+    def _send_attempt(self, seen: Seen, start_ns: int, end_ns: int, outcome: Outcome) -> None:
+        status = {"weft.run.status": outcome.status} if outcome.status else {}
+        self._spans.send(
+            Span(
+                run=seen.run,
+                id=span_id(seen.run, seen.attempt, seen.worker),
+                parent=span_id(seen.run),
+                name=f"attempt {seen.attempt}",
+                start_ns=start_ns,
+                end_ns=end_ns,
+                attributes={**_describe(seen), **status, **_interrupt(outcome)},
+                error=_error(outcome),
+            )
+        )
+
+    def _send_run(self, seen: Seen, end_ns: int, outcome: Outcome) -> None:
+        more: dict[str, Any] = {"weft.run.queue": seen.queue, "weft.run.status": outcome.status}
+        more |= {"weft.run.fleet": seen.fleet} if seen.fleet else {}
+        more |= {"weft.run.steps": outcome.steps, **_count(outcome)}
+        self._spans.send(
+            Span(
+                run=seen.run,
+                id=span_id(seen.run),
+                parent=None,
+                name=f"run {seen.kind}",
+                start_ns=read_ns(seen.started),
+                end_ns=end_ns,
+                attributes={**_describe(seen), **more},
+                error=outcome.error,
+                linked=seen.parent,
+            )
+        )
+
+
+def _error(outcome: Outcome) -> str:
+    return "" if outcome.error in _ELSEWHERE else outcome.error
+
+
+def _interrupt(outcome: Outcome) -> dict[str, Any]:
+    return {"weft.interrupted": outcome.error} if outcome.error in _ELSEWHERE else {}
+
+
+def _describe(seen: Seen) -> dict[str, Any]:
+    return {
+        "weft.run.id": seen.run,
+        "weft.run.kind": seen.kind,
+        "weft.attempt": seen.attempt,
+        "weft.worker.id": seen.worker,
+    }
+
+
+def _describe_step(step: SeenStep) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "weft.step.kind": step.kind,
+        "weft.step.name": step.name,
+        "weft.step.place": step.place,
+        "weft.step.repeatable": step.repeatable,
+    }
+    if step.kind == "tool":
+        told |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": step.name}
+    return told
+
+
+def _describe_model(step: SeenStep) -> dict[str, str]:
+    if step.kind != "model":
+        return {}
+    provider, _, model = step.name.partition("/")
+    told = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model or provider}
+    return {**told, "gen_ai.provider.name": provider} if model else told
+
+
+def _count(outcome: Outcome) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if outcome.input_tokens or outcome.output_tokens:
+        told["gen_ai.usage.input_tokens"] = outcome.input_tokens
+        told["gen_ai.usage.output_tokens"] = outcome.output_tokens
+    if outcome.cost_usd is not None:
+        told["weft.cost_usd"] = outcome.cost_usd
+    return told
+
+
+def _name(step: SeenStep) -> str:
+    if step.kind == "model":
+        return f"chat {_describe_model(step)['gen_ai.request.model']}"
+    return f"{'execute_tool' if step.kind == 'tool' else step.kind} {step.name}"
