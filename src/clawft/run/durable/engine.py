@@ -4,7 +4,7 @@ The only module that knows it. An attempt of a run is one workflow, named `RUN.N
 stands in a database is never unpickled.
 """
 
-import asyncio
+import itertools
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -15,20 +15,21 @@ import msgspec
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, Queue, Serializer
 from dbos import error as failures
+from dbos._context import get_local_dbos_context
+from dbos._dbos import _get_dbos_instance
+from dbos._sys_db import OperationResultInternal
 from msgspec import Struct
 
 from clawft.files import lock_file
 from clawft.run.durable.database import translated
 
-__all__ = ["FORMAT", "Engine", "Lost", "Recorded", "Worker", "queue_name", "record"]
+__all__ = ["FORMAT", "Engine", "Lost", "Recorded", "Recorder", "Worker", "queue_name"]
 
 FORMAT = "runs-1"  # of what is recorded: workers of one format take each other's runs
 _NAME = "weft"
 _ATTEMPT = "weft.attempt"
-_GAP = "gap"
 _MAX_RECOVERIES = 100
 _MIGRATING = 0x77656675  # the key of a lock on the server
-Perform = Callable[[str, int], Awaitable[str]]
 
 
 class Lost(Exception):
@@ -36,9 +37,10 @@ class Lost(Exception):
 
 
 class Recorded(Struct, frozen=True):
-    """A step as it was recorded: the name it was given, and its value."""
+    """A step as it was recorded: its place in the record, the name it was given, and its value."""
 
     attempt: int
+    number: int
     name: str
     value: Any
 
@@ -54,6 +56,9 @@ class _Json(Serializer):
         return "weft_json"
 
 
+_JSON = _Json()
+
+
 class Engine:
     """What programs ask of the engine that do no runs themselves. Every method raises a ClawftError where it fails."""
 
@@ -64,7 +69,7 @@ class Engine:
             migrate(engine)
         self._client = DBOSClient(
             system_database_engine=engine,
-            serializer=_Json(),
+            serializer=_JSON,
             application_name=_NAME,
             lazy=True,
             use_listen_notify=False,
@@ -85,7 +90,7 @@ class Engine:
         """All steps of a run, over its attempts, in the order in which they were recorded."""
         with translated(self.engine.url):
             return [
-                Recorded(number, step["function_name"], step["output"])
+                Recorded(number, step["function_id"], step["function_name"], step["output"])
                 for number in range(1, attempts + 1)
                 for step in self._client.list_workflow_steps(_workflow(run, number))
                 if step["output"] is not None
@@ -110,7 +115,7 @@ class Engine:
 class Worker:
     """What does attempts. One for a process."""
 
-    def __init__(self, engine: sa.Engine, worker: str, perform: Perform) -> None:
+    def __init__(self, engine: sa.Engine, worker: str, perform: "Perform") -> None:
         self._engine = engine
         self._worker = worker
         self._perform = perform
@@ -127,7 +132,7 @@ class Worker:
                 "system_database_engine": self._engine,
                 "application_version": FORMAT,
                 "executor_id": self._worker,
-                "serializer": _Json(),
+                "serializer": _JSON,
                 "run_migrations": False,
                 "use_listen_notify": False,
                 "enable_otlp": False,
@@ -140,8 +145,7 @@ class Worker:
         @DBOS.workflow(name=_ATTEMPT, max_recovery_attempts=_MAX_RECOVERIES)
         async def attempt(run: str, number: int) -> str:
             try:
-                await _catch_up(run, number)
-                return await perform(run, number)
+                return await perform(run, number, Recorder(run, number))
             except Lost as error:
                 raise failures.DBOSWorkflowConflictIDError(_workflow(run, number)) from error
 
@@ -174,35 +178,42 @@ class Worker:
         DBOS.destroy(workflow_completion_timeout_sec=0)
 
 
-async def record(name: str, value: Any) -> None:
-    """Write down a step of the attempt that runs now. Raises: Lost, or what the database raises."""
+class Recorder:
+    """Writes down the steps of an attempt, for the process that has it. Made inside of the attempt.
 
-    async def give() -> Any:
-        return value
+    The engine would run steps one after the other and look each up before; here they are looked up once, by names of
+    our own, and forks do theirs side by side. So they are written into its record directly, under its guard: whoever
+    lost the attempt to another process cannot write.
+    """
 
-    try:
-        await DBOS.run_step_async({"name": name}, give)
-    except (failures.DBOSWorkflowConflictIDError, failures.DBOSWorkflowCancelledError) as error:
-        raise Lost from error
+    def __init__(self, run: str, number: int) -> None:
+        context = get_local_dbos_context()
+        assert context is not None
+        self._workflow = _workflow(run, number)
+        self._owner = context.owner_xid
+        self._database = _get_dbos_instance()._sys_db
+        self._numbers = itertools.count(1)
 
+    def skip(self, count: int) -> None:
+        """So many numbers are taken, by a process that had the attempt before."""
+        self._numbers = itertools.count(count + 1)
 
-async def _catch_up(run: str, number: int) -> None:
-    """Count up to the steps that an earlier process recorded of this attempt: they stay, new ones come after."""
-    steps = await asyncio.to_thread(_list_names, _workflow(run, number))
-    last = max(steps, default=0)
-
-    async def fill() -> None:
-        return None
-
-    for number_of_step in range(1, last + 1):
-        await DBOS.run_step_async({"name": steps.get(number_of_step, _GAP)}, fill)
-
-
-def _list_names(workflow: str) -> dict[int, str]:
-    from dbos._dbos import _get_dbos_instance
-
-    found = _get_dbos_instance()._sys_db.list_workflow_steps(workflow, load_output=False)
-    return {step["function_id"]: step["function_name"] for step in found}
+    def record(self, name: str, value: Any, started: float) -> None:
+        """Write down one step. Raises: Lost, or what the database raises."""
+        result: OperationResultInternal = {
+            "workflow_uuid": self._workflow,
+            "function_id": next(self._numbers),
+            "function_name": name,
+            "started_at_epoch_ms": int(started * 1000),
+            "output": _JSON.serialize(value),
+            "error": None,
+            "serialization": _JSON.name(),
+            "child_workflow_id": None,
+        }
+        try:
+            self._database.record_operation_result(result, owner_xid=self._owner)
+        except failures.DBOSWorkflowConflictIDError as error:
+            raise Lost from error
 
 
 def migrate(engine: sa.Engine) -> None:
@@ -241,3 +252,6 @@ def _workflow(run: str, attempt: int) -> str:
 def _quieten() -> None:
     """Its words are for its own developers; ours are said where a person sees them."""
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
+
+
+Perform = Callable[[str, int, Recorder], Awaitable[str]]

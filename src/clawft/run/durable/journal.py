@@ -11,7 +11,7 @@ when its worker died: what came of it is looked up where that is possible, else 
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
@@ -24,7 +24,8 @@ from clawft.errors import ClawftError
 from clawft.messages import Answer, ApprovalNeeded, Event, Noticed
 from clawft.run.ask import Answer as ModelAnswer
 from clawft.run.durable.database import describe, is_passing
-from clawft.run.durable.engine import Lost, Recorded, record
+from clawft.run.durable.engine import Lost, Recorded, Recorder
+from clawft.run.durable.observe import Watched
 from clawft.run.durable.sink import Sink
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import Question, Run, now_text
@@ -39,22 +40,27 @@ _INTENT = "!"
 _POLL_S = 0.3  # between two looks for an answer
 _RETRY_S = (0.5, 1, 2, 5, 10)  # for a database that cannot be written
 _place: ContextVar[str] = ContextVar("place", default="")
-_served: ContextVar[bool] = ContextVar("served", default=False)
+_served: ContextVar[str] = ContextVar("served", default="")
 
 
 class Journal:
     """What is recorded of one run, and how it waits and ends. `stop` ends the turn that is running, in order."""
 
-    def __init__(self, run: Run, store: RunStore, sink: Sink, recorded: Iterable[Recorded], token: str) -> None:
+    def __init__(
+        self, run: Run, store: RunStore, sink: Sink, recorder: Recorder, recorded: Sequence[Recorded], token: str
+    ) -> None:
         self.run = run
         self.store = store
         self.sink = sink
         self.ending: Ending = ""
         self.stop: Callable[[], None] = lambda: None
         self.warn: Callable[[ClawftError], None] = lambda _error: None
+        self.watched = Watched()
         self.drafts: dict[str, Draft] = {}
         self.active = 0  # steps that are being done, without those that wait for a person
         self.waiting = 0
+        self._recorder = recorder
+        recorder.skip(max((one.number for one in recorded if one.attempt == run.attempt), default=0))
         self._token = token  # of this process's attempt
         self._done: dict[str, Any] = {}
         self._intents: dict[str, str] = {}
@@ -68,8 +74,8 @@ class Journal:
                 self._done[one.name] = one.value
                 self._count(one.value)
         self._replayed = len(self._done)
-        sink.step = _place.get
-        sink.is_served = _served.get
+        sink.step = lambda: f"{_place.get()}@{token}" if _place.get() else ""
+        sink.served = _served.get
 
     @property
     def steps(self) -> int:
@@ -81,8 +87,9 @@ class Journal:
         self.ending = self.ending or ending
         self.stop()
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._done
+    def served(self, key: str) -> str:
+        """The name under which the text of an answer that is recorded was told; '' for one that is not."""
+        return f"{key}@{self._done[key].get('token', '')}" if key in self._done else ""
 
     async def do(self, key: str, step: Step, work: Callable[[], Awaitable[R]], result: Any, doubt: Doubt) -> R:
         """A step: what came of it before, or what comes of it now."""
@@ -94,23 +101,25 @@ class Journal:
         started, begun = now_text(), time.monotonic()
         self.active += 1
         try:
-            if not step.repeatable:
-                known = await self._announce(key, step, doubt)
-                if known is not None:
-                    return await self._keep(key, step, known, started, begun)
-            return await self._keep(key, step, await work(), started, begun)
+            with self.watched.step(key, step, self._done):
+                if not step.repeatable:
+                    known = await self._announce(key, step, doubt)
+                    if known is not None:
+                        return await self._keep(key, step, known, started, begun)
+                return await self._keep(key, step, await work(), started, begun)
         finally:
             self.active -= 1
 
     async def ask(self, key: str, kind: Literal["approval", "in-flight"], event: ApprovalNeeded) -> str:
         """The answer of a person, however long that takes; the run may end here and go on elsewhere."""
         question = Question(self.run.id, key, kind, event, now_text())
-        await self.persist(lambda: self.store.ask(question))
+        asked = await self.persist(lambda: self.store.ask(question))
         self.active, self.waiting = self.active - 1, self.waiting + 1
         try:
             while True:
                 answer = await self.persist(lambda: self.store.take(self.run.id, key))
                 if answer is not None:
+                    self.watched.answered(asked)
                     return answer
                 await anyio.sleep(_POLL_S)
         finally:
@@ -141,7 +150,7 @@ class Journal:
             if known is not None:
                 return known
         if was_with != self._token:
-            await self._record(f"{key}{_INTENT}", self._token)
+            await self._record(f"{key}{_INTENT}", self._token, time.monotonic())
             self._intents[key] = self._token
         return None
 
@@ -155,6 +164,7 @@ class Journal:
         """What came of a step that was in flight; None if it is to be done now."""
         what = f"{step.name} {step.summary}".strip()
         found = await doubt.check() if doubt.check else None
+        self.watched.doubted(key, step, "asked" if found is None else "checked")
         if found is not None:
             outcome = "had not been done, and is done now" if found == "not-done" else "had been done"
             self._notice("step-checked", f"{what} was in flight when its worker ended; it {outcome}")
@@ -179,14 +189,14 @@ class Journal:
             "started": started,
             "ms": round((time.monotonic() - begun) * 1000),
             "result": plain,
+            "worker": self.run.worker,
+            "token": self._token,
         }
         if isinstance(result, ModelAnswer) and result.usage is not None:
             value["usage"] = msgspec.to_builtins(result.usage)
             value["cost_usd"] = result.cost_usd
         with anyio.CancelScope(shield=True):  # what was done is not forgotten because somebody is in a hurry
-            if self.sink.has_text:
-                await self.insist(self.sink.flush)
-            await self._record(key, value)
+            await self._record(key, value, begun)
         self._done[key] = value
         self._count(value)
         return result
@@ -198,9 +208,10 @@ class Journal:
         if value.get("cost_usd") is not None:
             self.cost_usd = (self.cost_usd or 0.0) + value["cost_usd"]
 
-    async def _record(self, name: str, value: Any) -> None:
+    async def _record(self, name: str, value: Any, begun: float) -> None:
+        started = time.time() - (time.monotonic() - begun)
         try:
-            await self.insist(lambda: record(name, value))
+            await self.persist(lambda: self._recorder.record(name, value, started))
         except Lost:
             self.end("lost")
             await anyio.sleep_forever()  # until the turn is ended
@@ -219,6 +230,7 @@ class Journal:
                 if not is_passing(error):
                     raise
                 self.warn(error if isinstance(error, ClawftError) else describe(error))
+                self.watched.retried()
             await anyio.sleep(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
             attempt += 1
 
@@ -263,7 +275,7 @@ class JournalSteps(Steps):
     ) -> R:
         is_answer = step.kind == "model" and not at
         key = f"{self._prefix}{self._answers + 1}" if is_answer else self._key(at)
-        _served.set(key in self._journal)
+        _served.set(self._journal.served(key))
         with _at(key):
             done = await self._journal.do(key, step, work, result, doubt or Doubt())
         self._answers += is_answer  # one that broke off, and is asked for again, has the same place

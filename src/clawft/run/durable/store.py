@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
+from msgspec import Struct
 
 from clawft.errors import ClawftError, NotFound
 from clawft.run.durable.database import translated
@@ -13,9 +14,27 @@ from clawft.run.durable.request import RunRequest
 from clawft.run.durable.tables import EVENT, QUESTION, RUN, WORKER
 from clawft.run.durable.values import OVER, Question, Run, Status, WorkerRow, make_row, now_text, to_question, to_run
 
-__all__ = ["Enqueue", "RunStore"]
+__all__ = ["PROGRESS", "Enqueue", "EventRow", "RunStore"]
+
+# What changes of a run while it is being done.
+PROGRESS = ("steps", "input_tokens", "output_tokens", "cost_usd", "worked_ms")
+_ADD_EVENTS = sa.insert(EVENT)
+_NOTE_PROGRESS = (
+    sa.update(RUN)
+    .where(RUN.c.id == sa.bindparam("of"), RUN.c.attempt == sa.bindparam("in_attempt"), RUN.c.status == "running")
+    .values({name: sa.bindparam(f"new_{name}") for name in PROGRESS})
+)
 
 Enqueue = Callable[[sa.Connection, str, int, str], None]  # connection, run, attempt, queue
+
+
+class EventRow(Struct, frozen=True):
+    """An event of a run, as JSON, with the step that it came from."""
+
+    run: str
+    seq: int
+    step: str
+    event: str
 
 
 class RunStore:
@@ -29,12 +48,18 @@ class RunStore:
 
     def add(self, requests: Sequence[tuple[str, RunRequest]], queue: str, **shared: Any) -> None:
         """Write down runs, by id, and have them done."""
+        with self._begin() as connection:
+            self.add_in(connection, requests, queue, **shared)
+
+    def add_in(
+        self, connection: sa.Connection, requests: Sequence[tuple[str, RunRequest]], queue: str, **shared: Any
+    ) -> None:
+        """As `add`, in a transaction that does something else too."""
         created = now_text()
         rows = [make_row(one, request, queue, created) | shared for one, request in requests]
-        with self._begin() as connection:
-            connection.execute(sa.insert(RUN), rows)
-            for row in rows:
-                self._enqueue(connection, row["id"], 1, queue)
+        connection.execute(sa.insert(RUN), rows)
+        for row in rows:
+            self._enqueue(connection, row["id"], 1, queue)
 
     def add_fleet(self, fleet: str, requests: Sequence[tuple[str, int, RunRequest]], queue: str) -> None:
         """Write down runs of a fleet, by id and line; those that are there stay as they are."""
@@ -87,13 +112,14 @@ class RunStore:
         kinds: Iterable[str] = (),
         fleet: str = "",
         parent: str = "",
+        worker: str = "",
         limit: int | None = None,
     ) -> tuple[Run, ...]:
         """Runs, the newest first."""
         query = sa.select(RUN).order_by(RUN.c.created.desc(), RUN.c.id.desc())
         for column, values in ((RUN.c.status, tuple(statuses)), (RUN.c.kind, tuple(kinds))):
             query = query.where(column.in_(values)) if values else query
-        for column, value in ((RUN.c.fleet, fleet), (RUN.c.parent, parent)):
+        for column, value in ((RUN.c.fleet, fleet), (RUN.c.parent, parent), (RUN.c.worker, worker)):
             query = query.where(column == value) if value else query
         with self._connect() as connection:
             return tuple(map(to_run, connection.execute(query.limit(limit)).mappings()))
@@ -108,13 +134,11 @@ class RunStore:
 
     def begin(self, run: str, attempt: int, worker: str) -> Run | None:
         """Take an attempt; None if it is not to be done any more."""
+        mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("queued", "running")))
+        begun = {"status": "running", "worker": worker, "started": sa.func.coalesce(RUN.c.started, now_text())}
         with self._begin() as connection:
-            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("queued", "running")))
-            begun = {"status": "running", "worker": worker, "started": sa.func.coalesce(RUN.c.started, now_text())}
-            if not connection.execute(sa.update(RUN).where(mine).values(begun)).rowcount:
-                return None
-            row = connection.execute(sa.select(RUN).where(RUN.c.id == run)).mappings().one()
-        return to_run(row)
+            row = connection.execute(sa.update(RUN).where(mine).values(begun).returning(*RUN.c)).mappings().first()
+        return to_run(row) if row else None
 
     def update(self, run: str, attempt: int, **values: Any) -> bool:
         """Change what is known of a run that is being done; False if it is another's meanwhile."""
@@ -173,11 +197,13 @@ class RunStore:
 
     # events
 
-    def append(self, run: str, first: int, events: Sequence[tuple[str, str]]) -> None:
-        """Add events, each with its step, as the numbers from `first` on."""
-        rows = [{"run": run, "seq": first + at, "step": step, "event": text} for at, (step, text) in enumerate(events)]
+    def write(self, events: Sequence[EventRow], progress: Sequence[dict[str, Any]]) -> None:
+        """Add events, and what is known of runs that are being done; a run of another worker stays as it is."""
         with self._begin() as connection:
-            connection.execute(sa.insert(EVENT), rows)
+            if events:
+                connection.execute(_ADD_EVENTS, [msgspec.structs.asdict(one) for one in events])
+            if progress:
+                connection.execute(_NOTE_PROGRESS, list(progress))
 
     def events(self, run: str, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, str, str]]:
         """What happened later than a number: number, step, event as JSON."""
@@ -185,6 +211,13 @@ class RunStore:
         with self._connect() as connection:
             rows = connection.execute(query.order_by(EVENT.c.seq).limit(limit))
             return [(row.seq, row.step, row.event) for row in rows]
+
+    def notices(self, run: str, code: str) -> Sequence[str]:
+        """The events of a run, as JSON, that give notice of something."""
+        noticed = EVENT.c.event.contains(f'"code":"{code}"', autoescape=True)
+        query = sa.select(EVENT.c.event).where(EVENT.c.run == run, noticed).order_by(EVENT.c.seq)
+        with self._connect() as connection:
+            return list(connection.execute(query).scalars())
 
     # questions
 

@@ -9,23 +9,25 @@ from typing import Any, Protocol
 import anyio
 import msgspec
 from anyio import to_thread
+from msgspec import Struct
 
 from clawft.errors import ClawftError
 from clawft.messages import Event, TurnFailed, TurnFinished
 from clawft.run.background import prepare_background_fork
 from clawft.run.conversation import Conversation
-from clawft.run.durable.engine import Engine, Lost
+from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
 from clawft.run.durable.journal import Ending, Journal, JournalSteps
+from clawft.run.durable.observe import Outcome, Watched
 from clawft.run.durable.request import RunRequest
-from clawft.run.durable.sink import Sink
-from clawft.run.durable.store import RunStore
+from clawft.run.durable.sink import Scribe, Sink
+from clawft.run.durable.store import PROGRESS, EventRow, RunStore
 from clawft.run.durable.values import Problem, Run, Status
 from clawft.run.permit import name_question
 from clawft.run.runtime import Runtime
 from clawft.run.turn import TurnRequest
 from clawft.trust.modes import get_mode
 
-__all__ = ["Attempt", "Opener", "Task"]
+__all__ = ["Attempt", "Means", "Opener", "Task"]
 
 _TICK_S = 0.2
 _PARK_S = 1.0  # how long a run waits for a person before it lets go of its worker
@@ -40,20 +42,34 @@ class Task(Protocol):
     def __call__(self, request: RunRequest, steps: JournalSteps) -> Awaitable[str]: ...
 
 
+class Means(Struct, frozen=True):
+    """What all attempts of a worker share."""
+
+    store: RunStore
+    engine: Engine
+    scribe: Scribe
+    warn: Callable[[ClawftError], None]
+
+
 class Attempt:
     """An attempt while it is done here. Others may end it: by a person's word, or when the worker stops."""
 
-    def __init__(self, run: Run, store: RunStore, engine: Engine, warn: Callable[[ClawftError], None]) -> None:
+    def __init__(self, run: Run, means: Means, recorder: Recorder, *, fresh: bool) -> None:
         self.run = run
-        self._store = store
-        self._engine = engine
-        self._warn = warn
+        self._store = means.store
+        self._engine = means.engine
+        self._warn = means.warn
+        self._scribe = means.scribe
+        self._recorder = recorder
+        self._fresh = fresh  # nobody began it before
         self._last: TurnFinished | TurnFailed | None = None
         self._result: str | None = None
         self._begun = time.monotonic()
-        self._saved: tuple[Any, ...] = ()
+        self._noted: tuple[Any, ...] = ()
         self._ending: Ending = ""
+        self._error = ""
         self.journal: Journal | None = None
+        self.watched = Watched()
 
     def end(self, ending: Ending, *, at_once: bool = True) -> None:
         """Have it end: at once, or before its next step."""
@@ -68,27 +84,45 @@ class Attempt:
         """Whether no step is being done right now."""
         return self.journal is None or not self.journal.active
 
+    def outcome(self, status: str) -> Outcome:
+        """What there is to tell of it, when it has ended with a status."""
+        if self.journal is None:
+            return Outcome(status)
+        done = self.journal
+        error = self._error if status else done.ending
+        return Outcome(status, error, done.steps, done.input_tokens, done.output_tokens, done.cost_usd)
+
     async def do(self, opened: Opener, tasks: dict[str, Task]) -> str:
         """Do it to its end, or until it must wait or go elsewhere; the status it has then. Raises: Lost."""
         status = ""
         while not status:  # again at once, if an answer came while it was about to wait
             journal = self.journal = await self._open_journal()
+            self._scribe.follow(self)
             async with anyio.create_task_group() as group:
                 group.start_soon(self._watch, journal)
                 try:
                     await self._perform(journal, opened, tasks)
                 finally:
                     group.cancel_scope.cancel()
-            status = await self._conclude(journal)
+            try:
+                status = await self._conclude(journal)
+            finally:
+                self._scribe.leave(self)
         return status
 
     async def _open_journal(self) -> Journal:
         run = self.run
-        sink = Sink(self._store, run.id)
-        await sink.open()
-        recorded = await to_thread.run_sync(self._engine.recorded, run.id, run.attempt)
-        journal = Journal(run, self._store, sink, recorded, f"{run.worker}~{uuid.uuid4().hex[:8]}")
+        sink = self._sink = Sink(self._store, run.id)
+        recorded: list[Recorded] = []
+        if not self._fresh:
+            await sink.open()
+            recorded = await to_thread.run_sync(self._engine.recorded, run.id, run.attempt)
+        self._fresh = False
+        token = f"{run.worker}~{uuid.uuid4().hex[:8]}"
+        journal = Journal(run, self._store, sink, self._recorder, recorded, token)
         journal.warn = self._warn
+        journal.watched = self.watched
+        journal.watched.why_ending = lambda: journal.ending
         journal.ending = self._ending
         return journal
 
@@ -136,12 +170,14 @@ class Attempt:
 
     async def _keep_base(self, journal: Journal) -> None:
         """Whoever begins this run again sees the session as it was when it first began."""
-        if self.run.base is None:
-            base = journal.drafts[self.run.session].base
+        base = journal.drafts[self.run.session].base
+        if self.run.base is None and base:  # a session that is new needs no note
             await to_thread.run_sync(lambda: self._store.update(self.run.id, self.run.attempt, base=base))
 
     async def _remember_answers(self, conversation: Conversation) -> None:
         """What a person said `for this session` holds after a restart too."""
+        if not self.journal or not self.journal.steps:
+            return
         said = await to_thread.run_sync(lambda: self._store.questions(self.run.id, open_only=False))
         conversation.approved |= {name_question(one.event) for one in said if one.answer == "session" and one.taken}
 
@@ -155,12 +191,11 @@ class Attempt:
     # beside the turn
 
     async def _watch(self, journal: Journal) -> None:
-        """Write down what happens, let the run wait without a worker, and end it when its time is over."""
+        """Let the run wait without a worker, and end it when its time is over."""
         idle_since: float | None = None
         limit = self.run.request.deadline_s
         while True:
             await anyio.sleep(_TICK_S)
-            await self._save(journal)
             waits = journal.waiting > 0 and journal.active <= 0
             idle_since = (idle_since or time.monotonic()) if waits else None
             if idle_since is not None and time.monotonic() - idle_since > _PARK_S:
@@ -168,20 +203,20 @@ class Attempt:
             if limit is not None and self._worked_ms() > limit * 1000 and not waits:
                 journal.end("deadline")
 
-    async def _save(self, journal: Journal) -> None:
-        """What a list of runs and a watcher see; a database that is away is tried again at the next tick."""
-        try:
-            await journal.sink.flush()
-            seen = self._progress(journal)
-            if seen != self._saved:
-                values = dict(zip(("steps", "input_tokens", "output_tokens", "cost_usd"), seen, strict=True))
-                worked = self._worked_ms()
-                await to_thread.run_sync(
-                    lambda: self._store.update(self.run.id, self.run.attempt, worked_ms=worked, **values)
-                )
-                self._saved = seen
-        except ClawftError as error:
-            self._warn(error)
+    def take_events(self) -> list[EventRow]:
+        """What happened since this was last asked."""
+        return self._sink.take()
+
+    def take_progress(self) -> dict[str, Any] | None:
+        """How far it is, if that is news."""
+        assert self.journal is not None
+        seen = self._progress(self.journal)
+        if seen == self._noted:
+            return None
+        self._noted = seen
+        values = (*seen, self._worked_ms())
+        named = {f"new_{name}": value for name, value in zip(PROGRESS, values, strict=True)}
+        return {"of": self.run.id, "in_attempt": self.run.attempt, **named}
 
     def _progress(self, journal: Journal) -> tuple[Any, ...]:
         return (journal.steps, journal.input_tokens, journal.output_tokens, journal.cost_usd)
@@ -193,8 +228,8 @@ class Attempt:
 
     async def _conclude(self, journal: Journal) -> str:
         """Keep what came of it; everything that is written here may be written again. Raises: Lost."""
-        await journal.insist(journal.sink.flush)
         if journal.ending in ("lost", "stopped"):
+            await journal.insist(self._scribe.flush)
             raise Lost
         return await (self._park(journal) if journal.ending == "parked" else self._close(journal))
 
@@ -208,11 +243,12 @@ class Attempt:
                 status, problem = "failed", Problem(error.code, str(error), error.hint)
         if self._last is not None:
             journal.sink.put(self._last)
-            await journal.insist(journal.sink.flush)
+        await journal.insist(self._scribe.flush)
         await self._finish(journal, status, problem)
         return status
 
     async def _park(self, journal: Journal) -> str:
+        await journal.insist(self._scribe.flush)
         worked, values = self._worked_ms(), self._values(journal)
         parked = await journal.persist(
             lambda: self._store.park(self.run.id, self.run.attempt, worked_ms=worked, **values)
@@ -247,7 +283,9 @@ class Attempt:
             attempt += 1
 
     async def _finish(self, journal: Journal, status: Status, problem: Problem | None) -> None:
+        self._error = problem.code if problem else ""
         result = self._last.text if isinstance(self._last, TurnFinished) else self._result
+        result = result and result.replace("\0", "\N{REPLACEMENT CHARACTER}")  # which no server takes
         told = msgspec.json.encode(problem).decode() if problem else None
         worked, values = self._worked_ms(), self._values(journal)
         await journal.persist(
@@ -257,5 +295,4 @@ class Attempt:
         )
 
     def _values(self, journal: Journal) -> dict[str, Any]:
-        names = ("steps", "input_tokens", "output_tokens", "cost_usd")
-        return dict(zip(names, self._progress(journal), strict=True))
+        return dict(zip(PROGRESS, self._progress(journal), strict=False))

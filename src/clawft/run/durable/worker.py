@@ -4,7 +4,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
 import anyio
@@ -13,12 +13,14 @@ from anyio import to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.run.durable.engine import Engine
+from clawft.run.durable.engine import Engine, Recorded, Recorder
 from clawft.run.durable.engine import Worker as EngineWorker
 from clawft.run.durable.lease import Watch, this_host, this_mark
+from clawft.run.durable.observe import Observer, Watched
+from clawft.run.durable.sink import Scribe
 from clawft.run.durable.store import RunStore
-from clawft.run.durable.values import WorkerRow, now_text
-from clawft.run.durable.work import Attempt, Opener, Task
+from clawft.run.durable.values import Run, WorkerRow, now_text
+from clawft.run.durable.work import Attempt, Means, Opener, Task
 
 __all__ = ["Chore", "Plan", "RunWorker"]
 
@@ -62,6 +64,7 @@ class RunWorker:
         self._warned: dict[str, float] = {}
         self._worker = EngineWorker(database, self.id, self._perform)
         self._attempts: dict[str, Attempt] = {}
+        self._means = Means(self.store, self._engine, Scribe(self.store, self.warn), self.warn)
         self._watch = Watch(plan.lease_s)
         self._beats = 0
         self._is_struck = threading.Event()
@@ -69,6 +72,7 @@ class RunWorker:
         self._stopping: anyio.Event
         self._worked = time.monotonic()
         self.chores: list[Chore] = []
+        self.observer = Observer()
 
     async def run(self) -> None:
         """Work until `stop`, or until there was nothing to do for long enough. Raises: ClawftError."""
@@ -80,6 +84,7 @@ class RunWorker:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._look_around)
+                group.start_soon(self._means.scribe.run)
                 for chore in self.chores:
                     group.start_soon(self._repeat, chore)
                 await self._stopping.wait()
@@ -94,13 +99,22 @@ class RunWorker:
         """Begin no more, end what is being done in order, and leave."""
         self._stopping.set()
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
     # attempts
 
-    async def _perform(self, run: str, number: int) -> str:
+    async def _perform(self, run: str, number: int, recorder: Recorder) -> str:
+        now = now_text()
         row = await to_thread.run_sync(self.store.begin, run, number, self.id)
         if row is None:
             return "superseded"
-        attempt = self._attempts[run] = Attempt(row, self.store, self._engine, self.warn)
+        is_first = number == 1 and row.started is not None and row.started >= now
+        attempt = self._attempts[run] = Attempt(row, self._means, recorder, fresh=is_first)
+        attempt.watched = Watched(row, self.observer)
+        attempt.watched.begun(is_first=is_first)
+        status = ""
         if self._stopping.is_set():
             attempt.end("stopped")
         if row.cancel:
@@ -111,6 +125,7 @@ class RunWorker:
         finally:
             if self._attempts.get(run) is attempt:
                 del self._attempts[run]
+            attempt.watched.ended(attempt.outcome(status))
             self._worked = time.monotonic()
         self._tell(f"{run}  {status}")
         return status
@@ -156,7 +171,11 @@ class RunWorker:
         holders = self._worker.holders()
         workers = self.store.workers()
         for row in self._watch.find_dead(workers):
-            if row.id != self.id and self.store.strike(row.id, row.beat):
+            if row.id == self.id:
+                continue
+            held = self.observer.find_held(row)
+            if self.store.strike(row.id, row.beat):
+                self.observer.died(row, held)
                 self._tell(f"the worker {row.id} is gone; its runs go on elsewhere")
         known = {row.id for row in self.store.workers()} | {self.id}
         dead = [one for one in holders if one not in known]
@@ -198,6 +217,7 @@ class RunWorker:
                 beat=self._beats,
                 seen=now_text(),
                 stopping=False,
+                stays=plan.idle_s is None,
             )
         )
 
@@ -228,6 +248,10 @@ class RunWorker:
         self._worker.close()
         with suppress(ClawftError):
             self.store.strike(self.id, None)
+
+    def recorded(self, run: Run) -> Sequence[Recorded]:
+        """The steps of a run that are done."""
+        return self._engine.recorded(run.id, run.attempt)
 
     def warn(self, error: ClawftError) -> None:
         """Say what is wrong, but not over and over."""
