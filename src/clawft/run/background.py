@@ -21,55 +21,63 @@ __all__ = ["Started", "describe_started", "prepare_background_fork", "start_back
 
 
 class Started(Struct, frozen=True):
-    """A fork that goes on by itself. `reserved` are the tokens that whoever forked it has less."""
+    """A fork that goes on by itself, or `why` it has to run here. `reserved` are the tokens that it took with it."""
 
-    run: str
-    session: str
+    run: str = ""
+    session: str = ""
     reserved: int = 0
+    why: str = ""
+    hint: str = ""
 
 
 async def start_background(turn: Turn, fork: Fork, key: str = "") -> Started | None:
     """Start a fork as a run; None, with a note that says why, where it has to run here. Raises: ClawftError."""
-    standing = fork.standing
-    assert standing is not None  # only skills ask for it
-    digest = turn.runtime.clear(standing.found).digest
-    if why := _object(turn, fork, digest):
-        _tell_foreground(turn, fork, why)
-        return None
-    skill = ForkedSkill(standing.name, standing.found.location.scope, digest)
-    lineage = structs.replace(inherit(turn.conversation, fork), skill=skill, agent=power_of(fork.agent))
+    allowance, session = turn.conversation.allowance, key or fork.new_key(turn)
+    reserved, most = _divide(allowance.left, turn.runtime.config.agents.fork.max_tokens)
+
+    async def start() -> Started:
+        return await _start(turn, fork, Started(session=session, reserved=reserved), most)
+
+    allowance.spend(reserved)  # before anything else is forked
+    kept = 0
     try:
-        started = await _start(turn, fork, lineage, key)
-    except ClawftError as error:
-        if error.code != "durable-missing":
-            raise
-        _tell_foreground(turn, fork, str(error), error.hint)
+        # All of it is one step: a turn that goes on after a crash goes the way that it went, whatever changed since. A
+        # session of a fork has one run, so to do it again where nobody knows whether it was done starts no second one.
+        step = Step("tool", "Skill", summary=f"start {fork.skill}")
+        started = await turn.conversation.steps.run(step, start, Started, at="start")
+        kept = started.reserved
+    finally:
+        allowance.spend(kept - reserved)
+    if started.why:
+        message = f"The skill '{fork.skill}' asks to run in the background; it runs in the foreground: {started.why}"
+        turn.notice(Noticed(code="fork-foreground", message=message, hint=started.hint))
         return None
     _tell(turn, fork, started)
     return started
 
 
-async def _start(turn: Turn, fork: Fork, lineage: Lineage, key: str) -> Started:
-    """In a turn that goes on after a crash, the run that was started then. Raises: ClawftError."""
-    steps, allowance = turn.conversation.steps, turn.conversation.allowance
-    reserved, most = _divide(allowance.left, lineage.max_tokens)
-    session = key or fork.new_key(turn)
-
-    async def start() -> Started:
-        assert turn.runtime.start_run is not None
-        request = _make_request(turn, fork, structs.replace(lineage, max_tokens=most), session)
-        return Started(await turn.runtime.start_run(request), session, reserved)
-
-    allowance.spend(reserved)  # before anything else is forked
-    kept = 0
+async def _start(turn: Turn, fork: Fork, planned: Started, most: int | None) -> Started:
+    """Start what is planned, or say why not. Raises: ClawftError."""
+    standing, start_run = fork.standing, turn.runtime.start_run
+    assert standing is not None  # only skills ask for it
+    if start_run is None:
+        return Started(why="nothing here runs in the background")
+    if fork.request.images:
+        return Started(why="it was given pictures")
+    digest = turn.runtime.clear(standing.found).digest
+    if not digest:
+        return Started(why="there is no digest of its folder, by which a run could tell that it is the same")
+    skill = ForkedSkill(standing.name, standing.found.location.scope, digest)
+    lineage = structs.replace(
+        inherit(turn.conversation, fork), max_tokens=most, skill=skill, agent=power_of(fork.agent)
+    )
     try:
-        # A session has one run, so to start it again where nobody knows whether it was starts no second one.
-        step = Step("tool", "Skill", summary=f"start {fork.skill}")
-        started = await steps.run(step, start, Started, at="start")
-        kept = started.reserved
-        return started
-    finally:
-        allowance.spend(kept - reserved)
+        run = await start_run(_make_request(turn, fork, lineage, planned.session))
+    except ClawftError as error:
+        if error.code != "durable-missing":
+            raise
+        return Started(why=str(error), hint=error.hint)
+    return structs.replace(planned, run=run)
 
 
 def _divide(left: int | None, most: int | None) -> tuple[int, int | None]:
@@ -98,20 +106,6 @@ def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "Ru
         deadline_s=turn.runtime.config.agents.fork.timeout_s,
         lineage=lineage,
     )
-
-
-def _object(turn: Turn, fork: Fork, digest: str) -> str:
-    """Why a fork has to run here, or nothing."""
-    if turn.runtime.start_run is None:
-        return "nothing here runs in the background"
-    if fork.request.images:
-        return "it was given pictures"
-    return "" if digest else "there is no digest of its folder, by which a run could tell that it is the same"
-
-
-def _tell_foreground(turn: Turn, fork: Fork, why: str, hint: str = "") -> None:
-    message = f"The skill '{fork.skill}' asks to run in the background; it runs in the foreground: {why}"
-    turn.notice(Noticed(code="fork-foreground", message=message, hint=hint))
 
 
 def _tell(turn: Turn, fork: Fork, started: Started) -> None:

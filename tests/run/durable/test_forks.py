@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -39,19 +39,17 @@ def runs(world: World) -> Iterator[Runs]:
     (world.user_dir / "config.toml").write_text(SETTINGS)
     with closing(open_app_runs(open_app(world.environ, str(world.project)))) as runs:
         command = (sys.executable, "-m", "clawft", "worker", "--concurrency", "4")
-        worker = subprocess.Popen(command, cwd=world.project, env=world.environ, stderr=subprocess.DEVNULL)
+        log = world.user_dir / "worker.log"
+        with log.open("wb") as file:
+            worker = subprocess.Popen(command, cwd=world.project, env=world.environ, stdout=file, stderr=file)
         try:
-            wait_until(lambda: bool(runs.store.workers()))
+            deadline = time.monotonic() + 30
+            while not runs.store.workers():
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.05)
             yield runs
         finally:
             end_all([worker])
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.05)
 
 
 async def wait_for(runs: Runs, count: int) -> list[Run]:
@@ -115,6 +113,33 @@ async def test_forks_of_forks_are_limited_as_the_first_was_and_pay_from_one_sess
         assert ledger.spent(session="test")[0] == used
     assert not (world.project / "made").exists()
     assert (world.project / "touched").exists()
+
+
+async def test_a_run_that_goes_on_starts_no_second_fork_though_the_skill_changed(world: World, runs: Runs) -> None:
+    folder = world.add_skill("work", head=APART)
+
+    def reply(asked: Asked) -> Reply:
+        if "<skill_content" in str(asked.body["messages"][1]["content"]):
+            return say("Worked.")
+        results = [str(one["content"]) for one in asked.body["messages"] if one["role"] == "tool"]
+        steps = (call("Skill", {"name": "work"}, "a"), call("exec_shell", {"command": "touch touched"}, "b"))
+        return steps[len(results)] if len(results) < 2 else say("\n".join(results))
+
+    world.replies = reply
+    async with world.open():
+        first = runs.start(RunRequest(kind="agent", cwd=str(world.project), text="go"))
+        with anyio.fail_after(30):
+            while runs.store.get(first).status != "waiting":
+                await anyio.sleep(0.05)
+        (folder / "more.md").write_text("more")
+        await answer_question(runs, "once")
+        found = await wait_for(runs, 2)
+        asked = len(world.server.asked)
+    (fork,) = [one for one in found if one.kind == "fork"]
+    again = runs.store.get(first)
+    assert (again.attempt, again.status, fork.result) == (2, "done", "Worked.")
+    assert f"weft runs watch {fork.id}" in (again.result or "")
+    assert asked == 4, "no answer was asked for twice"
 
 
 async def test_a_session_of_a_fork_has_one_run(world: World) -> None:
