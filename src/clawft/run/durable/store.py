@@ -132,13 +132,17 @@ class RunStore:
         with self._connect() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
-    def begin(self, run: str, attempt: int, worker: str) -> Run | None:
-        """Take an attempt; None if it is not to be done any more."""
+    def begin(self, run: str, attempt: int, worker: str) -> tuple[Run, bool] | None:
+        """Take an attempt, and tell whether nobody began the run before; None if it is not to be done any more."""
         mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("queued", "running")))
-        begun = {"status": "running", "worker": worker, "started": sa.func.coalesce(RUN.c.started, now_text())}
+        begun = {"status": "running", "worker": worker}
+        take = sa.update(RUN).where(mine).returning(*RUN.c)
+        first = take.where(RUN.c.started.is_(None)).values(begun | {"started": now_text()})
         with self._begin() as connection:
-            row = connection.execute(sa.update(RUN).where(mine).values(begun).returning(*RUN.c)).mappings().first()
-        return to_run(row) if row else None
+            if row := connection.execute(first).mappings().first():
+                return to_run(row), True
+            row = connection.execute(take.values(begun)).mappings().first()
+        return (to_run(row), False) if row else None
 
     def update(self, run: str, attempt: int, **values: Any) -> bool:
         """Change what is known of a run that is being done; False if it is another's meanwhile."""

@@ -106,11 +106,10 @@ class RunWorker:
     # attempts
 
     async def _perform(self, run: str, number: int, recorder: Recorder) -> str:
-        now = now_text()
-        row = await to_thread.run_sync(self.store.begin, run, number, self.id)
-        if row is None:
+        taken = await to_thread.run_sync(self.store.begin, run, number, self.id)
+        if taken is None:
             return "superseded"
-        is_first = number == 1 and row.started is not None and row.started >= now
+        row, is_first = taken
         attempt = self._attempts[run] = Attempt(row, self._means, recorder, fresh=is_first)
         attempt.watched = Watched(row, self.observer)
         attempt.watched.begun(is_first=is_first)
