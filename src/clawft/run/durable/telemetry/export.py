@@ -29,7 +29,7 @@ __all__ = ["Delivery", "Pipes", "open_pipes"]
 
 _QUEUE = 4096  # spans that wait to be sent
 _DELAY_MS = 1_000  # until they are sent: what a worker that is killed has not sent is lost
-_CLOSE_S = 5.0
+_CLOSE_S = 2.0  # for what is left when the worker ends
 
 
 class Delivery:

@@ -46,6 +46,7 @@ class _Held(Struct, frozen=True):
 
     seen: Seen
     start_ns: int
+    end_ns: int
 
 
 def _safe(method: "Callable[Concatenate[Telemetry, P], None]") -> "Callable[Concatenate[Telemetry, P], None]":
@@ -154,7 +155,7 @@ class Telemetry(Observer):
 
     def find_held(self, worker: WorkerRow) -> object:
         try:
-            return [_Held(Seen.of(run), read_ns(begun)) for run, begun in self._records.held_by(worker.id)]
+            return [_Held(Seen.of(run), *times) for run, *times in self._records.held_by(worker.id)]
         except ClawftError as error:
             self.complain(error)
             return []
@@ -164,7 +165,8 @@ class Telemetry(Observer):
         self._meters.died.add(1)
         assert isinstance(held, list)
         for one in held:
-            self._send_attempt(one.seen, one.start_ns, read_ns(worker.seen), Outcome(error="worker-died"))
+            end_ns = max(one.end_ns, read_ns(worker.seen))
+            self._send_attempt(one.seen, one.start_ns, end_ns, Outcome(error="worker-died"))
 
     def close(self) -> None:
         self._pipes.close()
