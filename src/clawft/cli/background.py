@@ -1,6 +1,7 @@
 """`--background`: a turn that is started as a run, and goes on when the terminal closes."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import json
@@ -10,16 +11,38 @@ from clawft.cli.options import TurnOptions
 from clawft.cli.output import say
 from clawft.run import TurnRequest
 
-__all__ = ["start_here"]
+if TYPE_CHECKING:
+    from clawft.run.durable.request import RunRequest
+
+__all__ = ["make_request", "start_here"]
 
 
 def start_here(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> int:
     """Start a run, and say how it can be followed. Raises: ClawftError."""
-    from clawft.run.durable.request import RunRequest
     from clawft.working import open_app_runs
 
+    request = make_request(app, options, turn, dirs)
+    runs = open_app_runs(app)
+    try:
+        run = runs.start(request, queue=options.queue)
+        started = runs.ensure_worker(options.queue)
+    finally:
+        runs.close()
+    if options.output == "json":
+        click.echo(json.encode({"run": run}).decode())
+        return 0
+    click.echo(run)
+    say("a worker was started for it" if started else "a worker takes it")
+    say(f"follow it: weft runs watch {run}")
+    return 0
+
+
+def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> "RunRequest":
+    """A turn as a run that any worker can do. Raises: ClawftError."""
+    from clawft.run.durable.request import RunRequest
+
     agent = app.choose_agent(options.agent)  # what cannot be is said now, not by a worker later
-    request = RunRequest(
+    return RunRequest(
         kind="skill" if turn.skill else "agent",
         cwd=app.workspace.cwd,
         project=app.workspace.project,
@@ -35,19 +58,6 @@ def start_here(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[st
         yes=options.yes,
         trusted=_trusted(app),
     )
-    runs = open_app_runs(app)
-    try:
-        run = runs.start(request, queue=options.queue)
-        started = runs.ensure_worker(options.queue)
-    finally:
-        runs.close()
-    if options.output == "json":
-        click.echo(json.encode({"run": run}).decode())
-        return 0
-    click.echo(run)
-    say("a worker was started for it" if started else "a worker takes it")
-    say(f"follow it: weft runs watch {run}")
-    return 0
 
 
 def _trusted(app: App) -> dict[str, str]:

@@ -61,6 +61,7 @@ class LazyGroup(click.Group):
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",
         "runs": "clawft.cli.runs",
+        "fleet": "clawft.cli.fleet",
         "worker": "clawft.cli.worker",
         "cron": "clawft.cli.cron",
         "audit": "clawft.cli.audit",

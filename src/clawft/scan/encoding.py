@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 
 from clawft.scan.findings import Report
+from clawft.scan.reports.json import report_fields
 
-__all__ = ["decode_report", "encode_report"]
+__all__ = ["decode_report", "encode_report", "plain_report"]
 
 _decoder = msgspec.msgpack.Decoder(Report)
 
@@ -17,6 +18,12 @@ def encode_report(report: Report) -> bytes:
         return msgspec.msgpack.encode(report)
     except UnicodeEncodeError:
         return msgspec.msgpack.encode(_encodable(msgspec.to_builtins(report)))
+
+
+def plain_report(report: Report) -> dict[str, Any]:
+    """A report as JSON can hold it, in the order of `clawft.scan.v1`; what is no text is written with �."""
+    plain: dict[str, Any] = _encodable(msgspec.to_builtins(report_fields(report)))
+    return plain
 
 
 def decode_report(content: bytes | memoryview) -> Report | None:

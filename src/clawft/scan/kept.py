@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from clawft.scan.batch import Watch, scan_many
+from clawft.scan.batch import Watch, scan_many, scan_target
 from clawft.scan.cache import load_report, prune_reports, store_report
 from clawft.scan.findings import Report
 from clawft.scan.fingerprint import take_fingerprint
 from clawft.scan.merge import move_report
 from clawft.scan.targets import Target
 
-__all__ = ["scan_kept"]
+__all__ = ["scan_kept", "scan_one_kept"]
 
 
 def scan_kept(
@@ -32,6 +32,18 @@ def scan_kept(
         yield report
     if unknown:
         prune_reports(cache_dir)
+
+
+def scan_one_kept(target: Target, cache_dir: str) -> Report:
+    """The report on one target; a new one is kept, and whoever makes many removes the oldest (`prune_reports`)."""
+    content = _content(target)
+    kept = load_report(cache_dir, content)
+    if kept is not None:
+        return move_report(kept, target.path)
+    report = scan_target(target)
+    if content and content == _content(target):
+        store_report(cache_dir, content, report)
+    return report
 
 
 def _content(target: Target) -> str:

@@ -16,7 +16,7 @@ from clawft.scan.findings import Report
 from clawft.scan.rules import load_rules
 from clawft.scan.targets import Target
 
-__all__ = ["scan_apart"]
+__all__ = ["PATIENCE_S", "describe_end", "safe_imports", "scan_apart"]
 
 PATIENCE_S = 60.0  # a scan ends itself long before; what does not is stuck
 _POLL_S = 1.0
@@ -31,7 +31,7 @@ class _Worker:
         # A forked process has copies of our ends of all pipes: while it holds them, no worker sees us go.
         ours = [self.connection, *(one.connection for one in others)] if isinstance(context, ForkContext) else []
         self.process = context.Process(target=serve, args=(theirs, ours), daemon=True)
-        with _safe_imports():
+        with safe_imports():
             self.process.start()
         theirs.close()
         self.index = -1
@@ -58,7 +58,7 @@ class _Worker:
 
 
 @contextmanager
-def _safe_imports() -> Iterator[None]:
+def safe_imports() -> Iterator[None]:
     """A Python that is started here imports nothing from the current folder, which may be a stranger's."""
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -119,10 +119,15 @@ def _lost(worker: _Worker) -> Report:
     worker.process.join(0 if worker.process.is_alive() and not worker.connection.poll() else 1)
     code = worker.process.exitcode
     worker.stop()
+    return failed_report(worker.target.path, describe_end(code))
+
+
+def describe_end(code: int | None, patience_s: float = PATIENCE_S) -> str:
+    """Why there is no report: the exit code of the process that was to make it, or None for one that did not end."""
     if code is None:
-        return failed_report(worker.target.path, f"The scan did not end within {PATIENCE_S:.0f} seconds")
+        return f"The scan did not end within {patience_s:g} seconds"
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return failed_report(worker.target.path, f"The process that scanned it died ({how})")
+    return f"The process that scanned it died ({how})"
 
 
 def _choose_context() -> ForkContext | SpawnContext:

@@ -9,7 +9,7 @@ from clawft.cli.options import TurnOptions, dir_option, open_here, turn_options
 from clawft.cli.output import say
 from clawft.trust import Standing
 
-__all__ = ["command"]
+__all__ = ["command", "make_ready"]
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -23,7 +23,6 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
 
     A stranger's skill that is not approved is shown first, and asked for; --yes approves it for this run.
     """
-    from clawft.cli.skills._asking import ask_missing
     from clawft.cli.turn import run_turn_here  # `weft skills --help` needs none of what turns need
     from clawft.run import TurnRequest
 
@@ -33,21 +32,29 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
     options = msgspec.convert(given, TurnOptions)
     app = open_here(dirs)
     app.run_trust.project = options.trust_project_skills
-    standing = app.get_skill(name)
-    if needs_approval(app, standing):
-        from clawft.cli.skills._approve import approve_here
-
-        approve_here(app, standing, yes=options.yes)
-        app = app.reopen()
-        standing = app.get_skill(name)
-    if standing.usable and ask_missing(app, standing, ask=not options.yes and options.output == "text"):
-        app = app.reopen()
+    app, standing = make_ready(app, name, yes=options.yes, ask=options.output == "text")
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
     if options.background:
         from clawft.cli.background import start_here
 
         return start_here(app, options, request, dirs)
     return run_turn_here(app, options, request, only=standing.name if dirs else "")
+
+
+def make_ready(app: App, name: str, *, yes: bool, ask: bool = True) -> tuple[App, Standing]:
+    """Have a person approve a skill, and give what it needs; `ask`: for that too. Raises: ClawftError; click.Abort."""
+    from clawft.cli.skills._asking import ask_missing
+
+    standing = app.get_skill(name)
+    if needs_approval(app, standing):
+        from clawft.cli.skills._approve import approve_here
+
+        approve_here(app, standing, yes=yes)
+        app = app.reopen()
+        standing = app.get_skill(name)
+    if standing.usable and ask_missing(app, standing, ask=ask and not yes):
+        app = app.reopen()
+    return app, standing
 
 
 def _tell_misplaced(args: tuple[str, ...]) -> None:

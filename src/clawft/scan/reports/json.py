@@ -9,7 +9,7 @@ from clawft import __version__
 from clawft.scan.findings import VERDICTS, Report
 from clawft.scan.rule import Rule
 
-__all__ = ["count_verdicts", "report_json", "rule_json"]
+__all__ = ["count_verdicts", "report_fields", "report_json", "rule_json"]
 
 
 def report_json(reports: Sequence[Report], rules: Sequence[Rule]) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def report_json(reports: Sequence[Report], rules: Sequence[Rule]) -> dict[str, A
     return {
         "engine": {"version": __version__, "rules": len(rules)},
         "summary": count_verdicts(reports),
-        "results": [msgspec.to_builtins(_fields(report)) for report in reports],
+        "results": [msgspec.to_builtins(report_fields(report)) for report in reports],
     }
 
 
@@ -32,7 +32,7 @@ def rule_json(rule: Rule) -> dict[str, Any]:
     return {name: getattr(rule, name) for name in rule.__struct_fields__ if name != "check"}
 
 
-def _fields(report: Report) -> dict[str, Any]:
+def report_fields(report: Report) -> dict[str, Any]:
     """In the order of the contract: what was added stands last."""
     first = ("path", "name", "digest", "verdict", "findings", "power")
     names = [*first, *(name for name in report.__struct_fields__ if name not in first)]

@@ -1,0 +1,129 @@
+"""Fleets: many runs that were asked for at once, one for each line of an input. What is known of them, and in pages."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+import msgspec
+import sqlalchemy as sa
+from msgspec import Struct
+
+from clawft.errors import NotFound
+from clawft.run.durable.database import translated
+from clawft.run.durable.request import RunRequest
+from clawft.run.durable.tables import FLEET, RUN
+from clawft.run.durable.values import Run, Status, new_run_id, to_run
+
+__all__ = ["Fleet", "FleetKind", "FleetSpec", "FleetStore", "new_fleet_id"]
+
+FleetKind = Literal["run", "scan"]
+
+
+class FleetSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a fleet does. Its lines stand in a file, which must stay as it is until the fleet is over."""
+
+    title: str
+    path: str
+    size: int
+    digest: str
+    last: int  # the last line that a run is started for
+    request: RunRequest  # what every line is started with
+    queue: str
+    output: str = ""  # the file that results go to; '' for none
+    limit: int = 0  # only so many lines; 0 for all
+    skip_bad: bool = False  # lines that cannot be read are failures, not an error
+    fresh: bool = False  # of a scan: reports from before do not count
+
+
+class Fleet(Struct, frozen=True):
+    """One fleet. `total` counts its lines."""
+
+    id: str
+    kind: FleetKind
+    spec: FleetSpec
+    total: int
+    created: str
+
+
+def new_fleet_id() -> str:
+    """An id; those of its runs are `ID.LINE`."""
+    return f"f{new_run_id()}"
+
+
+class FleetStore:
+    """All fleets of a database. Every method raises a ClawftError where that cannot be used."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def add(self, fleet: Fleet) -> None:
+        row = msgspec.structs.asdict(fleet) | {"spec": msgspec.json.encode(fleet.spec).decode()}
+        with translated(self._engine.url), self._engine.begin() as connection:
+            connection.execute(sa.insert(FLEET), [row])
+
+    def get(self, name: str) -> Fleet:
+        """The fleet of an id, or the only one whose id starts so. Raises: NotFound."""
+        start = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        query = sa.select(FLEET).where(FLEET.c.id.like(f"{start}%", escape="\\")).order_by(FLEET.c.id).limit(6)
+        with self._connect() as connection:
+            found = [_to_fleet(row) for row in connection.execute(query).mappings()] if name else []
+        exact = [one for one in found if one.id == name] or found
+        if len(exact) == 1:
+            return exact[0]
+        if found:
+            which = ", ".join(one.id for one in found)
+            raise NotFound("fleet-not-found", f"Several fleets start with '{name}'", hint=f"Say which: {which}")
+        raise NotFound("fleet-not-found", f"There is no fleet '{name}'", hint="Run: weft fleet list")
+
+    def list(self, limit: int | None = None) -> tuple[Fleet, ...]:
+        """Fleets, the newest first."""
+        query = sa.select(FLEET).order_by(FLEET.c.created.desc(), FLEET.c.id.desc()).limit(limit)
+        with self._connect() as connection:
+            return tuple(map(_to_fleet, connection.execute(query).mappings()))
+
+    def remove_old(self, before: str) -> tuple[Fleet, ...]:
+        """Forget fleets that were started before a time and have no runs any more."""
+        known = sa.select(RUN.c.id).where(RUN.c.fleet == FLEET.c.id).exists()
+        query = sa.delete(FLEET).where(FLEET.c.created < before, ~known).returning(*FLEET.c)
+        with translated(self._engine.url), self._engine.begin() as connection:
+            return tuple(map(_to_fleet, connection.execute(query).mappings()))
+
+    # the runs of one
+
+    def counts(self, fleet: str) -> dict[Status, int]:
+        """How many runs there are of each status."""
+        query = sa.select(RUN.c.status, sa.func.count()).where(RUN.c.fleet == fleet).group_by(RUN.c.status)
+        with self._connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
+
+    def last_line(self, fleet: str) -> int:
+        """The last line that a run was started for; 0 if none was."""
+        with self._connect() as connection:
+            last = connection.execute(sa.select(sa.func.max(RUN.c.line)).where(RUN.c.fleet == fleet)).scalar()
+        return last or 0
+
+    def states(self, fleet: str, after: int, limit: int) -> Sequence[tuple[int, Status]]:
+        """The next lines after one, each with the status of its run."""
+        query = sa.select(RUN.c.line, RUN.c.status).where(RUN.c.fleet == fleet, RUN.c.line > after)
+        with self._connect() as connection:
+            return [(row.line, row.status) for row in connection.execute(query.order_by(RUN.c.line).limit(limit))]
+
+    def runs(
+        self, fleet: str, *, after: int = 0, last: int | None = None, statuses: Sequence[str] = (), limit: int = 100
+    ) -> tuple[Run, ...]:
+        """The runs of the next lines after one, up to `last`: all of them, or those of some statuses."""
+        query = sa.select(RUN).where(RUN.c.fleet == fleet, RUN.c.line > after).order_by(RUN.c.line).limit(limit)
+        query = query.where(RUN.c.line <= last) if last is not None else query
+        query = query.where(RUN.c.status.in_(statuses)) if statuses else query
+        with self._connect() as connection:
+            return tuple(map(to_run, connection.execute(query).mappings()))
+
+    @contextmanager
+    def _connect(self) -> Iterator[sa.Connection]:
+        with translated(self._engine.url), self._engine.connect() as connection:
+            yield connection
+
+
+def _to_fleet(row: sa.RowMapping) -> Fleet:
+    values = dict(row)
+    return Fleet(**values | {"spec": msgspec.json.decode(values["spec"], type=FleetSpec)})

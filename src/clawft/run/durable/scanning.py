@@ -1,0 +1,117 @@
+"""A batch of a fleet's scan, as a worker does it: with one core, whatever the worker does beside it.
+
+Reports are steps of the run. One that could not be made fails the run, and is the only thing that a retry makes anew.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+from anyio import to_thread
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.run.durable.request import RunRequest
+from clawft.scan.apart import Order, ScanProcess
+from clawft.tools.steps import Step
+
+if TYPE_CHECKING:
+    from clawft.run.durable.journal import JournalSteps
+
+__all__ = ["Batch", "ScanTarget", "ScanTask", "is_failed", "read_reports", "sum_up"]
+
+_STEP = "scan"
+
+
+class ScanTarget(Struct, frozen=True, omit_defaults=True):
+    """One line of a fleet's scan. `rest`: what is below a folder outside its skills."""
+
+    path: str
+    rest: bool = False
+
+
+class Batch(Struct, frozen=True):
+    """What a run of kind `scan` is asked for, as `RunRequest.task`. `fresh`: reports from before do not count."""
+
+    targets: tuple[ScanTarget, ...]
+    fresh: bool = False
+
+
+class ScanTask:
+    """Does such runs, one at a time. `close` when no more come."""
+
+    def __init__(self, cache_dir: str | None) -> None:
+        self._cache_dir = cache_dir or ""
+        self._process = ScanProcess()
+        self._core: anyio.Lock | None = None
+
+    async def __call__(self, request: RunRequest, steps: "JournalSteps") -> str:
+        """Scan all that is asked for: how many there are of each verdict. Raises: ClawftError if one failed."""
+        batch = msgspec.convert(request.task, Batch)
+        self._core = self._core or anyio.Lock()
+        reports: list[dict[str, Any]] = [{} for _ in batch.targets]
+        due, number, is_new = list(range(len(batch.targets))), 0, False
+        async with self._core:  # before the step: one that waits here is not being done
+            while due and not is_new:
+                number += 1
+
+                async def scan(wanted: tuple[int, ...] = tuple(due)) -> list[dict[str, Any]]:
+                    nonlocal is_new
+                    is_new = True
+                    return [await self._scan(batch, batch.targets[at]) for at in wanted]
+
+                step = Step("command", _STEP, summary=f"{len(due)} skills")
+                made: list[dict[str, Any]] = await steps.run(step, scan, list[dict[str, Any]], at=f"{_STEP}{number}")
+                due = _merge(reports, made)
+        if due:
+            first = reports[due[0]]
+            message = f"{len(due)} of {len(reports)} could not be scanned, the first of them {first['path']}"
+            raise ClawftError("scan-failed", f"{message}: {_reason(first)}", hint="See the lines of the fleet")
+        return sum_up(reports)
+
+    async def _scan(self, batch: Batch, target: ScanTarget) -> dict[str, Any]:
+        order = Order(target.path, target.rest, "" if batch.fresh else self._cache_dir)
+        try:
+            return await to_thread.run_sync(self._process.scan, order, abandon_on_cancel=True)
+        except anyio.get_cancelled_exc_class():
+            self._process.kill()
+            raise
+
+    def close(self) -> None:
+        self._process.close()
+
+
+def read_reports(steps: list[Any]) -> list[dict[str, Any]]:
+    """The reports of a run from its steps, the oldest first: those of retries in place of those that failed."""
+    reports: list[dict[str, Any]] = []
+    for value in steps:
+        if isinstance(value, dict) and value.get("name") == _STEP:
+            if reports:
+                _merge(reports, value["result"])
+            else:
+                reports = list(value["result"])
+    return reports
+
+
+def _merge(reports: list[dict[str, Any]], made: list[dict[str, Any]]) -> list[int]:
+    """Put reports where they belong, which is where none is yet or one that failed; where some are still missing."""
+    places = [at for at, one in enumerate(reports) if not one or is_failed(one)]
+    for at, report in zip(places, made, strict=True):
+        reports[at] = report
+    return [at for at in places if is_failed(reports[at])]
+
+
+def is_failed(report: dict[str, Any]) -> bool:
+    """Whether the scanner gave up on it."""
+    return any(gap["failed"] for gap in report["coverage"]["gaps"])
+
+
+def _reason(report: dict[str, Any]) -> str:
+    return str(next(gap["reason"] for gap in report["coverage"]["gaps"] if gap["failed"]))
+
+
+def sum_up(reports: list[dict[str, Any]]) -> str:
+    """How many there are of each verdict."""
+    counts = Counter(report["verdict"] for report in reports)
+    return ", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items()))
