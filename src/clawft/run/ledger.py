@@ -4,7 +4,7 @@ or of all that share a database."""
 from collections.abc import Callable
 from datetime import datetime
 from random import SystemRandom
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -24,15 +24,15 @@ _TABLES = (
 )
 _RESERVE = """INSERT INTO {0}call(id, day, session, model, input_tokens, output_tokens, usd, settled)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0)"""
+_BOOK = _RESERVE.replace(", 0)", ", 1)")
 _FIND = "SELECT day, session, input_tokens + output_tokens, usd FROM {0}call WHERE id = ?1 AND settled = 0"
 _SETTLE = "UPDATE {0}call SET input_tokens = ?2, output_tokens = ?3, usd = ?4, settled = 1 WHERE id = ?1"
 _ADD = """INSERT INTO {0}spent(scope, tokens, usd) VALUES (?1, ?2, ?3) ON CONFLICT(scope)
-    DO UPDATE SET tokens = {0}spent.tokens + excluded.tokens, usd = {0}spent.usd + excluded.usd"""
+    DO UPDATE SET tokens = {0}spent.tokens + excluded.tokens, usd = {0}spent.usd + excluded.usd RETURNING tokens, usd"""
 _ALL = "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM {0}spent WHERE scope LIKE 'day:%'"
 # A record from before there were sums.
 _SUM_UP = """INSERT INTO {0}spent(scope, tokens, usd) SELECT '{1}:' || {1}, sum(input_tokens + output_tokens),
     coalesce(sum(usd), 0) FROM {0}call GROUP BY {1}"""
-_UNLIMITED = Budget()
 _ANY_ID = SystemRandom()  # the same on no two machines
 
 
@@ -50,8 +50,8 @@ class Ledger:
     """Every call is reserved at its worst, then settled at what it was. A reservation that a crash left behind counts
     as spent: a budget errs on the safe side.
 
-    Sums are kept by day and by session. Who adds to one holds it until the end of the transaction, so that two
-    processes never both take the last cent; the day comes first, always, so that nobody waits for each other.
+    Sums are kept by session and by day. Who adds to one holds it until the end of the transaction, so that two
+    processes never both take the last cent. The day, which all want, comes last and is held for the shortest time.
     """
 
     def __init__(self, records: Records, budget: Budget, now: Callable[[], datetime]) -> None:
@@ -78,18 +78,30 @@ class Ledger:
         reservation = _ANY_ID.getrandbits(62)
         with self.records.transaction():
             day = self.now().date().isoformat()
-            self._add(day, session, worst.total_tokens, usd)
-            self._check(day, session, worst.total_tokens, usd)
             self._execute(_RESERVE, reservation, day, session, model, worst.input_tokens, worst.output_tokens, usd)
+            self._check("session", self._add("session", session, worst.total_tokens, usd), worst.total_tokens, usd)
+            self._check("day", self._add("day", day, worst.total_tokens, usd), worst.total_tokens, usd)
         return reservation
+
+    def book(self, session: str, model: str, usage: Usage, price: Price | None) -> None:
+        """Write down a call that costs nothing, and for which no room was made."""
+        cost = price.of(usage) if price else None
+        with self.records.transaction():
+            day = self.now().date().isoformat()
+            used = (usage.input_tokens, usage.output_tokens)
+            self._execute(_BOOK, _ANY_ID.getrandbits(62), day, session, model, *used, cost)
+            self._add("session", session, usage.total_tokens, cost or 0.0)
+            self._add("day", day, usage.total_tokens, cost or 0.0)
 
     def settle(self, reservation: int, usage: Usage, price: Price | None) -> None:
         """Replace a reservation by what was used, once."""
         cost = price.of(usage) if price else None
         with self.records.transaction():
             for day, session, tokens, usd in self._execute(_FIND, reservation):
-                self._add(day, session, usage.total_tokens - tokens, (cost or 0.0) - (usd or 0.0))
                 self._execute(_SETTLE, reservation, usage.input_tokens, usage.output_tokens, cost)
+                more = (usage.total_tokens - tokens, (cost or 0.0) - (usd or 0.0))
+                self._add("session", session, *more)
+                self._add("day", day, *more)
 
     def spent(self, *, day: str = "", session: str = "") -> tuple[int, float]:
         """Tokens and dollars of a session, of a day, or of all there is."""
@@ -105,9 +117,10 @@ class Ledger:
     def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return self.records.execute(statement.format(self.records.prefix), values)
 
-    def _add(self, day: str, session: str, tokens: int, usd: float) -> None:
-        for scope in (f"day:{day}", f"session:{session}"):
-            self._execute(_ADD, scope, tokens, usd)
+    def _add(self, kind: str, name: str, tokens: int, usd: float) -> tuple[int, float]:
+        """The sum with more in it, and nobody else's before the transaction ends."""
+        ((all_tokens, all_usd),) = self._execute(_ADD, f"{kind}:{name}", tokens, usd)
+        return all_tokens, all_usd
 
     def _sum_up(self) -> None:
         with self.records.transaction():
@@ -115,23 +128,18 @@ class Ledger:
                 for column in ("day", "session"):
                     self.records.execute(_SUM_UP.format(self.records.prefix, column))
 
-    def _check(self, day: str, session: str, tokens: int, usd: float) -> None:
-        """Raises: Refused when the sums, with this call, are more than a budget."""
-        budget = self.budget
-        if budget == _UNLIMITED:
-            return
-        today, here = self.spent(day=day), self.spent(session=session)
+    def _check(self, kind: Literal["session", "day"], spent: tuple[int, float], tokens: int, usd: float) -> None:
+        """Raises: Refused when a sum, with this call in it, is more than a budget."""
         limits = (
-            ("per_day_tokens", budget.per_day_tokens, today[0] - tokens, tokens, ""),
-            ("per_session_tokens", budget.per_session_tokens, here[0] - tokens, tokens, ""),
-            ("per_day_usd", budget.per_day_usd, round(today[1] - usd, 9), usd, "$"),
-            ("per_session_usd", budget.per_session_usd, round(here[1] - usd, 9), usd, "$"),
+            (f"per_{kind}_tokens", spent[0], tokens, ""),
+            (f"per_{kind}_usd", round(spent[1], 9), usd, "$"),
         )
-        for name, limit, spent, more, unit in limits:
-            if limit is not None and more and spent + more > limit:
+        for name, total, more, unit in limits:
+            limit: float | None = getattr(self.budget, name)
+            if limit is not None and more and total > limit:
                 raise Refused(
                     "budget-exceeded",
-                    f"agents.budget.{name} is {unit}{limit:g}: {unit}{spent:g} is spent,"
+                    f"agents.budget.{name} is {unit}{limit:g}: {unit}{round(total - more, 9):g} is spent,"
                     f" and this call could take {unit}{more:g}",
                     hint=f"Raise agents.budget.{name}, or use a cheaper model",
                 )
