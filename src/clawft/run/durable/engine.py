@@ -7,6 +7,7 @@ stands in a database is never unpickled.
 import itertools
 import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -30,6 +31,7 @@ _NAME = "weft"
 _ATTEMPT = "weft.attempt"
 _MAX_RECOVERIES = 100
 _MIGRATING = 0x77656675  # the key of a lock on the server
+_MIGRATING_S = 0.05
 
 
 class Lost(Exception):
@@ -232,9 +234,11 @@ def _alone(engine: sa.Engine) -> Iterator[None]:
         finally:
             os.close(descriptor)
         return
-    # Outside of a transaction, since an index that is made beside others waits for every one of them.
+    # An index that is made beside others waits for every transaction, and for every statement that waits in the server:
+    # so the lock is asked for again and again.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATING})
+        while not connection.execute(sa.text("SELECT pg_try_advisory_lock(:key)"), {"key": _MIGRATING}).scalar():
+            time.sleep(_MIGRATING_S)
         try:
             yield
         finally:
