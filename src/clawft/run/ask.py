@@ -77,7 +77,9 @@ async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Ans
     await _keep_pace(turn)
     with turn.conversation.allowance.hold(worst.total_tokens) as hold:
         account, price = turn.conversation.account, turn.price
-        reservation = await work_on(ledger.records, lambda: ledger.reserve(account, turn.model, worst, price), warn)
+        reservation = 0
+        if worst.total_tokens:
+            reservation = await work_on(ledger.records, lambda: ledger.reserve(account, turn.model, worst, price), warn)
         try:
             await _read(turn, request, answer, show)
             whole = True
@@ -88,7 +90,10 @@ async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Ans
                 turn.usage = turn.usage.merge(usage)
             answer.usage, answer.cost_usd = usage, price.of(usage) if price else None
             with anyio.move_on_after(_SETTLE_S, shield=True):  # else it counts with its worst
-                await work_on(ledger.records, lambda: ledger.settle(reservation, usage, price), warn)
+                if reservation:
+                    await work_on(ledger.records, lambda: ledger.settle(reservation, usage, price), warn)
+                else:
+                    await work_on(ledger.records, lambda: ledger.book(account, turn.model, usage, price), warn)
     return answer
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin
 
 from msgspec import Struct, structs
@@ -138,12 +139,14 @@ def _mask(secrets: Secrets, value: S) -> S:
     """The same value without any secret."""
     if not secrets:
         return value
-    changed = {
-        field.name: _mask_field(secrets, getattr(value, field.name))
-        for field in structs.fields(value)
-        if get_origin(field.type) is not Literal  # words of our own
-    }
+    changed = {name: _mask_field(secrets, getattr(value, name)) for name in _told_fields(type(value))}
     return structs.replace(value, **changed)
+
+
+@cache
+def _told_fields(kind: type[Struct]) -> tuple[str, ...]:
+    """The fields that may hold a secret; words of our own do not."""
+    return tuple(field.name for field in structs.fields(kind) if get_origin(field.type) is not Literal)
 
 
 def _mask_field(secrets: Secrets, value: Any) -> Any:
