@@ -7,6 +7,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -14,18 +15,21 @@ from anyio import to_thread
 from clawft.app import App, open_app
 from clawft.config.load import config_files
 from clawft.config.runs import RunsSettings, own_runs
+from clawft.cron import find_zone, name_zone
+from clawft.cron.file import file_path
 from clawft.errors import ClawftError
 from clawft.run import Runtime
 from clawft.run.durable import open_runs
 from clawft.run.durable.request import RunRequest
-from clawft.wiring import open_runtime
+from clawft.wiring import open_runtime, open_usage
 
 if TYPE_CHECKING:
     from clawft.run.database import Records
+    from clawft.run.durable.jobs import Fired, Jobs
     from clawft.run.durable.runs import Runs
-    from clawft.run.durable.worker import Plan, RunWorker
+    from clawft.run.durable.worker import Chore, Plan, RunWorker
 
-__all__ = ["Runtimes", "open_app_runs", "open_worker", "run_settings", "start_run"]
+__all__ = ["Runtimes", "open_app_runs", "open_worker", "run_settings", "start_run", "take_over_jobs"]
 
 _KEEP_S = 10.0  # how long a runtime that nobody uses stays open
 
@@ -57,22 +61,79 @@ async def start_run(app: App, request: RunRequest) -> str:
 
 @asynccontextmanager
 async def open_worker(
-    app: App, plan: "Plan", tell: Callable[[str], None], warn: Callable[[ClawftError], None]
+    app: App,
+    plan: "Plan",
+    tell: Callable[[str], None],
+    warn: Callable[[ClawftError], None],
+    fired: "Callable[[Fired], None] | None" = None,
 ) -> "AsyncIterator[RunWorker]":
-    """A worker for the runs of the user, ready to work. Raises: ClawftError."""
+    """A worker for the runs of the user, ready to work; `fired` hears of jobs that were due. Raises: ClawftError."""
     from clawft.run.durable.database import make_url, open_engine
+    from clawft.run.durable.scanning import ScanTask
     from clawft.run.durable.shared import SharedRecords
     from clawft.run.durable.worker import RunWorker
 
     url = make_url(run_settings(app), app.workspace.user_dir, app.environ)
     database = await to_thread.run_sync(open_engine, url)
     is_shared = url.get_backend_name() == "postgresql"
-    runtimes = Runtimes(app.environ, lambda: SharedRecords(url) if is_shared else None)
+    runtimes = Runtimes(app.environ, lambda: SharedRecords(url) if is_shared else open_usage(app, patient=True))
+    scans = ScanTask(app.scan_dir)
     try:
-        yield RunWorker(database, plan, runtimes.open, {}, tell, warn)
+        worker = RunWorker(database, plan, runtimes.open, {"scan": scans}, tell, warn)
+        worker.chores.append(_look_for_jobs(app, worker, plan, fired or partial(_tell_fired, tell)))
+        _watch(app, worker)
+        try:
+            yield worker
+        finally:
+            await to_thread.run_sync(worker.observer.close)
     finally:
+        await to_thread.run_sync(scans.close)
         await runtimes.close()
         database.dispose()
+
+
+def _watch(app: App, worker: "RunWorker") -> None:
+    """Have what a worker does told to a collector, where the user names one."""
+    url = run_settings(app).telemetry
+    if url:
+        from clawft.run.durable.telemetry import open_telemetry
+
+        worker.observer = open_telemetry(url, worker, app.environ)
+
+
+def take_over_jobs(app: App, jobs: "Jobs") -> None:
+    """Take in the jobs of the file that earlier versions kept them in. Raises: ClawftError."""
+    user_dir = app.workspace.user_dir
+    if os.path.lexists(file_path(user_dir)):
+        jobs.take_over(user_dir, name_zone(app.environ), run_settings(app).queue)
+
+
+def _look_for_jobs(app: App, worker: "RunWorker", plan: "Plan", fired: "Callable[[Fired], None]") -> "Chore":
+    """What a worker does every so often, so that what is due on its queues is started."""
+    from clawft.run.durable.jobs import Jobs
+
+    jobs = Jobs(worker.store, find_zone(app.environ))
+    is_new = True
+
+    def look() -> "list[Fired]":
+        nonlocal is_new
+        if is_new:
+            is_new = False  # the file is looked at once
+            take_over_jobs(app, jobs)
+        return [] if worker.is_stopping else jobs.fire(worker.warn, plan.queues)
+
+    async def tell_due() -> None:
+        for one in await to_thread.run_sync(look):
+            fired(one)
+
+    return tell_due
+
+
+def _tell_fired(tell: Callable[[str], None], fired: "Fired") -> None:
+    if fired.claim.missed:
+        tell(fired.claim.describe_missed())
+    if fired.run:
+        tell(f"{fired.run}  is due  {fired.job.id}")
 
 
 class Runtimes:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.cron import Schedule, find_zone, parse_schedule
+from clawft.cron import Schedule, find_zone, name_zone, parse_schedule
 from clawft.cron.schedule import MAX_COUNTED, check_due
 from clawft.errors import ClawftError
 
@@ -189,3 +189,18 @@ def test_a_zone_that_is_none_is_refused(name: str) -> None:
         find_zone({"TZ": name})
 
     assert caught.value.code == "cron-zone"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("Europe/Berlin", "Europe/Berlin"), (":Asia/Tokyo", "Asia/Tokyo"), ("/nowhere/zone", "UTC")],
+)
+def test_a_zone_has_a_name_that_other_machines_know(given: str, name: str) -> None:
+    assert name_zone({"TZ": given}) == name
+
+
+def test_a_zone_that_is_only_a_file_has_no_name(tmp_path: Path) -> None:
+    (tmp_path / "zoneinfo").mkdir()
+    (tmp_path / "zoneinfo" / "own").write_bytes(b"")
+
+    assert name_zone({"TZ": str(tmp_path / "zoneinfo" / "own")}) == ""

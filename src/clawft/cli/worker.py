@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ from clawft.files import lock_file
 
 if TYPE_CHECKING:
     from clawft.app import App
-    from clawft.run.durable.worker import Plan
+    from clawft.run.durable.jobs import Fired
+    from clawft.run.durable.worker import Chore, Plan
 
-__all__ = ["command"]
+__all__ = ["command", "make_plan", "work_here"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -40,14 +42,17 @@ def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, 
     if not is_installed():
         raise missing()
     app = open_here()
-    plan = _plan(app, queues, concurrency, idle=until_idle or on_demand, soon=until_idle)
+    plan = make_plan(app, queues, concurrency, idle=until_idle or on_demand, soon=until_idle)
     if on_demand and not _is_first(app, plan.queues):
         return 0
-    anyio.run(_work, app, plan, output == "json")
+    anyio.run(work_here, app, plan, _make_tell(output == "json"))
     return 0
 
 
-def _plan(app: "App", queues: tuple[str, ...], concurrency: int | None, *, idle: bool, soon: bool) -> "Plan":
+def make_plan(
+    app: "App", queues: tuple[str, ...] = (), concurrency: int | None = None, *, idle: bool = False, soon: bool = False
+) -> "Plan":
+    """How to work, by the settings where nothing else is said."""
     from clawft.run.durable.worker import Plan
     from clawft.working import run_settings
 
@@ -69,11 +74,9 @@ def _is_first(app: "App", queues: tuple[str, ...]) -> bool:
     return lock_file(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-async def _work(app: "App", plan: "Plan", as_json: bool) -> None:
-    import anyio
-
+def _make_tell(as_json: bool) -> Callable[[str], None]:
+    """Says what the worker does: for programs on stdout, for people on stderr."""
     from clawft.run.durable.values import now_text
-    from clawft.working import open_worker
 
     def tell(text: str) -> None:
         if as_json:
@@ -82,13 +85,35 @@ async def _work(app: "App", plan: "Plan", as_json: bool) -> None:
         else:
             say(f"{datetime.now():%H:%M:%S}  {one_line(text)}")
 
-    async with open_worker(app, plan, tell, show_error) as worker:
+    return tell
+
+
+async def work_here(
+    app: "App",
+    plan: "Plan",
+    tell: Callable[[str], None],
+    fired: "Callable[[Fired], None] | None" = None,
+    *chores: "Chore",
+) -> int:
+    """Be a worker until it is stopped, or idle for long enough: the signal that stopped it, or 0. Raises: ClawftError.
+
+    `fired` hears of jobs that were due; `chores` are done beside it.
+    """
+    import anyio
+
+    from clawft.working import open_worker
+
+    caught: list[int] = []
+    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
+    async with open_worker(app, plan, tell, show_error, fired) as worker:
+        worker.chores += chores
         tell(f"worker {worker.id} takes from {', '.join(plan.queues)}, {plan.concurrency} at a time")
-        with anyio.open_signal_receiver(*_SIGNALS) as signals:
+        with anyio.open_signal_receiver(*heard) as signals:
             async with anyio.create_task_group() as group:
 
                 async def listen() -> None:
-                    async for _ in signals:
+                    async for number in signals:
+                        caught.append(number)
                         tell("stopping: what is being done comes to its end")
                         worker.stop()
 
@@ -96,3 +121,4 @@ async def _work(app: "App", plan: "Plan", as_json: bool) -> None:
                 await worker.run()
                 group.cancel_scope.cancel()
         tell("stopped")
+    return caught[0] if caught else 0

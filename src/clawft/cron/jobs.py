@@ -1,5 +1,6 @@
-"""The values: a job, and one run of it."""
+"""The values: a job, and what a look at the clock makes of it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Literal
 from uuid import uuid4
@@ -7,14 +8,16 @@ from uuid import uuid4
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.cron.schedule import Schedule, check_due, parse_schedule
-from clawft.errors import ClawftError
+from clawft.cron.schedule import MAX_COUNTED, Schedule, check_due, find_zone, parse_schedule
+from clawft.errors import ClawftError, NotFound, find_close
 
-__all__ = ["MAX_TEXT", "Job", "Run", "Status", "Task", "claim", "make_job", "new_job_id"]
+__all__ = ["MAX_TEXT", "TIMEOUT_S", "Claim", "Job", "Status", "Task", "claim", "find_job", "make_job", "new_job_id"]
 
 MAX_TEXT = 100_000  # characters of a message or of arguments
+TIMEOUT_S = 3600.0  # that a run may work; the time it waits for a person does not count
 Moment = Annotated[datetime, Meta(tz=True)]
-Status = Literal["running", "ok", "failed", "refused", "timeout", "interrupted", "missed"]
+Status = Literal["running", "waiting", "ok", "failed", "refused", "timeout", "interrupted", "missed"]
+_GOING_ON = ("running", "waiting")
 
 
 class Task(Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,7 +37,10 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Job(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task, when it is due, and what became of it. `missed` counts runs that never were, since it was added."""
+    """A task, when it is due, and what became of it. `missed` counts runs that never were, since it was added.
+
+    `zone` is where its hours are meant, '' where a worker is; `queue` is whose workers start it and do it.
+    """
 
     id: Annotated[str, Meta(pattern="^job-[0-9a-f-]{36}$")]
     name: str = ""
@@ -42,34 +48,40 @@ class Job(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     task: Task
     cwd: str
     created: Moment
+    zone: str = ""
+    queue: str = ""
     enabled: bool = True
     next_due: Moment | None = None
+    run: str = ""  # the last one
     last_run: Moment | None = None
     last_status: Status | None = None
     missed: Annotated[int, Meta(ge=0)] = 0
 
-    def session_key(self, started: datetime) -> str:
-        """The session that a run goes into."""
+    def session_key(self, moment: datetime) -> str:
+        """The session that the run of a moment goes into."""
         own = self.task.session or f"cron:{self.id}"
-        return f"{own}:{started.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}" if self.task.fresh else own
+        return f"{own}:{moment.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}" if self.task.fresh else own
 
     def parse_schedule(self, zone: tzinfo) -> Schedule:
-        """Raises: ClawftError."""
-        return parse_schedule(self.schedule, anchor=self.created, zone=zone)
+        """`zone` is that of this machine. Raises: ClawftError."""
+        own = find_zone({"TZ": self.zone}) if self.zone else zone
+        return parse_schedule(self.schedule, anchor=self.created, zone=own)
 
 
-class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of the log of runs. One that is `missed` never started."""
+class Claim(Struct, frozen=True):
+    """A job as it is from now on; the time that is to be run for, or was missed; and how many went by without a run."""
 
-    job: str
-    due: Moment | None = None  # None: somebody asked for it
-    started: Moment | None = None
-    finished: Moment | None = None
-    status: Status
-    exit_code: int | None = None
-    session: str = ""
-    missed: int = 0
-    error: str = ""
+    job: Job
+    due: datetime
+    runs: bool
+    missed: int
+
+    def describe_missed(self) -> str:
+        """A sentence on the runs that never were."""
+        count = f"{self.missed} run{'s' * (self.missed != 1)}"
+        count += " or more" if self.missed >= MAX_COUNTED - 1 else ""
+        ending = "it runs once for all of them" if self.runs else "it waits for its next time"
+        return f"{count} of {self.job.id} {'was' if self.missed == 1 else 'were'} missed; {ending}"
 
 
 def new_job_id() -> str:
@@ -94,20 +106,33 @@ def make_job(schedule: str, task: Task, *, name: str = "", cwd: str, now: dateti
     return job
 
 
-def claim(job: Job, now: datetime, zone: tzinfo) -> tuple[Job, Run | None]:
-    """A job as it is from `now` on, and the run to make or to report; (the same job, None) if it is not due.
+def claim(job: Job, now: datetime, zone: tzinfo) -> Claim | None:
+    """What is to be done about a job now, None if it is not due.
 
     A job that still runs is looked at again when it has ended. Raises: ClawftError.
     """
-    if not job.enabled or job.next_due is None or job.next_due > now or job.last_status == "running":
-        return job, None
+    if not job.enabled or job.next_due is None or job.next_due > now or job.last_status in _GOING_ON:
+        return None
     found = check_due(job.parse_schedule(zone), job.next_due, now)
-    status: Status = "running" if found.due else "missed"
     claimed = msgspec.structs.replace(
         job,
         enabled=found.upcoming is not None,
         next_due=found.upcoming,
-        last_status=status,
+        last_status=None if found.due else "missed",
         missed=job.missed + found.missed,
     )
-    return claimed, Run(job=job.id, due=found.due or job.next_due, status=status, missed=found.missed)
+    return Claim(claimed, found.due or job.next_due, found.due is not None, found.missed)
+
+
+def find_job(jobs: Sequence[Job], text: str) -> Job:
+    """The job that is meant: by its id, the start of it, or its name. Raises: NotFound with the close match."""
+    found = [one for one in jobs if text in (one.id, one.name)] if text else []
+    found = found or [one for one in jobs if text and one.id.removeprefix("job-").startswith(text.removeprefix("job-"))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        some = ", ".join(one.id for one in found[:5])
+        raise NotFound("job-ambiguous", f"'{text}' means {len(found)} jobs", hint=f"Say which: {some}")
+    close = find_close(text, [name for one in jobs for name in (one.id, one.name) if name])
+    hint = (f"did you mean '{close}'? " if close else "") + "Run: weft cron list"
+    raise NotFound("job-not-found", f"No job '{text}'", hint=hint)

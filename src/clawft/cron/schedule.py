@@ -4,18 +4,19 @@ Two moments of one zone are compared and subtracted by the hands of the clock, w
 so the zone is only used where a schedule speaks of hours and days.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice, takewhile
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
 from clawft.errors import ClawftError
 
-__all__ = ["GRACE", "MAX_COUNTED", "Due", "Schedule", "check_due", "find_zone", "parse_schedule"]
+__all__ = ["GRACE", "MAX_COUNTED", "Due", "Schedule", "check_due", "find_zone", "name_zone", "parse_schedule"]
 
 GRACE = timedelta(hours=1)  # how late a run may start at most
 MAX_COUNTED = 1000  # runs that went by; more are not told apart
@@ -107,6 +108,18 @@ def find_zone(environ: Mapping[str, str]) -> tzinfo:
         raise _no_zone(name) from None
     except (OSError, ValueError, KeyError) as error:
         raise _no_zone(name) from error
+
+
+def name_zone(environ: Mapping[str, str]) -> str:
+    """What other machines know the zone by that `find_zone` finds; '' if it has no such name."""
+    name = environ.get("TZ", "").removeprefix(":")
+    if name and not name.startswith("/"):
+        return name
+    path = os.path.realpath(name or _LOCALTIME)
+    if not os.path.exists(path):
+        return "UTC"
+    named = path.partition("/zoneinfo/")[2]
+    return named if named in available_timezones() else ""
 
 
 def _no_zone(name: str) -> ClawftError:

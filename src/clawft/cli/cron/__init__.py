@@ -16,5 +16,6 @@ __all__ = ["command"]
 def command() -> None:
     """Run messages and skills on a schedule.
 
-    Jobs run while `weft cron run` is running.
+    A worker starts what is due, so one must be running: weft worker. All machines that share a database of runs have
+    one list of jobs, and each time is run for once.
     """

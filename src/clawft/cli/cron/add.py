@@ -5,13 +5,15 @@ from itertools import islice
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from clawft.app import App
 from clawft.cli._complete import complete_agents, complete_models, complete_skills
-from clawft.cli.cron._open import job_json, open_cron, show_time
-from clawft.cli.options import format_option
+from clawft.cli.cron._open import find_unserved, job_json, open_cron, say_unserved, show_time
+from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
-from clawft.cron import make_job
+from clawft.config.runs import RunsSettings
+from clawft.cron import make_job, name_zone
 from clawft.cron.jobs import Task
 
 __all__ = ["command"]
@@ -39,30 +41,33 @@ _MAX_NAME = 100
 @click.option("--session", "-s", metavar="KEY", default="", help="Continue this session instead of the job's own.")
 @click.option("--fresh", is_flag=True, help="A new session for each run.")
 @click.option("--yes", "-y", is_flag=True, help="Let its tools do what they ask for; what a policy forbids stays so.")
+@click.option("--queue", metavar="NAME", default="", help="Which workers start it and do it.")
 @format_option
-def command(schedule: str, args: tuple[str, ...], message: str | None, name: str, output: str, **given: object) -> None:
+def command(
+    schedule: str, args: tuple[str, ...], message: str | None, name: str, queue: str, output: str, **given: object
+) -> None:
     """Run a message or a skill by itself, in this project, on SCHEDULE.
 
     SCHEDULE is '0 9 * * 1-5' (minute, hour, day, month, weekday), @hourly, @daily, @weekly, @monthly,
-    'every 10m' (or 2h, 1d), or 'at 2026-12-01T09:00', in this machine's time.
+    'every 10m' (or 2h, 1d), or 'at 2026-12-01T09:00', in the time zone of this machine, which the job keeps.
     """
     task = msgspec.convert({**given, "text": shlex.join(args) if message is None else message}, Task)
     _check_usage(task, args, message, name)
-    cron = open_cron()
-    _check_names(cron.app, task)
-    cwd = cron.app.workspace.project
-    job = make_job(schedule, task, name=name, cwd=cwd, now=cron.now, zone=cron.zone)
-    cron.app.user_file("")
-    cron.store.change(lambda jobs: (*jobs, job))
-    times = list(islice(job.parse_schedule(cron.zone).times(job.created), _SHOWN))
-    running = cron.store.has_scheduler()
+    _check_queue(queue)
+    app = open_here()
+    _check_names(app, task)
+    with open_cron(app) as cron:
+        job = make_job(schedule, task, name=name, cwd=app.workspace.project, now=cron.now, zone=cron.zone)
+        job = replace(job, zone=name_zone(app.environ), queue=queue or cron.runs.settings.queue)
+        cron.runs.jobs.add([job])
+        times = list(islice(job.parse_schedule(cron.zone).times(job.created), _SHOWN))
+        unserved = find_unserved(cron.runs, [job])
     if output == "json":
         shown = {**job_json(job, cron), "times": msgspec.to_builtins(times)}
-        return print_json("clawft.cron.add.v1", job=shown, scheduler_running=running)
+        return print_json("clawft.cron.add.v1", job=shown, scheduler_running=not unserved)
     click.echo(job.id)
     say(f"next: {', '.join(show_time(one, cron.zone) for one in times)}")
-    if not running:
-        say("No scheduler is running. Start it with: weft cron run")
+    say_unserved(unserved)
     return None
 
 
@@ -77,6 +82,13 @@ def _check_usage(task: Task, args: tuple[str, ...], message: str | None, name: s
         raise click.UsageError("A job has either a --session or a --fresh one each time")
     if name and (not name.isprintable() or not name.strip() or len(name) > _MAX_NAME):
         raise click.UsageError(f"--name needs a text on one line, of {_MAX_NAME} characters at most")
+
+
+def _check_queue(queue: str) -> None:
+    try:
+        msgspec.convert({"queue": queue} if queue else {}, RunsSettings)
+    except msgspec.ValidationError as error:
+        raise click.UsageError("--queue needs a name of small letters and digits") from error
 
 
 def _check_names(app: App, task: Task) -> None:

@@ -97,21 +97,43 @@ def _find_command(settings: ServerSettings, app: App) -> bool:
 
 
 def check_jobs(app: App) -> Iterator[Check]:
-    from clawft.cron import JobStore
+    from clawft.cli.cron._open import has_jobs
+    from clawft.cron.file import file_path
 
-    store = JobStore(app.workspace.user_dir)
+    if not has_jobs(app):
+        return
     try:
-        jobs = [one for one in store.load() if one.enabled]
-        if not jobs:
-            return
-        if store.has_scheduler():
-            yield Check("cron", "ok", f"{len(jobs)} jobs, and a scheduler")
-            return
-        many = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
-        yield Check("cron", "note", f"{many}, and no scheduler", why="nothing runs when it is due", fix="weft cron run")
+        jobs, unserved = _look_at_jobs(app)
     except ClawftError as error:
-        fix = f"mv {quote(store.path)} {quote(store.path + '.broken')}"
+        path = file_path(app.workspace.user_dir)
+        fix = f"mv {quote(path)} {quote(path + '.broken')}" if error.diagnostic.path == path else ""
         yield from_error("cron", error, app.workspace, status="note", why="no job runs", fix=fix)
+        return
+    many = f"{jobs} job{'s' * (jobs != 1)}"
+    if jobs and unserved:
+        yield Check("cron", "note", f"{many}, and no worker", why="nothing runs when it is due", fix=unserved)
+    elif jobs:
+        yield Check("cron", "ok", f"{many}, and a worker")
+
+
+def _look_at_jobs(app: App) -> tuple[int, str]:
+    """How many jobs are to run, and what starts the worker that is missing. Nothing is changed. Raises: ClawftError."""
+    from clawft.cli.cron._open import find_unserved, start_of
+    from clawft.cron.file import load_file
+    from clawft.run.durable import is_used
+    from clawft.working import open_app_runs, run_settings
+
+    jobs = load_file(app.workspace.user_dir)  # they are taken over by the next command that needs them
+    settings = run_settings(app)
+    if not is_used(settings, app.workspace.user_dir):
+        return sum(one.enabled for one in jobs), start_of(settings.queue)
+    with closing(open_app_runs(app)) as runs:
+        bad: list[ClawftError] = []
+        kept = [one for one in runs.jobs.load(bad.append) if one.enabled]
+        if bad:
+            raise bad[0]
+        unserved = find_unserved(runs, kept)
+    return len(kept) + sum(one.enabled for one in jobs), start_of(unserved[0]) if unserved else ""
 
 
 def check_memory(app: App) -> Iterator[Check]:

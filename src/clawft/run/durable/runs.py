@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from clawft.config.runs import RunsSettings
+from clawft.cron import find_zone
 from clawft.errors import ClawftError, Refused
 from clawft.run.durable.database import make_url, open_engine
+from clawft.run.durable.jobs import Jobs
 from clawft.run.durable.lease import this_host
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.spawn import start_worker
@@ -43,6 +45,11 @@ class Runs:
         from clawft.run.durable.engine import Engine
 
         return Engine(self.database)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """What is started on a schedule."""
+        return Jobs(self.store, find_zone(self._environ), self._prepare)
 
     def start(self, request: RunRequest, *, queue: str = "", parent: str = "") -> str:
         """Have something done in the background; the id of the run. A session of a fork has one run, however often."""

@@ -19,9 +19,9 @@ _QUIET = timedelta(minutes=5)
 _MAX_LOG = 4 << 20
 
 
-def is_served(store: RunStore, queue: str) -> bool:
-    """Whether a worker that may be alive takes from a queue."""
-    return any(_serves(row, queue) for row in store.workers())
+def is_served(store: RunStore, queue: str, *, always: bool = False) -> bool:
+    """Whether a worker that may be alive takes from a queue; `always`: one that stays when there is nothing to do."""
+    return any(_serves(row, queue) and (row.stays or not always) for row in store.workers())
 
 
 def _serves(row: WorkerRow, queue: str) -> bool:

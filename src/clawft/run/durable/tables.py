@@ -1,11 +1,11 @@
 """Our own tables, beside those of the engine in one database. The same for SQLite and PostgreSQL.
 
-Times are ISO texts for people; nothing is decided by them.
+Times are ISO texts for people; nothing is decided by them, but when a job is due.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
 
-__all__ = ["EVENT", "FLEET", "METADATA", "QUESTION", "RUN", "SCHEDULE", "WORKER"]
+__all__ = ["EVENT", "FLEET", "JOB", "METADATA", "QUESTION", "RUN", "SCHEDULE", "WORKER"]
 
 METADATA = MetaData()
 
@@ -38,6 +38,7 @@ RUN = Table(
     Column("line", Integer, nullable=False),  # of the fleet's input
     Index("weft_run_by_status", "status", "created"),
     Index("weft_run_by_fleet", "fleet", "line"),
+    Index("weft_run_by_fleet_status", "fleet", "status"),
     Index("weft_run_by_worker", "worker", "status"),
 )
 
@@ -77,8 +78,30 @@ WORKER = Table(
     Column("beat", BigInteger, nullable=False),
     Column("seen", Text, nullable=False),
     Column("stopping", Boolean, nullable=False),
+    Column("stays", Boolean, nullable=False),  # with nothing to do too
 )
 
+JOB = Table(
+    "weft_job",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("schedule", Text, nullable=False),
+    Column("zone", Text, nullable=False),  # of its hours
+    Column("task", Text, nullable=False),  # JSON
+    Column("cwd", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("next_due", Text),  # in UTC, to the microsecond: in order as texts
+    Column("run", Text, nullable=False),  # the last one
+    Column("last_run", Text),
+    Column("last_status", Text),  # where the last run does not tell
+    Column("missed", Integer, nullable=False),
+    Index("weft_job_by_due", "enabled", "next_due"),
+)
+
+# Which due times were taken: once each, with the run, or '' for one that was missed.
 SCHEDULE = Table(
     "weft_schedule",
     METADATA,

@@ -100,6 +100,7 @@ class WorkerRow(Struct, frozen=True):
     beat: int
     seen: str
     stopping: bool
+    stays: bool = True  # with nothing to do too
 
 
 def new_run_id(now: datetime | None = None) -> str:

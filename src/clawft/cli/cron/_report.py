@@ -1,0 +1,141 @@
+"""Runs of jobs as they end: on stdout, with what went wrong on stderr."""
+
+import sys
+from contextlib import suppress
+from datetime import datetime
+
+import click
+import msgspec
+from anyio import to_thread
+from msgspec import Struct
+
+from clawft.cli.cron._open import Cron, describe, show_time
+from clawft.cli.output import clean, escape_unsafe, show_diagnostic, show_error
+from clawft.cron import Job
+from clawft.cron.jobs import Status
+from clawft.errors import ClawftError, Diagnostic
+from clawft.run.durable.jobs import Fired, judge
+from clawft.run.durable.values import OVER, Run
+
+__all__ = ["Reporter"]
+
+_CODES: dict[Status, int] = {"ok": 0, "waiting": 3, "interrupted": 130}
+
+
+class _Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run of a job as other programs read it. One that is `missed` never started."""
+
+    job: str
+    run: str = ""
+    due: str | None = None  # None: somebody asked for it
+    started: str | None = None
+    finished: str | None = None
+    status: Status
+    exit_code: int | None = None
+    session: str = ""
+    missed: int = 0
+    error: str = ""
+
+
+class Reporter:
+    """Follows runs that were started for jobs, and tells how each ended."""
+
+    def __init__(self, cron: Cron, *, as_json: bool, answers: bool = False) -> None:
+        self._cron = cron
+        self._as_json = as_json
+        self._answers = answers
+        self._open: dict[str, tuple[Job, Fired | None]] = {}
+        self._codes: list[int] = []
+
+    @property
+    def exit_code(self) -> int:
+        """That of the one job that was named; otherwise 1 if any run failed."""
+        return self._codes[0] if self._answers and self._codes else int(any(self._codes))
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The runs that are not over."""
+        return tuple(self._open)
+
+    @property
+    def queues(self) -> set[str]:
+        """Where those are done."""
+        return {job.queue for job, _ in self._open.values()}
+
+    def failed(self, error: ClawftError) -> None:
+        """Tell of a job that cannot be started."""
+        self._codes.append(1)
+        with suppress(OSError):
+            show_error(error)
+
+    def follow(self, job: Job, run: str) -> None:
+        """Tell of a run that somebody asked for."""
+        self._open[run] = (job, None)
+
+    def fired(self, fired: Fired) -> None:
+        """Tell of a job that was due."""
+        if fired.claim.missed:
+            diagnostic = Diagnostic("cron-missed", "warning", fired.claim.describe_missed())
+            with suppress(OSError):  # who reads this may leave; the jobs go on
+                show_diagnostic(diagnostic, where="")
+        if fired.run:
+            self._open[fired.run] = (fired.job, fired)
+        else:
+            self._tell(_Line(job=fired.job.id, due=_moment(fired), status="missed", missed=fired.claim.missed))
+
+    async def look(self) -> None:
+        """Tell of what is over, or waits for a person. Raises: ClawftError."""
+        for run, (job, fired) in tuple(self._open.items()):
+            found = await to_thread.run_sync(self._cron.runs.store.find, run)
+            if found is None or found.status in (*OVER, "waiting"):
+                del self._open[run]
+            if found is not None and run not in self._open:
+                self._end(job, fired, found)
+
+    def _end(self, job: Job, fired: Fired | None, run: Run) -> None:
+        status = judge(run.status, run.error)
+        code = _CODES.get(status, 1)
+        self._codes.append(code)
+        error = f"{run.error.code}: {run.error.message}" if run.error else ""
+        line = _Line(
+            job=job.id,
+            run=run.id,
+            due=_moment(fired) if fired else None,
+            started=run.started,
+            finished=run.finished,
+            status=status,
+            exit_code=code,
+            session=run.session,
+            missed=fired.claim.missed if fired else 0,
+            error=error,
+        )
+        with suppress(OSError):
+            self._show(job, line, run)
+
+    def _show(self, job: Job, line: _Line, run: Run) -> None:
+        text = run.result or ""
+        self._tell(line, text)
+        if self._answers and text and not self._as_json:
+            click.echo(clean(text) if sys.stdout.isatty() else text)
+        elif not self._answers and not self._as_json:
+            at = show_time(datetime.fromisoformat(run.started or run.created), self._cron.zone)
+            click.echo(f"{at}  {job.id}  {line.status}  {describe(job)}")
+        if line.status == "waiting":
+            message, hint = f"{job.id} waits for an answer", f"Run: weft runs show {run.id}"
+            show_diagnostic(Diagnostic("cron-waiting", "warning", message, hint=hint), where="")
+        elif line.status != "ok":
+            why = line.error or "it was cancelled"
+            hint = f"Run: weft runs show {run.id}"
+            diagnostic = Diagnostic("cron-failed", "error", f"{job.id} ({line.status}): {why}", hint=hint)
+            show_diagnostic(diagnostic, where="")
+
+    def _tell(self, line: _Line, text: str = "") -> None:
+        if self._as_json:
+            document = {"schema": "clawft.cron.run.v1", **msgspec.to_builtins(line), "text": text}
+            with suppress(OSError):
+                click.echo(escape_unsafe(msgspec.json.encode(document).decode()))
+
+
+def _moment(fired: Fired) -> str:
+    moment: str = msgspec.to_builtins(fired.claim.due)
+    return moment
