@@ -32,12 +32,12 @@ _CONNECT = {
     # A worker that is stopped in the middle of a transaction loses it, so that the others have its rows in time.
     "options": "-c idle_in_transaction_session_timeout=3s -c lock_timeout=10s -c statement_timeout=30s",
 }
-# By SQLSTATE: what passes. Connections that break, servers that start, stop or have no room for one more client; a
-# transaction that took too long, and one that waited for it.
-_AWAY = ("08", "57P", "53300", "25P03", "55P03")
+# By SQLSTATE, what passes: connections that break; servers that start, stop or take over from another; a disk that is
+# full, or too many clients; a transaction that stood still, one that waited for it, and one that took too long.
+_AWAY = ("08", "57P", "25006", "53", "25P03", "55P03", "57014", "40")
 _HINTS = {
-    "53100": "Its disk is full: make room there, then try again",
-    "55P03": "Another worker holds it: try again; if it stays so, look for one that hangs",
+    "53100": "Its disk is full: make room there",
+    "55P03": "Another worker holds it; if it stays so, look for one that hangs",
 }
 
 
