@@ -59,6 +59,7 @@ class Outcome(Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    ms: int | None = None  # how long a step took, as it is recorded
 
 
 class Asked(Struct, frozen=True):
@@ -155,5 +156,10 @@ def _read_outcome(value: Mapping[str, Any] | None, error: str) -> Outcome:
     if isinstance(result, dict) and result.get("status") == "error":
         code = (result.get("error") or {}).get("code")
         error = code if isinstance(code, str) and _CODE.fullmatch(code) else "error"
-    tokens = (usage.get("input_tokens", 0), usage.get("output_tokens", 0))
-    return Outcome(error=error, input_tokens=tokens[0], output_tokens=tokens[1], cost_usd=value.get("cost_usd"))
+    return Outcome(
+        error=error,
+        input_tokens=usage.get("input_tokens", 0),
+        output_tokens=usage.get("output_tokens", 0),
+        cost_usd=value.get("cost_usd"),
+        ms=value.get("ms"),
+    )

@@ -96,11 +96,12 @@ class Telemetry(Observer):
     @_safe
     def step_ended(self, seen: Seen, step: SeenStep, outcome: Outcome) -> None:
         done = self._steps.pop((seen.run, step.place), None) or _Open.now()
+        took_ns = done.took_ns if outcome.ms is None else outcome.ms * 1_000_000
         model = _describe_model(step)
         if outcome.error not in _ELSEWHERE:
             failed = {"error.type": outcome.error} if outcome.error else {}
-            took_s = (done.took_ns - done.waited_ns) / 1e9
-            self._meters.duration.record(took_s, {"weft.step.kind": step.kind, **failed})
+            worked_s = max(0, took_ns - done.waited_ns) / 1e9
+            self._meters.duration.record(worked_s, {"weft.step.kind": step.kind, **failed})
         for kind, tokens in (("input", outcome.input_tokens), ("output", outcome.output_tokens)):
             if tokens:
                 self._meters.tokens.record(tokens, {**model, "gen_ai.token.type": kind})
@@ -113,7 +114,7 @@ class Telemetry(Observer):
                 parent=self._find_parent(seen, step.place),
                 name=_name(step),
                 start_ns=done.start_ns,
-                end_ns=done.end_ns,
+                end_ns=done.start_ns + took_ns,
                 attributes={
                     **_describe(seen),
                     **_describe_step(step),

@@ -41,4 +41,4 @@ class Records:
 
 def _times(step: Mapping[str, Any]) -> tuple[int, int]:
     start = read_ns(step["started"])
-    return start, start + step["ms"] * 1_000_000
+    return start, start + (step["ms"] + 1) * 1_000_000  # both are cut to whole milliseconds

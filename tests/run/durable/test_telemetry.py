@@ -1,0 +1,204 @@
+"""Traces and metrics, as a collector gets them from real workers."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.config.runs import RunsSettings
+from clawft.errors import ClawftError
+from clawft.run.durable.database import make_url, open_engine
+from clawft.run.durable.observe import Asked, Observer, Outcome, Seen, SeenStep
+from clawft.run.durable.telemetry import open_telemetry
+from clawft.run.durable.worker import Plan, RunWorker
+from collector import Arrived, Collector
+from runs_world import RunsWorld
+
+_PROMPT, _ARGUMENT, _ANSWER = "xyzzy-of-the-user", "plugh-of-the-model", "plover-of-the-answer"
+_NOTHING_LISTENS = "http://127.0.0.1:9"
+
+
+def make_world(folder: Path, url: str, *, delay_ms: float = 0) -> RunsWorld:
+    call = {"name": "glob", "arguments": {"pattern": f"*{_ARGUMENT}"}}
+    steps: list[dict[str, Any]] = [{"tool_calls": [call]}, {"text": _ANSWER, "delay_ms": delay_ms}]
+    world = RunsWorld(folder, steps, runs=f'telemetry = "{url}"\nlease_s = 1\npoll_s = 0.05\n')
+    world.environ["OTEL_BSP_SCHEDULE_DELAY"] = "50"
+    return world
+
+
+def start(world: RunsWorld) -> str:
+    with world.runs() as runs:
+        return runs.start(world.request(_PROMPT))
+
+
+def named(spans: list[Arrived], name: str) -> list[Arrived]:
+    return [one for one in spans if one.name == name]
+
+
+def total(metrics: dict[str, Any], name: str, **labels: str) -> float:
+    """The sum of a metric over all who reported it; an underscore in a label stands for a dot."""
+    wanted = {key.replace("__", "."): value for key, value in labels.items()}.items()
+    return float(sum(value for told, value in metrics[name] if wanted <= told.items()))
+
+
+def test_attempts_of_a_killed_worker_and_of_the_next_are_one_trace(tmp_path: Path) -> None:
+    with Collector() as collector:
+        world = make_world(tmp_path, collector.url, delay_ms=60_000)
+        run = start(world)
+        with world.workers(1, 1) as (first,):
+            collector.wait_for(lambda them: named(them.spans(), "execute_tool glob"))
+            first.send_signal(signal.SIGKILL)
+            make_world(tmp_path, collector.url, delay_ms=200)
+            with world.workers(1, 1, "--until-idle") as (second,):
+                assert second.wait(30) == 0, world.log()
+        spans, metrics, sent = collector.spans(), collector.metrics(), collector.bytes()
+
+    assert len({one.trace for one in spans}) == 1
+    assert len({one.id for one in spans}) == len(spans)
+    (root,) = named(spans, "run agent")
+    assert (root.parent, root.is_error) == ("", False)
+    assert {key: root.attributes[key] for key in ("weft.run.id", "weft.run.status", "weft.run.steps")} == {
+        "weft.run.id": run,
+        "weft.run.status": "done",
+        "weft.run.steps": 3,
+    }
+    dead, alive = sorted(named(spans, "attempt 1"), key=lambda one: one.start_ns)
+    assert [one.attributes.get("error.type") for one in (dead, alive)] == ["worker-died", None]
+    assert dead.attributes["weft.worker.id"] != alive.attributes["weft.worker.id"]
+    assert [one.parent for one in (dead, alive)] == [root.id, root.id]
+
+    steps = sorted((one for one in spans if "weft.step.kind" in one.attributes), key=lambda one: one.start_ns)
+    assert [(one.name, one.parent) for one in steps] == [
+        ("chat m", dead.id),
+        ("execute_tool glob", dead.id),
+        ("chat m", alive.id),
+    ]
+    assert {"gen_ai.provider.name": "s", "gen_ai.request.model": "m", "weft.step.place": "1"}.items() <= (
+        steps[0].attributes.items()
+    )
+    assert steps[0].attributes["gen_ai.usage.input_tokens"] > 0
+    assert (steps[1].attributes["gen_ai.tool.name"], steps[1].attributes["weft.step.repeatable"]) == ("glob", True)
+    assert steps[2].end_ns - steps[2].start_ns >= 200_000_000
+    by_id = {one.id: one for one in spans}
+    for one in spans:
+        assert one.start_ns <= one.end_ns
+        if one.parent:
+            assert by_id[one.parent].start_ns <= one.start_ns
+            assert one.end_ns <= by_id[one.parent].end_ns
+    assert root.resource["service.name"] == "weft"
+    assert root.resource["service.instance.id"] == alive.attributes["weft.worker.id"]
+
+    assert total(metrics, "weft.runs.finished", weft__run__status="done", weft__run__kind="agent") == 1
+    assert total(metrics, "weft.workers.died") == 1
+    assert total(metrics, "weft.step.duration", weft__step__kind="model") >= 0.2
+    assert total(metrics, "gen_ai.client.token.usage", gen_ai__token__type="output", gen_ai__request__model="m") > 0
+    assert {"weft.runs", "weft.workers"} <= metrics.keys()
+    for text in (_PROMPT, _ARGUMENT, _ANSWER, str(tmp_path)):
+        assert text.encode() not in sent
+
+
+def test_a_collector_that_is_away_delays_no_run_and_is_told_of_once(tmp_path: Path) -> None:
+    world = make_world(tmp_path, _NOTHING_LISTENS)
+    run = start(world)
+    with world.workers(1, 1, "--until-idle") as (worker,):
+        assert worker.wait(30) == 0, world.log()
+    with world.runs() as runs:
+        done = runs.store.get(run)
+    assert (done.status, done.steps) == ("done", 3)
+    assert done.worked_ms < 1_000
+    assert world.log().count("5 spans of runs could not be sent to http://127.0.0.1:9") == 1
+
+
+@contextmanager
+def watching(folder: Path, url: str, said: list[ClawftError]) -> Iterator[Observer]:
+    """What a worker has to tell a collector with."""
+
+    async def nobody(*_: object) -> None:
+        raise AssertionError("nothing is done here")
+
+    database = open_engine(make_url(RunsSettings(), str(folder), {}))
+    plan = Plan(("default",), 1, 1, 0.05)
+    worker = RunWorker(database, plan, nobody, {}, print, said.append)  # type: ignore[arg-type]
+    observer = open_telemetry(url, worker, {"OTEL_BSP_SCHEDULE_DELAY": "50"})
+    try:
+        yield observer
+    finally:
+        observer.close()
+        database.dispose()
+
+
+_SEEN = Seen("r1", "agent", "default", 2, "w", "2026-01-01T00:00:00.000Z", parent="r0")
+_CALL = SeenStep("1.0", "tool", "write_file", False)
+
+
+def test_a_collector_that_never_answers_holds_up_neither_steps_nor_the_end(tmp_path: Path) -> None:
+    said: list[ClawftError] = []
+    with Collector(stalls=True) as collector:
+        begun = time.monotonic()
+        with watching(tmp_path, collector.url, said) as observer:
+            for _ in range(5_000):
+                observer.step_begun(_SEEN, _CALL)
+                observer.step_ended(_SEEN, _CALL, Outcome())
+            took_s = time.monotonic() - begun
+        assert took_s < 5
+        assert time.monotonic() - begun - took_s < 3
+    assert [(one.code, str(one).split()[0]) for one in said] == [("telemetry-lost", "5000")]
+
+
+def test_the_time_a_person_takes_is_a_span_of_its_own_and_not_of_the_step(tmp_path: Path) -> None:
+    said: list[ClawftError] = []
+    with Collector() as collector:
+        with watching(tmp_path, collector.url, said) as observer:
+            observer.begun(_SEEN, is_first=False)
+            observer.step_begun(_SEEN, _CALL)
+            observer.answered(_SEEN, Asked("1.0?1", "approval", "2026-01-01T00:00:01.000Z", "2026-01-03T00:00:01.000Z"))
+            observer.doubted(_SEEN, _CALL, "asked")
+            observer.retried()
+            observer.step_ended(_SEEN, _CALL, Outcome(error="PERMISSION_DENIED"))
+            observer.ended(_SEEN, Outcome("failed", "budget-spent", 1))
+        spans, metrics = {one.name: one for one in collector.spans()}, collector.metrics()
+    assert list(spans) == ["wait approval", "execute_tool write_file", "attempt 2", "run agent"]
+    wait, step, attempt, root = spans.values()
+    assert (wait.parent, wait.end_ns - wait.start_ns) == (root.id, 2 * 86_400 * 10**9)
+    assert (step.parent, attempt.parent) == (attempt.id, root.id)
+    assert (step.is_error, step.attributes["error.type"]) == (True, "PERMISSION_DENIED")
+    assert (root.is_error, root.attributes["error.type"], len(root.links)) == (True, "budget-spent", 1)
+    assert total(metrics, "weft.steps.in_flight", gen_ai__tool__name="write_file", weft__step__doubt="asked") == 1
+    assert total(metrics, "weft.database.retries") == 1
+    assert "weft.runs.started" not in metrics
+    assert not said
+
+
+@pytest.mark.parametrize("ending", ["parked", "stopped", "lost"])
+def test_what_goes_on_elsewhere_did_not_fail(tmp_path: Path, ending: str) -> None:
+    with Collector() as collector:
+        with watching(tmp_path, collector.url, []) as observer:
+            observer.begun(_SEEN, is_first=False)
+            observer.step_begun(_SEEN, _CALL)
+            observer.step_ended(_SEEN, _CALL, Outcome(error=ending))
+            observer.ended(_SEEN, Outcome("waiting" if ending == "parked" else "", ending))
+        spans = collector.spans()
+    assert [one.name for one in spans] == ["execute_tool write_file", "attempt 2"][: 1 if ending == "lost" else 2]
+    assert {(one.is_error, one.attributes["weft.interrupted"]) for one in spans} == {(False, ending)}
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:4318", "ftp://127.0.0.1/", "http://", "http://[::1"])
+def test_an_address_that_cannot_be_meant_is_said_and_nothing_is_sent(tmp_path: Path, url: str) -> None:
+    said: list[ClawftError] = []
+    with watching(tmp_path, url, said) as observer:
+        observer.begun(_SEEN, is_first=True)
+        observer.ended(_SEEN, Outcome("done"))
+    assert [one.code for one in said] == ["telemetry-address"]
+
+
+def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
+    said: list[ClawftError] = []
+    with watching(tmp_path, "http://127.0.0.1:4318", said) as observer:
+        observer.begun(_SEEN, is_first=True)
+    assert [(one.code, one.hint) for one in said] == [("telemetry-missing", "Install clawft[telemetry]")]
