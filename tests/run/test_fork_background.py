@@ -186,6 +186,14 @@ async def test_a_folder_without_a_digest_runs_here(world: World, kept: Kept) -> 
     assert only(events, TurnFinished)[0].text == "Two files."
 
 
+async def test_what_cannot_be_written_down_runs_here(world: World, kept: Kept) -> None:
+    world.add_skill("work", head=APART)
+    world.replies = [say("Two files.")]
+    noticed = only(await ask(world, kept, TurnRequest("a\udcff", skill="work")), Noticed)
+    assert [(one.code, "is no Unicode" in one.message) for one in noticed] == [("fork-foreground", True)]
+    assert kept.texts == {}
+
+
 async def test_the_default_model_says_where_it_goes_on(world: World, kept: Kept) -> None:
     world.add_skill("count-files", "```sh\nls | wc -l\n```", "Count the files of a folder.", APART)
     events = await ask(world, kept, TurnRequest("count the files of this folder", model="offline"))

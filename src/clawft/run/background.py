@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Refused
@@ -71,8 +72,12 @@ async def _start(turn: Turn, fork: Fork, planned: Started, most: int | None) -> 
     lineage = structs.replace(
         inherit(turn.conversation, fork), max_tokens=most, skill=skill, agent=power_of(fork.agent)
     )
+    request = _make_request(turn, fork, lineage, planned.session)
     try:
-        run = await start_run(_make_request(turn, fork, lineage, planned.session))
+        msgspec.json.encode(request)
+        run = await start_run(request)
+    except UnicodeEncodeError:
+        return Started(why="a name or an argument is no Unicode, so it cannot be written down")
     except ClawftError as error:
         if error.code != "durable-missing":
             raise
