@@ -34,7 +34,7 @@ class RunsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     idle_s: _Seconds = 20
     #: How long runs that are over are kept, in days; `weft runs prune` and workers remove older ones.
     keep_days: Annotated[float, Meta(gt=0)] = 30
-    #: Where OpenTelemetry traces and metrics go, as OTLP over HTTP: `http://127.0.0.1:4318`; empty for nowhere.
+    #: Where OpenTelemetry traces and metrics go, as OTLP over HTTP: `http://127.0.0.1:4318`. Needs `clawft[telemetry]`.
     telemetry: str = ""
 
 
