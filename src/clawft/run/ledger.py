@@ -25,12 +25,11 @@ _TABLES = (
 _RESERVE = """INSERT INTO {0}call(id, day, session, model, input_tokens, output_tokens, usd, settled)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0)"""
 _BOOK = _RESERVE.replace(", 0)", ", 1)")
-_FIND = "SELECT day, session, input_tokens + output_tokens, usd FROM {0}call WHERE id = ?1 AND settled = 0"
-_SETTLE = "UPDATE {0}call SET input_tokens = ?2, output_tokens = ?3, usd = ?4, settled = 1 WHERE id = ?1"
+_SETTLE = "DELETE FROM {0}call WHERE id = ?1 RETURNING day, session, input_tokens + output_tokens, usd"
 _ADD = """INSERT INTO {0}spent(scope, tokens, usd) VALUES (?1, ?2, ?3) ON CONFLICT(scope)
     DO UPDATE SET tokens = {0}spent.tokens + excluded.tokens, usd = {0}spent.usd + excluded.usd RETURNING tokens, usd"""
 _ALL = "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM {0}spent WHERE scope LIKE 'day:%'"
-# A record from before there were sums.
+# A record from before there were sums: it kept calls that were settled.
 _SUM_UP = """INSERT INTO {0}spent(scope, tokens, usd) SELECT '{1}:' || {1}, sum(input_tokens + output_tokens),
     coalesce(sum(usd), 0) FROM {0}call GROUP BY {1}"""
 _ANY_ID = SystemRandom()  # the same on no two machines
@@ -47,8 +46,8 @@ class Price(Struct, frozen=True):
 
 
 class Ledger:
-    """Every call is reserved at its worst, then settled at what it was. A reservation that a crash left behind counts
-    as spent: a budget errs on the safe side.
+    """Every call is reserved at its worst, then settled at what it was, and gone but for the sums. A reservation that a
+    crash left behind counts as spent: a budget errs on the safe side.
 
     Sums are kept by session and by day. Who adds to one holds it until the end of the transaction, so that two
     processes never both take the last cent. The day, which all want, comes last and is held for the shortest time.
@@ -97,8 +96,7 @@ class Ledger:
         """Replace a reservation by what was used, once."""
         cost = price.of(usage) if price else None
         with self.records.transaction():
-            for day, session, tokens, usd in self._execute(_FIND, reservation):
-                self._execute(_SETTLE, reservation, usage.input_tokens, usage.output_tokens, cost)
+            for day, session, tokens, usd in self._execute(_SETTLE, reservation):
                 more = (usage.total_tokens - tokens, (cost or 0.0) - (usd or 0.0))
                 self._add("session", session, *more)
                 self._add("day", day, *more)
