@@ -14,6 +14,7 @@ from lines_fork import measure_fork
 from lines_memory import measure_memory_search
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
+from lines_runs import measure_runs
 from lines_sandbox import measure_sandbox
 from lines_scan import QUICK, ScanSizes, measure_scan
 from lines_sessions import measure_open_session
@@ -68,6 +69,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_concurrent(temporary / "concurrent", sizes.sessions),
         measure_dynamic(temporary / "dynamic", 3 if quick else 10),
         measure_fork(temporary / "fork", sizes.turns),
+        *measure_runs(temporary / "runs", quick=quick),
         *measure_sandbox(temporary / "sandbox", 5 if quick else 100),
         measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_open_session(temporary / "sessions", sizes),
