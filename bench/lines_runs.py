@@ -133,9 +133,8 @@ def measure_drain(folder: Path, url: str, count: int) -> Line:
                     raise SystemExit(f"error: {done} of {count} runs after 900 s:\n{world.log()}")
                 time.sleep(0.2)
         took = time.monotonic() - begun
-    early = statistics.median(
-        size for done, size in sizes if (done >= count / 10 and done <= count / 4) or done == count
-    )
+    tenth = [size for done, size in sizes if count / 10 <= done <= count / 4]
+    early = statistics.median(tenth or [sizes[0][1]])
     late = statistics.median(size for done, size in sizes if done >= count * 0.9)
     shutil.rmtree(folder)
     what = f"memory of a worker at the end of {name}, drained in {took:.0f} s"
