@@ -21,6 +21,7 @@ __all__ = [
     "complete_help",
     "complete_keys",
     "complete_models",
+    "complete_runs",
     "complete_sessions",
     "complete_skills",
     "complete_values",
@@ -73,6 +74,22 @@ def complete_models(ctx: click.Context, _param: click.Parameter, incomplete: str
             if provider.default_model:
                 yield f"{name}/{provider.default_model}", ""
         yield from ((f"{name}/", "") for name in (*config.providers, *PRESETS))
+
+    return _offer(names(), incomplete)
+
+
+def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """Of a file only: a server would be waited for in the middle of a line."""
+
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.config.runs import own_runs
+        from clawft.run.durable import is_installed
+        from clawft.run.durable.glance import glance_file
+
+        app = _app(ctx)
+        if is_installed() and not own_runs(app.config, app.workspace.user_dir, app.environ).database:
+            seen = glance_file(app.workspace.user_dir, MAX_OFFERED)
+            yield from ((one.id, f"{one.status}: {one.title}") for one in seen)
 
     return _offer(names(), incomplete)
 

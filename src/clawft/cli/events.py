@@ -28,7 +28,7 @@ from clawft.messages import (
     TurnFinished,
 )
 
-__all__ = ["Approver", "JsonLines", "Printer", "show_events"]
+__all__ = ["Approver", "JsonLines", "Printer", "ask_line", "can_ask", "show_events"]
 
 _ANSWERS: dict[str, Answer] = {
     "y": "once", "yes": "once", "r": "session", "s": "session", "n": "no", "no": "no", "": "no",
@@ -46,10 +46,6 @@ class Approver:
         self.printer = printer
         self._shown: dict[str, anyio.Event] = {}
 
-    @property
-    def can_ask(self) -> bool:
-        return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
-
     def note(self, event: ApprovalNeeded) -> None:
         """The stream has come to a question: what happened before it is on the screen."""
         self._seen(event).set()
@@ -61,7 +57,7 @@ class Approver:
         if self.yes and not event.grave:
             return "flag"
         await self._seen(event).wait()
-        if not self.can_ask:
+        if not can_ask():
             self.unanswered += 1
             asked = f"{one_line(event.question)}: {one_line(event.reason)}"
             way = "Only a person at a terminal can allow it." if event.grave else "Pass --yes to allow it."
@@ -70,14 +66,19 @@ class Approver:
         mark = click.style("?", fg="yellow")
         self.printer.note(f"{mark} {one_line(event.question)}\n  {one_line(event.reason)}")
         while True:
-            typed = await _ask(_ONCE if event.grave else _CHOICES)
+            typed = await ask_line(_ONCE if event.grave else _CHOICES)
             answer = _ANSWERS.get(typed.strip().lower())
             if answer is not None and not (event.grave and answer == "session"):
                 return answer
             self.printer.note("  Please answer y or n" if event.grave else "  Please answer y, r or n")
 
 
-async def _ask(choices: str) -> str:
+def can_ask() -> bool:
+    """Whether a person is there who sees a question and can answer it."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
+
+
+async def ask_line(choices: str) -> str:
     """The line that is typed now. What was typed before the question came is no answer to it."""
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
     say_part(choices)

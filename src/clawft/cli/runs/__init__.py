@@ -6,11 +6,13 @@ from clawft.cli.root import LazyGroup
 
 __all__ = ["command"]
 
+_NAMES = ("list", "show", "watch", "answer", "cancel", "resume", "retry", "prune")
+
 
 @click.group(
     "runs",
     cls=LazyGroup,
-    modules={name: f"clawft.cli.runs.{name}" for name in ("list",)},
+    modules={name: f"clawft.cli.runs.{name}" for name in _NAMES},
     aliases={},
 )
 def command() -> None:

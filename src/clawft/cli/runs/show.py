@@ -1,0 +1,111 @@
+"""`weft runs show`: all about one run, with its timeline."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from clawft.cli.options import format_option
+from clawft.cli.output import clean, one_line, print_json, terminal_width
+from clawft.cli.runs._open import open_runs_here, run_argument, run_json, see_to
+from clawft.cli.runs._timeline import timeline_lines, totals_line
+from clawft.cli.runs._words import ask_lines, follow_up, long_ago, time_words, tokens_words
+
+if TYPE_CHECKING:
+    from clawft.app import App
+    from clawft.run.durable.runs import Runs
+    from clawft.run.durable.timeline import Timeline
+    from clawft.run.durable.values import Question, Run
+
+__all__ = ["command", "load_timeline", "show_lines"]
+
+
+@click.command("show")
+@run_argument
+@format_option
+def command(run: str, output: str) -> None:
+    """Show a run: what came of it, what it waits for, and its timeline."""
+    with open_runs_here() as (app, runs):
+        one = runs.store.get(runs.store.resolve(run))
+        see_to(runs, [one])
+        if output == "json":
+            return print_json("clawft.runs.v1", runs=[_to_json(runs, one)])
+        click.echo("\n".join(show_lines(app, runs, one, terminal_width())))
+    return None
+
+
+def _to_json(runs: "Runs", run: "Run") -> dict[str, Any]:
+    from clawft.run.durable.values import now_text
+
+    timeline = load_timeline(runs, run, now_text())
+    questions = runs.store.questions(run.id)
+    entries, totals = msgspec.to_builtins(timeline.entries), msgspec.to_builtins(timeline.totals)
+    return {**run_json(run, questions), "result": run.result, "timeline": list(entries), "totals": totals}
+
+
+def load_timeline(runs: "Runs", run: "Run", now: str) -> "Timeline":
+    """What a run did so far. Raises: ClawftError."""
+    from clawft.run.durable.follow import decode_event
+    from clawft.run.durable.timeline import make_timeline
+
+    noticed = [decode_event(text) for text in runs.store.notices(run.id, "run-resumed")]
+    resumed = [(event.at, getattr(event, "message", "")) for event in noticed if event is not None]
+    return make_timeline(run, runs.recorded(run), runs.store.questions(run.id, open_only=False), resumed, now)
+
+
+def show_lines(app: "App", runs: "Runs", run: "Run", columns: int | None) -> list[str]:
+    """All there is to say, what asks for something last. Raises: ClawftError."""
+    from clawft.run.durable.values import now_text
+
+    now = now_text()
+    timeline = load_timeline(runs, run, now)
+    lines = [f"{label}: {value}" for label, value in _facts(app, run) if value]
+    lines += ["", *timeline_lines(timeline, now, columns), totals_line(timeline)]
+    if run.result and run.result.strip():
+        lines += ["", clean(run.result.rstrip())]
+    if run.error:
+        lines += ["", f"{click.style(f'error[{run.error.code}]', fg='red')}: {one_line(run.error.message)}"]
+        lines += [f"hint: {one_line(run.error.hint)}"] if run.error.hint else []
+    return [*lines, *_question_lines(runs.store.questions(run.id)), *_next_lines(run)]
+
+
+def _facts(app: "App", run: "Run") -> list[tuple[str, str]]:
+    shorten = app.workspace.shorten
+    status = f"{run.status}, and is to be ended" if run.cancel and run.status == "running" else run.status
+    fleet = f"{one_line(run.fleet)}, line {run.line}" if run.fleet else ""
+    worked = f"{time_words(run.worked_ms)} of work" if run.worked_ms else ""
+    return [
+        ("Run", run.id),
+        ("What", one_line(run.title)),
+        ("Status", status),
+        ("Kind", run.kind),
+        ("Session", one_line(run.session)),
+        ("Project", one_line(shorten(run.request.project or run.request.cwd))),
+        ("Parent", run.parent),
+        ("Fleet", fleet),
+        ("Queue", run.queue if run.queue != "default" else ""),
+        ("Worker", run.worker),
+        ("Attempts", str(run.attempt) if run.attempt > 1 else ""),
+        ("Asked for", _when(run.created)),
+        ("Finished", ", ".join(filter(None, [_when(run.finished), worked])) if run.finished else ""),
+        ("Tokens", tokens_words(run.usage.input_tokens, run.usage.output_tokens, run.cost_usd)),
+    ]
+
+
+def _when(at: str | None) -> str:
+    return f"{at[:19].replace('T', ' ')} UTC, {long_ago(at)}" if at else ""
+
+
+def _question_lines(questions: "tuple[Question, ...]") -> list[str]:
+    lines = []
+    for one in questions:
+        lines += ["", *ask_lines(one), f"  asked {long_ago(one.asked)}; answer it:"]
+        lines.append(f"  {follow_up(one, only=len(questions) == 1)}")
+    return lines
+
+
+def _next_lines(run: "Run") -> list[str]:
+    """What can be done about a run that came to nothing."""
+    way = {"failed": "try it again, after the steps that are done", "cancelled": "go on with it"}.get(run.status)
+    verb = "retry" if run.status == "failed" else "resume"
+    return ["", f"To {way}: weft runs {verb} {run.id}"] if way else []

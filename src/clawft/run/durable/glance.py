@@ -1,0 +1,62 @@
+"""A quick look at the runs, where a shell or a prompt waits for it: a file is read without what else runs need."""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from clawft.config.runs import RunsSettings
+from clawft.errors import ClawftError
+from clawft.run.durable import file_path, is_installed, is_used
+
+__all__ = ["Seen", "glance", "glance_file"]
+
+_WAIT_S = 0.2
+_QUERY = "SELECT id, status, kind, title, attempt, request FROM weft_run ORDER BY created DESC, id DESC LIMIT ?"
+
+
+class Seen(Struct, frozen=True):
+    """A run, as far as a line about it needs."""
+
+    id: str
+    status: str
+    kind: str
+    title: str
+    attempt: int
+    project: str
+
+
+class _Asked(Struct):
+    project: str = ""
+
+
+def glance(settings: RunsSettings, user_dir: str, environ: Mapping[str, str], limit: int) -> tuple[Seen, ...]:
+    """The newest runs; none where there is nothing to look at, or where that cannot be read now."""
+    if not is_used(settings, user_dir) or not is_installed():
+        return ()
+    if not settings.database:
+        return glance_file(user_dir, limit)
+    from clawft.run.durable import open_runs
+
+    try:
+        with closing(open_runs(settings, user_dir, environ)) as runs:
+            found = runs.store.list(limit=limit)
+    except ClawftError:
+        return ()
+    return tuple(Seen(one.id, one.status, one.kind, one.title, one.attempt, one.request.project) for one in found)
+
+
+def glance_file(user_dir: str, limit: int) -> tuple[Seen, ...]:
+    """The newest runs of the file in a user's folder; none where it cannot be read at once."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(file_path(user_dir))}?mode=ro", uri=True, timeout=_WAIT_S)) as file:
+            rows = file.execute(_QUERY, (limit,)).fetchall()
+    except sqlite3.Error:
+        return ()
+    return tuple(
+        Seen(run, status, kind, title, attempt, msgspec.json.decode(request, type=_Asked).project)
+        for run, status, kind, title, attempt, request in rows
+    )
