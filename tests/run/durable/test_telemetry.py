@@ -3,17 +3,21 @@
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
+from clawft.run.durable import open_runs
 from clawft.run.durable.database import make_url, open_engine
 from clawft.run.durable.observe import Asked, Observer, Outcome, Seen, SeenStep
+from clawft.run.durable.request import RunRequest
 from clawft.run.durable.telemetry import open_telemetry
 from clawft.run.durable.worker import Plan, RunWorker
 from collector import Arrived, Collector
@@ -27,7 +31,7 @@ def make_world(folder: Path, url: str, *, delay_ms: float = 0) -> RunsWorld:
     call = {"name": "glob", "arguments": {"pattern": f"*{_ARGUMENT}"}}
     steps: list[dict[str, Any]] = [{"tool_calls": [call]}, {"text": _ANSWER, "delay_ms": delay_ms}]
     world = RunsWorld(folder, steps, runs=f'telemetry = "{url}"\nlease_s = 1\npoll_s = 0.05\n')
-    world.environ["OTEL_BSP_SCHEDULE_DELAY"] = "50"
+    world.environ |= {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "200"}
     return world
 
 
@@ -52,6 +56,7 @@ def test_attempts_of_a_killed_worker_and_of_the_next_are_one_trace(tmp_path: Pat
         run = start(world)
         with world.workers(1, 1) as (first,):
             collector.wait_for(lambda them: named(them.spans(), "execute_tool glob"))
+            collector.wait_for(lambda them: "weft.runs.started" in them.metrics())
             first.send_signal(signal.SIGKILL)
             make_world(tmp_path, collector.url, delay_ms=200)
             with world.workers(1, 1, "--until-idle") as (second,):
@@ -93,11 +98,11 @@ def test_attempts_of_a_killed_worker_and_of_the_next_are_one_trace(tmp_path: Pat
     assert root.resource["service.name"] == "weft"
     assert root.resource["service.instance.id"] == alive.attributes["weft.worker.id"]
 
+    assert total(metrics, "weft.runs.started", weft__run__kind="agent") == 1
     assert total(metrics, "weft.runs.finished", weft__run__status="done", weft__run__kind="agent") == 1
     assert total(metrics, "weft.workers.died") == 1
     assert total(metrics, "weft.step.duration", weft__step__kind="model") >= 0.2
     assert total(metrics, "gen_ai.client.token.usage", gen_ai__token__type="output", gen_ai__request__model="m") > 0
-    assert {"weft.runs", "weft.workers"} <= metrics.keys()
     for text in (_PROMPT, _ARGUMENT, _ANSWER, str(tmp_path)):
         assert text.encode() not in sent
 
@@ -141,13 +146,13 @@ def test_a_collector_that_never_answers_holds_up_neither_steps_nor_the_end(tmp_p
     with Collector(stalls=True) as collector:
         begun = time.monotonic()
         with watching(tmp_path, collector.url, said) as observer:
-            for _ in range(5_000):
+            for _ in range(4_500):
                 observer.step_begun(_SEEN, _CALL)
                 observer.step_ended(_SEEN, _CALL, Outcome())
             took_s = time.monotonic() - begun
         assert took_s < 5
         assert time.monotonic() - begun - took_s < 3
-    assert [(one.code, str(one).split()[0]) for one in said] == [("telemetry-lost", "5000")]
+    assert [(one.code, str(one).split()[0]) for one in said] == [("telemetry-lost", "4500")]
 
 
 def test_the_time_a_person_takes_is_a_span_of_its_own_and_not_of_the_step(tmp_path: Path) -> None:
@@ -185,6 +190,36 @@ def test_what_goes_on_elsewhere_did_not_fail(tmp_path: Path, ending: str) -> Non
         spans = collector.spans()
     assert [one.name for one in spans] == ["execute_tool write_file", "attempt 2"][: 1 if ending == "lost" else 2]
     assert {(one.is_error, one.attributes["weft.interrupted"]) for one in spans} == {(False, ending)}
+
+
+def test_how_many_runs_wait_is_told_for_the_whole_database(tmp_path: Path) -> None:
+    with Collector() as collector:
+        with watching(tmp_path, collector.url, []):
+            runs = open_runs(RunsSettings(), str(tmp_path), {})
+            for _ in range(3):
+                run = runs.start(RunRequest(kind="agent", cwd=str(tmp_path)))
+            runs.store.begin(run, 1, "w")
+            runs.close()
+        metrics = collector.metrics()
+    told = {labels["weft.run.status"]: value for labels, value in metrics["weft.runs"]}
+    assert told == {"queued": 2, "running": 1, "waiting": 0}
+    assert total(metrics, "weft.workers") == 0
+
+
+def test_a_sampler_takes_all_spans_of_a_trace_or_none(tmp_path: Path, environ: MutableMapping[str, str]) -> None:
+    environ |= {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.5"}
+    count = 40
+    with Collector() as collector:
+        with watching(tmp_path, collector.url, []) as observer:
+            for number in range(count):
+                seen = msgspec.structs.replace(_SEEN, run=f"r{number}", parent="")
+                observer.begun(seen, is_first=True)
+                observer.step_begun(seen, _CALL)
+                observer.step_ended(seen, _CALL, Outcome())
+                observer.ended(seen, Outcome("done"))
+        traces = Counter(one.trace for one in collector.spans())
+    assert set(traces.values()) == {3}
+    assert 5 < len(traces) < count - 5
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:4318", "ftp://127.0.0.1/", "http://", "http://[::1"])
