@@ -141,7 +141,7 @@ class Telemetry(Observer):
                 name=f"wait {asked.kind}",
                 start_ns=start_ns,
                 end_ns=end_ns,
-                attributes={**_describe(seen), "weft.wait.kind": asked.kind},
+                attributes={**_describe_run(seen), "weft.wait.kind": asked.kind},
             )
         )
 
@@ -210,7 +210,7 @@ class Telemetry(Observer):
                 name=f"run {seen.kind}",
                 start_ns=read_ns(seen.started),
                 end_ns=end_ns,
-                attributes={**_describe(seen), **more},
+                attributes={**_describe_run(seen), **more},
                 error=outcome.error,
                 linked=seen.parent,
             )
@@ -225,13 +225,12 @@ def _interrupt(outcome: Outcome) -> dict[str, Any]:
     return {"weft.interrupted": outcome.error} if outcome.error in _ELSEWHERE else {}
 
 
+def _describe_run(seen: Seen) -> dict[str, Any]:
+    return {"weft.run.id": seen.run, "weft.run.kind": seen.kind}
+
+
 def _describe(seen: Seen) -> dict[str, Any]:
-    return {
-        "weft.run.id": seen.run,
-        "weft.run.kind": seen.kind,
-        "weft.attempt": seen.attempt,
-        "weft.worker.id": seen.worker,
-    }
+    return {**_describe_run(seen), "weft.attempt": seen.attempt, "weft.worker.id": seen.worker}
 
 
 def _describe_step(step: SeenStep) -> dict[str, Any]:
