@@ -16,14 +16,19 @@ from clawft.workspace import resolve_path
 
 __all__ = ["check_approvals", "check_jobs", "check_memory", "check_optional", "check_sandbox", "check_servers"]
 
-# Package -> what it is for. Each is the extra of the same name.
-_OPTIONAL = {"mcp": "tools of MCP servers", "keyring": "keys in the system's keyring"}
+# Extra -> the package that is the heart of it, and what it is for.
+_OPTIONAL = {
+    "mcp": ("mcp", "tools of MCP servers"),
+    "keyring": ("keyring", "keys in the system's keyring"),
+    "durable": ("dbos", "runs in the background"),
+    "telemetry": ("opentelemetry-exporter-otlp-proto-http", "traces and metrics of runs"),
+}
 _INSTALLS = {"npx": "npx comes with Node.js", "uvx": "uvx comes with uv", "docker": "docker comes with Docker"}
 
 
 def check_optional() -> Iterator[Check]:
-    for name, purpose in _OPTIONAL.items():
-        found = _find_version(name)
+    for name, (package, purpose) in _OPTIONAL.items():
+        found = _find_version(package)
         if found:
             yield Check("part", "ok", f"{name} {found}: {purpose}")
         else:
