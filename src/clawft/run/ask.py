@@ -78,7 +78,7 @@ async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Ans
     with turn.conversation.allowance.hold(worst.total_tokens) as hold:
         account, price = turn.conversation.account, turn.price
         reservation = 0
-        if worst.total_tokens:
+        if worst.total_tokens or price:
             reservation = await work_on(ledger.records, lambda: ledger.reserve(account, turn.model, worst, price), warn)
         try:
             await _read(turn, request, answer, show)
@@ -89,11 +89,11 @@ async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Ans
             if not whole:  # no answer, but paid for
                 turn.usage = turn.usage.merge(usage)
             answer.usage, answer.cost_usd = usage, price.of(usage) if price else None
-            with anyio.move_on_after(_SETTLE_S, shield=True):  # else it counts with its worst
-                if reservation:
+            if not reservation:
+                ledger.book(account, turn.model, usage)
+            else:
+                with anyio.move_on_after(_SETTLE_S, shield=True):  # else it counts with its worst
                     await work_on(ledger.records, lambda: ledger.settle(reservation, usage, price), warn)
-                else:
-                    await work_on(ledger.records, lambda: ledger.book(account, turn.model, usage, price), warn)
     return answer
 
 

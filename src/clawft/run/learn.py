@@ -11,7 +11,8 @@ __all__ = ["learn"]
 
 async def learn(turn: Turn) -> None:
     loaded = [one.name for one in turn.skills.active]
-    stats = turn.runtime.stats
+    stats, ledger = turn.runtime.stats, turn.runtime.ledger
+    await work_on(ledger.records, ledger.write_booked, partial(warn_away, turn))
     await work_on(
         stats.database, lambda: stats.record(turn.catalog.listed, loaded, turn.score), partial(warn_away, turn)
     )

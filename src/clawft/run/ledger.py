@@ -57,6 +57,7 @@ class Ledger:
         self.budget = budget
         self.now = now
         self.records = records
+        self._booked: list[tuple[str, str, Usage]] = []
         records.prepare(*(one.format(records.prefix) for one in _TABLES))
         if not self._execute("SELECT 1 FROM {0}spent LIMIT 1") and self._execute("SELECT 1 FROM {0}call LIMIT 1"):
             self._sum_up()
@@ -82,15 +83,29 @@ class Ledger:
             self._check("day", self._add("day", day, worst.total_tokens, usd), worst.total_tokens, usd)
         return reservation
 
-    def book(self, session: str, model: str, usage: Usage, price: Price | None) -> None:
-        """Write down a call that costs nothing, and for which no room was made."""
-        cost = price.of(usage) if price else None
-        with self.records.transaction():
-            day = self.now().date().isoformat()
-            used = (usage.input_tokens, usage.output_tokens)
-            self._execute(_BOOK, _ANY_ID.getrandbits(62), day, session, model, *used, cost)
-            self._add("session", session, usage.total_tokens, cost or 0.0)
-            self._add("day", day, usage.total_tokens, cost or 0.0)
+    def book(self, session: str, model: str, usage: Usage) -> None:
+        """Take note of a call that costs nothing, and for which no room was made; `write_booked` writes it down."""
+        self._booked.append((session, model, usage))
+
+    def write_booked(self) -> None:
+        """Write down the calls that cost nothing: they come in great numbers, so many at once."""
+        sums: dict[tuple[str, str], Usage] = {}
+        booked, self._booked = self._booked, []
+        for session, model, usage in booked:
+            sums[session, model] = sums.get((session, model), Usage()).merge(usage)
+        if not sums:
+            return
+        try:
+            with self.records.transaction():
+                day = self.now().date().isoformat()
+                for (session, model), used in sums.items():
+                    tokens = (used.input_tokens, used.output_tokens)
+                    self._execute(_BOOK, _ANY_ID.getrandbits(62), day, session, model, *tokens, None)
+                    self._add("session", session, used.total_tokens, 0.0)
+                self._add("day", day, sum(one.total_tokens for one in sums.values()), 0.0)
+        except BaseException:
+            self._booked += booked
+            raise
 
     def settle(self, reservation: int, usage: Usage, price: Price | None) -> None:
         """Replace a reservation by what was used, once."""
@@ -103,6 +118,7 @@ class Ledger:
 
     def spent(self, *, day: str = "", session: str = "") -> tuple[int, float]:
         """Tokens and dollars of a session, of a day, or of all there is."""
+        self.write_booked()
         if session:
             rows = self._execute("SELECT tokens, usd FROM {0}spent WHERE scope = ?1", f"session:{session}")
         elif day:

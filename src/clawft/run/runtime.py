@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,6 +13,7 @@ from clawft.config import Config
 from clawft.config.masking import Secrets
 from clawft.discovery.catalog import Found
 from clawft.discovery.instructions import Instructions, load_instructions
+from clawft.errors import ClawftError
 from clawft.format.model import Agent
 from clawft.messages import Event, Noticed
 from clawft.providers.request import Provider
@@ -216,6 +217,8 @@ class Runtime:
         return path
 
     async def close(self) -> None:
+        with suppress(ClawftError):  # what cost nothing may be forgotten
+            self.ledger.write_booked()
         for provider in self._providers.values():
             await provider.close()
 
