@@ -32,8 +32,8 @@ def start_here(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[st
         click.echo(json.encode({"run": run}).decode())
         return 0
     click.echo(run)
-    say("a worker was started for it" if started else "a worker takes it")
-    say(f"follow it: weft runs watch {run}")
+    say(f"It goes on in the background, also when this terminal closes{', with a worker of its own' * started}.")
+    say(f"Follow it: weft runs watch {run}")
     return 0
 
 

@@ -15,6 +15,7 @@ from clawft.cli.doctor.parts import (
     check_sandbox,
     check_servers,
 )
+from clawft.cli.doctor.runs import check_runs
 from clawft.errors import ClawftError
 
 __all__ = ["run_checks"]
@@ -36,6 +37,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
         ("sandbox", check_sandbox),
         ("mcp", check_servers),
         ("cron", check_jobs),
+        ("runs", check_runs),
         ("memory", check_memory),
         ("approval", check_approvals),
         ("searched", check_locations),

@@ -64,7 +64,8 @@ def _cells(entry: "Entry", span: tuple[float, float]) -> tuple[str, ...]:
     tokens = f"{usage.input_tokens:,} → {usage.output_tokens:,}" if usage else ""
     cost = f"${entry.cost_usd:.4f}" if entry.cost_usd is not None else ""
     what = "  " * entry.depth + _tell(entry)
-    return f"+{time_words(span[0])}", took, one_line(entry.place), what, tokens, cost
+    after = f"+{time_words(span[0])}" if span[0] else "0"
+    return after, took, one_line(entry.place), what, tokens, cost
 
 
 def _tell(entry: "Entry") -> str:

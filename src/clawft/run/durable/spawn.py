@@ -3,19 +3,22 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from clawft.errors import ClawftError
+from clawft.files import replace_file
 from clawft.run.durable.lease import is_gone, this_host
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import WorkerRow
 
-__all__ = ["is_served", "log_path", "start_worker"]
+__all__ = ["is_alive", "is_served", "log_path", "start_worker"]
 
 # How old the last sign of a worker on another machine may be. Clocks differ, so this is generous: at worst, one more
 # worker is started, or the next command starts it.
 _QUIET = timedelta(minutes=5)
+_STARTING_S = 10  # that a worker may take until it is known
 _MAX_LOG = 4 << 20
 
 
@@ -25,8 +28,11 @@ def is_served(store: RunStore, queue: str, *, always: bool = False) -> bool:
 
 
 def _serves(row: WorkerRow, queue: str) -> bool:
-    if row.stopping or queue not in row.queue.split(","):
-        return False
+    return not row.stopping and queue in row.queue.split(",") and is_alive(row)
+
+
+def is_alive(row: WorkerRow) -> bool:
+    """Whether a worker may be alive, as far as can be told at once."""
     if row.host == this_host():
         return not is_gone(row)
     return datetime.now(UTC) - datetime.fromisoformat(row.seen) < _QUIET
@@ -34,12 +40,12 @@ def _serves(row: WorkerRow, queue: str) -> bool:
 
 def start_worker(store: RunStore, queue: str, user_dir: str, environ: Mapping[str, str]) -> bool:
     """Start a worker that outlives this process, unless there is one. Raises: ClawftError."""
-    if is_served(store, queue):
+    if is_served(store, queue) or _is_starting(store, user_dir, queue):
         return False
     command = (sys.executable, "-m", "clawft", "worker", "--on-demand", "--queue", queue)
     try:
         with open(_open_log(user_dir), "ab") as log:
-            subprocess.Popen(
+            worker = subprocess.Popen(
                 command,
                 cwd=user_dir,
                 env={**environ, "CLAWFT_HOME": user_dir},
@@ -48,10 +54,35 @@ def start_worker(store: RunStore, queue: str, user_dir: str, environ: Mapping[st
                 stderr=log,
                 start_new_session=True,
             )
+        _keep_starting(user_dir, queue, worker.pid)
     except OSError as error:
         message = f"No worker could be started: {error.strerror}"
         raise ClawftError("worker-start", message, hint="Start one yourself: weft worker") from error
     return True
+
+
+def _is_starting(store: RunStore, user_dir: str, queue: str) -> bool:
+    """Whether a worker was started a moment ago that is not known yet."""
+    path = _starting_path(user_dir, queue)
+    try:
+        if abs(time.time() - os.path.getmtime(path)) > _STARTING_S:
+            return False
+        with open(path, encoding="ascii") as file:
+            pid = int(file.read())
+        os.kill(pid, 0)
+    except (OSError, ValueError):
+        return False
+    return all((row.pid, row.host) != (pid, this_host()) for row in store.workers())
+
+
+def _keep_starting(user_dir: str, queue: str, pid: int) -> None:
+    path = _starting_path(user_dir, queue)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    replace_file(path, str(pid).encode())
+
+
+def _starting_path(user_dir: str, queue: str) -> str:
+    return os.path.join(user_dir, "runs", f"{queue}.starting")
 
 
 def log_path(user_dir: str) -> str:
