@@ -115,7 +115,7 @@ def test_a_collector_that_is_away_delays_no_run_and_is_told_of_once(tmp_path: Pa
     with world.runs() as runs:
         done = runs.store.get(run)
     assert (done.status, done.steps) == ("done", 3)
-    assert done.worked_ms < 1_000
+    assert done.worked_ms < 5_000
     assert world.log().count("5 spans of runs could not be sent to http://127.0.0.1:9") == 1
 
 
@@ -150,8 +150,8 @@ def test_a_collector_that_never_answers_holds_up_neither_steps_nor_the_end(tmp_p
                 observer.step_begun(_SEEN, _CALL)
                 observer.step_ended(_SEEN, _CALL, Outcome())
             took_s = time.monotonic() - begun
-        assert took_s < 5
-        assert time.monotonic() - begun - took_s < 3
+        assert took_s < 10
+        assert time.monotonic() - begun - took_s < 6
     assert [(one.code, str(one).split()[0]) for one in said] == [("telemetry-lost", "4500")]
 
 
@@ -176,6 +176,21 @@ def test_the_time_a_person_takes_is_a_span_of_its_own_and_not_of_the_step(tmp_pa
     assert total(metrics, "weft.steps.in_flight", gen_ai__tool__name="write_file", weft__step__doubt="asked") == 1
     assert total(metrics, "weft.database.retries") == 1
     assert "weft.runs.started" not in metrics
+    assert not said
+
+
+def test_an_answer_that_broke_off_and_is_asked_for_again_is_two_spans(tmp_path: Path) -> None:
+    said: list[ClawftError] = []
+    answer = SeenStep("1", "model", "openai/gpt", True)
+    with Collector() as collector:
+        with watching(tmp_path, collector.url, said) as observer:
+            for outcome in (Outcome(error="stream-cut"), Outcome(ms=5, input_tokens=3, cost_usd=0.25)):
+                observer.step_begun(_SEEN, answer)
+                observer.step_ended(_SEEN, answer, outcome)
+        spans, metrics = collector.spans(), collector.metrics()
+    assert [one.attributes.get("error.type") for one in spans] == ["stream-cut", None]
+    assert len({one.id for one in spans}) == 2
+    assert total(metrics, "weft.cost", gen_ai__request__model="gpt", gen_ai__provider__name="openai") == 0.25
     assert not said
 
 
@@ -207,7 +222,7 @@ def test_how_many_runs_wait_is_told_for_the_whole_database(tmp_path: Path) -> No
 
 
 def test_a_sampler_takes_all_spans_of_a_trace_or_none(tmp_path: Path, environ: MutableMapping[str, str]) -> None:
-    environ |= {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.5"}
+    environ.update({"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.5"})
     count = 40
     with Collector() as collector:
         with watching(tmp_path, collector.url, []) as observer:

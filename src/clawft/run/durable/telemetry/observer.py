@@ -7,7 +7,6 @@ from typing import Any, Concatenate, Literal, ParamSpec
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError
 from clawft.run.durable.observe import Asked, Observer, Outcome, Seen, SeenStep
 from clawft.run.durable.telemetry.export import Delivery, Pipes
 from clawft.run.durable.telemetry.meters import Meters
@@ -110,8 +109,8 @@ class Telemetry(Observer):
         self._spans.send(
             Span(
                 run=seen.run,
-                id=span_id(seen.run, seen.attempt, seen.worker, step.place),
-                parent=self._find_parent(seen, step.place),
+                id=span_id(seen.run, seen.attempt, seen.worker, step.place, done.begun_ns),  # it may be tried again
+                parent=span_id(seen.run, seen.attempt, seen.worker),
                 name=_name(step),
                 start_ns=done.start_ns,
                 end_ns=done.start_ns + took_ns,
@@ -157,7 +156,7 @@ class Telemetry(Observer):
     def find_held(self, worker: WorkerRow) -> object:
         try:
             return [_Held(Seen.of(run), *times) for run, *times in self._records.held_by(worker.id)]
-        except ClawftError as error:
+        except Exception as error:
             self.complain(error)
             return []
 
@@ -175,13 +174,6 @@ class Telemetry(Observer):
 
     def complain(self, error: Exception) -> None:
         self._delivery.fail(error)
-
-    def _find_parent(self, seen: Seen, place: str) -> int:
-        """The step that this one is part of, if any is being done, else the attempt."""
-        while place := place[: max(place.rfind("/"), place.rfind("."), 0)]:
-            if (seen.run, place) in self._steps:
-                return span_id(seen.run, seen.attempt, seen.worker, place)
-        return span_id(seen.run, seen.attempt, seen.worker)
 
     def _send_attempt(self, seen: Seen, start_ns: int, end_ns: int, outcome: Outcome) -> None:
         status = {"weft.run.status": outcome.status} if outcome.status else {}
