@@ -114,7 +114,7 @@ async def work_here(
                 async def listen() -> None:
                     async for number in signals:
                         caught.append(number)
-                        tell("stopping: what is being done comes to its end")
+                        tell("stopping: what is being done comes to its end; once more cuts it short")
                         worker.stop()
 
                 group.start_soon(listen)

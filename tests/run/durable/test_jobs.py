@@ -354,9 +354,9 @@ from clawft.run.durable.jobs import Jobs
 from clawft.run.durable.store import RunStore
 from clawft.working import open_app_runs
 runs = open_app_runs(open_app(dict(os.environ), "."))
-def die(connection, run, attempt, queue):
+def die(connection, *due):
     if sys.argv[2] == "late":
-        runs.engine.enqueue(connection, run, attempt, queue)
+        runs.engine.enqueue(connection, *due)
     print("claimed", flush=True)
     os.kill(os.getpid(), 9)
 jobs = Jobs(RunStore(runs.database, die), datetime.fromisoformat(sys.argv[1]).tzinfo, lambda: runs.engine)

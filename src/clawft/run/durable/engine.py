@@ -23,13 +23,12 @@ from msgspec import Struct
 
 from clawft.files import lock_file
 from clawft.run.durable.database import translated
+from clawft.run.durable.values import FORMAT
 
 __all__ = ["FORMAT", "Engine", "Lost", "Recorded", "Recorder", "Worker", "queue_name"]
 
-FORMAT = "runs-1"  # of what is recorded: workers of one format take each other's runs
 _NAME = "weft"
 _ATTEMPT = "weft.attempt"
-_MAX_RECOVERIES = 100
 _MIGRATING = 0x77656675  # the key of a lock on the server
 _MIGRATING_S = 0.05
 
@@ -78,13 +77,13 @@ class Engine:
             retry_connection_errors=False,
         )
 
-    def enqueue(self, connection: sa.Connection, run: str, attempt: int, queue: str) -> None:
+    def enqueue(self, connection: sa.Connection, run: str, attempt: int, queue: str, version: str = FORMAT) -> None:
         """Have an attempt done by a worker; part of the transaction that a connection is in."""
         options = {
             "queue_name": queue_name(queue),
             "workflow_name": _ATTEMPT,
             "workflow_id": _workflow(run, attempt),
-            "app_version": FORMAT,
+            "app_version": version,
         }
         self._client.enqueue_in_transaction(connection, options, run, attempt)  # type: ignore[arg-type]
 
@@ -144,7 +143,7 @@ class Worker:
         )
         perform = self._perform
 
-        @DBOS.workflow(name=_ATTEMPT, max_recovery_attempts=_MAX_RECOVERIES)
+        @DBOS.workflow(name=_ATTEMPT, max_recovery_attempts=None)  # who dies of a run is counted by us
         async def attempt(run: str, number: int) -> str:
             try:
                 return await perform(run, number, Recorder(run, number))
@@ -167,8 +166,26 @@ class Worker:
         """The workers that attempts are with, as far as the engine knows."""
         schema = "" if self._engine.dialect.name == "sqlite" else "dbos."
         query = f"SELECT DISTINCT executor_id FROM {schema}workflow_status WHERE status = 'PENDING' AND name = :name"
+        query += " AND application_version = :version"
+        known = {"name": _ATTEMPT, "version": FORMAT}
         with translated(self._engine.url), self._engine.connect() as connection:
-            return [one for one in connection.execute(sa.text(query), {"name": _ATTEMPT}).scalars() if one]
+            return [one for one in connection.execute(sa.text(query), known).scalars() if one]
+
+    def strays(self) -> list[str]:
+        """Attempts that are with this worker by the record, while it does not do them."""
+        schema = "" if self._engine.dialect.name == "sqlite" else "dbos."
+        query = f"SELECT workflow_uuid FROM {schema}workflow_status WHERE status = 'PENDING' AND executor_id = :worker"
+        with translated(self._engine.url), self._engine.connect() as connection:
+            held = list(connection.execute(sa.text(query), {"worker": self._worker}).scalars())
+        active = set(_get_dbos_instance()._active_workflows_set.activeList())
+        return [one for one in held if one not in active]
+
+    def put_back(self, attempts: Iterable[str]) -> None:
+        """Have strays taken again, by whoever."""
+        database = _get_dbos_instance()._sys_db
+        with translated(self._engine.url):
+            for one in attempts:
+                database.reenqueue_for_recovery(one, [self._worker], queue_name("default"))
 
     def recover(self, dead: Sequence[str]) -> None:
         """Put the attempts of dead workers back into their queues."""
@@ -199,6 +216,16 @@ class Recorder:
     def skip(self, count: int) -> None:
         """So many numbers are taken, by a process that had the attempt before."""
         self._numbers = itertools.count(count + 1)
+
+    def guard(self, connection: sa.Connection) -> None:
+        """Let a transaction pass only if the attempt is still this process's. Raises: Lost."""
+        # A write, so that nobody else gets the attempt before the transaction is over.
+        schema = "" if connection.dialect.name == "sqlite" else "dbos."
+        same = (
+            f"UPDATE {schema}workflow_status SET owner_xid = owner_xid WHERE workflow_uuid = :id AND owner_xid = :own"
+        )
+        if not connection.execute(sa.text(same), {"id": self._workflow, "own": self._owner}).rowcount:
+            raise Lost
 
     def record(self, name: str, value: Any, started: float) -> None:
         """Write down one step. Raises: Lost, or what the database raises."""

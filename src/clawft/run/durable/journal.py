@@ -195,8 +195,7 @@ class Journal:
         if isinstance(result, ModelAnswer) and result.usage is not None:
             value["usage"] = msgspec.to_builtins(result.usage)
             value["cost_usd"] = result.cost_usd
-        with anyio.CancelScope(shield=True):  # what was done is not forgotten because somebody is in a hurry
-            await self._record(key, value, begun)
+        await self._record(key, value, begun)
         self._done[key] = value
         self._count(value)
         return result
@@ -210,18 +209,23 @@ class Journal:
 
     async def _record(self, name: str, value: Any, begun: float) -> None:
         started = time.time() - (time.monotonic() - begun)
+        await self.persist(lambda: self._recorder.record(name, value, started), shield=not name.endswith(_INTENT))
+
+    async def persist(self, call: Callable[[], R], *, shield: bool = False) -> R:
+        """What a call of the store gives, as soon as the database can be used; the turn ends if the run is lost.
+
+        With `shield` it is waited for: what was done is not forgotten because somebody is in a hurry.
+        """
         try:
-            await self.persist(lambda: self._recorder.record(name, value, started))
+            with anyio.CancelScope(shield=shield):
+                return await self.insist(lambda: to_thread.run_sync(call))
         except Lost:
             self.end("lost")
-            await anyio.sleep_forever()  # until the turn is ended
-
-    async def persist(self, call: Callable[[], R]) -> R:
-        """What a call of the store gives, as soon as the database can be used."""
-        return await self.insist(lambda: to_thread.run_sync(call))
+        await anyio.sleep_forever()  # until the turn is ended
+        raise AssertionError
 
     async def insist(self, write: Callable[[], Awaitable[R]]) -> R:
-        """Try until the database can be used: what was done must not be lost with it."""
+        """Try until the database can be used: what was done must not be lost with it. Raises: Lost."""
         attempt = 0
         while True:
             try:

@@ -24,10 +24,14 @@ class Watch:
         self._seen: dict[str, tuple[int, float]] = {}  # the last beat, and when it was new
         self._looked = clock()
 
-    def find_dead(self, workers: Iterable[WorkerRow]) -> list[WorkerRow]:
-        """Those that gave no sign for a lease, or whose process is known to be gone."""
+    def find_dead(self, workers: Iterable[WorkerRow], last_sign: float | None = None) -> list[WorkerRow]:
+        """Those that gave no sign for a lease, or whose process is known to be gone.
+
+        `last_sign` is when the one who looks last gave a sign himself: where he cannot, others cannot either.
+        """
         now = self._clock()
-        if now - self._looked > self._lease_s / 2:
+        oldest = min(self._looked, now if last_sign is None else last_sign)
+        if now - oldest > self._lease_s / 2:
             self._seen.clear()
         self._looked = now
         rows = list(workers)

@@ -90,8 +90,9 @@ class Source(Protocol):
 class Scribe:
     """Writes down what the attempts of a worker tell: every so often all of it, in one transaction."""
 
-    def __init__(self, store: RunStore, warn: Callable[[ClawftError], None]) -> None:
+    def __init__(self, store: RunStore, worker: str, warn: Callable[[ClawftError], None]) -> None:
         self._store = store
+        self._worker = worker
         self._warn = warn
         self._sources: dict[int, Source] = {}
         self._writing = anyio.Lock()
@@ -124,7 +125,7 @@ class Scribe:
                 return
             events, progress_rows = tuple(self._events), tuple(self._progress)
             with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(self._store.write, events, progress_rows)
+                await to_thread.run_sync(self._store.write, events, progress_rows, self._worker)
             self._events, self._progress = [], []
 
 

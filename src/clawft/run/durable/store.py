@@ -12,20 +12,35 @@ from clawft.errors import ClawftError, NotFound
 from clawft.run.durable.database import translated
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.tables import EVENT, QUESTION, RUN, WORKER
-from clawft.run.durable.values import OVER, Question, Run, Status, WorkerRow, make_row, now_text, to_question, to_run
+from clawft.run.durable.values import (
+    FORMAT,
+    OVER,
+    Question,
+    Run,
+    Status,
+    WorkerRow,
+    make_row,
+    now_text,
+    to_question,
+    to_run,
+)
 
 __all__ = ["PROGRESS", "Enqueue", "EventRow", "RunStore"]
 
 # What changes of a run while it is being done.
 PROGRESS = ("steps", "input_tokens", "output_tokens", "cost_usd", "worked_ms")
-_ADD_EVENTS = sa.insert(EVENT)
 _NOTE_PROGRESS = (
     sa.update(RUN)
     .where(RUN.c.id == sa.bindparam("of"), RUN.c.attempt == sa.bindparam("in_attempt"), RUN.c.status == "running")
-    .values({name: sa.bindparam(f"new_{name}") for name in PROGRESS})
+    .where(RUN.c.worker == sa.bindparam("by"))
+    .values(
+        {name: sa.bindparam(f"new_{name}") for name in PROGRESS}
+        | {"deaths": sa.case((sa.bindparam("new_steps") > RUN.c.steps, 0), else_=RUN.c.deaths)}
+    )
 )
 
-Enqueue = Callable[[sa.Connection, str, int, str], None]  # connection, run, attempt, queue
+Enqueue = Callable[[sa.Connection, str, int, str, str], None]  # connection, run, attempt, queue, format
+Guard = Callable[[sa.Connection], None]
 
 
 class EventRow(Struct, frozen=True):
@@ -40,9 +55,14 @@ class EventRow(Struct, frozen=True):
 class RunStore:
     """All runs of a database. Every method raises a ClawftError where that cannot be used."""
 
-    def __init__(self, engine: sa.Engine, enqueue: Enqueue) -> None:
+    def __init__(self, engine: sa.Engine, enqueue: Enqueue, guard: Guard | None = None) -> None:
         self.engine = engine
         self._enqueue = enqueue  # has an attempt done, as part of the transaction that makes it due
+        self._guard = guard
+
+    def guarded(self, guard: Guard) -> "RunStore":
+        """The same for one who may have lost what he works on: `guard` raises, and then nothing is changed."""
+        return RunStore(self.engine, self._enqueue, guard)
 
     # runs
 
@@ -59,7 +79,7 @@ class RunStore:
         rows = [make_row(one, request, queue, created) | shared for one, request in requests]
         connection.execute(sa.insert(RUN), rows)
         for row in rows:
-            self._enqueue(connection, row["id"], 1, queue)
+            self._enqueue(connection, row["id"], 1, queue, FORMAT)
 
     def add_fleet(self, fleet: str, requests: Sequence[tuple[str, int, RunRequest]], queue: str) -> None:
         """Write down runs of a fleet, by id and line; those that are there stay as they are."""
@@ -72,7 +92,7 @@ class RunStore:
             if new:
                 connection.execute(sa.insert(RUN), new)
             for row in new:
-                self._enqueue(connection, row["id"], 1, queue)
+                self._enqueue(connection, row["id"], 1, queue, FORMAT)
 
     def find_by_session(self, session: str, kind: str) -> Run | None:
         """The first run of a kind in a session."""
@@ -159,13 +179,13 @@ class RunStore:
         with self._begin() as connection:
             here = sa.and_(RUN.c.id == run, RUN.c.status.in_(tuple(only)))
             again: dict[str, Any] = {"status": "queued", "attempt": RUN.c.attempt + 1, "cancel": False, "error": None}
-            again |= {"finished": None, "worker": "", "result": None}
-            again |= {"steps": 0, "base": None, "worked_ms": 0} if fresh else {}
-            query = sa.update(RUN).where(here).values(again).returning(RUN.c.attempt, RUN.c.queue)
+            again |= {"finished": None, "worker": "", "result": None, "deaths": 0}
+            again |= {"steps": 0, "base": None, "worked_ms": 0, "format": FORMAT} if fresh else {}
+            query = sa.update(RUN).where(here).values(again).returning(RUN.c.attempt, RUN.c.queue, RUN.c.format)
             due = connection.execute(query).first()
             if due is None:
                 return None
-            self._enqueue(connection, run, due.attempt, due.queue)
+            self._enqueue(connection, run, due.attempt, due.queue, due.format)
             for table in (EVENT, QUESTION) if fresh else ():
                 connection.execute(sa.delete(table).where(table.c.run == run))
         number: int = due.attempt
@@ -201,13 +221,17 @@ class RunStore:
 
     # events
 
-    def write(self, events: Sequence[EventRow], progress: Sequence[dict[str, Any]]) -> None:
-        """Add events, and what is known of runs that are being done; a run of another worker stays as it is."""
+    def write(self, events: Sequence[EventRow], progress: Sequence[dict[str, Any]], worker: str) -> None:
+        """Add events, and what is known of runs that a worker does; a run of another worker stays as it is."""
         with self._begin() as connection:
-            if events:
-                connection.execute(_ADD_EVENTS, [msgspec.structs.asdict(one) for one in events])
             if progress:
-                connection.execute(_NOTE_PROGRESS, list(progress))
+                connection.execute(_NOTE_PROGRESS, [one | {"by": worker} for one in progress])
+            named = {one.run for one in events}
+            own = sa.select(RUN.c.id).where(RUN.c.worker == worker, RUN.c.id.in_(named))
+            mine = set(connection.execute(own).scalars()) if named else set()
+            rows = [msgspec.structs.asdict(one) for one in events if one.run in mine]
+            if rows:  # those that are there were written before a connection broke, and nobody heard of it
+                connection.execute(self._insert(EVENT).on_conflict_do_nothing(), rows)
 
     def events(self, run: str, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, str, str]]:
         """What happened later than a number: number, step, event as JSON."""
@@ -273,11 +297,11 @@ class RunStore:
                     "run-answered", f"Nothing is asked there any more in {run}", hint="Run: weft runs show"
                 )
             waits = sa.and_(RUN.c.id == run, RUN.c.status == "waiting")
-            again = {"status": "queued", "attempt": RUN.c.attempt + 1, "worker": ""}
-            query = sa.update(RUN).where(waits).values(again).returning(RUN.c.attempt, RUN.c.queue)
+            again = {"status": "queued", "attempt": RUN.c.attempt + 1, "worker": "", "deaths": 0}
+            query = sa.update(RUN).where(waits).values(again).returning(RUN.c.attempt, RUN.c.queue, RUN.c.format)
             due = connection.execute(query).first()
             if due is not None:
-                self._enqueue(connection, run, due.attempt, due.queue)
+                self._enqueue(connection, run, due.attempt, due.queue, due.format)
 
     def park(self, run: str, attempt: int, **values: Any) -> bool:
         """Let a run wait without a worker; False if an answer came meanwhile, or it is another's."""
@@ -288,7 +312,8 @@ class RunStore:
             )
             if connection.execute(untaken).first():
                 return False
-            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status == "running")
+            # One that waits already was written before a connection broke, and nobody heard of it.
+            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("running", "waiting")))
             waiting = {"status": "waiting", "worker": "", **values}
             return bool(connection.execute(sa.update(RUN).where(mine).values(waiting)).rowcount)
 
@@ -316,16 +341,29 @@ class RunStore:
             gone = gone.where(WORKER.c.beat == beat) if beat is not None else gone
             return bool(connection.execute(gone).rowcount)
 
-    def orphan(self, workers: Sequence[str]) -> None:
-        """The runs of dead workers wait for others."""
+    def orphan(self, workers: Sequence[str], *, died: bool = True) -> None:
+        """The runs of workers that died, or left, wait for others."""
         with self._begin() as connection:
             left = sa.and_(RUN.c.worker.in_(workers), RUN.c.status == "running")
-            connection.execute(sa.update(RUN).where(left).values(status="queued", worker=""))
+            waits = {"status": "queued", "worker": "", "deaths": RUN.c.deaths + int(died)}
+            connection.execute(sa.update(RUN).where(left).values(waits))
+
+    def count_foreign(self) -> int:
+        """How many runs wait for a worker of another version."""
+        here = sa.and_(RUN.c.format != FORMAT, RUN.c.status.in_(("queued", "running")))
+        with self._connect() as connection:
+            return connection.execute(sa.select(sa.func.count()).where(here)).scalar() or 0
 
     def workers(self) -> tuple[WorkerRow, ...]:
         with self._connect() as connection:
             rows = connection.execute(sa.select(WORKER).order_by(WORKER.c.started)).mappings()
             return tuple(WorkerRow(**row) for row in rows)
+
+    def _insert(self, table: sa.Table) -> Any:
+        """An insert that knows what to do about rows that are there."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        return (sqlite if self.engine.dialect.name == "sqlite" else postgresql).insert(table)
 
     def _lock(self, connection: sa.Connection, run: str) -> None:
         """Keep others from changing a run until the transaction ends; SQLite has locked the whole file by then."""
@@ -335,6 +373,8 @@ class RunStore:
     def _begin(self) -> Iterator[sa.Connection]:
         with translated(self.engine.url), self.engine.begin() as connection:
             yield connection
+            if self._guard is not None:
+                self._guard(connection)
 
     @contextmanager
     def _connect(self) -> Iterator[sa.Connection]:

@@ -36,6 +36,8 @@ RUN = Table(
     Column("parent", Text, nullable=False),  # the run that it is a fork of
     Column("fleet", Text, nullable=False),
     Column("line", Integer, nullable=False),  # of the fleet's input
+    Column("format", Text, nullable=False),  # of what is recorded of it
+    Column("deaths", Integer, nullable=False),  # of workers that did it, since it last got further
     Index("weft_run_by_status", "status", "created"),
     Index("weft_run_by_fleet", "fleet", "line"),
     Index("weft_run_by_fleet_status", "fleet", "status"),

@@ -12,6 +12,7 @@ from clawft.messages import ApprovalNeeded, Usage
 from clawft.run.durable.request import RunRequest
 
 __all__ = [
+    "FORMAT",
     "OVER",
     "Problem",
     "Question",
@@ -27,6 +28,7 @@ __all__ = [
 
 Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
+FORMAT = "runs-1"  # of what is recorded of a run: workers of one format take each other's runs
 _MAX_TITLE = 120
 
 
@@ -64,6 +66,8 @@ class Run(Struct, frozen=True):
     fleet: str
     line: int
     request: RunRequest
+    format: str = FORMAT
+    deaths: int = 0
 
 
 class Question(Struct, frozen=True):
@@ -134,6 +138,8 @@ def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[st
         "parent": "",
         "fleet": "",
         "line": -1,
+        "format": FORMAT,
+        "deaths": 0,
     }
 
 

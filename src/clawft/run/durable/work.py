@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
@@ -56,7 +57,7 @@ class Attempt:
 
     def __init__(self, run: Run, means: Means, recorder: Recorder, *, fresh: bool) -> None:
         self.run = run
-        self._store = means.store
+        self._store = means.store.guarded(recorder.guard)
         self._engine = means.engine
         self._warn = means.warn
         self._scribe = means.scribe
@@ -136,6 +137,8 @@ class Attempt:
                 return
             async with opened(request) as runtime:
                 await self._talk(journal, runtime)
+        except Lost:
+            journal.end("lost")
         except ClawftError as error:
             code = error.exit_code
             self._take(TurnFailed(code=error.code, message=str(error), hint=error.hint, exit_code=code))
@@ -172,13 +175,15 @@ class Attempt:
         """Whoever begins this run again sees the session as it was when it first began."""
         base = journal.drafts[self.run.session].base
         if self.run.base is None and base:  # a session that is new needs no note
-            await to_thread.run_sync(lambda: self._store.update(self.run.id, self.run.attempt, base=base))
+            keep = partial(self._store.update, self.run.id, self.run.attempt, base=base)
+            await journal.insist(lambda: to_thread.run_sync(keep))
 
     async def _remember_answers(self, conversation: Conversation) -> None:
         """What a person said `for this session` holds after a restart too."""
         if not self.journal or not self.journal.steps:
             return
-        said = await to_thread.run_sync(lambda: self._store.questions(self.run.id, open_only=False))
+        ask = partial(self._store.questions, self.run.id, open_only=False)
+        said = await self.journal.insist(lambda: to_thread.run_sync(ask))
         conversation.approved |= {name_question(one.event) for one in said if one.answer == "session" and one.taken}
 
     def _take(self, event: Event) -> None:
@@ -250,10 +255,8 @@ class Attempt:
     async def _park(self, journal: Journal) -> str:
         await journal.insist(self._scribe.flush)
         worked, values = self._worked_ms(), self._values(journal)
-        parked = await journal.persist(
-            lambda: self._store.park(self.run.id, self.run.attempt, worked_ms=worked, **values)
-        )
-        return "waiting" if parked else ""
+        park = partial(self._store.park, self.run.id, self.run.attempt, worked_ms=worked, **values)
+        return "waiting" if await journal.insist(lambda: to_thread.run_sync(park)) else ""
 
     def _judge(self, journal: Journal) -> tuple[Status, Problem | None]:
         if journal.ending == "deadline":
@@ -288,11 +291,9 @@ class Attempt:
         result = result and result.replace("\0", "\N{REPLACEMENT CHARACTER}")  # which no server takes
         told = msgspec.json.encode(problem).decode() if problem else None
         worked, values = self._worked_ms(), self._values(journal)
-        await journal.persist(
-            lambda: self._store.finish(
-                self.run.id, self.run.attempt, status, result=result, error=told, worked_ms=worked, **values
-            )
-        )
+        told_all = {"result": result, "error": told, "worked_ms": worked, **values}
+        finish = partial(self._store.finish, self.run.id, self.run.attempt, status, **told_all)
+        await journal.insist(lambda: to_thread.run_sync(finish))
 
     def _values(self, journal: Journal) -> dict[str, Any]:
         return dict(zip(PROGRESS, self._progress(journal), strict=False))

@@ -6,26 +6,31 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import anyio
+import msgspec
 import sqlalchemy as sa
 from anyio import to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.run.durable.engine import Engine, Recorded, Recorder
+from clawft.run.durable.database import describe, is_passing
+from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
 from clawft.run.durable.engine import Worker as EngineWorker
 from clawft.run.durable.lease import Watch, this_host, this_mark
 from clawft.run.durable.observe import Observer, Watched
 from clawft.run.durable.sink import Scribe
 from clawft.run.durable.store import RunStore
-from clawft.run.durable.values import Run, WorkerRow, now_text
+from clawft.run.durable.values import Problem, Run, WorkerRow, now_text
 from clawft.run.durable.work import Attempt, Means, Opener, Task
 
 __all__ = ["Chore", "Plan", "RunWorker"]
 
 _GRACE_S = 20.0  # for steps that are being done when the worker is to stop
 _REPEAT_S = 30.0  # before the same trouble is said again
+_MAX_DEATHS = 10  # of workers, at the same step of a run
+_AGAIN_S = (0.2, 0.5, 1, 2, 5)  # before an attempt is begun again that the database did not let begin
 
 Chore = Callable[[], Awaitable[None]]
 
@@ -64,11 +69,15 @@ class RunWorker:
         self._warned: dict[str, float] = {}
         self._worker = EngineWorker(database, self.id, self._perform)
         self._attempts: dict[str, Attempt] = {}
-        self._means = Means(self.store, self._engine, Scribe(self.store, self.warn), self.warn)
+        self._means = Means(self.store, self._engine, Scribe(self.store, self.id, self.warn), self.warn)
         self._watch = Watch(plan.lease_s)
         self._beats = 0
+        self._last_beat = time.monotonic()
+        self._strays: dict[str, float] = {}  # since when each is one
+        self._looked_for_strays = 0.0
         self._is_struck = threading.Event()
         self._is_over = threading.Event()
+        self._is_hurried = False
         self._stopping: anyio.Event
         self._worked = time.monotonic()
         self.chores: list[Chore] = []
@@ -96,7 +105,8 @@ class RunWorker:
                 await to_thread.run_sync(self._leave)
 
     def stop(self) -> None:
-        """Begin no more, end what is being done in order, and leave."""
+        """Begin no more, end what is being done in order, and leave; said twice, cut short what is being done."""
+        self._is_hurried = self._stopping.is_set()
         self._stopping.set()
 
     @property
@@ -106,10 +116,44 @@ class RunWorker:
     # attempts
 
     async def _perform(self, run: str, number: int, recorder: Recorder) -> str:
-        taken = await to_thread.run_sync(self.store.begin, run, number, self.id)
+        """Do an attempt; where the database cannot be used, again from its start, until it can. Raises: Lost."""
+        tries = 0
+        while True:
+            try:
+                return await self._attempt(run, number, recorder)
+            except Lost:
+                raise
+            except Exception as error:
+                if not is_passing(error):
+                    problem = Problem("internal", f"Something went wrong inside: {error!r}")
+                    await self._fail(run, number, recorder, problem)
+                    return "failed"
+                self.warn(error if isinstance(error, ClawftError) else describe(error))
+            await anyio.sleep(_AGAIN_S[min(tries, len(_AGAIN_S) - 1)])
+            tries += 1
+
+    async def _fail(self, run: str, number: int, recorder: Recorder, problem: Problem) -> None:
+        told = msgspec.json.encode(problem).decode()
+        finish = partial(self.store.guarded(recorder.guard).finish, run, number, "failed", error=told)
+        try:
+            await to_thread.run_sync(finish)
+        except ClawftError as error:
+            self.warn(error)
+            raise Lost from error  # it stays in the record, to be picked up later
+        self._tell(f"{run}  failed  {problem.message}")
+
+    async def _attempt(self, run: str, number: int, recorder: Recorder) -> str:
+        while self._is_struck.is_set():  # what it has now may be another's already
+            await anyio.sleep(0.05)
+        taken = await to_thread.run_sync(self.store.guarded(recorder.guard).begin, run, number, self.id)
         if taken is None:
             return "superseded"
         row, is_first = taken
+        if row.deaths >= _MAX_DEATHS:
+            message = f"Workers that did it died {row.deaths} times in a row, without getting any further"
+            hint = f"See what ended them, as a lack of memory; then: weft runs retry {run}"
+            await self._fail(run, number, recorder, Problem("run-deadly", message, hint))
+            return "failed"
         attempt = self._attempts[run] = Attempt(row, self._means, recorder, fresh=is_first)
         attempt.watched = Watched(row, self.observer)
         attempt.watched.begun(is_first=is_first)
@@ -137,7 +181,7 @@ class RunWorker:
         for attempt in tuple(self._attempts.values()):
             attempt.end("stopped", at_once=False)
         with anyio.move_on_after(_GRACE_S):
-            while self._attempts:
+            while self._attempts and not self._is_hurried:
                 for attempt in tuple(self._attempts.values()):
                     if attempt.is_idle:
                         attempt.end("stopped")
@@ -158,6 +202,7 @@ class RunWorker:
                 for run in await to_thread.run_sync(self.store.cancelled_on, self.id):
                     if run in self._attempts:
                         self._attempts[run].end("cancelled")
+                await to_thread.run_sync(self._pick_up)
                 await self._check_idle()
             except ClawftError as error:
                 self.warn(error)
@@ -169,7 +214,7 @@ class RunWorker:
         """Take over from workers that died."""
         holders = self._worker.holders()
         workers = self.store.workers()
-        for row in self._watch.find_dead(workers):
+        for row in self._watch.find_dead(workers, self._last_beat):
             if row.id == self.id:
                 continue
             held = self.observer.find_held(row)
@@ -179,8 +224,22 @@ class RunWorker:
         known = {row.id for row in self.store.workers()} | {self.id}
         dead = [one for one in holders if one not in known]
         if dead:
-            self._worker.recover(dead)
             self.store.orphan(dead)
+            self._worker.recover(dead)
+
+    def _pick_up(self) -> None:
+        """What the record says is done here and is not: the answer to a claim got lost, or it was thought lost."""
+        now = time.monotonic()
+        if now - self._looked_for_strays < self._plan.lease_s:
+            return
+        self._looked_for_strays = now
+        strays = self._worker.strays()
+        self._strays = {one: self._strays.get(one, now) for one in strays}
+        self._worker.put_back(one for one, since in self._strays.items() if now - since >= self._plan.lease_s)
+        if foreign := self.store.count_foreign():
+            message = f"{foreign} runs were begun by another version of weft, which alone can go on with them"
+            hint = "Start a worker of that version, or begin them anew: weft runs retry --fresh RUN"
+            self.warn(ClawftError("runs-other-version", message, hint=hint))
 
     async def _check_idle(self) -> None:
         idle_s = self._plan.idle_s
@@ -227,6 +286,7 @@ class RunWorker:
             try:
                 if not self.store.beat(self.id, self._beats):
                     self._is_struck.set()
+                self._last_beat = time.monotonic()
             except ClawftError as error:
                 self.warn(error)
 
@@ -246,6 +306,7 @@ class RunWorker:
         """What is left behind is picked up by others at once."""
         self._worker.close()
         with suppress(ClawftError):
+            self.store.orphan([self.id], died=False)
             self.store.strike(self.id, None)
 
     def recorded(self, run: Run) -> Sequence[Recorded]:
