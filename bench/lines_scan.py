@@ -49,7 +49,7 @@ def measure_scan(temporary: Path, sizes: ScanSizes) -> list[Line]:
     """Every line of the scanner. Those that need Cisco's are left out where it is not installed, and that is said."""
     home, few = temporary / "home", temporary / "few"
     write_skills(home / ".clawft" / "skills", sizes.skills)
-    skills = _with_scripts(write_skills(few, sizes.few))
+    skills = with_scripts(write_skills(few, sizes.few))
     compared = _given_skills(sizes.few) or skills
     large = list(_write_large(temporary / "large", sizes.large))
     environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "LANG": "C.UTF-8"}
@@ -174,7 +174,7 @@ def _labelled(path: str) -> Labelled:
     return Labelled(os.path.basename(path), path, malicious=False, tier="", category="", half="A")
 
 
-def _with_scripts(files: Sequence[str]) -> list[str]:
+def with_scripts(files: Sequence[str]) -> list[str]:
     """The folders of skills, two thirds of them with scripts of their own, as they are met."""
     folders = [os.path.dirname(file) for file in files]
     for number, folder in enumerate(folders):

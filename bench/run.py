@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import lines as bench
+from fleet_scan import measure_fleet_scan
 from folder import Folder, open_folder
 from lines_audit import measure_audit
 from lines_dynamic import measure_dynamic
@@ -70,6 +71,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_dynamic(temporary / "dynamic", 3 if quick else 10),
         measure_fork(temporary / "fork", sizes.turns),
         *measure_runs(temporary / "runs", quick=quick),
+        measure_fleet_scan(temporary / "fleet", skills=64 if quick else 900, rounds=1 if quick else 3),
         *measure_sandbox(temporary / "sandbox", 5 if quick else 100),
         measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_open_session(temporary / "sessions", sizes),

@@ -19,7 +19,7 @@ from clawft.scan.kept import scan_one_kept
 from clawft.scan.targets import Target, find_targets
 from clawft.scan.workers import PATIENCE_S, describe_end, safe_imports
 
-__all__ = ["Order", "ScanProcess"]
+__all__ = ["Order", "ScanProcess", "bound_report"]
 
 MAX_BYTES = 256 << 10  # of one report; what is longer loses its lesser findings
 MAX_GAPS = 100
@@ -112,7 +112,7 @@ def serve(connection: Connection) -> None:
     with suppress(EOFError, OSError):
         for number in count(1):
             order: Order = connection.recv()
-            connection.send(plain_report(_bounded(_scan(order))))
+            connection.send(plain_report(bound_report(_scan(order))))
             if order.cache_dir and not number % _PRUNE_AFTER:
                 prune_reports(order.cache_dir)
 
@@ -127,7 +127,7 @@ def _scan(order: Order) -> Report:
     return scan_one_kept(target, order.cache_dir) if order.cache_dir else scan_target(target)
 
 
-def _bounded(report: Report) -> Report:
+def bound_report(report: Report) -> Report:
     """A report that may be kept in a database: the first findings, which are the gravest, if all are too long."""
     if len(encode_report(report)) <= MAX_BYTES:
         return report
