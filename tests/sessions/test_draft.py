@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clawft.errors import ClawftError
 from clawft.messages import Message, ToolCall, Usage
-from clawft.sessions import Draft, OpenSession, SessionStore
+from clawft.sessions import OpenSession, SessionStore
 
 NOW = "2026-09-21T14:13:20.500Z"
 CALL = Message("assistant", None, (ToolCall("c1", "read_file", {"path": "a"}),))
@@ -352,13 +352,3 @@ def test_nothing_that_was_said_is_lost_to_the_model_whoever_summarised_what(
             assert session.messages == draft.messages
     assert [turn.turn for turn in store.read("k").turns] == list(range(1, turns + 1))
     assert store.get("k").messages == len(store.read("k").messages)
-
-
-def test_the_lines_of_a_draft_can_be_looked_at_before_they_are_committed(store: SessionStore) -> None:
-    draft: Draft = store.open_draft("k")
-    assert draft.dump() == b""
-    say(draft, "one")
-    lines = [json.loads(line) for line in draft.dump().splitlines()]
-    assert [line["type"] for line in lines] == ["message", "message", "turn"]
-    draft.commit("run-1")
-    assert store.read_bytes("k").split(b"\n")[1:3] == draft.dump().split(b"\n")[:2]

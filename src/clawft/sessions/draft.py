@@ -19,7 +19,6 @@ from clawft.sessions.record import (
     MessageRecord,
     Record,
     TurnRecord,
-    encode_lines,
 )
 from clawft.sessions.session import Session
 from clawft.sessions.transcript import decode_lines
@@ -54,10 +53,6 @@ class Draft(OpenSession):
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What was left out when it was read, and when it was committed."""
         return (*super().diagnostics, *self._said)
-
-    def dump(self) -> bytes:
-        """The lines that were added, as they stand here."""
-        return encode_lines(self._records)
 
     def commit(self, run: str) -> None:
         """Add all of it to the file at once, unless this run did so before; it is safe on disk when this returns.

@@ -78,6 +78,11 @@ class Journal:
         sink.served = _served.get
 
     @property
+    def name(self) -> str:
+        """What tells all that this run does from what others do, and from what it did before it was begun anew."""
+        return f"{self.run.id}#{self.run.generation}" if self.run.generation else self.run.id
+
+    @property
     def steps(self) -> int:
         """How many steps are done."""
         return len(self._done)
@@ -139,6 +144,9 @@ class Journal:
         """Make what was said part of the sessions. Raises: ClawftError."""
         for draft in self.drafts.values():
             await to_thread.run_sync(draft.commit, self.run.id)
+            for one in draft.diagnostics:
+                if one.code == "session-summary-left-out":
+                    self._notice(one.code, one.message)
 
     # steps that are not to be repeated
 
@@ -294,10 +302,10 @@ class JournalSteps(Steps):
         return JournalSteps(self._journal, f"{self._here}/")
 
     def name(self, at: str) -> str:
-        return f"{self._journal.run.id}/{self._here}.{at}"
+        return f"{self._journal.name}/{self._here}.{at}"
 
     def mark(self) -> str:
-        return hashlib.sha256(f"{self._journal.run.id} {self._here}".encode()).hexdigest()[:6]
+        return hashlib.sha256(f"{self._journal.name} {self._here}".encode()).hexdigest()[:6]
 
     def open_session(self, sessions: SessionStore, key: str, cwd: str) -> Draft:
         base = self._journal.run.base if not self._prefix else 0

@@ -180,7 +180,9 @@ class RunStore:
             here = sa.and_(RUN.c.id == run, RUN.c.status.in_(tuple(only)))
             again: dict[str, Any] = {"status": "queued", "attempt": RUN.c.attempt + 1, "cancel": False, "error": None}
             again |= {"finished": None, "worker": "", "result": None, "deaths": 0}
-            again |= {"steps": 0, "base": None, "worked_ms": 0, "format": FORMAT} if fresh else {}
+            if fresh:
+                again |= {"steps": 0, "base": None, "worked_ms": 0, "format": FORMAT}
+                again["generation"] = RUN.c.generation + 1
             query = sa.update(RUN).where(here).values(again).returning(RUN.c.attempt, RUN.c.queue, RUN.c.format)
             due = connection.execute(query).first()
             if due is None:

@@ -37,6 +37,7 @@ RUN = Table(
     Column("fleet", Text, nullable=False),
     Column("line", Integer, nullable=False),  # of the fleet's input
     Column("format", Text, nullable=False),  # of what is recorded of it
+    Column("generation", Integer, nullable=False),  # how often it was begun anew, as if nothing had been done
     Column("deaths", Integer, nullable=False),  # of workers that did it, since it last got further
     Index("weft_run_by_status", "status", "created"),
     Index("weft_run_by_fleet", "fleet", "line"),

@@ -67,6 +67,7 @@ class Run(Struct, frozen=True):
     line: int
     request: RunRequest
     format: str = FORMAT
+    generation: int = 0
     deaths: int = 0
 
 
@@ -139,6 +140,7 @@ def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[st
         "fleet": "",
         "line": -1,
         "format": FORMAT,
+        "generation": 0,
         "deaths": 0,
     }
 

@@ -13,7 +13,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.messages import Event, TurnFailed, TurnFinished
+from clawft.messages import Event, Noticed, TurnFailed, TurnFinished
 from clawft.run.background import prepare_background_fork
 from clawft.run.conversation import Conversation
 from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
@@ -32,7 +32,7 @@ __all__ = ["Attempt", "Means", "Opener", "Task"]
 
 _TICK_S = 0.2
 _PARK_S = 1.0  # how long a run waits for a person before it lets go of its worker
-_BUSY_S = (0.2, 0.5, 1, 2, 5)  # while somebody else writes the session
+_BUSY_S = (0.2, 0.5, 1, 2, 4, 8, 15)  # while somebody else writes the session
 
 Opener = Callable[[RunRequest], AbstractAsyncContextManager[Runtime]]
 
@@ -274,16 +274,18 @@ class Attempt:
 
     async def _commit(self, journal: Journal) -> None:
         """Make the turn part of its session, as soon as nobody else writes there. Raises: ClawftError."""
-        attempt = 0
-        while True:
+        for pause_s in _BUSY_S:
             try:
                 await journal.commit()
                 return
             except ClawftError as error:
                 if error.code != "session-busy":
                     raise
-            await anyio.sleep(_BUSY_S[min(attempt, len(_BUSY_S) - 1)])
-            attempt += 1
+            await anyio.sleep(pause_s)
+        # Whoever has it open may keep it for hours; the worker is needed.
+        message = f"The session {self.run.session} was written by somebody else for too long, so this is no part of it"
+        hint = f"What was done and said: weft runs watch {self.run.id}"
+        journal.tell(Noticed(code="run-not-in-session", message=message, severity="warning", hint=hint))
 
     async def _finish(self, journal: Journal, status: Status, problem: Problem | None) -> None:
         self._error = problem.code if problem else ""
