@@ -112,14 +112,13 @@ def _look_for_jobs(app: App, worker: "RunWorker", plan: "Plan", fired: "Callable
     """What a worker does every so often, so that what is due on its queues is started."""
     from clawft.run.durable.jobs import Jobs
 
-    jobs = Jobs(worker.store, find_zone(app.environ))
-    is_new = True
+    jobs: Jobs | None = None
 
     def look() -> "list[Fired]":
-        nonlocal is_new
-        if is_new:
-            is_new = False  # the file is looked at once
-            take_over_jobs(app, jobs)
+        nonlocal jobs
+        if jobs is None:
+            jobs = Jobs(worker.store, find_zone(app.environ))
+            take_over_jobs(app, jobs)  # of a file that is looked at once
         return [] if worker.is_stopping else jobs.fire(worker.warn, plan.queues)
 
     async def tell_due() -> None:

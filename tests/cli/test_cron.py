@@ -1,20 +1,24 @@
-"""`weft cron`: add, list, remove and run, with the real `weft` for every run of a job."""
+"""`weft cron`: add, list, remove and run, with real workers for every run of a job."""
 
 import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from msgspec.structs import replace
 
-from clawft.cron import Job, JobStore
+from clawft.cli import main
+from clawft.cron import make_job
+from clawft.cron.jobs import Task
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -22,6 +26,7 @@ SCRIPT = {
     "loop": True,
     "steps": [
         {"expect": "^slow", "delay_ms": 600_000, "text": "late"},
+        {"expect": "^ask", "tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made"}}]},
         {"expect": "^break", "error": {"code": "provider-failed", "message": "The model is down"}},
         {"expect": "Report on", "text": "The report."},
         {"text": "An answer."},
@@ -30,15 +35,63 @@ SCRIPT = {
 
 
 @pytest.fixture
-def user_dir(tmp_path: Path, child_env: dict[str, str]) -> Path:
-    """The user's folder, with a model that answers from a script."""
+def weft(
+    project: Path,
+    child_env: dict[str, str],
+    environ: MutableMapping[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Weft:
+    """Run `weft ARGS…` in the project, in this process; keyword arguments change its environment for once."""
+    monkeypatch.chdir(project)
+
+    def run(*args: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+        environ.update(child_env | more)
+        monkeypatch.setattr(sys, "argv", ["weft", *map(str, args)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        for name in more.keys() - child_env.keys():
+            del environ[name]
+        assert isinstance(ended.value.code, int)
+        return subprocess.CompletedProcess(sys.argv, ended.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def user_dir(tmp_path: Path, child_env: dict[str, str]) -> Iterator[Path]:
+    """The user's folder, with a model that answers from a script; workers that were started on demand end with it."""
     folder = tmp_path / "home" / ".clawft"
     folder.mkdir()
     (folder / "script.json").write_text(json.dumps(SCRIPT))
     (folder / "config.toml").write_text(
         f'[agents.defaults]\nmodel = "s/one"\n[providers.s]\nwire = "scripted"\nscript = "{folder / "script.json"}"\n'
+        "[memory]\nenabled = false\n[runs]\nlease_s = 1\npoll_s = 0.05\nidle_s = 1\n"
     )
-    return folder
+    yield folder
+    with suppress(sqlite3.OperationalError):
+        for (pid,) in _query(folder, "SELECT pid FROM weft_worker"):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def worker(user_dir: Path, project: Path, child_env: dict[str, str]) -> Iterator[None]:
+    """A worker that does what is started; it is ready when it has something to do."""
+    words = [sys.executable, "-P", "-m", "clawft", "worker"]
+    with subprocess.Popen(words, cwd=user_dir, env=child_env, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert "takes from default" in process.stderr.readline()
+            yield
+        finally:
+            process.kill()
+
+
+def _query(user_dir: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(f"file:{user_dir / 'runs' / 'runs.sqlite'}?mode=rw", uri=True)) as file, file:
+        return file.execute(query, values).fetchall()
 
 
 def _add(weft: Weft, *args: str) -> str:
@@ -55,26 +108,12 @@ def _jobs(weft: Weft) -> list[dict[str, Any]]:
 
 
 def _set_back(user_dir: Path, by: timedelta) -> None:
-    """Let every job be as if it had been added earlier, and no scheduler been there since."""
-
-    def edit(jobs: tuple[Job, ...]) -> list[Job]:
-        return [replace(one, created=one.created - by, next_due=one.next_due and one.next_due - by) for one in jobs]
-
-    JobStore(str(user_dir)).change(edit)
-
-
-def _move(user_dir: Path, job_id: str, at: datetime) -> None:
-    """Let a job for one time have that time."""
-
-    def edit(jobs: tuple[Job, ...]) -> list[Job]:
-        moved = {"schedule": f"at {at.isoformat()}", "next_due": at}
-        return [replace(one, **moved) if one.id == job_id else one for one in jobs]
-
-    JobStore(str(user_dir)).change(edit)
-
-
-def _log(user_dir: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (user_dir / "cron-runs.jsonl").read_text().splitlines()]
+    """Let every job be as if it had been added earlier, and no worker been there since."""
+    rows = _query(user_dir, "SELECT id, created, next_due FROM weft_job")
+    for job, *moments in rows:
+        earlier = [(datetime.fromisoformat(one) - by).isoformat(timespec="microseconds") for one in moments]
+        written = [one.replace("+00:00", "Z") for one in earlier]
+        _query(user_dir, "UPDATE weft_job SET created = ?, next_due = ? WHERE id = ?", *written, job)
 
 
 def test_add_prints_the_id_and_the_next_three_times(weft: Weft) -> None:
@@ -86,7 +125,7 @@ def test_add_prints_the_id_and_the_next_three_times(weft: Weft) -> None:
     times = done.stderr.splitlines()[0].removeprefix("next: ").split(", ")
     assert len(times) == 3
     assert all(one.endswith(" 09:00") for one in times)
-    assert "No scheduler is running. Start it with: weft cron run" in done.stderr
+    assert "No worker is running, so nothing starts when it is due. Start one: weft worker" in done.stderr
 
 
 def test_add_as_json(weft: Weft, project: Path) -> None:
@@ -114,7 +153,7 @@ def test_list_says_what_runs_when_and_how_it_went(weft: Weft, user_dir: Path) ->
     heads, row = done.stdout.splitlines()
     assert heads.split("  ")[0] == "ID"
     assert row.startswith(job_id[:12] + "  news: Look at the news  every 2h  ")
-    assert "1 job; no scheduler is running" in done.stderr
+    assert "1 job\nNo worker is running, so nothing starts when it is due. Start one: weft worker\n" in done.stderr
     expected = {
         "id": job_id, "name": "news", "schedule": "every 2h", "kind": "message", "text": "Look at the news",
         "skill": None, "args": None, "agent": "coder", "model": "s/two", "session": f"cron:{job_id}",
@@ -143,6 +182,7 @@ def test_no_jobs_are_no_error_and_leave_no_folder(weft: Weft, tmp_path: Path) ->
         (["every", "10m", "-m", "x"], 2, "Put the schedule in quotes"),
         (["@daily", "-m", "x", "--session", "s", "--fresh"], 2, "either a --session or a --fresh"),
         (["@daily", "-m", "x", "--name", "a\nb"], 2, "--name needs"),
+        (["@daily", "-m", "x", "--queue", "a,b"], 2, "--queue needs"),
         (["@daily", "-m", "x", "--session", "../x"], 1, "error[session-key]"),
         (["@daily", "-m", "x", "--agent", "codr"], 1, "did you mean 'coder'?"),
         (["@daily", "-m", "x", "--model", "nobody/x"], 1, "error[provider-not-found]"),
@@ -217,7 +257,7 @@ def test_an_unknown_job_is_an_error_with_the_close_match(weft: Weft) -> None:
 def test_a_damaged_file_is_said_and_left_alone(weft: Weft, user_dir: Path) -> None:
     (user_dir / "cron.json").write_text('{"version": 1, "jobs": [')
 
-    for command in (["add", "@daily", "-m", "x"], ["list"], ["remove", "x", "--yes"], ["run", "--once"], ["run"]):
+    for command in (["add", "@daily", "-m", "x"], ["list"], ["run", "--once"]):
         done = weft("cron", *command)
         assert done.returncode == 1
         assert "error[cron-damaged]" in done.stderr
@@ -225,7 +265,31 @@ def test_a_damaged_file_is_said_and_left_alone(weft: Weft, user_dir: Path) -> No
     assert (user_dir / "cron.json").read_text() == '{"version": 1, "jobs": ['
 
 
-def test_a_job_that_is_named_runs_now_in_its_own_session(weft: Weft, user_dir: Path) -> None:
+def test_jobs_of_an_earlier_version_are_taken_over_with_the_zone_of_this_machine(weft: Weft, user_dir: Path) -> None:
+    job = make_job("0 9 * * *", Task("x"), name="old", cwd="/", now=datetime.now(UTC), zone=UTC)
+    written = msgspec.json.encode({"version": 1, "jobs": [job]})
+    (user_dir / "cron.json").write_bytes(written)
+
+    listed = json.loads(weft("cron", "list", "--format", "json", TZ="Europe/Berlin").stdout)["jobs"]
+
+    assert [(one["id"], one["zone"], one["queue"]) for one in listed] == [(job.id, "Europe/Berlin", "default")]
+    assert (user_dir / "cron.json.moved").read_bytes() == written
+
+
+def test_without_the_extra_it_is_said_what_to_install(weft: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dbos", None)
+
+    done = weft("cron", "add", "@daily", "-m", "x")
+
+    assert done.returncode == 1
+    assert "error[durable-missing]" in done.stderr
+    assert "Install clawft[durable]" in done.stderr
+    assert weft("cron", "list").returncode == 0
+
+
+def test_a_job_that_is_named_runs_now_in_its_own_session(
+    weft: Weft, project: Path, user_dir: Path, worker: None
+) -> None:
     job_id = _add(weft, "@daily", "-m", "--what is new?", "--name", "news")
 
     for _ in range(2):
@@ -236,23 +300,90 @@ def test_a_job_that_is_named_runs_now_in_its_own_session(weft: Weft, user_dir: P
     assert (session["key"], session["turns"]) == (f"cron:{job_id}", 2)
     (job,) = _jobs(weft)
     assert (job["last_status"], job["missed"]) == ("ok", 0)
-    assert [(run["status"], run["exit_code"], run["session"]) for run in _log(user_dir)] == [
-        ("ok", 0, f"cron:{job_id}")
-    ] * 2
+    assert job["run"] == _query(user_dir, "SELECT id FROM weft_run ORDER BY created DESC")[0][0]
 
 
-def test_a_fresh_job_has_a_new_session_each_time(weft: Weft, user_dir: Path) -> None:
-    _add(weft, "@daily", "-m", "hello", "--fresh", "--name", "f")
+def test_what_fails_and_what_asks_give_their_exit_codes(
+    weft: Weft, project: Path, user_dir: Path, worker: None
+) -> None:
+    bad, asking = _add(weft, "@daily", "-m", "break it"), _add(weft, "@daily", "-m", "ask me")
 
-    weft("cron", "run", "f")
-    weft("cron", "run", "f")
+    failed = weft("cron", "run", bad)
+    waiting = weft("cron", "run", asking, "--format", "json")
 
-    sessions = json.loads(weft("sessions", "list", "--format", "json").stdout)["sessions"]
-    assert [one["turns"] for one in sessions] == [1, 1]
+    assert failed.returncode == 1
+    assert f"error[cron-failed]: {bad} (failed): provider-failed: The model is down" in failed.stderr
+    run = json.loads(waiting.stdout)
+    assert (waiting.returncode, run["status"], run["job"]) == (3, "waiting", asking)
+    assert f"hint: Run: weft runs show {run['run']}" in waiting.stderr
+    assert {one["id"]: one["last_status"] for one in _jobs(weft)} == {bad: "failed", asking: "waiting"}
+    assert (
+        f"A run waits for an answer, and its job with it. Run: weft runs show {run['run']}"
+        in weft("cron", "list").stderr
+    )
+    assert not (project / "made").exists()
+
+
+def test_run_once_runs_what_is_due_by_a_worker_that_it_starts_and_leaves(
+    weft: Weft, project: Path, user_dir: Path, child_env: dict[str, str]
+) -> None:
+    due = _add(weft, "every 10m", "-m", "hello")
+    _set_back(user_dir, timedelta(hours=5, minutes=5))
+    later = _add(weft, "every 1h", "-m", "not yet")
+    assert [one["missed"] for one in _jobs(weft)] == [29, 0]
+
+    for name in ("clawft", "click", "anyio", "msgspec"):  # what lies in a project is no part of weft
+        (project / f"{name}.py").write_text("open('taken', 'w').close()\n")
+    done = subprocess.run(
+        ["weft", "cron", "run", "--once"],
+        cwd=project, env=child_env, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    assert done.stderr == f"warning[cron-missed]: 29 runs of {due} were missed; it runs once for all of them\n"
+    (line,) = done.stdout.splitlines()
+    assert f"  {due}  ok  hello" in line
+    jobs = {one["id"]: one for one in _jobs(weft)}
+    assert (jobs[due]["last_status"], jobs[due]["missed"], jobs[later]["last_status"]) == ("ok", 29, None)
+    assert datetime.fromisoformat(jobs[due]["next"]) > datetime.now(UTC)
+    again = weft("cron", "run", "--once")
+    assert (again.returncode, again.stdout) == (0, "")
+    assert not (project / "taken").exists()
+
+
+def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
+    weft: Weft, project: Path, user_dir: Path, child_env: dict[str, str]
+) -> None:
+    slow, quick = _add(weft, "every 1h", "-m", "slow one"), _add(weft, "every 1h", "-m", "quick one")
+    _set_back(user_dir, timedelta(hours=1, minutes=1))
+    words = ["nohup", "weft", "cron", "run"]
+    with subprocess.Popen(
+        words, cwd=project, env=child_env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    ) as scheduler:  # fmt: skip
+        try:
+            assert scheduler.stdout is not None
+            told = scheduler.stdout.readline()
+            scheduler.send_signal(signal.SIGHUP)  # the terminal is gone, which nohup wants ignored
+            running = weft("cron", "list")
+            scheduler.send_signal(signal.SIGINT)
+            assert any("stopping: " in line for line in scheduler.stderr or ())
+            scheduler.send_signal(signal.SIGINT)  # said twice, it does not wait for the model
+            out, err = scheduler.communicate(timeout=40)
+        finally:
+            scheduler.kill()
+
+    assert f"{quick}  ok  quick one" in told
+    assert (scheduler.returncode, out) == (130, "")
+    assert "2 jobs; a worker starts what is due" in running.stderr
+    ((run, status),) = _query(user_dir, "SELECT id, status FROM weft_run WHERE title = 'slow one'")
+    assert f"{run} goes on when a worker is started: weft worker" in err
+    assert status == "queued"
+    assert {one["id"]: one["last_status"] for one in _jobs(weft)} == {slow: "running", quick: "ok"}
 
 
 def test_a_skill_runs_with_its_arguments_in_the_project_it_was_added_in(
-    weft: Weft, project: Path, user_dir: Path, tmp_path: Path, child_env: dict[str, str]
+    weft: Weft, project: Path, user_dir: Path, worker: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _write_skill(project)
     assert weft("skills", "trust", "--all", "--yes").returncode == 0
@@ -260,134 +391,15 @@ def test_a_skill_runs_with_its_arguments_in_the_project_it_was_added_in(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
 
-    done = subprocess.run(
-        ["weft", "cron", "run", job_id, "--format", "json"],
-        cwd=elsewhere, env=child_env, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    monkeypatch.chdir(elsewhere)
+    done = weft("cron", "run", job_id, "--format", "json")
+    monkeypatch.chdir(project)
 
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)
     assert (run["schema"], run["status"], run["text"]) == ("clawft.cron.run.v1", "ok", "The report.")
     shown = weft("sessions", "show", f"cron:{job_id}").stdout
     assert "--week 'last one'" in shown
-
-
-def test_what_lies_in_the_project_is_not_taken_for_a_part_of_weft(weft: Weft, project: Path, user_dir: Path) -> None:
-    for name in ("clawft", "click", "anyio", "msgspec"):
-        (project / f"{name}.py").write_text("open('taken', 'w').close()\n")
-    job_id = _add(weft, "@daily", "-m", "hello")
-
-    done = weft("cron", "run", job_id)
-
-    assert (done.returncode, done.stdout) == (0, "An answer.\n"), done.stderr
-    assert not (project / "taken").exists()
-
-
-def test_a_job_that_fails_says_why_and_gives_its_exit_code(weft: Weft, user_dir: Path) -> None:
-    job_id = _add(weft, "@daily", "-m", "break it")
-
-    done = weft("cron", "run", job_id)
-
-    assert done.returncode == 1
-    assert f"error[cron-failed]: {job_id} (failed): provider-failed: The model is down" in done.stderr
-    assert f"hint: Run: weft sessions show cron:{job_id}" in done.stderr
-    assert _jobs(weft)[0]["last_status"] == "failed"
-
-
-def test_run_once_runs_what_is_due_and_leaves(weft: Weft, user_dir: Path) -> None:
-    due = _add(weft, "every 1h", "-m", "hello")
-    _set_back(user_dir, timedelta(hours=1, minutes=1))
-    later = _add(weft, "every 1h", "-m", "not yet")
-
-    done = weft("cron", "run", "--once")
-
-    assert (done.returncode, done.stderr) == (0, "")
-    (line,) = done.stdout.splitlines()
-    assert f"  {due}  ok  hello" in line
-    jobs = {one["id"]: one for one in _jobs(weft)}
-    assert (jobs[due]["last_status"], jobs[later]["last_status"]) == ("ok", None)
-    assert datetime.fromisoformat(jobs[due]["next"]) > datetime.now(UTC)
-
-    again = weft("cron", "run", "--once")
-    assert (again.returncode, again.stdout) == (0, "")
-
-
-def test_missed_runs_are_reported_and_not_stampeded(weft: Weft, user_dir: Path) -> None:
-    often, once = _add(weft, "every 10m", "-m", "hello"), _add(weft, "at 2099-01-01T09:00Z", "-m", "too late")
-    _set_back(user_dir, timedelta(hours=5, minutes=5))
-    _move(user_dir, once, datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2))
-    before = {one["id"]: one for one in _jobs(weft)}
-    assert (before[often]["missed"], before[once]["missed"], before[once]["last_status"]) == (29, 1, "missed")
-
-    done = weft("cron", "run", "--once")
-
-    assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 1
-    assert f"warning[cron-missed]: 29 runs of {often} were missed; it ran once for all of them" in done.stderr
-    assert f"warning[cron-missed]: 1 run of {once} was missed; it waits for its next time" in done.stderr
-    assert sorted((run["status"], run["missed"]) for run in _log(user_dir)) == [("missed", 1), ("ok", 29)]
-    after = {one["id"]: one for one in _jobs(weft)}
-    assert (after[often]["missed"], after[once]["missed"]) == (29, 1)
-    assert (after[once]["enabled"], after[once]["next"]) == (False, None)
-    assert "done" in weft("cron", "list").stdout
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0), (signal.SIGHUP, 0)])
-def test_a_signal_ends_the_scheduler_and_what_it_runs(
-    weft: Weft, project: Path, user_dir: Path, child_env: dict[str, str], number: int, code: int
-) -> None:
-    slow, quick = _add(weft, "every 1h", "-m", "slow one"), _add(weft, "every 1h", "-m", "quick one")
-    _set_back(user_dir, timedelta(hours=1, minutes=1))
-    with subprocess.Popen(
-        ["weft", "cron", "run"], cwd=project, env=child_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as scheduler:
-        assert scheduler.stdout is not None
-        assert f"{quick}  ok  quick one" in scheduler.stdout.readline()
-        busy = weft("cron", "run", "--once")
-        running = weft("cron", "list")
-        scheduler.send_signal(number)
-        out, err = scheduler.communicate(timeout=30)
-
-    assert scheduler.returncode == code
-    assert f"{slow}  interrupted  slow one" in out
-    assert "the scheduler was ended" in err
-    assert (busy.returncode, busy.stdout) == (1, "")
-    assert "error[cron-busy]: Another scheduler is running" in busy.stderr
-    assert "the scheduler is running" in running.stderr
-    assert {one["id"]: one["last_status"] for one in _jobs(weft)} == {slow: "interrupted", quick: "ok"}
-    assert not _children_of(slow)
-
-
-def test_a_scheduler_goes_on_without_its_terminal_and_its_reader(
-    weft: Weft, project: Path, user_dir: Path, child_env: dict[str, str]
-) -> None:
-    job_id = _add(weft, "every 1h", "-m", "quick one")
-    _set_back(user_dir, timedelta(hours=1, minutes=1))
-    with subprocess.Popen(
-        ["nohup", "weft", "cron", "run"], cwd=project, env=child_env, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as scheduler:  # fmt: skip
-        assert scheduler.stdout is not None
-        assert scheduler.stdout.readline()
-        scheduler.stdout.close()
-        scheduler.send_signal(signal.SIGHUP)
-        _set_back(user_dir, timedelta(hours=1))  # due again; it sees that within seconds
-        for _ in range(300):
-            if len(_log(user_dir)) == 2:
-                break
-            with suppress(subprocess.TimeoutExpired):
-                scheduler.wait(0.1)
-        scheduler.terminate()
-        scheduler.wait(30)
-
-    assert scheduler.returncode == 0
-    assert [(run["job"], run["status"]) for run in _log(user_dir)] == [(job_id, "ok")] * 2
-
-
-def _children_of(job_id: str) -> list[str]:
-    """Processes that still run a job."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=60).stdout
-    return [line for line in listed.splitlines() if f"cron:{job_id}" in line]
 
 
 def _write_skill(project: Path, more: str = "") -> None:

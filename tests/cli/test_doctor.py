@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from clawft.cli.doctor.disk import check_space
-from clawft.cron import JobStore
 from wire import WireServer, fail, say
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -285,15 +284,15 @@ enabled = false
     assert _of(diagnose(NO_SUCH_TOKEN="x")[1], "mcp") == []
 
 
-def test_jobs_without_a_scheduler_are_said(diagnose: Diagnose, weft: Weft, user: Path) -> None:
+def test_jobs_without_a_worker_are_said(diagnose: Diagnose, weft: Weft, user: Path) -> None:
     assert weft("cron", "add", "0 9 * * *", "-m", "hello").returncode == 0
 
     code, checks = diagnose()
 
     assert code == 0
     assert (_of(checks, "cron")[0]["message"], _of(checks, "cron")[0]["fix"]) == (
-        "1 job, and no scheduler",
-        "weft cron run",
+        "1 job, and no worker",
+        "weft worker",
     )
 
 
@@ -459,12 +458,20 @@ def test_key_that_the_keyring_does_not_give_is_said(diagnose: Diagnose, user: Pa
     assert _of(diagnose()[1], "keys")[0]["message"] == "The keyring does not give the key 'work'"
 
 
-def test_running_scheduler_leaves_nothing_to_say_of_jobs(
-    diagnose: Diagnose, weft: Weft, project: Path, child_env: dict[str, str], user: Path
+def test_running_worker_leaves_nothing_to_say_of_jobs(
+    diagnose: Diagnose, weft: Weft, project: Path, child_env: dict[str, str]
 ) -> None:
     weft("cron", "add", "0 9 * * *", "-m", "hello")
-    with JobStore(str(user)).hold_scheduler():
-        assert _of(diagnose()[1], "cron") == []
+    with subprocess.Popen(["weft", "worker"], cwd=project, env=child_env, stderr=subprocess.PIPE) as worker:
+        try:
+            assert worker.stderr is not None
+            assert b"takes from default" in worker.stderr.readline()
+            for _ in range(100):  # it is ready a moment later
+                if not _of(diagnose()[1], "cron"):
+                    break
+            assert _of(diagnose()[1], "cron") == []
+        finally:
+            worker.kill()
 
 
 def test_every_problem_has_its_reason_and_its_command(diagnose: Diagnose, project: Path, user: Path) -> None:

@@ -1,6 +1,7 @@
 """`weft cron add SCHEDULE`: a message or a skill that is to run by itself."""
 
 import shlex
+from datetime import datetime
 from itertools import islice
 
 import click
@@ -13,7 +14,7 @@ from clawft.cli.cron._open import find_unserved, job_json, open_cron, say_unserv
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.config.runs import RunsSettings
-from clawft.cron import make_job, name_zone
+from clawft.cron import find_zone, make_job, name_zone
 from clawft.cron.jobs import Task
 
 __all__ = ["command"]
@@ -56,17 +57,18 @@ def command(
     _check_queue(queue)
     app = open_here()
     _check_names(app, task)
+    zone = find_zone(app.environ)
+    job = make_job(schedule, task, name=name, cwd=app.workspace.project, now=datetime.now(zone), zone=zone)
     with open_cron(app) as cron:
-        job = make_job(schedule, task, name=name, cwd=app.workspace.project, now=cron.now, zone=cron.zone)
         job = replace(job, zone=name_zone(app.environ), queue=queue or cron.runs.settings.queue)
         cron.runs.jobs.add([job])
-        times = list(islice(job.parse_schedule(cron.zone).times(job.created), _SHOWN))
+        times = list(islice(job.parse_schedule(zone).times(job.created), _SHOWN))
         unserved = find_unserved(cron.runs, [job])
     if output == "json":
         shown = {**job_json(job, cron), "times": msgspec.to_builtins(times)}
         return print_json("clawft.cron.add.v1", job=shown, scheduler_running=not unserved)
     click.echo(job.id)
-    say(f"next: {', '.join(show_time(one, cron.zone) for one in times)}")
+    say(f"next: {', '.join(show_time(one, zone) for one in times)}")
     say_unserved(unserved)
     return None
 
