@@ -111,7 +111,7 @@ class Collector:
             found.setdefault(name, []).append(point)
         return found
 
-    def wait_for(self, find: Callable[["Collector"], T], wait_s: float = 10) -> T:
+    def wait_for(self, find: Callable[["Collector"], T], wait_s: float = 30) -> T:
         """What is found, as soon as it has arrived."""
         deadline = time.monotonic() + wait_s
         while not (found := find(self)):

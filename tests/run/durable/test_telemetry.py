@@ -1,6 +1,7 @@
 """Traces and metrics, as a collector gets them from real workers."""
 
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -109,6 +110,7 @@ def test_attempts_of_a_killed_worker_and_of_the_next_are_one_trace(tmp_path: Pat
 
 def test_a_collector_that_is_away_delays_no_run_and_is_told_of_once(tmp_path: Path) -> None:
     world = make_world(tmp_path, _NOTHING_LISTENS)
+    world.environ["OTEL_EXPORTER_OTLP_TIMEOUT"] = "0.2"
     run = start(world)
     with world.workers(1, 1, "--until-idle") as (worker,):
         assert worker.wait(30) == 0, world.log()
@@ -116,6 +118,7 @@ def test_a_collector_that_is_away_delays_no_run_and_is_told_of_once(tmp_path: Pa
         done = runs.store.get(run)
     assert (done.status, done.steps) == ("done", 3)
     assert done.worked_ms < 5_000
+    assert world.log().count("telemetry-unreachable") == 1
     assert world.log().count("5 spans of runs could not be sent to http://127.0.0.1:9") == 1
 
 
@@ -153,6 +156,37 @@ def test_a_collector_that_never_answers_holds_up_neither_steps_nor_the_end(tmp_p
         assert took_s < 10
         assert time.monotonic() - begun - took_s < 6
     assert [(one.code, str(one).split()[0]) for one in said] == [("telemetry-lost", "4500")]
+
+
+def test_that_nothing_arrives_is_said_once_while_the_worker_goes_on(
+    tmp_path: Path, environ: MutableMapping[str, str]
+) -> None:
+    environ["OTEL_EXPORTER_OTLP_TIMEOUT"] = "0.2"
+    said: list[ClawftError] = []
+    with watching(tmp_path, "http://user:hunter2@127.0.0.1:9", said) as observer:
+        for number in range(1, 4):
+            observer.step_begun(_SEEN, _CALL)
+            observer.step_ended(_SEEN, _CALL, Outcome())
+            deadline = time.monotonic() + 10
+            while number == 1 and not said and time.monotonic() < deadline:
+                time.sleep(0.02)
+    assert [one.code for one in said] == ["telemetry-unreachable", "telemetry-lost"]
+    assert str(said[1]) == "3 spans of runs could not be sent to http://127.0.0.1:9"
+    assert "hunter2" not in str(said[0])
+
+
+def test_a_mistake_in_telling_fails_no_run(tmp_path: Path) -> None:
+    said: list[ClawftError] = []
+    with Collector() as collector, watching(tmp_path, collector.url, said) as observer:
+        observer.answered(_SEEN, Asked("1.0?1", "approval", "no time at all", None))
+    assert [one.code for one in said] == ["telemetry-failed"]
+
+
+def test_who_configures_no_collector_loads_nothing_of_it() -> None:
+    heavy = "[one for one in sys.modules if one.startswith(('opentelemetry.sdk', 'requests'))]"
+    code = f"import sys, clawft.working, clawft.run.durable.worker; print({heavy})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_time_a_person_takes_is_a_span_of_its_own_and_not_of_the_step(tmp_path: Path) -> None:

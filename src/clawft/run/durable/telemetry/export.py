@@ -112,9 +112,10 @@ def open_pipes(url: str, worker: str, delivery: Delivery, environ: Mapping[str, 
     )
     ids = Ids()
     tracing = TracerProvider(resource=resource, id_generator=ids, shutdown_on_exit=False)
-    delay = None if "OTEL_BSP_SCHEDULE_DELAY" in environ else _DELAY_MS
+    asked = environ.get("OTEL_BSP_SCHEDULE_DELAY", "")
+    delay_ms = int(asked) if asked.isdecimal() and int(asked) else _DELAY_MS
     spans = _Spans(delivery, endpoint=f"{url}/v1/traces", session=_open_session(is_local=is_local))
-    tracing.add_span_processor(_Bounded(delivery, spans, delay))
+    tracing.add_span_processor(_Bounded(delivery, spans, delay_ms))
     metrics = _Metrics(delivery, endpoint=f"{url}/v1/metrics", session=_open_session(is_local=is_local))
     reader = PeriodicExportingMetricReader(metrics)
     return Pipes(ids, tracing, MeterProvider([reader], resource=resource, shutdown_on_exit=False))
@@ -134,7 +135,7 @@ def _quietly(end: Callable[[], object]) -> None:
 
 
 class _Bounded(BatchSpanProcessor):
-    def __init__(self, delivery: Delivery, exporter: SpanExporter, delay_ms: float | None) -> None:
+    def __init__(self, delivery: Delivery, exporter: SpanExporter, delay_ms: float) -> None:
         super().__init__(exporter, max_queue_size=_QUEUE, schedule_delay_millis=delay_ms)
         self._delivery = delivery
 
