@@ -28,7 +28,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="How many runs to do side by side.")
 @click.option("--until-idle", is_flag=True, help="End when there is nothing more to do.")
 @click.option("--on-demand", is_flag=True, hidden=True, help="As started by another command: one for a queue.")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: one line of JSON for each thing that happens.",
+)
 def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, on_demand: bool, output: str) -> int:
     """Do runs of the background, and go on with those of workers that died.
 

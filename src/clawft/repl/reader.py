@@ -85,6 +85,11 @@ class Reader:
         if self._session.app.is_running:
             self._session.app.exit(exception=KeyboardInterrupt)
 
+    async def print_above(self, action: Callable[[], None]) -> None:
+        """Have something printed above the prompt, if it is shown now and can be drawn again."""
+        if self._session.app.is_running and not self._screen.plain:
+            await _run_above(action)
+
     async def _prompt(self, session: PromptSession[str], prompt: str, typed: str = "") -> str:
         """Signals are the REPL's own, so that they mean the same at a prompt and in a turn."""
         if not self._screen.plain:

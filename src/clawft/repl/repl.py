@@ -22,6 +22,7 @@ from clawft.repl.commands import COMMANDS
 from clawft.repl.commands.mode import current_mode
 from clawft.repl.completion import ReplCompleter
 from clawft.repl.held import Held
+from clawft.repl.notices import RunNotices
 from clawft.repl.reader import Reader, open_history
 from clawft.repl.screen import Screen
 
@@ -46,6 +47,7 @@ class Repl:
         self.key = options.session
         self.mode = self._first_mode = options.mode  # '' is what the config says
         self.leaving = False
+        self.notices = RunNotices()
         self.declined: set[tuple[str, str]] = set()  # variables of skills that the person did not want to give
         self.reader = Reader(source, output, screen, history=open_history(app.workspace), completer=ReplCompleter(self))
         self.reader.on_unfold = lambda: self.view.unfold()
@@ -62,14 +64,29 @@ class Repl:
         """Until the person leaves; the exit code."""
         with self.reader.raw_mode():
             self._greet()
+            noticing = asyncio.create_task(self._notice())
             try:
                 while not self.leaving:
+                    self._say_notices()
                     await self._once()
             finally:
+                noticing.cancel()
                 await self._close()
                 if self.key in self.app.sessions:  # a session in which nothing was said leaves nothing to go on with
                     self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
         return 0
+
+    async def _notice(self) -> None:
+        """What becomes of background runs, while nothing else is on the screen."""
+        while True:
+            await asyncio.sleep(self.notices.every_s)
+            with suppress(ClawftError):  # of a config that is being edited
+                if await self.notices.look(self.app) and self._work is None:
+                    await self.reader.print_above(self._say_notices)
+
+    def _say_notices(self) -> None:
+        for line in self.notices.take(self.screen.width - 1):
+            self.screen.print(self.screen.style(line, "dim"))
 
     async def _once(self) -> None:
         try:

@@ -22,6 +22,7 @@ _TOPICS = (
     "workspace",
     "models",
     "sessions",
+    "runs",
     "security",
     "permissions",
     "scan",

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
     from clawft.run.durable.values import Question
 
-__all__ = ["check_answer", "command", "find_question"]
+__all__ = ["LETS", "check_answer", "command", "find_question"]
 
-_LETS = ("once", "session", "always", "again")  # answers by which something is done
+LETS = ("once", "session", "always", "again")  # answers by which something is done
 
 
 @click.command("answer")
@@ -36,7 +36,7 @@ def command(run: str, words: tuple[str, ...], output: str) -> int:
         check_answer(question, words[-1])
         for line in ask_lines(question):
             say(line)
-        if question.event.grave and words[-1] in _LETS and not _agrees(question, words[-1]):
+        if question.event.grave and words[-1] in LETS and not _agrees(question, words[-1]):
             say("Nothing was answered")
             return 1
         runs.answer(question, words[-1])

@@ -16,6 +16,7 @@ from clawft.repl.commands.model import MODEL
 from clawft.repl.commands.permissions import PERMISSIONS
 from clawft.repl.commands.reload import RELOAD
 from clawft.repl.commands.resume import RESUME
+from clawft.repl.commands.runs import RUNS
 from clawft.repl.commands.session import SESSION
 from clawft.repl.commands.skill import SKILL
 from clawft.repl.commands.skills import SKILLS
@@ -43,6 +44,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     PERMISSIONS,
     SESSION,
     COST,
+    RUNS,
     WORKSPACE,
     RELOAD,
     COMPACT,

@@ -1,0 +1,221 @@
+"""`/runs [ID]`: what runs in the background of this project; to see, watch, answer and end it."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import aclosing, asynccontextmanager, closing, suppress
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from clawft.cli.output import one_line
+from clawft.repl.command import SlashCommand
+from clawft.repl.commands._lines import print_lines
+from clawft.repl.commands._names import offer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from clawft.messages import Event
+    from clawft.repl.repl import Repl
+    from clawft.run.durable.runs import Runs
+    from clawft.run.durable.values import Question, Run
+
+__all__ = ["RUNS"]
+
+_HELP = """\
+`/runs` lists the runs of this project, those that wait for you first; `/runs ID` shows one with its timeline. The start
+of an ID is enough. `/runs watch ID` follows it, and Ctrl-C leaves it: it goes on. `/runs answer ID [KEY] ANSWER` says
+what it waits for, and `/runs cancel ID` ends it. `weft agent --background` starts one; `weft help runs` tells more."""
+_LISTED = 20
+_WORDS = ("watch", "answer", "cancel")
+
+
+async def _run(repl: "Repl", rest: str) -> None:
+    from clawft.run.durable import is_installed, is_used, missing
+
+    if not is_installed():
+        raise missing()
+    word, _, more = rest.partition(" ")
+    if not is_used(repl.app.config.runs, repl.app.workspace.user_dir):
+        repl.screen.print("No runs yet. Start one: weft agent --background -m TEXT")
+        return
+    async with _open(repl) as runs:
+        if word == "watch":
+            await _watch(repl, runs, more)
+        elif word == "answer":
+            await _answer(repl, runs, more.split())
+        elif word == "cancel":
+            await _cancel(repl, runs, more)
+        elif rest:
+            await _show(repl, runs, rest)
+        else:
+            await _list(repl, runs)
+
+
+@asynccontextmanager
+async def _open(repl: "Repl") -> "AsyncIterator[Runs]":
+    from clawft.working import open_app_runs
+
+    with closing(await to_thread.run_sync(open_app_runs, repl.app)) as runs:
+        yield runs
+
+
+async def _list(repl: "Repl", runs: "Runs") -> None:
+    from clawft.cli.runs._words import count_words, follow_up, list_lines
+
+    def load() -> "tuple[list[Run], list[Question]]":
+        project = repl.app.workspace.project
+        own = [one for one in runs.store.list() if one.request.project == project]
+        own.sort(key=lambda one: one.status != "waiting")
+        asked = runs.store.questions()
+        return own, [one for one in asked if any(one.run == run.id for run in own)]
+
+    own, asked = await to_thread.run_sync(load)
+    shown = own[:_LISTED]
+    print_lines(repl, list_lines(shown, asked, repl.screen.width) if shown else ())
+    counts: dict[str, int] = {}
+    for one in own:
+        counts[one.status] = counts.get(one.status, 0) + 1
+    repl.screen.print(f"{count_words(counts)} of this project")
+    names = [one.run for one in asked]
+    for question in asked:
+        way = follow_up(question, only=names.count(question.run) == 1, command="/runs answer")
+        repl.screen.print(f"  {way}")
+
+
+async def _show(repl: "Repl", runs: "Runs", text: str) -> None:
+    from clawft.cli.runs.show import show_lines
+
+    def load() -> list[str]:
+        run = runs.store.get(runs.store.resolve(text.strip()))
+        return show_lines(repl.app, runs, run, repl.screen.width)
+
+    print_lines(repl, await to_thread.run_sync(load))
+
+
+async def _answer(repl: "Repl", runs: "Runs", words: list[str]) -> None:
+    from clawft.cli.runs.answer import LETS, check_answer, find_question
+
+    if len(words) not in (2, 3):
+        repl.screen.print("Say: /runs answer ID [KEY] ANSWER")
+        return
+    key = words[1].strip("'") if len(words) == 3 else ""
+
+    def load() -> "Question":
+        found = find_question(runs, runs.store.resolve(words[0]), key)
+        check_answer(found, words[-1])
+        return found
+
+    question = await to_thread.run_sync(load)
+    _print_question(repl, question)
+    if question.event.grave and words[-1] in LETS and not await _agrees(repl):
+        repl.screen.print("Nothing was answered")
+        return
+    await _give(runs, question, words[-1])
+    repl.screen.print(f"{words[-1]}; it goes on. Follow it: /runs watch {question.run}")
+
+
+async def _agrees(repl: "Repl") -> bool:
+    """Whether a person means it, who has seen the question."""
+    with suppress(EOFError):
+        return (await repl.reader.ask("  Do it? [y]es, [N]o: ")).strip().lower() in ("y", "yes")
+    return False
+
+
+async def _give(runs: "Runs", question: "Question", answer: str) -> None:
+    def give() -> None:
+        runs.answer(question, answer)
+        runs.ensure_worker(runs.store.get(question.run).queue)
+
+    await to_thread.run_sync(give)
+
+
+def _print_question(repl: "Repl", question: "Question") -> None:
+    from clawft.cli.runs._words import ask_lines
+
+    print_lines(repl, ask_lines(question))
+
+
+async def _cancel(repl: "Repl", runs: "Runs", text: str) -> None:
+    def cancel() -> "Run":
+        return runs.cancel(runs.store.resolve(text.strip()))
+
+    run = await to_thread.run_sync(cancel)
+    ending = "is being ended" if run.status == "running" else f"is {run.status}"
+    repl.screen.print(f"{run.id} {ending}")
+
+
+async def _watch(repl: "Repl", runs: "Runs", text: str) -> None:
+    run = await to_thread.run_sync(lambda: runs.store.get(runs.store.resolve(text.strip())))
+    if run.status in ("queued", "running"):
+        await to_thread.run_sync(runs.ensure_worker, run.queue)
+    try:
+        await repl.view.show(_tell(repl, runs, run.id))
+    except (asyncio.CancelledError, KeyboardInterrupt) as left:
+        if isinstance(left, asyncio.CancelledError) and (task := asyncio.current_task()):
+            task.uncancel()  # to leave is no failure
+        repl.screen.print(f"left; it goes on. To see it again: /runs watch {run.id}")
+
+
+async def _tell(repl: "Repl", runs: "Runs", run: str) -> "AsyncGenerator[Event]":
+    """The events of a run; its questions are put in between."""
+    from clawft.run.durable.follow import follow
+    from clawft.run.durable.values import Question, Run
+
+    own: set[str] = set()
+    async with aclosing(follow(runs.store, run)) as told:
+        async for one in told:
+            if isinstance(one, Question):
+                if one.key not in own and await _put(repl, runs, one):
+                    own.add(one.key)
+            elif isinstance(one, Run):
+                _end(repl, one)
+            else:
+                yield one
+
+
+async def _put(repl: "Repl", runs: "Runs", question: "Question") -> bool:
+    """Ask a question, or tell how it was answered; whether it was answered here."""
+    from clawft.cli.runs._desk import choices_of, tell_answer
+    from clawft.errors import ClawftError
+
+    with repl.view.holding():
+        _print_question(repl, question)
+        if question.answer is not None:
+            repl.screen.print(tell_answer(question))
+            return False
+        text, meanings = choices_of(question)
+        typed = None
+        while typed not in meanings:
+            try:
+                typed = (await repl.reader.ask(text)).strip().lower()
+            except EOFError:
+                return False
+    if not meanings[typed]:
+        return False
+    with suppress(ClawftError):  # somebody else was quicker, which is told next
+        await _give(runs, question, meanings[typed])
+        return True
+    return False
+
+
+def _end(repl: "Repl", run: "Run") -> None:
+    """What the events do not say."""
+    if run.error is not None:
+        repl.view.note(f"It failed: {one_line(run.error.message)}")
+    elif run.status == "cancelled":
+        repl.view.note(f"It was cancelled. To go on with it: weft runs resume {run.id}")
+
+
+def _complete(repl: "Repl", partial: str) -> Iterable[str]:
+    from clawft.run.durable.glance import glance_file
+
+    word, space, more = partial.partition(" ")
+    ids = [one.id for one in glance_file(repl.app.workspace.user_dir, _LISTED)]
+    if space:
+        return offer(ids, more) if word in _WORDS else ()
+    return offer([*_WORDS, *ids], partial)
+
+
+_ABOUT = "See, watch, answer and end background runs"
+RUNS = SlashCommand("runs", "/runs [ID]", _ABOUT, _run, _HELP, _complete)

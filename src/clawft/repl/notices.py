@@ -1,0 +1,54 @@
+"""A word at the prompt when a background run of this project waits for an answer, or is over. Once for each."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clawft.cli.output import fit, one_line
+
+if TYPE_CHECKING:
+    from clawft.app import App
+    from clawft.run.durable.glance import Seen
+
+__all__ = ["RunNotices"]
+
+_NEWEST = 50
+_OVER = {"done": "is done", "failed": "failed", "cancelled": "was cancelled"}
+
+
+class RunNotices:
+    """Looks every few seconds, beside everything else. `app` is looked up anew, since a reload changes it."""
+
+    every_s = 3.0
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, int]] | None = None  # status and attempt of each; None before the first look
+        self._lines: list[str] = []
+
+    async def look(self, app: "App") -> bool:
+        """Whether there is something new to say."""
+        seen = await asyncio.to_thread(_look, app)
+        self._note([one for one in seen if one.project == app.workspace.project])
+        return bool(self._lines)
+
+    def take(self, width: int) -> list[str]:
+        """What there is to say, once."""
+        lines, self._lines = self._lines, []
+        return [fit(line, width).rstrip() for line in lines]
+
+    def _note(self, seen: "Sequence[Seen]") -> None:
+        before, self._known = self._known, {one.id: (one.status, one.attempt) for one in seen}
+        for one in seen:
+            is_new = (before or {}).get(one.id) != (one.status, one.attempt)
+            title = one_line(one.title) or one.kind
+            if is_new and one.status == "waiting":
+                self._lines.append(f"● {title} waits for your answer: /runs {one.id}")
+            elif is_new and one.status in _OVER and before is not None:
+                self._lines.append(f"● {title} {_OVER[one.status]}: /runs {one.id}")
+
+
+def _look(app: "App") -> "tuple[Seen, ...]":
+    """In a thread: the prompt waits for none of it, and for people who never had a run nothing is opened."""
+    from clawft.run.durable.glance import glance
+
+    return glance(app.config.runs, app.workspace.user_dir, app.environ, _NEWEST)
