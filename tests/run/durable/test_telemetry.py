@@ -228,6 +228,20 @@ def test_an_answer_that_broke_off_and_is_asked_for_again_is_two_spans(tmp_path: 
     assert not said
 
 
+def test_an_attempt_that_the_database_broke_off_is_one_span(tmp_path: Path) -> None:
+    with Collector() as collector:
+        with watching(tmp_path, collector.url, []) as observer:
+            observer.begun(_SEEN, is_first=False)
+            observer.ended(_SEEN, Outcome())
+            observer.begun(_SEEN, is_first=False)
+            observer.ended(_SEEN, Outcome("failed", "run-deadly"))
+        spans = collector.spans()
+    assert [(one.name, one.attributes["error.type"]) for one in spans] == [
+        ("attempt 2", "run-deadly"),
+        ("run agent", "run-deadly"),
+    ]
+
+
 @pytest.mark.parametrize("ending", ["parked", "stopped", "lost"])
 def test_what_goes_on_elsewhere_did_not_fail(tmp_path: Path, ending: str) -> None:
     with Collector() as collector:

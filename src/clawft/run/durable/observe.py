@@ -78,7 +78,10 @@ class Observer:
         """An attempt begins here; `is_first` where nobody did anything about the run before."""
 
     def ended(self, seen: Seen, outcome: Outcome) -> None:
-        """An attempt ends here: with the status that the run has now, or '' where another worker goes on with it."""
+        """An attempt ends here: with the status that the run has now, or '' where another worker goes on with it.
+
+        With neither a status nor an error it broke off, and is begun again.
+        """
 
     def step_begun(self, seen: Seen, step: SeenStep) -> None:
         """A step is being done, since nothing is recorded of it."""

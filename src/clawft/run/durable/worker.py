@@ -19,7 +19,7 @@ from clawft.run.durable.database import describe, is_passing
 from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
 from clawft.run.durable.engine import Worker as EngineWorker
 from clawft.run.durable.lease import Watch, this_host, this_mark
-from clawft.run.durable.observe import Observer, Watched
+from clawft.run.durable.observe import Observer, Outcome, Watched
 from clawft.run.durable.sink import Scribe
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import Problem, Run, WorkerRow, now_text
@@ -137,9 +137,11 @@ class RunWorker:
         finish = partial(self.store.guarded(recorder.guard).finish, run, number, "failed", error=told)
         try:
             await to_thread.run_sync(finish)
+            row = await to_thread.run_sync(self.store.get, run)
         except ClawftError as error:
             self.warn(error)
             raise Lost from error  # it stays in the record, to be picked up later
+        Watched(row, self.observer).ended(Outcome("failed", problem.code, row.steps))
         self._tell(f"{run}  failed  {problem.message}")
 
     async def _attempt(self, run: str, number: int, recorder: Recorder) -> str:

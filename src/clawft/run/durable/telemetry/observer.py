@@ -75,12 +75,14 @@ class Telemetry(Observer):
 
     @_safe
     def begun(self, seen: Seen, *, is_first: bool) -> None:
-        self._attempts[seen.run, seen.attempt] = _Open.now()
+        self._attempts.setdefault((seen.run, seen.attempt), _Open.now())
         if is_first:
             self._meters.started.add(1, {"weft.run.kind": seen.kind})
 
     @_safe
     def ended(self, seen: Seen, outcome: Outcome) -> None:
+        if not outcome.status and outcome.error not in _ELSEWHERE:
+            return  # the database broke it off, and it is begun again here
         attempt = self._attempts.pop((seen.run, seen.attempt), None) or _Open.now()
         if outcome.error != "lost":  # else whoever said that this worker is dead sent it
             self._send_attempt(seen, attempt.start_ns, attempt.end_ns, outcome)
