@@ -151,19 +151,22 @@ class Soak:
         if any(at > recorded + SLACK_S for at in times):
             return [f"{key} was done after it was recorded"]
         said = [one.answer for one in self.asked[run] if one.key.startswith(f"{key}~")]
-        intents = [one.value for one in self._intents(run, key)]
+        intents = [one.value for one in self._recorded(run, f"{key}!")]
         flagged = {one.key.partition("~")[2] for one in self.asked[run] if one.key.startswith(f"{key}~")}
         self.counts["flagged"] += len(said)
         self.counts["twice"] += len(times) > 1
         again = said.count("again")
         least = 1 if again == len(said) else 0  # the last time, nobody cut it short
-        wrong = [] if least <= len(times) <= 1 + again else [f"{key} was done {len(times)} times; answers: {said}"]
+        wrong: list[str] = []
+        if not least <= len(times) <= 1 + again:
+            told = [one.value["result"] for one in self._recorded(run, key)]
+            wrong = [f"{key} was done {len(times)} times; answers: {said}; it told {told}"]
         lost = [one for one in intents[: again if again < len(said) else -1] if one not in flagged]
         return wrong + ([f"{key} was in flight with {lost}, and nobody was asked"] if lost else [])
 
-    def _intents(self, run: str, key: str) -> list[Recorded]:
+    def _recorded(self, run: str, name: str) -> list[Recorded]:
         recorded = self.chaos.runs.recorded(self.chaos.runs.store.get(run))
-        return [one for one in recorded if one.name == f"{key}!"]
+        return [one for one in recorded if one.name == name]
 
     def _check_session(self, session: str, run: str) -> list[str]:
         try:

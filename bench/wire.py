@@ -171,8 +171,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(self.server.wire.list_models(self._asked({})))
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self._answer(self.server.wire.next_reply(self._asked(body)))
+        length = int(self.headers["content-length"])
+        content = self.rfile.read(length)
+        if len(content) < length:
+            raise ConnectionError("the client left in the middle of its request")
+        self._answer(self.server.wire.next_reply(self._asked(json.loads(content))))
 
     def _asked(self, body: dict[str, Any]) -> Asked:
         return Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, body, self.number)

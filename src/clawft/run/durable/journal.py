@@ -83,6 +83,11 @@ class Journal:
         return f"{self.run.id}#{self.run.generation}" if self.run.generation else self.run.id
 
     @property
+    def base(self) -> int | None:
+        """How long the session was when the run began; None if it begins now. Of one that was new, nothing is noted."""
+        return 0 if self.run.base is None and (self._done or self._intents) else self.run.base
+
+    @property
     def steps(self) -> int:
         """How many steps are done."""
         return len(self._done)
@@ -308,7 +313,7 @@ class JournalSteps(Steps):
         return hashlib.sha256(f"{self._journal.name} {self._here}".encode()).hexdigest()[:6]
 
     def open_session(self, sessions: SessionStore, key: str, cwd: str) -> Draft:
-        base = self._journal.run.base if not self._prefix else 0
+        base = self._journal.base if not self._prefix else 0
         draft = self._journal.drafts[key] = sessions.open_draft(key, cwd=cwd, base=base)
         return draft
 
