@@ -9,7 +9,16 @@ from contextlib import suppress
 
 from clawft.errors import Unreadable
 
-__all__ = ["is_within", "lock_file", "read_optional", "read_regular", "real_path", "replace_file", "sync_folder"]
+__all__ = [
+    "create_private",
+    "is_within",
+    "lock_file",
+    "read_optional",
+    "read_regular",
+    "real_path",
+    "replace_file",
+    "sync_folder",
+]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -28,6 +37,16 @@ def real_path(path: str) -> str:
 def is_within(path: str, root: str) -> bool:
     """Whether an absolute, resolved path is the root or below it; never where either leads nowhere."""
     return bool(path and root) and (path == root or path.startswith(root.rstrip("/") + "/"))
+
+
+def create_private(path: str) -> None:
+    """Make an empty file that nobody else can read, unless there is one, of which nothing is changed. Raises: OSError.
+
+    One that is there is not even opened: whoever closes a file gives up every lock that their process has on it, and
+    SQLite, which keeps databases whole by such locks, does not notice.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, _NEW, 0o600))
 
 
 def read_regular(

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from clawft.config.mcp import find_confined
 from clawft.errors import ClawftError
+from clawft.files import create_private
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
@@ -37,7 +38,7 @@ _AWAY_S = 30.0  # how long the record of costs may be away when a runtime is ope
 def open_usage(app: "App", *, patient: bool = False) -> Database:
     """The file of costs and counts of the user, for who is patient with it or not. Raises: ClawftError."""
     path = app.user_file("usage.sqlite")
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    create_private(path)
     return Database(path, patient=patient)
 
 

@@ -4,6 +4,7 @@ Words are ranked by BM25, vectors by their cosine; both rankings are fused (reci
 both find comes first.
 """
 
+import errno
 import os
 import sqlite3
 from collections import defaultdict
@@ -16,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.discovery.ranking import STOP_WORDS, telling_words
+from clawft.files import create_private
 from clawft.memory.backend import MemoryResult
 from clawft.memory.embedding import FLOORS, Version
 from clawft.memory.vectors import VECTOR_TABLES, Vectors
@@ -63,7 +65,9 @@ class Index:
     def __init__(self, path: str, embedding: Version) -> None:
         with _translate():
             if path != ":memory:":
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+                create_private(path)
+                if os.path.islink(path):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
             self._database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         try:
             with _translate():

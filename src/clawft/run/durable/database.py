@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
+from clawft.files import create_private
 from clawft.run.durable import file_path
 from clawft.run.durable.tables import METADATA
 
@@ -67,7 +68,7 @@ def open_engine(url: sa.URL) -> sa.Engine:
 def _open_file(url: sa.URL) -> sa.Engine:
     path = str(url.database)
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    create_private(path)
     engine = sa.create_engine(url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000)
 
     @sa.event.listens_for(engine, "connect")
