@@ -12,6 +12,7 @@ import pytest
 
 from clawft.app import open_app
 from clawft.messages import ForkStarted
+from clawft.run import TurnRequest
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.runs import Runs
 from clawft.run.durable.values import OVER, Run
@@ -26,25 +27,26 @@ APART = "context: fork\nbackground: true\n"
 SETTINGS = "[skills.security]\nscan_on_load = false\n[memory]\nenabled = false\n[runs]\npoll_s = 0.05\n"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    world = World(tmp_path)
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("forks"))
     world.provider = SETTINGS
+    (world.user_dir / "config.toml").write_text(SETTINGS)
     return world
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runs(world: World) -> Iterator[Runs]:
-    """The runs of the user, with a worker that is ended after the test, and so is the only one."""
-    (world.user_dir / "config.toml").write_text(SETTINGS)
+    """The runs of the user, with a worker that is ended after the tests; while it lives, no other is started."""
+    log = world.user_dir / "worker.log"
     with closing(open_app_runs(open_app(world.environ, str(world.project)))) as runs:
         command = (sys.executable, "-m", "clawft", "worker", "--concurrency", "4")
-        log = world.user_dir / "worker.log"
         with log.open("wb") as file:
             worker = subprocess.Popen(command, cwd=world.project, env=world.environ, stdout=file, stderr=file)
         try:
             deadline = time.monotonic() + 30
             while not runs.store.workers():
+                assert worker.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.05)
             yield runs
@@ -52,18 +54,23 @@ def runs(world: World) -> Iterator[Runs]:
             end_all([worker])
 
 
-async def wait_for(runs: Runs, count: int) -> list[Run]:
-    """So many runs, over, the oldest first."""
+async def wait_for(runs: Runs, run: str, statuses: tuple[str, ...] = OVER) -> Run:
     with anyio.fail_after(30):
-        while len(found := runs.store.list(statuses=OVER)) < count:
+        while (found := runs.store.get(run)).status not in statuses:
             await anyio.sleep(0.05)
-    return sorted(found, key=lambda one: one.created)
+    return found
 
 
-async def answer_question(runs: Runs, answer: str) -> str:
-    """Answer the one question that is asked; what that was."""
+async def find_below(runs: Runs, session: str) -> Run:
+    """The one run that was forked from a session, over."""
+    (found,) = [one for one in runs.store.list(kinds=("fork",)) if one.session.startswith(f"{session}:fork-")]
+    return await wait_for(runs, found.id)
+
+
+async def answer_question(runs: Runs, run: str, answer: str) -> str:
+    """Answer the one question that a run asks; what that was."""
     with anyio.fail_after(30):
-        while not (asked := runs.store.questions()):
+        while not (asked := runs.store.questions(run)):
             await anyio.sleep(0.05)
     (question,) = asked
     runs.answer(question, answer)
@@ -94,23 +101,22 @@ async def test_forks_of_forks_are_limited_as_the_first_was_and_pay_from_one_sess
     for name in ("outer", "inner"):
         world.add_skill(name, head=f"{APART}agent: default\n")
     world.replies = act
-    async with world.talk(agent="limited") as conversation:
-        events = await collect(conversation, "go")
+    async with world.talk(agent="limited", key="chain") as conversation:
+        (told,) = only(await collect(conversation, "go"), ForkStarted)
         (agents / "limited.md").unlink()
-        assert await answer_question(runs, "once") == "Run: touch touched"
-        outer, inner = await wait_for(runs, 2)
+        assert await answer_question(runs, told.run, "once") == "Run: touch touched"
+        outer = await wait_for(runs, told.run)
+        inner = await find_below(runs, outer.session)
         ledger, sessions = conversation.runtime.ledger, conversation.runtime.sessions
-        told = only(events, ForkStarted)[0]
-        assert (told.run, told.child) == (outer.id, outer.session)
-        assert inner.session.startswith(f"{outer.session}:fork-")
-        assert [(one.kind, one.status) for one in (outer, inner)] == [("fork", "done")] * 2
+        assert outer.session == told.child
+        assert (outer.status, inner.status) == ("done", "done")
         refused = "the agent 'limited' does not allow the tool 'write_file'"
         assert all(refused in (one.result or "") for one in (outer, inner))
         assert f"weft runs watch {inner.id}" in (outer.result or "")
         assert "The skill would start itself: outer → inner → outer" in (inner.result or "")
         assert sessions.read(inner.session).messages[-1].content == inner.result
         used = sum(one.usage.total_tokens for one in (outer, inner)) + 30  # two answers here
-        assert ledger.spent(session="test")[0] == used
+        assert ledger.spent(session="chain")[0] == used
     assert not (world.project / "made").exists()
     assert (world.project / "touched").exists()
 
@@ -127,22 +133,49 @@ async def test_a_run_that_goes_on_starts_no_second_fork_though_the_skill_changed
 
     world.replies = reply
     async with world.open():
-        first = runs.start(RunRequest(kind="agent", cwd=str(world.project), text="go"))
-        with anyio.fail_after(30):
-            while runs.store.get(first).status != "waiting":
-                await anyio.sleep(0.05)
+        run = runs.start(RunRequest(kind="agent", cwd=str(world.project), text="go"))
+        await wait_for(runs, run, ("waiting",))
         (folder / "more.md").write_text("more")
-        await answer_question(runs, "once")
-        found = await wait_for(runs, 2)
+        await answer_question(runs, run, "once")
+        again = await wait_for(runs, run)
+        fork = await find_below(runs, again.session)
         asked = len(world.server.asked)
-    (fork,) = [one for one in found if one.kind == "fork"]
-    again = runs.store.get(first)
     assert (again.attempt, again.status, fork.result) == (2, "done", "Worked.")
     assert f"weft runs watch {fork.id}" in (again.result or "")
     assert asked == 4, "no answer was asked for twice"
 
 
-async def test_a_session_of_a_fork_has_one_run(world: World) -> None:
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_a_skill_that_is_trusted_for_a_turn_is_trusted_in_the_run_that_it_starts(
+    world: World, runs: Runs, trusted: bool
+) -> None:
+    name = f"guest-{trusted}".lower()
+    folder = world.add_skill(name, head=APART, strangers=True)
+    world.replies = [say("Worked.")]
+    async with world.open():
+        app = open_app(world.environ, str(world.project))
+        app.run_trust.project = True
+        async with (
+            app.open_runtime() as runtime,
+            runtime.open_conversation(app.choose_agent(), key=name) as conversation,
+        ):
+            if not trusted:  # what was trusted is the skill as it was
+                start_run = runtime.start_run
+                assert start_run is not None
+
+                async def change_and_start(request: RunRequest) -> str:
+                    (folder / "more.md").write_text("more")
+                    return await start_run(request)
+
+                runtime.start_run = change_and_start
+            (told,) = only(await collect(conversation, TurnRequest("", skill=name)), ForkStarted)
+        run = await wait_for(runs, told.run)
+    assert (run.status, run.result) == (("done", "Worked.") if trusted else ("failed", None))
+    assert trusted or (run.error is not None and run.error.code == "fork-changed")
+
+
+async def test_a_session_of_a_fork_has_one_run(tmp_path: Path) -> None:
+    world = World(tmp_path)
     (world.user_dir / "config.toml").write_text(SETTINGS)
     request = RunRequest(kind="fork", cwd=str(world.project), session="test:fork-1", skill="work")
     with closing(open_app_runs(open_app(world.environ, str(world.project)))) as runs:
