@@ -23,7 +23,8 @@ class RunNotices:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, int]] | None = None  # status and attempt of each; None before the first look
-        self._lines: list[str] = []
+        self._lines: dict[str, str] = {}  # by run: what is newer takes the place of what nobody saw
+        self._hushed: set[str] = set()
 
     async def look(self, app: "App") -> bool:
         """Whether there is something new to say."""
@@ -33,18 +34,27 @@ class RunNotices:
 
     def take(self, width: int) -> list[str]:
         """What there is to say, once."""
-        lines, self._lines = self._lines, []
-        return [fit(line, width).rstrip() for line in lines]
+        lines, self._lines = self._lines, {}
+        return [fit(line, width).rstrip() for line in lines.values()]
+
+    def hush(self, run: str) -> None:
+        """Say nothing of a run: it is being watched."""
+        self._hushed.add(run)
+        self._lines.pop(run, None)
+
+    def mention(self, run: str) -> None:
+        """Tell of a run again."""
+        self._hushed.discard(run)
 
     def _note(self, seen: "Sequence[Seen]") -> None:
         before, self._known = self._known, {one.id: (one.status, one.attempt) for one in seen}
         for one in seen:
-            is_new = (before or {}).get(one.id) != (one.status, one.attempt)
+            is_new = one.id not in self._hushed and (before or {}).get(one.id) != (one.status, one.attempt)
             title = one_line(one.title) or one.kind
             if is_new and one.status == "waiting":
-                self._lines.append(f"● {title} waits for your answer: /runs {one.id}")
+                self._lines[one.id] = f"● {title} waits for your answer: /runs {one.id}"
             elif is_new and one.status in _OVER and before is not None:
-                self._lines.append(f"● {title} {_OVER[one.status]}: /runs {one.id}")
+                self._lines[one.id] = f"● {title} {_OVER[one.status]}: /runs {one.id}"
 
 
 def _look(app: "App") -> "tuple[Seen, ...]":

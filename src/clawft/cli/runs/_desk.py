@@ -1,5 +1,6 @@
 """Where a person who watches a run answers its questions; answers from elsewhere are told too."""
 
+import re
 from typing import TYPE_CHECKING
 
 import anyio
@@ -80,7 +81,8 @@ class Desk:
                 elif (word := typed.strip().lower()) in meanings:
                     said.append(meanings[word])
                 else:
-                    self._printer.note(f"  Please answer {', '.join(sorted({one[:1] for one in meanings if one}))}")
+                    letters = re.findall(r"\[(.)\]", text.lower())
+                    self._printer.note(f"  Please answer {', '.join(letters)}")
             group.cancel_scope.cancel()
         if not said:
             click.echo(err=True)  # the line of the question is left

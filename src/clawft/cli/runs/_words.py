@@ -33,11 +33,11 @@ def _status(run: "Run") -> str:
     return "ending" if run.cancel and run.status == "running" else run.status
 
 
-def count_words(counts: dict[str, int]) -> str:
+def count_words(counts: dict[str, int], whose: str = "") -> str:
     """`3 runs: 1 waiting, 2 done`."""
     total = sum(counts.values())
     parts = [f"{counts[one]} {one}" for one in _STATUSES if counts.get(one)]
-    return f"{total} run{'s' * (total != 1)}: {', '.join(parts)}" if total else "No runs"
+    return f"{total} run{'s' * (total != 1)}{whose}: {', '.join(parts)}" if total else f"No runs{whose}"
 
 
 def ask_lines(question: "Question", indent: str = "") -> list[str]:

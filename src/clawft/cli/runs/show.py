@@ -12,7 +12,6 @@ from clawft.cli.runs._timeline import timeline_lines, totals_line
 from clawft.cli.runs._words import ask_lines, follow_up, long_ago, time_words, tokens_words
 
 if TYPE_CHECKING:
-    from clawft.app import App
     from clawft.run.durable.runs import Runs
     from clawft.run.durable.timeline import Timeline
     from clawft.run.durable.values import Question, Run
@@ -25,12 +24,12 @@ __all__ = ["command", "load_timeline", "show_lines"]
 @format_option
 def command(run: str, output: str) -> None:
     """Show a run: what came of it, what it waits for, and its timeline."""
-    with open_runs_here() as (app, runs):
+    with open_runs_here() as (_, runs):
         one = runs.store.get(runs.store.resolve(run))
         see_to(runs, [one])
         if output == "json":
             return print_json("clawft.runs.v1", runs=[_to_json(runs, one)])
-        click.echo("\n".join(show_lines(app, runs, one, terminal_width())))
+        click.echo("\n".join(show_lines(runs, one, terminal_width())))
     return None
 
 
@@ -53,13 +52,13 @@ def load_timeline(runs: "Runs", run: "Run", now: str) -> "Timeline":
     return make_timeline(run, runs.recorded(run), runs.store.questions(run.id, open_only=False), resumed, now)
 
 
-def show_lines(app: "App", runs: "Runs", run: "Run", columns: int | None) -> list[str]:
+def show_lines(runs: "Runs", run: "Run", columns: int | None) -> list[str]:
     """All there is to say, what asks for something last. Raises: ClawftError."""
     from clawft.run.durable.values import now_text
 
     now = now_text()
     timeline = load_timeline(runs, run, now)
-    lines = [f"{label}: {value}" for label, value in _facts(app, run) if value]
+    lines = [f"{label}: {value}" for label, value in _facts(run) if value]
     lines += ["", *timeline_lines(timeline, now, columns), totals_line(timeline)]
     if run.result and run.result.strip():
         lines += ["", clean(run.result.rstrip())]
@@ -69,8 +68,7 @@ def show_lines(app: "App", runs: "Runs", run: "Run", columns: int | None) -> lis
     return [*lines, *_question_lines(runs.store.questions(run.id)), *_next_lines(run)]
 
 
-def _facts(app: "App", run: "Run") -> list[tuple[str, str]]:
-    shorten = app.workspace.shorten
+def _facts(run: "Run") -> list[tuple[str, str]]:
     status = f"{run.status}, and is to be ended" if run.cancel and run.status == "running" else run.status
     fleet = f"{one_line(run.fleet)}, line {run.line}" if run.fleet else ""
     worked = f"{time_words(run.worked_ms)} of work" if run.worked_ms else ""
@@ -80,7 +78,7 @@ def _facts(app: "App", run: "Run") -> list[tuple[str, str]]:
         ("Status", status),
         ("Kind", run.kind),
         ("Session", one_line(run.session)),
-        ("Project", one_line(shorten(run.request.project or run.request.cwd))),
+        ("Project", one_line(run.request.project or run.request.cwd)),
         ("Parent", run.parent),
         ("Fleet", fleet),
         ("Queue", run.queue if run.queue != "default" else ""),

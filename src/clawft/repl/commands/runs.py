@@ -76,7 +76,7 @@ async def _list(repl: "Repl", runs: "Runs") -> None:
     counts: dict[str, int] = {}
     for one in own:
         counts[one.status] = counts.get(one.status, 0) + 1
-    repl.screen.print(f"{count_words(counts)} of this project")
+    repl.screen.print(count_words(counts, " of this project"))
     names = [one.run for one in asked]
     for question in asked:
         way = follow_up(question, only=names.count(question.run) == 1, command="/runs answer")
@@ -88,7 +88,7 @@ async def _show(repl: "Repl", runs: "Runs", text: str) -> None:
 
     def load() -> list[str]:
         run = runs.store.get(runs.store.resolve(text.strip()))
-        return show_lines(repl.app, runs, run, repl.screen.width)
+        return show_lines(runs, run, repl.screen.width)
 
     print_lines(repl, await to_thread.run_sync(load))
 
@@ -149,11 +149,13 @@ async def _watch(repl: "Repl", runs: "Runs", text: str) -> None:
     run = await to_thread.run_sync(lambda: runs.store.get(runs.store.resolve(text.strip())))
     if run.status in ("queued", "running"):
         await to_thread.run_sync(runs.ensure_worker, run.queue)
+    repl.notices.hush(run.id)
     try:
         await repl.view.show(_tell(repl, runs, run.id))
     except (asyncio.CancelledError, KeyboardInterrupt) as left:
         if isinstance(left, asyncio.CancelledError) and (task := asyncio.current_task()):
             task.uncancel()  # to leave is no failure
+        repl.notices.mention(run.id)
         repl.screen.print(f"left; it goes on. To see it again: /runs watch {run.id}")
 
 
