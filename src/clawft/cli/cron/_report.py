@@ -40,10 +40,13 @@ class _Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Reporter:
     """Follows runs that were started for jobs, and tells how each ended."""
 
-    def __init__(self, cron: Cron, *, as_json: bool, answers: bool = False) -> None:
+    def __init__(self, cron: Cron, *, as_json: bool, answers: bool = False, stays: bool = False) -> None:
+        """`answers`: tell what the one job said; `stays`: follow what waits for a person too."""
         self._cron = cron
         self._as_json = as_json
         self._answers = answers
+        self._stays = stays
+        self._waiting: set[str] = set()
         self._open: dict[str, tuple[Job, Fired | None]] = {}
         self._codes: list[int] = []
 
@@ -87,9 +90,13 @@ class Reporter:
         """Tell of what is over, or waits for a person. Raises: ClawftError."""
         for run, (job, fired) in tuple(self._open.items()):
             found = await to_thread.run_sync(self._cron.runs.store.find, run)
-            if found is None or found.status in (*OVER, "waiting"):
+            if found is None:
                 del self._open[run]
-            if found is not None and run not in self._open:
+            elif found.status in OVER or (found.status == "waiting" and not self._stays):
+                del self._open[run]
+                self._end(job, fired, found)
+            elif found.status == "waiting" and run not in self._waiting:
+                self._waiting.add(run)
                 self._end(job, fired, found)
 
     def _end(self, job: Job, fired: Fired | None, run: Run) -> None:

@@ -39,7 +39,7 @@ def command(id: str, once: bool, output: str) -> int:
         raise click.UsageError("A job that is named runs once anyway: leave --once out")
     with open_cron() as cron:
         job = find_job(cron.runs.jobs.load(show_error), id) if id else None
-        reporter = Reporter(cron, as_json=output == "json", answers=job is not None)
+        reporter = Reporter(cron, as_json=output == "json", answers=job is not None, stays=not (job or once))
         if job is None and not once:
             return 130 if anyio.run(_serve, cron, reporter) == signal.SIGINT else 0
         if job is not None:
