@@ -81,12 +81,12 @@ def _open_file(url: sa.URL) -> sa.Engine:
 
 
 def _open_server(url: sa.URL) -> sa.Engine:
-    # A connection that died while the server was away is noticed before it is used.
+    # Connections are not tried before they are used, which would double the work of the server: whoever finds one dead
+    # after the server was away tries again.
     return sa.create_engine(
         url,
         pool_size=_POOL,
         max_overflow=4 * _POOL,
-        pool_pre_ping=True,
         connect_args={"connect_timeout": _CONNECT_S, "application_name": "weft"},
     )
 

@@ -199,6 +199,7 @@ class RunWorker:
     async def _look_around(self) -> None:
         """Every so often: who died, what is to be ended, and whether there is anything to do."""
         while True:
+            self._tell_of_silence()
             try:
                 await to_thread.run_sync(self._bury)
                 for run in await to_thread.run_sync(self.store.cancelled_on, self.id):
@@ -210,24 +211,31 @@ class RunWorker:
                 self.warn(error)
             if self._is_struck.is_set():
                 await self._return()
-            await anyio.sleep(min(0.5, self._plan.lease_s / 4))
+            await anyio.sleep(min(1.0, self._plan.lease_s / 4))
 
     def _bury(self) -> None:
         """Take over from workers that died."""
         holders = self._worker.holders()
         workers = self.store.workers()
-        for row in self._watch.find_dead(workers, self._last_beat):
-            if row.id == self.id:
-                continue
+        gone = [row for row in self._watch.find_dead(workers, self._last_beat) if row.id != self.id]
+        for row in gone:
             held = self.observer.find_held(row)
             if self.store.strike(row.id, row.beat):
                 self.observer.died(row, held)
                 self._tell(f"the worker {row.id} is gone; its runs go on elsewhere")
-        known = {row.id for row in self.store.workers()} | {self.id}
+        known = {row.id for row in (self.store.workers() if gone else workers)} | {self.id}
         dead = [one for one in holders if one not in known]
         if dead:
             self.store.orphan(dead)
             self._worker.recover(dead)
+
+    def _tell_of_silence(self) -> None:
+        """Say that the database takes nothing, where whoever holds it lets everybody wait."""
+        silent_s = time.monotonic() - self._last_beat
+        if silent_s > 2 * self._plan.lease_s:
+            message = f"The database of runs took no write for {silent_s:.0f} seconds; runs wait, and go on by themselves"
+            hint = "See which program holds it; on the same machine: fuser -v ~/.clawft/runs/runs.sqlite"
+            self.warn(ClawftError("runs-locked", message, hint=hint))
 
     def _pick_up(self) -> None:
         """What the record says is done here and is not: the answer to a claim got lost, or it was thought lost."""
@@ -240,7 +248,7 @@ class RunWorker:
         self._worker.put_back(one for one, since in self._strays.items() if now - since >= self._plan.lease_s)
         if foreign := self.store.count_foreign():
             message = f"{foreign} runs were begun by another version of weft, which alone can go on with them"
-            hint = "Start a worker of that version, or begin them anew: weft runs retry --fresh RUN"
+            hint = "Start a worker of that version; or begin each anew: weft runs cancel RUN, weft runs retry --fresh RUN"
             self.warn(ClawftError("runs-other-version", message, hint=hint))
 
     async def _check_idle(self) -> None:
