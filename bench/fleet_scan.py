@@ -52,7 +52,7 @@ def measure_fleet_scan(folder: Path, *, skills: int, rounds: int) -> Line:
 
 def _scan(folder: Path, source: Path, workers: int) -> tuple[int, float]:
     """How many skills there are, and how long it took, from the first that is queued to the last that is told."""
-    world = RunsWorld(folder, [], runs="poll_s = 0.1\n")
+    world = RunsWorld(folder, [], runs="poll_s = 0.2\n")
     with world.workers(workers, CONCURRENCY):
         world.wait_for_workers(workers)
         with world.runs() as runs:
@@ -90,7 +90,7 @@ def _feed(world: RunsWorld, runs: Runs, fleet: Fleet) -> None:
         if time.monotonic() > deadline:
             raise SystemExit(f"error: the scan does not end: {feed.state}\n{world.log()}")
         if not feed.step():
-            time.sleep(0.1)
+            time.sleep(0.2)
     if [one["line"] for one in told] != list(range(1, fleet.total + 1)):
         raise SystemExit("error: the results are not in order")
 

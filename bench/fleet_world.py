@@ -1,6 +1,7 @@
 """A user with a skill and a model that follows a script, for fleets."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from clawft.run.durable.lease import is_gone
 from runs_world import RunsWorld
 
 __all__ = ["FleetWorld"]
@@ -46,6 +48,13 @@ class FleetWorld(RunsWorld):
         finally:
             process.kill()
         return process.returncode, out, err
+
+    def end_workers(self) -> None:
+        """End workers that were started on demand, since the other one died."""
+        with self.runs() as runs:
+            for row in runs.store.workers():
+                if not is_gone(row):
+                    os.kill(row.pid, signal.SIGKILL)
 
     def write(self, name: str, *lines: Any) -> str:
         text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)

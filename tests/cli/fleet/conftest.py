@@ -11,6 +11,9 @@ from fleet_world import FleetWorld
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetWorld]:
     """One worker does what the tests of a module ask for."""
     made = FleetWorld(tmp_path_factory.mktemp("fleet"))
-    with made.workers(1, 4) as (worker,):
-        yield made
-        assert worker.poll() is None, made.log()
+    try:
+        with made.workers(1, 4) as (worker,):
+            yield made
+            assert worker.poll() is None, made.log()
+    finally:
+        made.end_workers()

@@ -255,7 +255,7 @@ def test_batches_hold_every_target_once_and_are_small_at_the_end(
 
     assert [one.path for job in jobs for one in job.inputs] == [f"/skills/{number}" for number in range(total)]
     assert [job.line for job in jobs] == [1 + sum(len(one.inputs) for one in jobs[:at]) for at in range(len(jobs))]
-    assert max(len(job.inputs) for job in jobs) <= 32
+    assert max(len(job.inputs) for job in jobs) <= 64
     assert len(jobs[-1].inputs) <= 4
     assert jobs[-1].line == find_last_batch(total)
     path.unlink()

@@ -22,8 +22,8 @@ __all__ = ["BadLine", "Checked", "Job", "check_file", "check_inputs", "check_unc
 
 MAX_LINE = 256 << 10  # bytes
 MAX_TOLD = 20  # bad lines that are named
-MIN_BATCH, MAX_BATCH = 4, 32
-_SHARES = 64  # a batch is at most such a part of what is left: at the end they are small, and no worker waits for one
+MIN_BATCH, MAX_BATCH = 4, 64
+_SHARES = 16  # a batch is at most such a part of what is left: at the end they are small, and no worker waits for one
 _CHUNK = 1 << 20
 _TARGET = msgspec.json.Decoder(ScanTarget)
 
