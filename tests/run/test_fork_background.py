@@ -130,7 +130,7 @@ async def test_a_fork_of_a_run_in_the_background_runs_there(world: World, kept: 
     world.replies = [say("Two files.")]
     async with world.talk() as conversation:
         conversation.runtime.start_run = kept.start
-        conversation.steps.survive = True
+        conversation.steps.owner = "a-run"
         events = await collect(conversation, TurnRequest("", skill="work"))
     assert (kept.texts, only(events, TurnFinished)[0].text) == ({}, "Two files.")
     assert only(events, Noticed) == []

@@ -109,6 +109,7 @@ def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "Ru
         model=asked.model,
         session=session,
         deadline_s=turn.runtime.config.agents.fork.timeout_s,
+        parent=turn.conversation.steps.owner,
         lineage=lineage,
     )
 

@@ -107,7 +107,7 @@ async def answer_by_fork(turn: Turn, standing: Standing) -> None:
     message = Message("user", f"{said}\n\n{told}", images=request.images)
     check_fits(turn, message)
     # What is in the background already does its work there.
-    if fork.background and not turn.conversation.steps.survive and (started := await start_background(turn, fork, key)):
+    if fork.background and not turn.conversation.steps.owner and (started := await start_background(turn, fork, key)):
         _answer_started(turn, said, describe_started(fork, started))
         return
     turn.append(message)

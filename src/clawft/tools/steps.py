@@ -44,7 +44,7 @@ class Doubt(Struct, frozen=True):
 class Steps:
     """The steps of one conversation, in the foreground."""
 
-    survive = False  # whether what came of them outlasts this process
+    owner = ""  # the run that they are steps of; what came of them then outlasts this process
 
     async def run(
         self, step: Step, work: Callable[[], Awaitable[R]], result: Any, *, at: str = "", doubt: Doubt | None = None

@@ -109,6 +109,7 @@ async def test_forks_of_forks_are_limited_as_the_first_was_and_pay_from_one_sess
         inner = await find_below(runs, outer.session)
         ledger, sessions = conversation.runtime.ledger, conversation.runtime.sessions
         assert outer.session == told.child
+        assert (outer.parent, inner.parent) == ("", outer.id)
         assert (outer.status, inner.status) == ("done", "done")
         refused = "the agent 'limited' does not allow the tool 'write_file'"
         assert all(refused in (one.result or "") for one in (outer, inner))

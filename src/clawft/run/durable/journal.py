@@ -273,9 +273,8 @@ class Journal:
 class JournalSteps(Steps):
     """The steps of one conversation of a run."""
 
-    survive = True
-
     def __init__(self, journal: Journal, prefix: str = "") -> None:
+        self.owner = journal.run.id
         self._journal = journal
         self._prefix = prefix
         self._answers = 0

@@ -29,5 +29,6 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     yes: bool = False  # tools may do what they ask for
     trusted: dict[str, str] = {}  # strangers' skills that were approved for this run: digests by folder
     deadline_s: float | None = None
+    parent: str = ""  # the run that asks for it
     lineage: Lineage | None = None  # what a fork inherits
     task: dict[str, Any] = {}  # of a run without an agent: what to scan

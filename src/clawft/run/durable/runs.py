@@ -51,13 +51,13 @@ class Runs:
         """What is started on a schedule."""
         return Jobs(self.store, find_zone(self._environ), self._prepare)
 
-    def start(self, request: RunRequest, *, queue: str = "", parent: str = "") -> str:
+    def start(self, request: RunRequest, *, queue: str = "") -> str:
         """Have something done in the background; the id of the run. A session of a fork has one run, however often."""
         if request.kind == "fork" and (known := self.store.find_by_session(request.session, "fork")):
             return known.id
         run = new_run_id()
         self._prepare()
-        self.store.add([(run, self._complete(request))], queue or self.settings.queue, parent=parent)
+        self.store.add([(run, self._complete(request))], queue or self.settings.queue, parent=request.parent)
         return run
 
     def start_fleet(self, fleet: str, requests: Sequence[tuple[int, RunRequest]], *, queue: str = "") -> list[str]:
