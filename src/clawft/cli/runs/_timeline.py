@@ -77,8 +77,8 @@ def _tell(entry: "Entry") -> str:
         case "resumed":
             return f"── tried again, with {one_line(entry.summary) or 'another worker'}"
         case "wait":
-            answer = f" → {entry.answer}, {one_line(entry.by)}" if entry.answer else " → no answer yet"
-            return f"? {one_line(entry.summary)}{answer}"
+            said = f"{entry.answer}, {one_line(entry.by)}" if entry.answer else "no answer yet"
+            return f"? {said}: {one_line(entry.summary)}"
     what = f"{one_line(entry.name)} {one_line(entry.summary)}".strip() or "a model"
     mark = {"failed": "✗ ", "running": "… "}.get(entry.status, "")
     return f"{mark}{what}"

@@ -105,8 +105,7 @@ class _Watch:
         self._store = store
         self._run = run
         self._last = 0
-        self._last_text = ""
-        self._attempt = 0
+        self._generation = 0
         self._seen: dict[str, str | None] = {}  # questions with the answer that was told
         self._asked: set[str] = set()  # questions whose event came
         self._held: Counter[str] = Counter()  # how often the event of a question was waited for
@@ -115,16 +114,18 @@ class _Watch:
     def look(self) -> list[Told]:
         """What is new. The row is read first: what was written before it said `done` is all there then."""
         run = self._store.get(self._run)
-        if run.attempt != self._attempt:
-            self._check_fresh()
-            self._attempt = run.attempt
+        if run.generation != self._generation:  # tried again from its start, it begins to count anew
+            self._last, self._generation = 0, run.generation
+            self._seen, self._asked, self._held = {}, set(), Counter()
         page = self._store.events(self._run, self._last, _PAGE)
+        if page and self._store.get(self._run).generation != self._generation:
+            return []  # these may be another's: the next look begins anew
         self.has_more = len(page) == _PAGE
         questions = self._store.questions(self._run, open_only=False)
         told: list[Told] = []
         for number, step, text in page:
             event = decode_event(text)
-            self._last, self._last_text = number, text
+            self._last = number
             if event is not None:
                 told.append(event)
             if isinstance(event, ApprovalNeeded):
@@ -150,12 +151,6 @@ class _Watch:
                 self._seen[one.key] = one.answer
                 new.append(one)
         return new
-
-    def _check_fresh(self) -> None:
-        """A run that is tried again from its start begins to count anew."""
-        known = self._store.events(self._run, self._last - 1, 1) if self._last else ()
-        if self._last and (not known or known[0][2] != self._last_text):
-            self._last, self._last_text, self._seen = 0, "", {}
 
 
 def _asks(question: Question, step: str, event: ApprovalNeeded) -> bool:
