@@ -382,6 +382,29 @@ def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
     assert {one["id"]: one["last_status"] for one in _jobs(weft)} == {slow: "running", quick: "ok"}
 
 
+def test_a_scheduler_that_nobody_listens_to_does_its_work(
+    weft: Weft, project: Path, user_dir: Path, child_env: dict[str, str]
+) -> None:
+    _add(weft, "every 1h", "-m", "quick one")
+    _set_back(user_dir, timedelta(hours=1, minutes=1))
+    with subprocess.Popen(
+        ["weft", "cron", "run"], cwd=project, env=child_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as scheduler:
+        try:
+            assert scheduler.stdout is not None
+            assert scheduler.stderr is not None
+            scheduler.stdout.close()
+            scheduler.stderr.close()
+            for _ in range(400):
+                if _jobs(weft)[0]["last_status"] == "ok" or scheduler.poll() is not None:
+                    break
+                with suppress(subprocess.TimeoutExpired):
+                    scheduler.wait(0.1)
+            assert (scheduler.poll(), _jobs(weft)[0]["last_status"]) == (None, "ok")
+        finally:
+            scheduler.kill()
+
+
 def test_a_skill_runs_with_its_arguments_in_the_project_it_was_added_in(
     weft: Weft, project: Path, user_dir: Path, worker: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

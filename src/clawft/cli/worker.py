@@ -2,15 +2,17 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import msgspec
 
 from clawft.cli.options import open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
+from clawft.errors import ClawftError
 from clawft.files import lock_file
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "make_plan", "work_here"]
 
+T = TypeVar("T")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -95,6 +98,29 @@ def _make_tell(as_json: bool) -> Callable[[str], None]:
     return tell
 
 
+def _unheard(speak: Callable[[T], None]) -> Callable[[T], None]:
+    """The same where whoever reads it may leave: the work goes on."""
+
+    def murmur(what: T) -> None:
+        try:
+            speak(what)
+        except OSError:
+            _mute()
+
+    return murmur
+
+
+def _mute() -> None:
+    """Have what nobody reads any more go nowhere; others write there too, and may not expect that it fails."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+
+
 async def work_here(
     app: "App",
     plan: "Plan",
@@ -111,8 +137,10 @@ async def work_here(
     from clawft.working import open_worker
 
     caught: list[int] = []
+    failed: ClawftError | None = None
     heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
-    async with open_worker(app, plan, tell, show_error, fired) as worker:
+    tell = _unheard(tell)
+    async with open_worker(app, plan, tell, _unheard(show_error), fired) as worker:
         worker.chores += chores
         tell(f"worker {worker.id} takes from {', '.join(plan.queues)}, {plan.concurrency} at a time")
         with anyio.open_signal_receiver(*heard) as signals:
@@ -125,7 +153,12 @@ async def work_here(
                         worker.stop()
 
                 group.start_soon(listen)
-                await worker.run()
+                try:
+                    await worker.run()
+                except ClawftError as error:  # a group would hide it among others
+                    failed = error
                 group.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
         tell("stopped")
     return caught[0] if caught else 0

@@ -193,7 +193,7 @@ def test_a_job_whose_run_goes_on_is_not_started_and_counted_later(world: World) 
     world.runs.store.begin(first.run, 1, "w")
 
     assert world.fire(START + 20 * MINUTE) == []
-    world.runs.store.park(first.run, 1)
+    world.runs.store.park(first.run, 1, ())
     assert world.get(job).last_status == "waiting"
     assert world.fire(START + 30 * MINUTE) == []
     world.runs.cancel(first.run)
@@ -310,6 +310,32 @@ def test_a_due_time_that_was_taken_stays_taken_whatever_a_job_says(world: World)
 
     assert world.get(job).next_due == START + 20 * MINUTE
     assert (world.get(job).run, len(world.started())) == (fired.run, 1)
+
+
+def test_a_look_with_nothing_due_is_one_query(world: World) -> None:
+    for _ in range(20):
+        world.add("every 10m")
+    asked: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *more: object) -> None:
+        asked.append(statement)
+
+    sa.event.listen(world.runs.database, "before_cursor_execute", note)
+    try:
+        assert world.fire(START + 9 * MINUTE) == []
+    finally:
+        sa.event.remove(world.runs.database, "before_cursor_execute", note)
+
+    assert len(asked) == 1
+
+
+def test_due_times_of_long_ago_are_forgotten(world: World) -> None:
+    world.add("0 9 * * *")
+    for days in (0, 1, 20, 40):
+        for fired in world.fire(START + timedelta(days=days, hours=1)):
+            world.finish(fired.run)
+
+    assert [due[:10] for _, due, _ in world.taken()] == ["2026-06-21", "2026-07-11"]
 
 
 def test_jobs_of_the_file_are_taken_over_once(world: World) -> None:
