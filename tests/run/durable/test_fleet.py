@@ -59,7 +59,7 @@ class Told:
         attempt = self.runs.store.get(run).attempt
         self.runs.store.begin(run, attempt, "w")
         if status == "waiting":
-            assert self.runs.store.park(run, attempt)
+            assert self.runs.store.park(run, attempt, ())
         else:
             error = '{"code":"broken","message":"It broke"}' if status == "failed" else None
             assert self.runs.store.finish(run, attempt, status, result=f"result {line}", error=error)
@@ -259,3 +259,24 @@ def test_batches_hold_every_target_once_and_are_small_at_the_end(
     assert len(jobs[-1].inputs) <= 4
     assert jobs[-1].line == find_last_batch(total)
     path.unlink()
+
+
+def test_a_fleet_is_found_by_the_start_of_its_id_and_forgotten_when_it_is_old_and_empty(
+    runs: Runs, tmp_path: Path
+) -> None:
+    store = FleetStore(runs.database)
+    old = make_fleet(tmp_path / "in.jsonl", 1)
+    for name, created in (("f1", "2026-01-01"), ("f2a", "2026-01-01"), ("f2b", "2026-03-01")):
+        store.add(Fleet(name, "run", old.spec, 1, created))
+    runs.start_fleet("f2a", [(1, REQUEST)])
+
+    assert [one.id for one in store.list()] == ["f2b", "f2a", "f1"]
+    assert store.get("f1").spec == old.spec
+    assert store.get("f2b").created == "2026-03-01"
+    for name in ("f2", "f3", ""):
+        with pytest.raises(ClawftError) as caught:
+            store.get(name)
+        assert caught.value.code == "fleet-not-found"
+
+    assert [one.id for one in store.remove_old("2026-02-01")] == ["f1"]
+    assert [one.id for one in store.list()] == ["f2b", "f2a"], "one has runs, one is new"

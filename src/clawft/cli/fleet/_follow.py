@@ -34,17 +34,17 @@ def go_on(options: FeedOptions) -> int:
     try:
         fleet = FleetStore(runs.database).get(options.retry or options.resume)
         check_unchanged(fleet.spec)
-        return follow(runs, fleet, options)
+        with Output(options.output or fleet.spec.output) as output:
+            output.go_on(fleet.id)
+            return follow(runs, fleet, output, options)
     finally:
         runs.close()
 
 
-def follow(runs: "Runs", fleet: "Fleet", options: FeedOptions) -> int:
+def follow(runs: "Runs", fleet: "Fleet", output: Output, options: FeedOptions) -> int:
     """Feed a fleet until nothing more can be done; the exit code. Raises: ClawftError."""
     from clawft.run.durable.feed import Feed
 
-    is_new = not (options.resume or options.retry)
-    output = Output(options.output or fleet.spec.output, fleet.id, fresh=is_new)
     telling = _Telling(output)
     progress = FleetProgress()
     feed = Feed(runs, fleet, telling.tell, ahead=options.ahead, after=output.after, retry=bool(options.retry))
@@ -52,11 +52,12 @@ def follow(runs: "Runs", fleet: "Fleet", options: FeedOptions) -> int:
         _work(runs, feed, output, progress)
     except (KeyboardInterrupt, BrokenPipeError) as error:
         progress.clear()
-        output.close() if isinstance(error, KeyboardInterrupt) else None
-        return _leave(feed)
+        _say_left(feed)
+        if isinstance(error, BrokenPipeError):
+            raise
+        return _INTERRUPTED
     finally:
         progress.clear()
-    output.close()
     return telling.conclude(fleet)
 
 
@@ -85,11 +86,10 @@ def _work(runs: "Runs", feed: "Feed", output: Output, progress: FleetProgress) -
             time.sleep(_POLL_S)
 
 
-def _leave(feed: "Feed") -> int:
+def _say_left(feed: "Feed") -> None:
     state = feed.state
     say(f"left: {state.under_way} runs are queued or under way, and go on; lines after them are not begun")
     say(f"go on: weft fleet {feed.fleet.kind} --resume {feed.fleet.id}")
-    return _INTERRUPTED
 
 
 class _Telling:
@@ -99,11 +99,13 @@ class _Telling:
         self._output = output
         self._troubles: list[str] = []
         self._counts: dict[str, int] = {}
+        self._retryable = 0
 
     def tell(self, result: dict[str, Any]) -> None:
         self._output.write(result)
         status = result["status"]
         self._counts[status] = self._counts.get(status, 0) + 1
+        self._retryable += status not in ("done", "waiting") and bool(result["run"])
         if status != "done" and len(self._troubles) < MAX_FAILURES:
             self._troubles.append(one_line(f"line {result['line']}: {status}: {_reason(result)}")[:400])
 
@@ -120,7 +122,7 @@ class _Telling:
         parts = [f"{fleet.total - open_lines:,} of {fleet.total:,} done{f' ({verdicts})' if verdicts else ''}"]
         parts += [f"{number:,} {what}" for number, what in ((failed, "failed"), (waiting, "waiting")) if number]
         say(f"{fleet.id}: {', '.join(parts)}")
-        say_rest(fleet, failed=failed, waiting=waiting)
+        say_rest(fleet, failed=self._retryable, waiting=waiting)
         if self._output.path:
             say(f"Written to {one_line(os.path.relpath(self._output.path))}")
         return 1 if open_lines else 0

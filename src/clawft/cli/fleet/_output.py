@@ -26,16 +26,37 @@ _WRITTEN = msgspec.json.Decoder(_Written)
 
 
 class Output:
-    """An open place for results. `after`: the last line whose result is there already. Raises: ClawftError."""
+    """An open place for results; '' is stdout. `after`: the last line whose result is there already.
 
-    def __init__(self, path: str, fleet: str, *, fresh: bool) -> None:
+    Every method raises a ClawftError where it cannot be written, or BrokenPipeError if nobody reads any more.
+    """
+
+    def __init__(self, path: str) -> None:
         self.path = os.path.abspath(os.path.expanduser(path)) if path else ""
         self.after = 0
-        self.kept: list[_Written] = []
         self.verdicts: dict[str, int] = {}
         self._file: BinaryIO = _open(self.path) if path else sys.stdout.buffer
-        if path:
-            self._file.truncate(0 if fresh else self._find_end(fleet))
+
+    def __enter__(self) -> "Output":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        try:
+            if kind is not BrokenPipeError:
+                self.flush()
+        finally:
+            if self.path:
+                self._file.close()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        if self.path:
+            self._file.truncate(0)
+
+    def go_on(self, fleet: str) -> None:
+        """Keep the results of a fleet that stand, and write after them."""
+        if self.path:
+            self._file.truncate(self._find_end(fleet))
             self._file.seek(0, os.SEEK_END)
 
     def write(self, result: dict[str, Any]) -> None:
@@ -43,18 +64,12 @@ class Output:
         self._count(result.get("verdict", ""))
 
     def flush(self) -> None:
-        """Raises: ClawftError if there is no room; BrokenPipeError if nobody reads any more."""
         try:
             self._file.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
             raise _unwritten(self.path, error.strerror or str(error)) from error
-
-    def close(self) -> None:
-        self.flush()
-        if self.path:
-            self._file.close()
 
     def _find_end(self, fleet: str) -> int:
         """Where the results end that stay as they are: the next one is missing, broken off, or none that is done."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from clawft.cli._complete import complete_agents, complete_models, complete_skills
 from clawft.cli.fleet._options import FeedOptions, feed_options
+from clawft.cli.fleet._output import Output
 from clawft.cli.output import one_line, say
 from clawft.errors import ClawftError
 
@@ -75,7 +76,10 @@ def command(**given: Any) -> int:
     checked = _check(wanted)
     runs = open_app_runs(app)
     try:
-        return follow(runs, _begin(app, runs, options, wanted, checked), options)
+        with Output(options.output) as output:
+            fleet = _begin(app, runs, options, wanted, checked)
+            output.clear()
+            return follow(runs, fleet, output, options)
     finally:
         runs.close()
 

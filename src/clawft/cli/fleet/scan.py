@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clawft.cli.fleet._options import FeedOptions, feed_options
+from clawft.cli.fleet._output import Output
 from clawft.cli.output import one_line
 from clawft.errors import ClawftError
 
@@ -45,7 +46,10 @@ def command(sources: tuple[str, ...], fresh: bool, **given: Any) -> int:
     app = open_here()
     runs = open_app_runs(app)
     try:
-        return follow(runs, _begin(app, runs, options, sources, fresh=fresh), options)
+        with Output(options.output) as output:
+            fleet = _begin(app, runs, options, sources, fresh=fresh)
+            output.clear()
+            return follow(runs, fleet, output, options)
     finally:
         runs.close()
 

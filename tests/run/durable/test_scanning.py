@@ -1,0 +1,83 @@
+"""A batch of skills to scan, as a worker does it."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import msgspec
+import pytest
+
+from clawft.errors import ClawftError
+from clawft.run.durable.journal import JournalSteps
+from clawft.run.durable.request import RunRequest
+from clawft.run.durable.scanning import Batch, ScanTarget, ScanTask, is_failed, read_reports
+from clawft.tools.steps import Step, Steps
+
+pytestmark = pytest.mark.anyio
+
+
+class Kept(Steps):
+    """Steps that are kept as a run keeps them, in memory."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, Any] = {}
+
+    async def run(self, step: Step, work: Any, result: Any, *, at: str = "", doubt: Any = None) -> Any:
+        if at not in self.done:
+            self.done[at] = {"name": step.name, "result": await work()}
+        return self.done[at]["result"]
+
+
+@pytest.fixture
+def task() -> Iterator[ScanTask]:
+    made = ScanTask(None)
+    yield made
+    made.close()
+
+
+def write(folder: Path) -> str:
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("# A skill\n\nSweep the floor.\n")
+    return str(folder)
+
+
+def ask(*paths: str) -> RunRequest:
+    batch = Batch(tuple(ScanTarget(path) for path in paths))
+    return RunRequest(kind="scan", cwd="/", task=msgspec.to_builtins(batch))
+
+
+async def test_only_what_could_not_be_scanned_is_scanned_again(task: ScanTask, tmp_path: Path) -> None:
+    here, there = write(tmp_path / "here"), str(tmp_path / "there")
+    kept = Kept()
+    steps = cast(JournalSteps, kept)
+
+    with pytest.raises(ClawftError, match="1 of 2 could not be scanned") as caught:
+        await task(ask(here, there), steps)
+    assert caught.value.code == "scan-failed"
+    assert [is_failed(one) for one in read_reports(list(kept.done.values()))] == [False, True]
+
+    write(tmp_path / "there")
+    assert await task(ask(here, there), steps) == "2 clean"
+    assert [len(one["result"]) for one in kept.done.values()] == [2, 1]
+    reports = read_reports(list(kept.done.values()))
+    assert [(one["path"], is_failed(one)) for one in reports] == [(here, False), (there, False)]
+    assert await task(ask(here, there), steps) == "2 clean", "and nothing is scanned a third time"
+
+
+async def test_a_batch_that_is_cancelled_ends_at_once_and_the_next_one_is_done(task: ScanTask, tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    write(slow)
+    program = "".join(f"def f{line}(a):\n    return a + {line}\n" for line in range(2_000))
+    for number in range(60):
+        (slow / f"{number}.py").write_text(program)
+
+    begun = time.monotonic()
+    with anyio.move_on_after(0.3) as scope:
+        await task(ask(str(slow)), cast(JournalSteps, Steps()))
+    assert scope.cancelled_caught
+    assert time.monotonic() - begun < 3
+
+    with anyio.fail_after(20):
+        assert await task(ask(write(tmp_path / "next")), cast(JournalSteps, Steps())) == "1 clean"
