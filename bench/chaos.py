@@ -27,7 +27,7 @@ from clawft.run.durable.values import Question, Run
 from clawft.working import open_app_runs
 from wire import Asked, Reply, WireServer
 
-__all__ = ["COMMANDS", "Chaos", "Effect", "Process", "make_command", "ten_steps", "until"]
+__all__ = ["COMMANDS", "Chaos", "Effect", "Process", "answer", "make_command", "ten_steps", "until"]
 
 T = TypeVar("T")
 Effect = tuple[str, str, float]  # of which run, which one, when
@@ -90,6 +90,11 @@ class Process:
     def is_ready(self) -> bool:
         assert self.popen.poll() is None, f"the worker ended: {self.said}"
         return "takes from" in self.said
+
+    def wait_to_say(self, text: str, seconds: float = 20) -> str:
+        """All that it said, as soon as this is in it."""
+        until(lambda: text in self.said, seconds, f"{text}, but: {self.said}")
+        return self.said
 
     def send(self, number: signal.Signals) -> None:
         self.popen.send_signal(number)

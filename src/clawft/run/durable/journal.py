@@ -59,6 +59,7 @@ class Journal:
         self.drafts: dict[str, Draft] = {}
         self.active = 0  # steps that are being done, without those that wait for a person
         self.waiting = 0
+        self.awaited: set[str] = set()  # questions whose answers did not arrive here
         self._recorder = recorder
         recorder.skip(max((one.number for one in recorded if one.attempt == run.attempt), default=0))
         self._token = token  # of this process's attempt
@@ -125,10 +126,12 @@ class Journal:
         question = Question(self.run.id, key, kind, event, now_text())
         asked = await self.persist(lambda: self.store.ask(question))
         self.active, self.waiting = self.active - 1, self.waiting + 1
+        self.awaited.add(key)
         try:
             while True:
                 answer = await self.persist(lambda: self.store.take(self.run.id, key))
                 if answer is not None:
+                    self.awaited.discard(key)
                     self.watched.answered(asked)
                     return answer
                 await anyio.sleep(_POLL_S)

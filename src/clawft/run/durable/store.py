@@ -305,14 +305,12 @@ class RunStore:
             if due is not None:
                 self._enqueue(connection, run, due.attempt, due.queue, due.format)
 
-    def park(self, run: str, attempt: int, **values: Any) -> bool:
-        """Let a run wait without a worker; False if an answer came meanwhile, or it is another's."""
+    def park(self, run: str, attempt: int, awaited: Iterable[str], **values: Any) -> bool:
+        """Let a run wait for answers without a worker; False if one of them came meanwhile."""
         with self._begin() as connection:
             self._lock(connection, run)
-            untaken = sa.select(QUESTION.c.key).where(
-                QUESTION.c.run == run, QUESTION.c.answer.is_not(None), QUESTION.c.taken.is_(False)
-            )
-            if connection.execute(untaken).first():
+            came = sa.and_(QUESTION.c.run == run, QUESTION.c.key.in_(tuple(awaited)), QUESTION.c.answer.is_not(None))
+            if connection.execute(sa.select(QUESTION.c.key).where(came)).first():
                 return False
             # One that waits already was written before a connection broke, and nobody heard of it.
             mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("running", "waiting")))

@@ -255,7 +255,7 @@ class Attempt:
     async def _park(self, journal: Journal) -> str:
         await journal.insist(self._scribe.flush)
         worked, values = self._worked_ms(), self._values(journal)
-        park = partial(self._store.park, self.run.id, self.run.attempt, worked_ms=worked, **values)
+        park = partial(self._store.park, self.run.id, self.run.attempt, journal.awaited, worked_ms=worked, **values)
         return "waiting" if await journal.insist(lambda: to_thread.run_sync(park)) else ""
 
     def _judge(self, journal: Journal) -> tuple[Status, Problem | None]:

@@ -233,7 +233,7 @@ class RunWorker:
         """Say that the database takes nothing, where whoever holds it lets everybody wait."""
         silent_s = time.monotonic() - self._last_beat
         if silent_s > 2 * self._plan.lease_s:
-            message = f"The database of runs took no write for {silent_s:.0f} seconds; runs wait, and go on by themselves"
+            message = f"The database of runs took no write for {silent_s:.0f} s; runs wait, and go on by themselves"
             hint = "See which program holds it; on the same machine: fuser -v ~/.clawft/runs/runs.sqlite"
             self.warn(ClawftError("runs-locked", message, hint=hint))
 
@@ -248,7 +248,7 @@ class RunWorker:
         self._worker.put_back(one for one, since in self._strays.items() if now - since >= self._plan.lease_s)
         if foreign := self.store.count_foreign():
             message = f"{foreign} runs were begun by another version of weft, which alone can go on with them"
-            hint = "Start a worker of that version; or begin each anew: weft runs cancel RUN, weft runs retry --fresh RUN"
+            hint = "Start a worker of that version; or begin them anew: weft runs cancel, then weft runs retry --fresh"
             self.warn(ClawftError("runs-other-version", message, hint=hint))
 
     async def _check_idle(self) -> None:
