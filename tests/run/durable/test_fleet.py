@@ -16,6 +16,7 @@ from clawft.run.durable.fleets import Fleet, FleetSpec, FleetStore
 from clawft.run.durable.inputs import check_inputs, check_unchanged, find_last_batch, read_jobs
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.runs import Runs
+from postgres import Postgres
 from runs_world import RunsWorld
 
 LINES = 12
@@ -280,3 +281,24 @@ def test_a_fleet_is_found_by_the_start_of_its_id_and_forgotten_when_it_is_old_an
 
     assert [one.id for one in store.remove_old("2026-02-01")] == ["f1"]
     assert [one.id for one in store.list()] == ["f2b", "f2a"], "one has runs, one is new"
+
+
+def test_a_fleet_is_fed_told_and_tried_again_on_postgres(postgres: Postgres, tmp_path: Path) -> None:
+    with RunsWorld(tmp_path, [], url=postgres.url()).runs() as runs:
+        fleet = make_fleet(tmp_path / "in.jsonl", 5)
+        store = FleetStore(runs.database)
+        store.add(fleet)
+        told = Told(runs, fleet, ahead=2)
+        told.end(2)
+        assert told.step() == []
+        for line, status in ((1, "done"), (3, "failed"), (4, "done"), (5, "done")):
+            told.end(line, status)
+            told.step()
+        assert [(one["line"], one["status"]) for one in told.results][2:] == [(3, "failed"), (4, "done"), (5, "done")]
+
+        again = Told(runs, fleet, retry=True, after=2)
+        again.end(3)
+        assert again.step() == [3, 4, 5]
+        assert store.get("f").id == "f1"
+        runs.remove(store.runs("f1"))
+        assert [one.id for one in store.remove_old("2026-02-01")] == ["f1"]
