@@ -25,15 +25,15 @@ CALLS = 5  # of the model, in one run; each but the last asks for a tool
 WORKERS = (1, 2, 4)
 
 
-def measure_runs(folder: Path, *, quick: bool) -> list[Line]:
+def measure_runs(folder: Path) -> list[Line]:
     """All lines that need a server, as far as there is one, then those of a file."""
     lines = []
     if find_postgres():
         with Postgres() as server:
-            lines += measure_scale(folder / "scale", server, rounds=1 if quick else 6)
-            lines.append(measure_drain(folder / "many", server.url("many"), 50 if quick else 10_000))
-    lines.append(measure_step(folder / "step", 20 if quick else 100))
-    lines.append(measure_drain(folder / "some", "", 30 if quick else 1_000))
+            lines += measure_scale(folder / "scale", server)
+            lines.append(measure_drain(folder / "many", server.url("many"), 10_000))
+    lines.append(measure_step(folder / "step", 100, 3))
+    lines.append(measure_drain(folder / "some", "", 1_000))
     return lines
 
 
@@ -42,7 +42,7 @@ def script(calls: int, delay_ms: int) -> list[dict[str, Any]]:
     return [*looks, {"text": "That is all.", "delay_ms": delay_ms}]
 
 
-def measure_scale(folder: Path, server: Postgres, rounds: int) -> list[Line]:
+def measure_scale(folder: Path, server: Postgres, rounds: int = 6) -> list[Line]:
     """How much more four workers do than one, by the same script; each does eight runs at a time."""
     rates = {count: _rate(folder / str(count), server.url(f"scale{count}"), count, rounds) for count in WORKERS}
     lines = []
@@ -79,14 +79,14 @@ def _steady(count_done: Any, total: int) -> float:
     return (after - before) / (last - first)
 
 
-def measure_step(folder: Path, pairs: int) -> Line:
+def measure_step(folder: Path, pairs: int, rounds: int) -> Line:
     """What a step costs more in the background than in the foreground, to a step of the engine that does nothing."""
     config = "[agents.defaults]\nmax_tool_iterations = 1000\n"
     world = RunsWorld(folder, script(pairs, 0), runs="poll_s = 0.1\n")
     path = world.user_dir / "config.toml"
     path.write_text(path.read_text().replace("[agents.defaults]\n", config))
-    behind = _in_background(world, 3)
-    ahead = min(anyio.run(_in_foreground, world) for _ in range(3))
+    behind = _in_background(world, rounds)
+    ahead = min(anyio.run(_in_foreground, world) for _ in range(rounds))
     steps = 2 * pairs - 1
     bare = folder / "bare.sqlite"
     command = (sys.executable, ROOT / "bench" / "bare_dbos.py", f"sqlite:///{bare}", str(steps))

@@ -15,7 +15,7 @@ from lines_fork import measure_fork
 from lines_memory import measure_memory_search
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
-from lines_runs import measure_runs
+from lines_runs import measure_runs, measure_step
 from lines_sandbox import measure_sandbox
 from lines_scan import QUICK, ScanSizes, measure_scan
 from lines_sessions import measure_open_session
@@ -39,6 +39,13 @@ def main(words: list[str]) -> int:
     said = f"missed: {', '.join(missed)}" if missed else "every line is kept"
     print(f"{said}{' (a quick run: limits are not enforced)' if options.quick else ''}", file=sys.stderr)
     return exit_code(found, enforced=not options.quick)
+
+
+def measure_background(folder: Path, *, quick: bool) -> list[Line]:
+    """The lines of runs in the background; in a quick run only what takes seconds."""
+    if quick:
+        return [measure_step(folder / "step", 10, 1)]
+    return [*measure_runs(folder), measure_fleet_scan(folder / "fleet", skills=900, rounds=3)]
 
 
 def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
@@ -70,8 +77,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_concurrent(temporary / "concurrent", sizes.sessions),
         measure_dynamic(temporary / "dynamic", 3 if quick else 10),
         measure_fork(temporary / "fork", sizes.turns),
-        *measure_runs(temporary / "runs", quick=quick),
-        measure_fleet_scan(temporary / "fleet", skills=64 if quick else 900, rounds=1 if quick else 3),
+        *measure_background(temporary / "runs", quick=quick),
         *measure_sandbox(temporary / "sandbox", 5 if quick else 100),
         measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_open_session(temporary / "sessions", sizes),
