@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -55,6 +56,8 @@ def start_worker(store: RunStore, queue: str, user_dir: str, environ: Mapping[st
                 start_new_session=True,
             )
         _keep_starting(user_dir, queue, worker.pid)
+        # A process that lives longer than the worker, as a session does, has nothing of it left behind.
+        threading.Thread(target=worker.wait, daemon=True).start()
     except OSError as error:
         message = f"No worker could be started: {error.strerror}"
         raise ClawftError("worker-start", message, hint="Start one yourself: weft worker") from error
