@@ -254,6 +254,8 @@ class Attempt:
 
     async def _park(self, journal: Journal) -> str:
         await journal.insist(self._scribe.flush)
+        if not journal.awaited:  # the answer came as it was about to wait, and was taken
+            return ""
         worked, values = self._worked_ms(), self._values(journal)
         park = partial(self._store.park, self.run.id, self.run.attempt, journal.awaited, worked_ms=worked, **values)
         return "waiting" if await journal.insist(lambda: to_thread.run_sync(park)) else ""
