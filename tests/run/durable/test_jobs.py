@@ -384,7 +384,7 @@ def die(connection, *due):
     if sys.argv[2] == "late":
         runs.engine.enqueue(connection, *due)
     print("claimed", flush=True)
-    os.kill(os.getpid(), 9)
+    os.kill(os.getpid(), int(sys.argv[3]))
 jobs = Jobs(RunStore(runs.database, die), datetime.fromisoformat(sys.argv[1]).tzinfo, lambda: runs.engine)
 jobs.fire(print, (), datetime.fromisoformat(sys.argv[1]))
 """
@@ -394,7 +394,7 @@ jobs.fire(print, (), datetime.fromisoformat(sys.argv[1]))
 def test_a_worker_that_is_killed_between_claim_and_start_leaves_the_time_to_others(database: World, when: str) -> None:
     job = database.add("every 10m")
     now = START + 10 * MINUTE
-    words = [sys.executable, "-c", DIE, now.isoformat(), when]
+    words = [sys.executable, "-c", DIE, now.isoformat(), when, str(int(signal.SIGKILL))]
 
     killed = subprocess.run(
         words, cwd=database.folder, env=database.environ, capture_output=True, text=True, timeout=60, check=False
@@ -404,6 +404,27 @@ def test_a_worker_that_is_killed_between_claim_and_start_leaves_the_time_to_othe
     assert (database.taken(), database.started(), database.get(job).next_due) == ([], [], now)
     (fired,) = database.fire(now)
     assert [one.id for one in database.started()] == [fired.run]
+
+
+def test_a_worker_that_stands_still_on_postgres_between_claim_and_start_loses_the_time(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    world = World(tmp_path, postgres.url())
+    job = world.add("every 10m")
+    now = START + 10 * MINUTE
+    words = [sys.executable, "-c", DIE, now.isoformat(), "late", str(int(signal.SIGSTOP))]
+    with subprocess.Popen(words, cwd=tmp_path, env=world.environ, stdout=subprocess.PIPE, text=True) as still:
+        try:
+            assert still.stdout is not None
+            assert still.stdout.readline() == "claimed\n"
+            (fired,) = world.fire(now)  # has to wait for the other one, and not for long
+            still.send_signal(signal.SIGCONT)
+            said, _ = still.communicate(timeout=60)
+            assert "idle-in-transaction" in said
+            assert (world.get(job).run, len(world.started())) == (fired.run, 1)
+        finally:
+            still.kill()
+            world.runs.close()
 
 
 def test_workers_that_race_on_postgres_start_each_due_time_once_and_do_it(postgres: Postgres, tmp_path: Path) -> None:

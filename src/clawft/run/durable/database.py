@@ -21,6 +21,8 @@ __all__ = ["describe", "is_passing", "make_url", "open_engine", "translated"]
 
 _BUSY_MS = 30_000
 _CONNECT_S = 10
+# A worker that is stopped in the middle of a transaction loses it, so that the others have its rows in time.
+_OPTIONS = "-c idle_in_transaction_session_timeout=3s"
 _FULL = ("database or disk is full", "No space left on device", "disk I/O error", "could not extend file")
 _LOCKED = ("database is locked", "database table is locked")
 _POOL = 8
@@ -87,7 +89,7 @@ def _open_server(url: sa.URL) -> sa.Engine:
         url,
         pool_size=_POOL,
         max_overflow=4 * _POOL,
-        connect_args={"connect_timeout": _CONNECT_S, "application_name": "weft"},
+        connect_args={"connect_timeout": _CONNECT_S, "application_name": "weft", "options": _OPTIONS},
     )
 
 
