@@ -25,13 +25,15 @@ from runs_world import RunsWorld
 
 WORKERS = (1, 2)
 CONCURRENCY = 4
+SKILLS = 1_500
+ROUNDS = 3
 LIMIT = 1.8
 _AHEAD = 200
 _WARM = 64  # skills that are scanned before the time is taken
 _WAIT_S = 900
 
 
-def measure_fleet_scan(folder: Path, *, skills: int, rounds: int) -> Line:
+def measure_fleet_scan(folder: Path, *, skills: int = SKILLS, rounds: int = ROUNDS) -> Line:
     """Both on the same skills, in turn; the best of each."""
     archive = os.environ.get("ARCHIVE", "")
     source = Path(archive) if archive else folder / "skills"
@@ -98,7 +100,7 @@ def _feed(world: RunsWorld, runs: Runs, fleet: Fleet) -> None:
 def main(words: list[str]) -> int:
     os.environ["ARCHIVE"] = words[0]
     with tempfile.TemporaryDirectory(prefix="clawft-fleet-") as folder:
-        line = measure_fleet_scan(Path(folder), skills=0, rounds=int(words[1]) if len(words) > 1 else 3)
+        line = measure_fleet_scan(Path(folder), rounds=int(words[1]) if len(words) > 1 else ROUNDS)
     print(f"{line.measured}; {line.baseline}: {line.ratio:.2f} times (at least {line.limit})")
     return 0 if line.ok else 1
 
