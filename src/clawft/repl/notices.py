@@ -59,6 +59,9 @@ class RunNotices:
 
 def _look(app: "App") -> "tuple[Seen, ...]":
     """In a thread: the prompt waits for none of it, and for people who never had a run nothing is opened."""
+    from clawft.config.runs import own_runs
     from clawft.run.durable.glance import glance
 
-    return glance(app.config.runs, app.workspace.user_dir, app.environ, _NEWEST)
+    return glance(
+        own_runs(app.config, app.workspace.user_dir, app.environ), app.workspace.user_dir, app.environ, _NEWEST
+    )

@@ -1,15 +1,20 @@
 """`weft runs` on what a real worker did: to see, to answer, to end, to try again, to forget."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from clawft.app import open_app
+from clawft.cli.doctor.runs import check_runs
 from clawft.messages import ApprovalNeeded
 from clawft.run.durable.values import Question, now_text
 
 Call = Callable[..., tuple[int, str, str]]
+MARKS = {"ok": "✓", "note": "!", "problem": "✗"}
 KEYS = ("id", "status", "kind", "session", "started", "finished", "steps", "usage", "error")
 
 
@@ -192,3 +197,46 @@ def test_cancel_all_ends_what_is_queued_and_waits(world: Any, run: Call) -> None
     assert run("cancel")[0] == run("cancel", ids[0], "--all")[0] == 2
     assert run("cancel", "--all")[2] == "".join(f"{one} is cancelled\n" for one in reversed(ids))
     assert run("cancel", "--all")[2] == "Nothing runs\n"
+
+
+def test_a_shell_is_offered_runs_without_what_does_them(world: Any) -> None:
+    (first,) = world.ask_for("it works")
+    script = (
+        "import sys\nfrom clawft.cli import main\ntry:\n    main()\nfinally:\n"
+        "    print(*sys.modules, file=sys.stderr)\n"
+    )
+    environ = {**world.environ, "_WEFT_COMPLETE": "bash_complete", "COMP_WORDS": "weft runs show ", "COMP_CWORD": "3"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=world.project,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [f"plain,{first}"]
+    assert not {"dbos", "sqlalchemy"} & set(done.stderr.split())
+
+
+def test_the_doctor_tells_who_does_runs_and_what_waits(world: Any) -> None:
+    def lines() -> list[str]:
+        found = check_runs(open_app(world.environ, str(world.project)))
+        return [f"{MARKS[one.status]} {one.name}: {one.message}" for one in found]
+
+    assert lines() == ["✓ runs: none yet; weft agent --background starts one"]
+    _, asks = world.ask_for("it works", "it asks")
+    assert lines() == ["✓ runs: 2 in a file, 2 under way, 0 workers", "! runs: 2 under way, and no worker"]
+    world.pretend_worker()
+    with world.runs() as runs:
+        assert runs.store.begin(asks, 1, "here")
+        event = ApprovalNeeded(call="c", tool="exec_shell", question="Run it?")
+        runs.store.ask(Question(asks, "1.0?1", "approval", event, now_text()))
+    assert lines() == ["✓ runs: 2 in a file, 2 under way, 1 worker", "! runs: 1 question of runs waits for an answer"]
+    file = world.user_dir / "runs" / "runs.sqlite"
+    for one in file.parent.iterdir():
+        one.unlink()
+    file.write_bytes(b"no database at all" * 100)
+    broken = lines()
+    file.unlink()
+    assert broken[0].startswith("✗ runs: The database of runs cannot be used: file is not a database")

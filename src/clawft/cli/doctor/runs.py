@@ -16,8 +16,9 @@ _WHY = "nothing runs in the background"
 def check_runs(app: App) -> Iterator[Check]:
     """Their database, workers, and questions nobody answered."""
     from clawft.run.durable import is_installed, is_used
+    from clawft.working import run_settings
 
-    settings, user_dir = app.config.runs, app.workspace.user_dir
+    settings, user_dir = run_settings(app), app.workspace.user_dir
     if not is_installed():  # which the list of optional parts says
         return
     if not is_used(settings, user_dir):
@@ -38,7 +39,7 @@ def _check_database(app: App) -> Iterator[Check]:
         workers = [one for one in runs.store.workers() if is_alive(one)]
         asked = len(runs.store.questions())
     under_way = counts.get("queued", 0) + counts.get("running", 0)
-    where = "a database server" if app.config.runs.database else "a file"
+    where = "a database server" if runs.settings.database else "a file"
     alive = f"{len(workers)} worker{'s' * (len(workers) != 1)}"
     known = sum(counts.values())
     yield Check(_NAME, "ok", f"{known} in {where}, {under_way} under way, {alive}")

@@ -32,11 +32,12 @@ _WORDS = ("watch", "answer", "cancel")
 
 async def _run(repl: "Repl", rest: str) -> None:
     from clawft.run.durable import is_installed, is_used, missing
+    from clawft.working import run_settings
 
     if not is_installed():
         raise missing()
     word, _, more = rest.partition(" ")
-    if not is_used(repl.app.config.runs, repl.app.workspace.user_dir):
+    if not is_used(run_settings(repl.app), repl.app.workspace.user_dir):
         repl.screen.print("No runs yet. Start one: weft agent --background -m TEXT")
         return
     async with _open(repl) as runs:
