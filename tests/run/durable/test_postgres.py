@@ -1,0 +1,111 @@
+"""Several workers on a real PostgreSQL: one is killed, another goes on; the server goes away and comes back."""
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from chaos import COMMANDS, Chaos, ten_steps, until
+from postgres import Mode, Postgres
+from wire import Reply
+
+LEASE_S = 4.0
+# Processes that nobody else sees, as those of another machine: only their beats tell whether they live.
+ELSEWHERE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+PLACES = {name: place for place, name in COMMANDS.items()}
+
+
+def script(label: str, place: int) -> Reply:
+    return ten_steps(label, place, 0.2)
+
+
+def once(labels: list[str]) -> Counter[tuple[str, str]]:
+    return Counter((label, name) for label in labels for name in "ab")
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        pytest.param((), id="here"),
+        pytest.param(
+            ELSEWHERE,
+            id="elsewhere",
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="Needs root, for a namespace."),
+        ),
+    ],
+)
+def test_a_worker_finishes_the_runs_of_one_that_was_killed_within_twice_the_lease(
+    postgres: Postgres, tmp_path: Path, prefix: tuple[str, ...]
+) -> None:
+    labels = [f"r{number}" for number in range(8)]
+    runs = f'database = "{postgres.url()}"\nlease_s = {LEASE_S}'
+    with Chaos(tmp_path, script=script, runs=runs) as chaos:
+        killed, other = chaos.work(prefix=prefix), chaos.work()
+        until(lambda: len(chaos.runs.store.workers()) == 2, 20)
+        assert len({one.host for one in chaos.runs.store.workers()}) == (2 if prefix else 1)
+        chaos.start(*labels)
+        until(lambda: len(chaos.calls) >= 12, 20)
+        killed.kill()
+        own = other.wait_to_say("takes from").partition("worker ")[2].split()[0]
+        left = [label for label in labels if chaos.get(label).worker != own and chaos.get(label).status == "running"]
+        assert left
+        at = time.monotonic()
+        for label in left:
+            answer_all(chaos, label, at + 2 * LEASE_S)
+        assert time.monotonic() - at <= 2 * LEASE_S
+        assert "is gone; its runs go on elsewhere" in other.said
+        assert {one.worker for one in map(chaos.get, left)} == {own}
+        flagged = {(one.run, one.key.partition("~")[0]) for one in chaos.questions(open_only=False)}
+        certain = [
+            (label, name) for label, name in once(labels) if (chaos.runs_by_label[label], PLACES[name]) not in flagged
+        ]
+        for label in labels:
+            answer_all(chaos, label, at + 30)
+        assert [chaos.count()[one] for one in certain] == [1] * len(certain)
+        assert max(chaos.count().values()) == 1
+
+
+def answer_all(chaos: Chaos, label: str, deadline: float) -> None:
+    """Wait for the end of a run, and say that what was in flight was done."""
+
+    def look() -> bool:
+        for question in chaos.questions(label):
+            chaos.runs.answer(question, "done")
+        return chaos.get(label).status == "done"
+
+    until(look, deadline - time.monotonic(), label)
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_runs_wait_while_the_server_is_away_and_go_on_when_it_is_back(
+    postgres: Postgres, tmp_path: Path, mode: Mode
+) -> None:
+    labels = [f"r{number}" for number in range(6)]
+    with Chaos(tmp_path, script=script, runs=f'database = "{postgres.url()}"') as chaos:
+        workers = [chaos.work_now(), chaos.work_now()]
+        chaos.start(*labels)
+        until(lambda: len(chaos.calls) >= 10, 20)
+        postgres.stop(mode)
+        try:
+            for worker in workers:
+                said = worker.wait_to_say("runs-unreachable")
+                assert "The database of runs cannot be used: " in said
+                assert "hint: Check that the server runs, and runs.database" in said
+        finally:
+            postgres.start()
+        chaos.runs.database.dispose()
+        for label in labels:
+            chaos.wait_for(label)
+        assert chaos.count() == once(labels)
+        assert len(chaos.calls) == 5 * len(labels)  # what was answered meanwhile was kept
+        assert not chaos.questions(open_only=False)
+        for worker in workers:
+            assert "Traceback" not in worker.said
+            assert worker.popen.poll() is None
+        workers[0].send(signal.SIGTERM)
+        assert workers[0].wait() == 0
