@@ -17,7 +17,7 @@ from clawft.files import create_private
 from clawft.run.durable import file_path
 from clawft.run.durable.tables import METADATA
 
-__all__ = ["describe", "is_passing", "make_url", "open_engine", "translated"]
+__all__ = ["describe", "identify", "is_passing", "make_url", "open_engine", "translated"]
 
 _BUSY_MS = 30_000
 _CONNECT_S = 10
@@ -91,6 +91,17 @@ def _open_server(url: sa.URL) -> sa.Engine:
         max_overflow=4 * _POOL,
         connect_args={"connect_timeout": _CONNECT_S, "application_name": "weft", "options": _OPTIONS},
     )
+
+
+def identify(url: sa.URL) -> tuple[int, int] | None:
+    """What tells the file of a database from another one in its place; None for a server, or if it is gone."""
+    if url.get_backend_name() != "sqlite":
+        return None
+    try:
+        status = os.stat(str(url.database))
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 @contextmanager

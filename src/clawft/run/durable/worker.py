@@ -15,7 +15,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.run.durable.database import describe, is_passing
+from clawft.run.durable.database import describe, identify, is_passing
 from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
 from clawft.run.durable.engine import Worker as EngineWorker
 from clawft.run.durable.lease import Watch, this_host, this_mark
@@ -61,6 +61,7 @@ class RunWorker:
         self._engine = Engine(database)
         self.store = RunStore(database, self._engine.enqueue)
         self._database = database
+        self._file = identify(database.url)
         self._plan = plan
         self._opened = opened
         self._tasks = dict(tasks)
@@ -198,7 +199,7 @@ class RunWorker:
 
     async def _look_around(self) -> None:
         """Every so often: who died, what is to be ended, and whether there is anything to do."""
-        while True:
+        while not self._is_orphaned():
             self._tell_of_silence()
             try:
                 await to_thread.run_sync(self._bury)
@@ -212,6 +213,15 @@ class RunWorker:
             if self._is_struck.is_set():
                 await self._return()
             await anyio.sleep(min(1.0, self._plan.lease_s / 4))
+
+    def _is_orphaned(self) -> bool:
+        """Whether the file of runs is another, or none: what this process would do then, nobody could see."""
+        if identify(self._database.url) == self._file:
+            return False
+        message = "The file of runs was removed or replaced, so this worker ends"
+        self.warn(ClawftError("runs-gone", message, path=str(self._database.url.database)))
+        self.stop()
+        return True
 
     def _bury(self) -> None:
         """Take over from workers that died."""
