@@ -91,8 +91,8 @@ def _feed(world: RunsWorld, runs: Runs, fleet: Fleet) -> None:
     while not feed.state.is_over:
         if time.monotonic() > deadline:
             raise SystemExit(f"error: the scan does not end: {feed.state}\n{world.log()}")
-        if not feed.step():
-            time.sleep(0.2)
+        feed.step()
+        time.sleep(0.2)
     if [one["line"] for one in told] != list(range(1, fleet.total + 1)):
         raise SystemExit("error: the results are not in order")
 

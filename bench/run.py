@@ -45,7 +45,7 @@ def measure_background(folder: Path, *, quick: bool) -> list[Line]:
     """The lines of runs in the background; in a quick run only what takes seconds."""
     if quick:
         return [measure_step(folder / "step", 10, 1)]
-    return [*measure_runs(folder), measure_fleet_scan(folder / "fleet", skills=900, rounds=3)]
+    return [*measure_runs(folder), measure_fleet_scan(folder / "fleet")]
 
 
 def measure_all(temporary: Path, *, quick: bool) -> list[Line]:

@@ -20,6 +20,7 @@ __all__ = ["follow", "go_on", "say_rest"]
 MAX_FAILURES = 20
 _WORKER_S = 5.0  # between two looks whether somebody works
 _POLL_S = 0.2
+_SHARE = 10
 _INTERRUPTED = 130
 
 
@@ -66,11 +67,11 @@ def _work(runs: "Runs", feed: "Feed", output: Output, progress: FleetProgress) -
 
     due, is_said = 0.0, False
     while not feed.state.is_over:
-        is_moving = False
+        begun = time.monotonic()
         try:
-            is_moving = feed.step()
-            if feed.state.under_way and time.monotonic() >= due:
-                due = time.monotonic() + _WORKER_S
+            feed.step()
+            if feed.state.under_way and begun >= due:
+                due = begun + _WORKER_S
                 if runs.ensure_worker(feed.fleet.spec.queue) and not is_said:
                     is_said = True
                     say("a worker was started; for more at once, start others: weft worker")
@@ -82,8 +83,8 @@ def _work(runs: "Runs", feed: "Feed", output: Output, progress: FleetProgress) -
             time.sleep(_WORKER_S)
         output.flush()
         progress.show(feed.state)
-        if not is_moving:
-            time.sleep(_POLL_S)
+        if not feed.state.is_over:  # the longer a look takes, the fewer there are
+            time.sleep(max(_POLL_S, _SHARE * (time.monotonic() - begun)))
 
 
 def _say_left(feed: "Feed") -> None:

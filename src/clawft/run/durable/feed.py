@@ -61,14 +61,14 @@ class Feed:
         self._told, self._failed = after, 0
         self._counts: dict[str, int] = {}
 
-    def step(self) -> bool:
-        """Start what there is room for, and tell what is over; whether there was anything. Raises: ClawftError."""
+    def step(self) -> None:
+        """Start what there is room for, and tell what is over. Raises: ClawftError."""
         self._counts = {str(status): number for status, number in self._store.counts(self.fleet.id).items()}
         fed = self._feed(self._ahead - self._under_way)
         if fed:
             self._counts["queued"] = self._counts.get("queued", 0) + fed
-        told = self._collect()
-        return bool(fed or told)
+        while self._tell_page():
+            pass
 
     @property
     def state(self) -> State:
@@ -118,13 +118,6 @@ class Feed:
         return len(found)
 
     # telling
-
-    def _collect(self) -> bool:
-        """Tell what is over, up to the first line that is not; whether anything was."""
-        before = self._told
-        while self._tell_page():
-            pass
-        return self._told > before
 
     def _tell_page(self) -> bool:
         """Tell some; whether there may be more."""
