@@ -69,6 +69,8 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     if tool is None or _has_steps_inside(tool, call):
         with turn.conversation.steps.within(str(at)):
             envelope = await attempt()
+        if tool is not None and tool.name == "Skill":
+            await _check_as_before(turn, envelope, summary, at)
     else:
         step = Step("tool", name, may_repeat(tool, call.arguments), summary)
         doubt = Doubt(
@@ -86,6 +88,20 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
         images=envelope.images,
         is_error=envelope.status == "error",
     )
+
+
+async def _check_as_before(turn: Turn, envelope: Envelope, summary: str, at: int) -> None:
+    """A skill is loaded anew when a run is begun again. One that cannot be now, and was at work when the model spoke
+    before, would no longer limit what that asked for. Raises: Refused."""
+
+    async def tell() -> bool:
+        return envelope.status == "success"
+
+    was_there = await turn.conversation.steps.run(Step("tool", "Skill", summary=summary), tell, bool, at=str(at))
+    if was_there and envelope.status != "success":
+        why = envelope.error.get("message", "")
+        message = f"The skill of this run that was loaded before cannot be now ({summary}): {why}"
+        raise Refused("run-skill-gone", message, hint="Put it back as it was, then try the run again")
 
 
 async def _attempt(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) -> Envelope:

@@ -121,10 +121,9 @@ class Journal:
         finally:
             self.active -= 1
 
-    async def ask(self, key: str, kind: Literal["approval", "in-flight"], event: ApprovalNeeded) -> str:
+    async def ask(self, question: Question) -> str:
         """The answer of a person, however long that takes; the run may end here and go on elsewhere."""
-        question = Question(self.run.id, key, kind, event, now_text())
-        asked = await self.persist(lambda: self.store.ask(question))
+        key = question.key
         self.active, self.waiting = self.active - 1, self.waiting + 1
         self.awaited.add(key)
         try:
@@ -132,7 +131,7 @@ class Journal:
                 answer = await self.persist(lambda: self.store.take(self.run.id, key))
                 if answer is not None:
                     self.awaited.discard(key)
-                    self.watched.answered(asked)
+                    self.watched.answered(question)
                     return answer
                 await anyio.sleep(_POLL_S)
         finally:
@@ -143,10 +142,20 @@ class Journal:
         if self.run.request.yes and not event.grave:
             return "flag"
         place = _place.get()
-        self._asked[place] += 1
-        answer = await self.ask(f"{place}?{self._asked[place]}", "approval", event)
-        said: Answer = msgspec.convert(answer, Answer)
+        while True:
+            self._asked[place] += 1
+            asked = await self._write_down(f"{place}?{self._asked[place]}", "approval", event)
+            # What a call asked first need not be asked again, if it was answered for good: then the answer to that must
+            # not be taken for one to what it asks next.
+            if _is_same(asked.event, event):
+                break
+        said: Answer = msgspec.convert(await self.ask(asked), Answer)
         return said
+
+    async def _write_down(self, key: str, kind: Literal["approval", "in-flight"], event: ApprovalNeeded) -> Question:
+        """A question where a person sees it; or the one that was asked there before."""
+        question = Question(self.run.id, key, kind, event, now_text())
+        return await self.persist(lambda: self.store.ask(question))
 
     async def commit(self) -> None:
         """Make what was said part of the sessions. Raises: ClawftError."""
@@ -191,7 +200,7 @@ class Journal:
             call=key, tool=step.name, question=question, reason="It must not be done twice unseen", grave=True
         )
         self.tell(event)
-        answer = await self.ask(f"{key}~{self._intents[key]}", "in-flight", event)
+        answer = await self.ask(await self._write_down(f"{key}~{self._intents[key]}", "in-flight", event))
         return None if answer == "again" else doubt.tell(answer)
 
     # recording
@@ -330,6 +339,12 @@ class JournalSteps(Steps):
             return f"{here}.{at}"
         self._commands[here] += 1
         return f"{here}.c{self._commands[here]}"
+
+
+def _is_same(one: ApprovalNeeded, other: ApprovalNeeded) -> bool:
+    """Whether two questions ask for the same, for the same reason."""
+    asked = [(event.tool, event.question, event.reason, event.grave) for event in (one, other)]
+    return asked[0] == asked[1]
 
 
 @contextmanager

@@ -1,0 +1,83 @@
+"""A run that is begun again, as it is after each answer and each crash, can do no more than it could before."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from clawft.messages import ApprovalNeeded
+from clawft.run.durable.values import Question, Run, now_text
+from runs_world import RunsWorld
+
+TOUCH = {"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made.txt"}}]}
+QUIET = {"tool_calls": [{"name": "Skill", "arguments": {"name": "quiet"}}]}
+GONE = {"tool_calls": [{"name": "Skill", "arguments": {"name": "gone"}}]}
+BREAK = {"error": {"code": "provider-failed", "message": "It broke"}}
+
+
+class Weak(RunsWorld):
+    """A user without any sandbox, whose rules allow a command."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, [], runs="poll_s = 0.05\n")
+        config = self.user_dir / "config.toml"
+        rules = '[sandbox]\nmode = "bubblewrap"\n[permissions]\nallow = ["Bash(touch:*)"]\n'
+        config.write_text(rules + config.read_text())
+        self.environ["PATH"] = str(self.home)
+
+    def write_script(self, **steps: list[dict[str, Any]]) -> None:
+        """What is answered to each message."""
+        said = [{"expect": text, **step} for text, some in steps.items() for step in some]
+        (self.user_dir / "script.json").write_text(json.dumps({"by_turn": True, "steps": said}))
+
+    def work(self) -> None:
+        worker = self.worker(4, "--until-idle")
+        try:
+            worker.wait(60)
+        finally:
+            worker.kill()
+            worker.wait()
+
+    def get(self, run: str) -> Run:
+        with self.runs() as runs:
+            return runs.store.get(run)
+
+
+def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_again(tmp_path: Path) -> None:
+    world = Weak(tmp_path)
+    for name in ("quiet", "gone"):
+        skill = world.user_dir / "skills" / name
+        skill.mkdir(parents=True)
+        (skill / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Looks.\nallowed-tools: Read\n---\n\nLook.\n")
+    world.write_script(acts=[TOUCH], stays=[QUIET, BREAK], goes=[GONE, BREAK])
+    # Before a rule allowed the command, a person was asked, and said yes to that.
+    first = ApprovalNeeded(call="call_1_1", tool="exec_shell", question="Run: touch made.txt", reason="mode ask")
+    with world.runs() as runs:
+        acts, stays, goes = (runs.start(world.request(text)) for text in ("acts", "stays", "goes"))
+        runs.store.ask(Question(acts, "1.0?1", "approval", first, now_text()))
+        runs.store.answer(acts, "1.0?1", "session", "me")
+    world.work()
+
+    # The next question of the same call is another one.
+    with world.runs() as runs:
+        (asked,) = runs.store.questions(acts)
+    without = "Run WITHOUT a sandbox: touch made.txt"
+    assert (asked.key, asked.event.grave, asked.event.question) == ("1.0?2", True, without)
+    assert world.get(acts).status == "waiting"
+
+    # A skill that limits what a model may do limits it after a break too, and is not got rid of by removing it.
+    assert [world.get(one).status for one in (stays, goes)] == ["failed", "failed"]
+    world.write_script(stays=[QUIET, TOUCH, {"text": "end"}], goes=[GONE, TOUCH, {"text": "end"}])
+    shutil.rmtree(world.user_dir / "skills" / "gone")
+    with world.runs() as runs:
+        runs.retry(stays)
+        runs.retry(goes)
+    world.work()
+    with world.runs() as runs:
+        (refused,) = [one.value for one in runs.recorded(runs.store.get(stays)) if one.name == "2.0"]
+    assert "the skill 'quiet' does not allow" in refused["result"]["error"]["message"]
+    assert world.get(stays).status == "done"
+    error = world.get(goes).error
+    assert error is not None
+    assert (error.code, "There is no skill 'gone'" in error.message) == ("run-skill-gone", True)
+    assert not (world.project / "made.txt").exists()
