@@ -43,7 +43,7 @@ def step(place: str, second: int, ms: int, kind: str = "tool", *, attempt: int =
 
 
 def model(place: str, second: int, ms: int, *calls: str, attempt: int = 1, **more: Any) -> Recorded:
-    asked = [{"id": f"c{number}", "name": name} for number, name in enumerate(calls)]
+    asked = [{"id": f"c{number}", "name": name, "arguments": {"path": "it"}} for number, name in enumerate(calls)]
     return step(place, second, ms, "model", attempt=attempt, result={"calls": asked}, **more)
 
 
@@ -118,6 +118,13 @@ def test_a_worker_that_ended_is_marked_and_an_answer_is_not() -> None:
     assert [(one.name, one.summary, one.started) for one in again] == [("worker-ended", "vm-1", at(3))]
 
 
+def test_a_worker_that_ended_before_a_question_is_marked_though_the_answer_began_an_attempt() -> None:
+    recorded = [model("1", 1, 100, "exec_shell"), step("1.0", 7, 100, attempt=2)]
+    told = [(at(3), "The run goes on after 1 steps, on vm-1~ab12")]
+    line = make(*recorded, run=replace(RUN, attempt=2), questions=[question("1.0~x", 4, 6, "in-flight")], resumed=told)
+    assert [one.name for one in line.entries if one.kind == "resumed"] == ["worker-ended"]
+
+
 def test_a_run_that_somebody_had_tried_again_is_marked() -> None:
     told = [(at(5), "The run goes on after 1 steps, on vm-2~c")]
     line = make(model("1", 1, 100), model("2", 6, 100, attempt=2), run=replace(RUN, attempt=2), resumed=told)
@@ -144,6 +151,7 @@ def test_calls_without_a_result_are_in_flight_and_those_of_their_forks() -> None
         run=RUNNING,
     )
     assert flying(line) == [("tool", "1.1", "Skill"), ("tool", "1.1/1.0", "grep")]
+    assert line.entries[-1].summary == "it"
 
 
 def test_the_next_answer_is_in_flight_when_all_calls_have_results() -> None:

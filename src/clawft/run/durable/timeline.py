@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Timeline", "Totals", "between", "make_timeline"]
 
+_LATER = "~"  # than any time
 _ON_WORKER = re.compile(r", on (\S+?)(?:~\w+)?$")  # at the end of what `run-resumed` says
 
 
@@ -169,7 +170,14 @@ def _find_flying(
         depth = _depth(place)
         started = _end_of(done[last])
         yield Entry(
-            kind="tool", started=started, ms=None, name=call["name"], place=place, depth=depth, status="running"
+            kind="tool",
+            started=started,
+            ms=None,
+            name=call["name"],
+            summary=next((str(one) for one in call.get("arguments", {}).values()), ""),
+            place=place,
+            depth=depth,
+            status="running",
         )
         yield from _find_flying(run, done, steps, waits, f"{place}/")
 
@@ -182,10 +190,12 @@ def _find_resumed(
         before = max((one for one in done if one.started < at), key=lambda one: one.started, default=None)
         after = min((one for one in done if one.started >= at), key=lambda one: one.started, default=None)
         was, is_now = (before.attempt if before else 1), (after.attempt if after else run.attempt)
-        since = _end_of(before) if before else run.created
-        if was != is_now and any(one.ms is not None and since <= _end_of(one) <= at for one in waits):
+        since, until = (_end_of(before) if before else run.created), (after.started if after else _LATER)
+        answers = [_end_of(one) for one in waits if one.ms is not None]
+        if was != is_now and any(since <= one <= at for one in answers):
             continue
-        why = "worker-ended" if was == is_now else "again"
+        is_same = was == is_now or any(at < one <= until for one in answers)  # the answer began the next attempt
+        why = "worker-ended" if is_same else "again"
         worker = _ON_WORKER.search(text)
         yield Entry(
             kind="resumed", started=at, ms=0, name=why, summary=worker[1] if worker else "", attempt=is_now or was
