@@ -3,7 +3,9 @@
 Reports are steps of the run. One that could not be made fails the run, and is the only thing that a retry makes anew.
 """
 
+import threading
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -59,7 +61,7 @@ class ScanTask:
                 async def scan(wanted: tuple[int, ...] = tuple(due)) -> list[dict[str, Any]]:
                     nonlocal is_new
                     is_new = True
-                    return [await self._scan(batch, batch.targets[at]) for at in wanted]
+                    return await self._scan(batch, wanted)
 
                 step = Step("command", _STEP, summary=f"{len(due)} skills")
                 made: list[dict[str, Any]] = await steps.run(step, scan, list[dict[str, Any]], at=f"{_STEP}{number}")
@@ -70,11 +72,18 @@ class ScanTask:
             raise ClawftError("scan-failed", f"{message}: {_reason(first)}", hint="See the lines of the fleet")
         return sum_up(reports)
 
-    async def _scan(self, batch: Batch, target: ScanTarget) -> dict[str, Any]:
-        order = Order(target.path, target.rest, "" if batch.fresh else self._cache_dir)
+    async def _scan(self, batch: Batch, wanted: Iterable[int]) -> list[dict[str, Any]]:
+        cache_dir = "" if batch.fresh else self._cache_dir
+        orders = [Order(one.path, one.rest, cache_dir) for one in (batch.targets[at] for at in wanted)]
+        given_up = threading.Event()
+
+        def scan_all() -> list[dict[str, Any]]:
+            return [self._process.scan(order) for order in orders if not given_up.is_set()]
+
         try:
-            return await to_thread.run_sync(self._process.scan, order, abandon_on_cancel=True)
+            return await to_thread.run_sync(scan_all, abandon_on_cancel=True)
         except anyio.get_cancelled_exc_class():
+            given_up.set()
             self._process.kill()
             raise
 
