@@ -216,6 +216,21 @@ class Chaos:
         until(lambda: process.is_ready, 40, "the worker is ready")
         return process
 
+    def pause(self, process: Process) -> None:
+        """Stop a worker, but not in the middle of a write to a file: that would hold up everyone."""
+        path = self.user_dir / "runs" / "runs.sqlite"
+        while True:
+            process.send(signal.SIGSTOP)
+            connection = sqlite3.connect(path, timeout=0.2, isolation_level=None)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+                return
+            except sqlite3.OperationalError:
+                process.send(signal.SIGCONT)
+            finally:
+                connection.close()
+
     # what came of it
 
     @property

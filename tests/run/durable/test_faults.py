@@ -46,7 +46,7 @@ def test_a_worker_that_is_paused_while_a_model_answers_loses_its_runs_and_takes_
         paused = chaos.work_now()
         chaos.start("r1")
         until(lambda: chaos.calls, 10)
-        paused.send(signal.SIGSTOP)
+        chaos.pause(paused)
         other = chaos.work_now()
         chaos.wait_for("r1")
         assert "is gone; its runs go on elsewhere" in other.said
@@ -66,7 +66,7 @@ def test_a_command_of_a_worker_that_is_paused_is_asked_about_and_not_done_twice(
         paused = chaos.work_now()
         chaos.start("r1")
         until((chaos.project / "begun").exists, 10)
-        paused.send(signal.SIGSTOP)
+        chaos.pause(paused)
         chaos.work_now()
         (question,) = until(lambda: chaos.questions("r1"), 10)
         assert question.kind == "in-flight"
@@ -86,7 +86,7 @@ def test_an_answer_is_taken_by_the_worker_that_has_the_run_and_by_no_other(tmp_p
         paused = chaos.work_now()
         chaos.start("r1", yes=False)
         until(lambda: chaos.questions("r1"), 10)
-        paused.send(signal.SIGSTOP)
+        chaos.pause(paused)
         chaos.work_now()
         until(lambda: "goes on elsewhere" in chaos.processes[1].said or chaos.get("r1").status == "waiting", 10)
         (question,) = chaos.questions("r1")
@@ -124,6 +124,7 @@ def test_runs_wait_while_another_program_holds_the_database(tmp_path: Path) -> N
         held.close()
         assert "The database of runs took no write for" in said
         assert "runs wait, and go on by themselves" in said
+        assert f"hint: See who holds it: fuser -v {chaos.user_dir}/runs/runs.sqlite" in said
         for label in ("r1", "r2", "r3", "r4"):
             chaos.wait_for(label)
         assert chaos.count() == once("r1", "r2", "r3", "r4")

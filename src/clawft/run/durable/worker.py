@@ -74,6 +74,7 @@ class RunWorker:
         self._watch = Watch(plan.lease_s)
         self._beats = 0
         self._last_beat = time.monotonic()
+        self._beating_since: float | None = None
         self._strays: dict[str, float] = {}  # since when each is one
         self._looked_for_strays = 0.0
         self._is_struck = threading.Event()
@@ -241,10 +242,12 @@ class RunWorker:
 
     def _tell_of_silence(self) -> None:
         """Say that the database takes nothing, where whoever holds it lets everybody wait."""
-        silent_s = time.monotonic() - self._last_beat
-        if silent_s > 2 * self._plan.lease_s:
-            message = f"The database of runs took no write for {silent_s:.0f} s; runs wait, and go on by themselves"
-            hint = "See which program holds it; on the same machine: fuser -v ~/.clawft/runs/runs.sqlite"
+        since, now = self._beating_since, time.monotonic()
+        if since is not None and now - since > self._plan.lease_s:
+            url = self._database.url
+            is_file = url.get_backend_name() == "sqlite"
+            message = f"The database of runs took no write for {now - since:.0f} s; runs wait, and go on by themselves"
+            hint = "See who holds it: " + (f"fuser -v {url.database}" if is_file else "pg_stat_activity, on the server")
             self.warn(ClawftError("runs-locked", message, hint=hint))
 
     def _pick_up(self) -> None:
@@ -303,12 +306,14 @@ class RunWorker:
         """In a thread of its own: a busy worker lives too."""
         while not self._is_over.wait(self._plan.lease_s / 4):
             self._beats += 1
+            self._beating_since = time.monotonic()
             try:
                 if not self.store.beat(self.id, self._beats):
                     self._is_struck.set()
                 self._last_beat = time.monotonic()
             except ClawftError as error:
                 self.warn(error)
+            self._beating_since = None
 
     async def _return(self) -> None:
         """Others thought this one dead: what it was doing is theirs now."""
