@@ -19,8 +19,8 @@ __all__ = ["follow", "go_on", "say_rest"]
 
 MAX_FAILURES = 20
 _WORKER_S = 5.0  # between two looks whether somebody works
-_POLL_S = 0.2
-_SHARE = 10
+_POLL_S, _MAX_POLL_S = 0.2, 1.0
+_SHARE = 5
 _INTERRUPTED = 130
 
 
@@ -84,7 +84,7 @@ def _work(runs: "Runs", feed: "Feed", output: Output, progress: FleetProgress) -
         output.flush()
         progress.show(feed.state)
         if not feed.state.is_over:  # the longer a look takes, the fewer there are
-            time.sleep(max(_POLL_S, _SHARE * (time.monotonic() - begun)))
+            time.sleep(min(_MAX_POLL_S, max(_POLL_S, _SHARE * (time.monotonic() - begun))))
 
 
 def _say_left(feed: "Feed") -> None:
