@@ -53,8 +53,13 @@ class RunNotices:
             title = one_line(one.title) or one.kind
             if is_new and one.status == "waiting":
                 self._lines[one.id] = f"● {title} waits for your answer: /runs {one.id}"
-            elif is_new and one.status in _OVER and before is not None:
+            elif is_new and before is not None and _is_news(one):
                 self._lines[one.id] = f"● {title} {_OVER[one.status]}: /runs {one.id}"
+
+
+def _is_news(run: "Seen") -> bool:
+    """Whether the end of a run is worth a word: jobs are done every so often."""
+    return run.status in _OVER and (run.kind != "cron" or run.status == "failed")
 
 
 def _look(app: "App") -> "tuple[Seen, ...]":

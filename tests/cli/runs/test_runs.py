@@ -3,14 +3,17 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from clawft.app import open_app
 from clawft.cli.doctor.runs import check_runs
 from clawft.messages import ApprovalNeeded
+from clawft.run.durable.tables import RUN
 from clawft.run.durable.values import Question, now_text
 
 Call = Callable[..., tuple[int, str, str]]
@@ -197,6 +200,24 @@ def test_cancel_all_ends_what_is_queued_and_waits(world: Any, run: Call) -> None
     assert run("cancel")[0] == run("cancel", ids[0], "--all")[0] == 2
     assert run("cancel", "--all")[2] == "".join(f"{one} is cancelled\n" for one in reversed(ids))
     assert run("cancel", "--all")[2] == "Nothing runs\n"
+
+
+def test_a_run_that_vanishes_while_it_is_watched_is_said(world: Any, run: Call) -> None:
+    (first,) = world.ask_for("it works")
+    world.pretend_worker()
+
+    def remove() -> None:
+        with world.runs() as runs, runs.database.begin() as connection:
+            connection.execute(sa.delete(RUN))
+
+    later = threading.Timer(0.3, remove)
+    later.start()
+    try:
+        code, _, err = run("watch", first)
+    finally:
+        later.join()
+    assert code == 1
+    assert err.splitlines()[:2] == ["It waits for a worker", f"error[run-not-found]: There is no run '{first}'"]
 
 
 def test_a_shell_is_offered_runs_without_what_does_them(world: Any) -> None:

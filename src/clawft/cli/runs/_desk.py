@@ -1,6 +1,7 @@
 """Where a person who watches a run answers its questions; answers from elsewhere are told too."""
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -93,10 +94,11 @@ class Desk:
         store = self._runs.store
         while True:
             await anyio.sleep(_ELSEWHERE_S)
-            open_ones = await to_thread.run_sync(store.questions, question.run)
-            if all(one.key != question.key for one in open_ones):
-                scope.cancel()
-                return
+            with suppress(ClawftError):  # a database that is away has no answer
+                open_ones = await to_thread.run_sync(store.questions, question.run)
+                if all(one.key != question.key for one in open_ones):
+                    scope.cancel()
+                    return
 
     async def _give(self, question: "Question", answer: str) -> None:
         def give() -> None:

@@ -59,7 +59,10 @@ def _quote(key: str) -> str:
 
 def long_ago(at: str, now: datetime | None = None) -> str:
     """How long ago something was, in one unit."""
-    seconds = ((now or datetime.now(UTC)) - datetime.fromisoformat(at)).total_seconds()
+    try:
+        seconds = ((now or datetime.now(UTC)) - datetime.fromisoformat(at)).total_seconds()
+    except (TypeError, ValueError):  # no time that we wrote
+        return one_line(at)
     for size, unit in _UNITS:
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"

@@ -1,12 +1,13 @@
 """`weft runs watch`: a run as it happens, in the words of a turn in the foreground."""
 
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from clawft.cli.output import one_line, say
 from clawft.cli.runs._open import open_runs_here, run_argument, see_to
+from clawft.errors import ClawftError
 
 if TYPE_CHECKING:
     from clawft.cli.events import JsonLines, Printer
@@ -53,24 +54,37 @@ def command(run: str, output: str) -> int:
 async def _watch(runs: "Runs", run: str, printer: "Printer | JsonLines") -> int:
     import anyio
 
+    ended: list[int] = []
+    failures: list[ClawftError] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(_keep_served, runs, run)
+        try:
+            ended.append(await _show(runs, run, printer))
+        except ClawftError as error:  # raised below, as itself
+            failures.append(error)
+        group.cancel_scope.cancel()
+    for one in failures:
+        raise one
+    return ended[0]
+
+
+async def _show(runs: "Runs", run: str, printer: "Printer | JsonLines") -> int:
+    """All that happens, to the end; the exit code. Raises: ClawftError."""
     from clawft.cli.runs._desk import Desk
     from clawft.run.durable.follow import follow
     from clawft.run.durable.values import Question, Run
 
     desk = Desk(runs, printer)
     last: Event | None = None
-    async with anyio.create_task_group() as group:
-        group.start_soon(_keep_served, runs, run)
-        async with aclosing(follow(runs.store, run)) as told:
-            async for one in told:
-                if isinstance(one, Question):
-                    await desk.take(one)
-                elif isinstance(one, Run):
-                    group.cancel_scope.cancel()
-                    return _end(one, last, printer)
-                else:
-                    printer.show(one)
-                    last = one
+    async with aclosing(follow(runs.store, run)) as told:
+        async for one in told:
+            if isinstance(one, Question):
+                await desk.take(one)
+            elif isinstance(one, Run):
+                return _end(one, last, printer)
+            else:
+                printer.show(one)
+                last = one
     raise AssertionError("a run that is followed comes to its end")
 
 
@@ -80,9 +94,10 @@ async def _keep_served(runs: "Runs", run: str) -> None:
     from anyio import to_thread
 
     while True:
-        row = await to_thread.run_sync(runs.store.find, run)
-        if row is not None:
-            await to_thread.run_sync(see_to, runs, [row])
+        with suppress(ClawftError):  # who watches is told of a database that is away
+            row = await to_thread.run_sync(runs.store.find, run)
+            if row is not None:
+                await to_thread.run_sync(see_to, runs, [row])
         await anyio.sleep(_LOOK_S)
 
 

@@ -27,6 +27,7 @@ _HELP = """\
 of an ID is enough. `/runs watch ID` follows it, and Ctrl-C leaves it: it goes on. `/runs answer ID [KEY] ANSWER` says
 what it waits for, and `/runs cancel ID` ends it. `weft agent --background` starts one; `weft help runs` tells more."""
 _LISTED = 20
+_NEWEST = 5_000  # runs of all projects that are looked through
 _WORDS = ("watch", "answer", "cancel")
 
 
@@ -66,7 +67,7 @@ async def _list(repl: "Repl", runs: "Runs") -> None:
 
     def load() -> "tuple[list[Run], list[Question]]":
         project = repl.app.workspace.project
-        own = [one for one in runs.store.list() if one.request.project == project]
+        own = [one for one in runs.store.list(limit=_NEWEST) if one.request.project == project]
         own.sort(key=lambda one: one.status != "waiting")
         asked = runs.store.questions()
         return own, [one for one in asked if any(one.run == run.id for run in own)]

@@ -15,7 +15,9 @@ from clawft.run.durable import file_path, is_installed, is_used
 __all__ = ["Seen", "glance", "glance_file"]
 
 _WAIT_S = 0.2
-_QUERY = "SELECT id, status, kind, title, attempt, request FROM weft_run ORDER BY created DESC, id DESC LIMIT ?"
+_QUERY = """
+SELECT id, status, kind, title, attempt, request FROM weft_run WHERE fleet = '' ORDER BY created DESC, id DESC LIMIT ?
+"""
 
 
 class Seen(Struct, frozen=True):
@@ -34,7 +36,7 @@ class _Asked(Struct):
 
 
 def glance(settings: RunsSettings, user_dir: str, environ: Mapping[str, str], limit: int) -> tuple[Seen, ...]:
-    """The newest runs; none where there is nothing to look at, or where that cannot be read now."""
+    """The newest runs that belong to no fleet; none where there are none, or where that cannot be read now."""
     if not is_used(settings, user_dir) or not is_installed():
         return ()
     if not settings.database:
@@ -46,17 +48,26 @@ def glance(settings: RunsSettings, user_dir: str, environ: Mapping[str, str], li
             found = runs.store.list(limit=limit)
     except ClawftError:
         return ()
-    return tuple(Seen(one.id, one.status, one.kind, one.title, one.attempt, one.request.project) for one in found)
+    own = (one for one in found if not one.fleet)
+    return tuple(Seen(one.id, one.status, one.kind, one.title, one.attempt, one.request.project) for one in own)
 
 
 def glance_file(user_dir: str, limit: int) -> tuple[Seen, ...]:
-    """The newest runs of the file in a user's folder; none where it cannot be read at once."""
+    """The same, of the file in a user's folder."""
     try:
         with closing(sqlite3.connect(f"file:{quote(file_path(user_dir))}?mode=ro", uri=True, timeout=_WAIT_S)) as file:
             rows = file.execute(_QUERY, (limit,)).fetchall()
     except sqlite3.Error:
         return ()
     return tuple(
-        Seen(run, status, kind, title, attempt, msgspec.json.decode(request, type=_Asked).project)
+        Seen(run, status, kind, title, attempt, _project_of(request))
         for run, status, kind, title, attempt, request in rows
     )
+
+
+def _project_of(request: str) -> str:
+    """The project that a run is of; '' where that cannot be read."""
+    try:
+        return msgspec.json.decode(request, type=_Asked).project
+    except (msgspec.DecodeError, RecursionError):
+        return ""
