@@ -174,6 +174,21 @@ def test_bad_lines_and_runs_that_were_removed_are_told_as_failures_in_their_plac
     ]
 
 
+def test_a_fleet_whose_runs_were_removed_does_not_begin_again(runs: Runs, tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path / "in.jsonl", 4)
+    FleetStore(runs.database).add(fleet)
+    told = Told(runs, fleet)
+    for line in range(1, 5):
+        told.end(line)
+    runs.remove(told.store.runs("f1"))
+
+    again = Told(runs, fleet, after=2)
+
+    assert again.under_way() == 0
+    assert [(one["line"], one["error"]["code"]) for one in again.results] == [(3, "fleet-gone"), (4, "fleet-gone")]
+    assert again.feed.state.is_over
+
+
 @pytest.mark.parametrize(
     ("line", "text", "words"),
     [

@@ -67,7 +67,11 @@ def describe_state(state: "State", rate: float) -> str:
 
 
 def _others(state: "State") -> tuple[tuple[int, str], ...]:
-    return ((state.failed, "failed"), (state.waiting, "waiting"), (state.under_way, "runs under way"))
+    return (
+        (state.failed, "failed"),
+        (state.waiting, "waiting"),
+        (state.under_way, "run under way" if state.under_way == 1 else "runs under way"),
+    )
 
 
 def describe_time(seconds: float) -> str:

@@ -102,6 +102,8 @@ class Feed:
                 [(job.line, job.request) for job in jobs if job.request is not None],
                 queue=self.fleet.spec.queue,
             )
+            if jobs:
+                self._store.mark_started(self.fleet.id, jobs[-1].line)
             fed += len(jobs)
             self._started = jobs[-1].line if len(jobs) == wanted else ALL
         return fed

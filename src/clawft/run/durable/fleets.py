@@ -57,7 +57,7 @@ class FleetStore:
         self._engine = engine
 
     def add(self, fleet: Fleet) -> None:
-        row = msgspec.structs.asdict(fleet) | {"spec": msgspec.json.encode(fleet.spec).decode()}
+        row = msgspec.structs.asdict(fleet) | {"spec": msgspec.json.encode(fleet.spec).decode(), "started": 0}
         with translated(self._engine.url), self._engine.begin() as connection:
             connection.execute(sa.insert(FLEET), [row])
 
@@ -100,7 +100,13 @@ class FleetStore:
         """The last line that a run was started for; 0 if none was."""
         with self._connect() as connection:
             last = connection.execute(sa.select(sa.func.max(RUN.c.line)).where(RUN.c.fleet == fleet)).scalar()
-        return last or 0
+            started = connection.execute(sa.select(FLEET.c.started).where(FLEET.c.id == fleet)).scalar()
+        return max(last or 0, started or 0)
+
+    def mark_started(self, fleet: str, line: int) -> None:
+        """Keep up to which line runs were started: when they are removed, that must not begin again."""
+        with translated(self._engine.url), self._engine.begin() as connection:
+            connection.execute(sa.update(FLEET).where(FLEET.c.id == fleet).values(started=line))
 
     def states(self, fleet: str, after: int, limit: int) -> Sequence[tuple[int, Status]]:
         """The next lines after one, each with the status of its run."""
@@ -126,4 +132,5 @@ class FleetStore:
 
 def _to_fleet(row: sa.RowMapping) -> Fleet:
     values = dict(row)
+    del values["started"]
     return Fleet(**values | {"spec": msgspec.json.decode(values["spec"], type=FleetSpec)})

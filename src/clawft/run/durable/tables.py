@@ -121,4 +121,5 @@ FLEET = Table(
     Column("spec", Text, nullable=False),  # JSON
     Column("total", Integer, nullable=False),
     Column("created", Text, nullable=False),
+    Column("started", Integer, nullable=False),  # the last line that a run was started for, also when that is gone
 )
