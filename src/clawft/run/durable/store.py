@@ -64,6 +64,11 @@ class RunStore:
         """The same for one who may have lost what he works on: `guard` raises, and then nothing is changed."""
         return RunStore(self.engine, self._enqueue, guard)
 
+    def check(self) -> None:
+        """Change nothing; raises what the guard does."""
+        with self._begin():
+            pass
+
     # runs
 
     def add(self, requests: Sequence[tuple[str, RunRequest]], queue: str, **shared: Any) -> None:

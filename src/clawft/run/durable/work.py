@@ -80,6 +80,14 @@ class Attempt:
             if at_once or not self.journal.active:
                 self.journal.stop()
 
+    def is_lost(self) -> bool:
+        """Whether another worker has it by now. Raises: ClawftError."""
+        try:
+            self._store.check()
+        except Lost:
+            return True
+        return False
+
     @property
     def is_idle(self) -> bool:
         """Whether no step is being done right now."""

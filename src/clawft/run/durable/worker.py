@@ -319,11 +319,12 @@ class RunWorker:
         """Others thought this one dead: what it was doing is theirs now."""
         message = "This worker was silent for longer than its lease, so others took over its runs; it begins anew"
         self.warn(ClawftError("worker-silent", message, hint="Raise runs.lease_s if the machine is often this busy"))
-        for attempt in tuple(self._attempts.values()):
-            attempt.end("lost")
         try:
             await to_thread.run_sync(self._enrol)
             self._is_struck.clear()
+            for attempt in tuple(self._attempts.values()):
+                if await to_thread.run_sync(attempt.is_lost):
+                    attempt.end("lost")
         except ClawftError as error:
             self.warn(error)
 
