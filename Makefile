@@ -18,7 +18,7 @@ test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@$(MAKE) --no-print-directory pytest
 
 pytest: .venv/dev.stamp ## Tests with coverage
-	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres
+	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
 	@$(bin)/pytest -q -n $(JOBS) --cov --cov-report=
 	@$(bin)/coverage json -q
@@ -69,9 +69,10 @@ eval-scan: .venv/dev.stamp ## Measure the scanner on labelled skills: make eval-
 	@$(bin)/python bench/eval_scan.py $(DATA) --half $(or $(HALF),all) $(if $(PEER),--peer $(PEER)) \
 		$(if $(JSON),--json $(JSON)) $(if $(ARCHIVE),--archive $(ARCHIVE))
 
-soak: .venv/dev.stamp ## Kill what writes a session again and again; nothing may be lost
+soak: .venv/dev.stamp ## Kill what writes sessions and does runs again and again; nothing may be lost: make soak [SEED=7]
 	@$(bin)/python bench/soak_sessions.py
 	@$(bin)/python bench/soak_turns.py
+	@$(bin)/python bench/soak_runs.py $(if $(SEED),--seed $(SEED))
 
 fuzz: .venv/dev.stamp ## Break files and texts at random for a minute; the scanner must bear it: make fuzz [SECONDS=60]
 	@$(bin)/python bench/fuzz_scan.py --seconds $(or $(SECONDS),60)
