@@ -13,7 +13,16 @@ from clawft.cli._progress import scan_progress
 from clawft.discovery import SCOPES
 from clawft.errors import ClawftError
 
-__all__ = ["TurnOptions", "dir_option", "format_option", "open_here", "scope_option", "target_option", "turn_options"]
+__all__ = [
+    "TurnOptions",
+    "check_queue",
+    "dir_option",
+    "format_option",
+    "open_here",
+    "scope_option",
+    "target_option",
+    "turn_options",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +52,15 @@ def target_option(function: F) -> F:
     choice = click.Choice(["user", "project"])
     text = "Whose config file to change."
     return click.option("--scope", type=choice, default="user", show_default=True, help=text)(function)
+
+
+def check_queue(_context: click.Context, _option: click.Parameter, given: Any) -> Any:
+    """A name of a queue, or several, as it was typed."""
+    from clawft.config.runs import is_queue
+
+    if not all(is_queue(one) for one in ([given] if isinstance(given, str) else given) if one):
+        raise click.UsageError("--queue needs a name of small letters and digits")
+    return given
 
 
 class TurnOptions(Struct, frozen=True):
@@ -93,7 +111,13 @@ def turn_options(function: F) -> F:
             is_flag=True,
             help="Start it as a run of its own, and come back at once. See: weft runs.",
         ),
-        click.option("--queue", metavar="NAME", default="", help="Which workers do it, with --background."),
+        click.option(
+            "--queue",
+            metavar="NAME",
+            default="",
+            callback=check_queue,
+            help="Which workers do it, with --background.",
+        ),
         click.option(
             "--format",
             "output",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import msgspec
 
-from clawft.cli.options import open_here
+from clawft.cli.options import check_queue, open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
 from clawft.errors import ClawftError
 from clawft.files import lock_file
@@ -27,7 +27,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command("worker")
-@click.option("--queue", "queues", multiple=True, metavar="NAME", help="Take runs from this queue (repeatable).")
+@click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    metavar="NAME",
+    callback=check_queue,
+    help="Take runs from this queue (repeatable).",
+)
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="How many runs to do side by side.")
 @click.option("--until-idle", is_flag=True, help="End when there is nothing more to do.")
 @click.option("--on-demand", is_flag=True, hidden=True, help="As started by another command: one for a queue.")

@@ -8,8 +8,9 @@ from msgspec import Meta, Struct
 from clawft.config.load import Config, own_section
 from clawft.config.secret import SecretRef
 
-__all__ = ["RunsSettings", "Section", "own_runs"]
+__all__ = ["RunsSettings", "Section", "is_queue", "own_runs"]
 
+_QUEUE = "^[a-z0-9][a-z0-9._-]{0,62}$"
 _Seconds = Annotated[float, Meta(gt=0, le=31 * 86_400)]
 
 
@@ -21,7 +22,7 @@ class RunsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: The password of that database; a reference such as `{ env = "NAME" }`.
     database_password: SecretRef | None = None
     #: The queue that runs go to and that workers take from, unless they say otherwise.
-    queue: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")] = "default"
+    queue: Annotated[str, Meta(pattern=_QUEUE)] = "default"
     #: How many runs one worker does side by side.
     concurrency: Annotated[int, Meta(ge=1, le=1_000)] = 4
     #: How long a worker may be silent before others take over its runs, in seconds.
@@ -36,6 +37,13 @@ class RunsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     keep_days: Annotated[float, Meta(gt=0)] = 30
     #: Where OpenTelemetry traces and metrics go, as OTLP over HTTP: `http://127.0.0.1:4318`. Needs `clawft[telemetry]`.
     telemetry: str = ""
+
+
+def is_queue(name: str) -> bool:
+    """Whether a queue may be named so: the name is part of the names of files."""
+    import re
+
+    return re.fullmatch(_QUEUE[1:-1], name) is not None
 
 
 def own_runs(config: Config, user_dir: str, environ: Mapping[str, str]) -> RunsSettings:

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from clawft.app import App
 from clawft.cli._complete import complete_agents, complete_models, complete_skills
 from clawft.cli.cron._open import find_unserved, job_json, open_cron, say_unserved, show_time
-from clawft.cli.options import format_option, open_here
+from clawft.cli.options import check_queue, format_option, open_here
 from clawft.cli.output import one_line, print_json, say
-from clawft.config.runs import RunsSettings
 from clawft.cron import find_zone, make_job, name_zone
 from clawft.cron.jobs import Task
 
@@ -42,7 +41,7 @@ _MAX_NAME = 100
 @click.option("--session", "-s", metavar="KEY", default="", help="Continue this session instead of the job's own.")
 @click.option("--fresh", is_flag=True, help="A new session for each run.")
 @click.option("--yes", "-y", is_flag=True, help="Let its tools do what they ask for; what a policy forbids stays so.")
-@click.option("--queue", metavar="NAME", default="", help="Which workers start it and do it.")
+@click.option("--queue", metavar="NAME", default="", callback=check_queue, help="Which workers start it and do it.")
 @format_option
 def command(
     schedule: str, args: tuple[str, ...], message: str | None, name: str, queue: str, output: str, **given: object
@@ -54,7 +53,6 @@ def command(
     """
     task = msgspec.convert({**given, "text": shlex.join(args) if message is None else message}, Task)
     _check_usage(task, args, message, name)
-    _check_queue(queue)
     app = open_here()
     _check_names(app, task)
     zone = find_zone(app.environ)
@@ -84,13 +82,6 @@ def _check_usage(task: Task, args: tuple[str, ...], message: str | None, name: s
         raise click.UsageError("A job has either a --session or a --fresh one each time")
     if name and (not name.isprintable() or not name.strip() or len(name) > _MAX_NAME):
         raise click.UsageError(f"--name needs a text on one line, of {_MAX_NAME} characters at most")
-
-
-def _check_queue(queue: str) -> None:
-    try:
-        msgspec.convert({"queue": queue} if queue else {}, RunsSettings)
-    except msgspec.ValidationError as error:
-        raise click.UsageError("--queue needs a name of small letters and digits") from error
 
 
 def _check_names(app: App, task: Task) -> None:

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
+from clawft.cli.options import check_queue
+
 __all__ = ["FeedOptions", "feed_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +38,7 @@ def feed_options(function: F) -> F:
     text = "Write the results there; without it they are printed. A new fleet overwrites the file."
     options = [
         click.option("--output", "-o", metavar="FILE", default="", type=click.Path(dir_okay=False), help=text),
-        click.option("--queue", metavar="NAME", default="", help="Which workers do it."),
+        click.option("--queue", metavar="NAME", default="", callback=check_queue, help="Which workers do it."),
         click.option(
             "--ahead",
             type=click.IntRange(1, 100_000),

@@ -25,8 +25,14 @@ def list_lines(runs: "Sequence[Run]", questions: "Iterable[Question]", columns: 
     for one in questions:
         asked.setdefault(one.run, f"asks: {one.event.question}")
     rows = [(one.id, _status(one), one.kind, str(one.steps), long_ago(one.created), one.title or "-") for one in runs]
-    after = [asked.get(one.id, "") or (one.error.message if one.error else "") for one in runs]
+    after = [asked.get(one.id, "") or _tell_trouble(one) for one in runs]
     return table_lines(HEADS, rows, wide=5, columns=columns, after=after)
+
+
+def _tell_trouble(run: "Run") -> str:
+    if run.is_foreign:
+        return "waits for a worker of the version that began it"
+    return run.error.message if run.error else ""
 
 
 def _status(run: "Run") -> str:

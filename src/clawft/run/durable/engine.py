@@ -18,6 +18,7 @@ from dbos import DBOS, DBOSClient, Queue, Serializer
 from dbos import error as failures
 from dbos._context import get_local_dbos_context
 from dbos._dbos import _get_dbos_instance
+from dbos._serialization import DefaultSerializer
 from dbos._sys_db import OperationResultInternal
 from msgspec import Struct
 
@@ -65,7 +66,7 @@ class Engine:
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
-        _quieten()
+        _tame()
         if not self._is_ready():
             migrate(engine)
         self._client = DBOSClient(
@@ -124,7 +125,7 @@ class Worker:
 
     def launch(self, queues: Sequence[str], concurrency: int, poll_s: float) -> None:
         """Begin to take attempts from queues, in the event loop that runs now. Raises: ClawftError."""
-        _quieten()
+        _tame()
         migrate(self._engine)
         dbos = DBOS(
             config={
@@ -280,9 +281,15 @@ def _workflow(run: str, attempt: int) -> str:
     return f"{run}.{attempt}"
 
 
-def _quieten() -> None:
-    """Its words are for its own developers; ours are said where a person sees them."""
+def _tame() -> None:
+    """Its words are for its own developers; ours are said where a person sees them. And a row that says of itself that
+    it is a pickle would be one, whatever serializer we give: who writes to the database would have code run here."""
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
+    DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[assignment, method-assign]
+
+
+def _refuse_pickle(_serializer: DefaultSerializer, _text: str) -> Any:
+    raise TypeError("what stands in a database is never unpickled")
 
 
 Perform = Callable[[str, int, Recorder], Awaitable[str]]

@@ -63,10 +63,10 @@ _EVENT = msgspec.json.Decoder(
 
 
 def decode_event(text: str) -> Event | None:
-    """An event as it was written down; None for one that a newer version knows and this does not."""
+    """An event as it was written down; None for one that this version does not know."""
     try:
         event: Event = _EVENT.decode(text)
-    except msgspec.ValidationError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return event
 

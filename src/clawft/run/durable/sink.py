@@ -39,9 +39,9 @@ class Sink:
         """Read what earlier attempts wrote. Raises: ClawftError."""
         while page := await to_thread.run_sync(self._store.events, self._run, self._next - 1, _PAGE):
             for number, step, text in page:
-                event = _EVENT.decode(text)
-                if event["event"] == "TextDelta":
-                    self._texts[step] += len(event["text"])
+                event = _decode(text)
+                if event.get("event") == "TextDelta":
+                    self._texts[step] += len(event.get("text", ""))
                 else:
                     self._known[_identify(event)] += 1
                 self._next = number + 1
@@ -137,5 +137,14 @@ def _encode(event: Event) -> str:
         return msgspec.json.encode(plain).decode()
 
 
-def _identify(event: dict[str, Any]) -> tuple[object, ...]:
-    return (event.get("event"), event.get("session"), *(event.get(name) for name in _TELLING))
+def _decode(text: str) -> dict[str, Any]:
+    """An event as it was written down; nothing of one that cannot be read."""
+    try:
+        event: dict[str, Any] = _EVENT.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return event
+
+
+def _identify(event: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(event.get(name)) for name in ("event", "session", *_TELLING))

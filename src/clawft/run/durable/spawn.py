@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from clawft.config.runs import is_queue
 from clawft.errors import ClawftError
 from clawft.files import replace_file
 from clawft.run.durable.lease import is_gone, this_host
@@ -36,14 +37,18 @@ def is_alive(row: WorkerRow) -> bool:
     """Whether a worker may be alive, as far as can be told at once."""
     if row.host == this_host():
         return not is_gone(row)
-    return datetime.now(UTC) - datetime.fromisoformat(row.seen) < _QUIET
+    try:
+        return datetime.now(UTC) - datetime.fromisoformat(row.seen) < _QUIET
+    except (TypeError, ValueError):  # no time that we wrote
+        return False
 
 
 def start_worker(store: RunStore, queue: str, user_dir: str, environ: Mapping[str, str]) -> bool:
     """Start a worker that outlives this process, unless there is one. Raises: ClawftError."""
-    if is_served(store, queue) or _is_starting(store, user_dir, queue):
+    if not is_queue(queue) or is_served(store, queue) or _is_starting(store, user_dir, queue):
         return False
-    command = (sys.executable, "-m", "clawft", "worker", "--on-demand", "--queue", queue)
+    # -P: what lies in the folder that it starts in is none of its code.
+    command = (sys.executable, "-P", "-m", "clawft", "worker", "--on-demand", "--queue", queue)
     try:
         with open(_open_log(user_dir), "ab") as log:
             worker = subprocess.Popen(

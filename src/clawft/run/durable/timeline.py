@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Timeline", "Totals", "between", "make_timeline"]
 
 _LATER = "~"  # than any time
+_NEEDED = {"kind", "name", "started", "ms"}  # of a step
 _ON_WORKER = re.compile(r", on (\S+?)(?:~\w+)?$")  # at the end of what `run-resumed` says
 
 
@@ -68,7 +69,7 @@ def make_timeline(
     now: str,
 ) -> Timeline:
     """A timeline of a run. `resumed` are time and text of each `run-resumed` event; `now` ends what goes on."""
-    steps = {one.name: one for one in recorded if isinstance(one.value, dict) and "started" in one.value}
+    steps = {one.name: one for one in recorded if isinstance(one.value, dict) and one.value.keys() >= _NEEDED}
     waits = [_make_wait(one) for one in questions]
     done = [_make_step(place, one, waits) for place, one in steps.items()]
     flying = list(_find_flying(run, {entry.place: entry for entry in done}, steps, waits)) if _works(run) else []
@@ -235,4 +236,8 @@ def between(started: str, ended: str) -> int:
 
 
 def _read(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = datetime.fromtimestamp(0, UTC)  # no time that we wrote: the rest is shown all the same
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

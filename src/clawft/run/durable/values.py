@@ -30,6 +30,7 @@ Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
 FORMAT = "runs-1"  # of what is recorded of a run: workers of one format take each other's runs
 _MAX_TITLE = 120
+_FOREIGN = "It was written by another version of weft, or is damaged, and cannot be read"
 
 
 class Problem(Struct, frozen=True):
@@ -69,6 +70,12 @@ class Run(Struct, frozen=True):
     format: str = FORMAT
     generation: int = 0
     deaths: int = 0
+    unreadable: bool = False  # what it was asked is not known here, and `error` says so
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether only a worker of another version can go on with it."""
+        return self.format != FORMAT and self.status not in OVER
 
 
 class Question(Struct, frozen=True):
@@ -87,6 +94,8 @@ class Question(Struct, frozen=True):
     @property
     def choices(self) -> tuple[str, ...]:
         """The answers there are."""
+        if not self.event.tool:  # nobody can tell what a yes would be to
+            return ("no",)
         if self.kind == "in-flight":
             return ("again", "done", "skip")
         return ("once", "no") if self.event.grave else ("once", "session", "always", "no")
@@ -148,12 +157,20 @@ def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[st
 def to_run(row: sa.RowMapping) -> Run:
     values = dict(row)
     usage = Usage(values.pop("input_tokens"), values.pop("output_tokens"))
-    request = msgspec.json.decode(values.pop("request"), type=RunRequest)
-    error = values.pop("error")
-    problem = msgspec.json.decode(error, type=Problem) if error else None
-    return Run(**values, usage=usage, request=request, error=problem)
+    request, error = values.pop("request"), values.pop("error")
+    try:
+        asked = msgspec.json.decode(request, type=RunRequest)
+        problem = msgspec.json.decode(error, type=Problem) if error else None
+    except (msgspec.DecodeError, RecursionError) as trouble:  # one such row must not hide the others
+        problem = Problem("run-unreadable", f"{_FOREIGN}: {trouble}", "See it with the version of weft that started it")
+        return Run(**values, usage=usage, request=RunRequest(kind="agent", cwd=""), error=problem, unreadable=True)
+    return Run(**values, usage=usage, request=asked, error=problem)
 
 
 def to_question(row: sa.RowMapping) -> Question:
     values = dict(row)
-    return Question(**values | {"event": msgspec.json.decode(values["event"], type=ApprovalNeeded)})
+    try:
+        event = msgspec.json.decode(values["event"], type=ApprovalNeeded)
+    except (msgspec.DecodeError, RecursionError):
+        event = ApprovalNeeded(call="", tool="", question=_FOREIGN, grave=True)
+    return Question(**values | {"event": event})

@@ -153,6 +153,9 @@ class RunWorker:
         if taken is None:
             return "superseded"
         row, is_first = taken
+        if row.unreadable and row.error:
+            await self._fail(run, number, recorder, row.error)
+            return "failed"
         if row.deaths >= _MAX_DEATHS:
             message = f"Workers that did it died {row.deaths} times in a row, without getting any further"
             hint = f"See what ended them, as a lack of memory; then: weft runs retry {run}"

@@ -1,0 +1,147 @@
+"""Rows that another wrote: a newer version, one that is damaged, or somebody who may write to a shared database."""
+
+import base64
+import os
+import pickle
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from clawft.cli import main
+from clawft.messages import ApprovalNeeded, TextDelta
+from clawft.run.durable.glance import glance_file
+from clawft.run.durable.lease import this_host, this_mark
+from clawft.run.durable.runs import Runs
+from clawft.run.durable.sink import Sink
+from clawft.run.durable.spawn import start_worker
+from clawft.run.durable.store import EventRow
+from clawft.run.durable.values import Question, WorkerRow, now_text
+from runs_world import RunsWorld
+
+Weft = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> RunsWorld:
+    return RunsWorld(tmp_path, [])
+
+
+@pytest.fixture
+def runs(world: RunsWorld) -> Iterator[Runs]:
+    """With a worker that is there, so that none is started."""
+    with world.runs() as opened:
+        opened.store.enrol(make_worker("here", this_host(), now_text()))
+        yield opened
+
+
+@pytest.fixture
+def weft(
+    world: RunsWorld,
+    environ: MutableMapping[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Weft:
+    """The command line in this process: exit code, stdout, stderr."""
+
+    def weft(*args: str) -> tuple[int, str, str]:
+        environ.update(world.environ)
+        monkeypatch.chdir(world.project)
+        monkeypatch.setattr(sys, "argv", ["weft", *args])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(left.value.code or 0), *capsys.readouterr()
+
+    return weft
+
+
+def make_worker(name: str, host: str, seen: str) -> WorkerRow:
+    return WorkerRow(name, host, os.getpid(), this_mark(), "default", 1, now_text(), 0, seen, stopping=False)
+
+
+def change(world: RunsWorld, query: str, *values: object) -> None:
+    with closing(sqlite3.connect(world.user_dir / "runs" / "runs.sqlite")) as file:
+        assert file.execute(query, values).rowcount == 1
+        file.commit()
+
+
+def begin(world: RunsWorld, runs: Runs, text: str) -> str:
+    run = runs.start(world.request(text))
+    assert runs.store.begin(run, 1, "here")
+    return run
+
+
+def ask(runs: Runs, run: str) -> None:
+    event = ApprovalNeeded(call="1.0", tool="exec_shell", question="Run: x", reason="", grave=False)
+    runs.store.ask(Question(run, "1.0?1", "approval", event, now_text()))
+
+
+BAD = (
+    ("request", "{no JSON"),
+    ("request", '{"kind": "of a newer version", "cwd": "/"}'),
+    ("request", "[" * 100_000),
+    ("error", '["nothing we know"]'),
+    ("status", "of a newer version"),
+    ("created", "no time"),
+    ("queue", "../../elsewhere"),
+)
+BAD_EVENTS = ("{", "[]", '{"event":"TextDelta"}', '{"event":"Noticed","code":[1],"name":{}}')
+
+
+def test_a_run_that_cannot_be_read_hides_no_other(world: RunsWorld, runs: Runs, weft: Weft) -> None:
+    ids = [begin(world, runs, f"{column}, {value[:20]}") for column, value in BAD]
+    for run, (column, value) in zip(ids, BAD, strict=True):
+        change(world, f"UPDATE weft_run SET {column} = ? WHERE id = ?", value, run)
+    ids.append(begin(world, runs, "good"))
+    for words in (("list",), ("list", "--format", "json")):
+        code, out, err = weft("runs", *words)
+        assert (code, [run for run in ids if run not in out]) == (0, []), err
+    for run in ids:
+        assert weft("runs", "show", run)[0] == 0
+    assert len(glance_file(str(world.user_dir), 10)) == len(ids)
+    assert not (world.home / "elsewhere.starting").exists()
+
+
+def test_a_question_or_a_worker_that_cannot_be_read_hides_no_other(world: RunsWorld, runs: Runs) -> None:
+    good, bad = begin(world, runs, "good"), begin(world, runs, "bad")
+    ask(runs, good)
+    ask(runs, bad)
+    change(world, "UPDATE weft_question SET event = '{' WHERE run = ?", bad)
+    runs.store.enrol(make_worker("odd", "elsewhere", "no time"))
+    asked = {one.run: one.choices for one in runs.store.questions()}
+    assert asked == {good: ("once", "session", "always", "no"), bad: ("no",)}  # nobody knows what a yes would be to
+    assert not start_worker(runs.store, "default", str(world.user_dir), {})
+
+
+def test_a_run_goes_on_after_events_that_cannot_be_read(world: RunsWorld, runs: Runs) -> None:
+    run = begin(world, runs, "go")
+    rows = [EventRow(run, number, "1@a", event) for number, event in enumerate(BAD_EVENTS, start=1)]
+    runs.store.write(rows, [], "here")
+    sink = Sink(runs.store, run)
+    anyio.run(sink.open)
+    sink.put(TextDelta(text="more"))
+    assert [row.seq for row in sink.take()] == [len(rows) + 1]
+
+
+class Planted:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+def test_what_says_of_itself_that_it_is_a_pickle_is_not_unpickled(world: RunsWorld, runs: Runs, tmp_path: Path) -> None:
+    run = begin(world, runs, "go")
+    text = base64.b64encode(pickle.dumps(Planted(tmp_path / "planted"))).decode()
+    columns = "workflow_uuid, function_id, function_name, output, serialization"
+    query = f"INSERT INTO operation_outputs ({columns}) VALUES (?, 1, '1', ?, 'py_pickle')"
+    change(world, query, f"{run}.1", text)
+    assert len(runs.recorded(runs.store.get(run))) == 1
+    assert not (tmp_path / "planted").exists()
