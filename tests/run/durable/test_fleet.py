@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,6 +173,29 @@ def test_bad_lines_and_runs_that_were_removed_are_told_as_failures_in_their_plac
         (4, "failed", "fleet-line"),
         (5, "done", None),
     ]
+
+
+def test_no_line_is_lost_when_the_database_cannot_be_written_for_a_while(runs: Runs, tmp_path: Path) -> None:
+    refused = 0
+
+    def refuse(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        nonlocal refused
+        if statement.startswith("INSERT INTO weft_run") and refused < 2:
+            refused += 1
+            raise sa.exc.OperationalError(statement, None, Exception("database is locked"))
+
+    told = Told(runs, make_fleet(tmp_path / "in.jsonl", 6), ahead=2)
+    sa.event.listen(runs.database, "before_cursor_execute", refuse)
+    for line in (1, 2):
+        told.end(line)
+    for _ in range(2):
+        with pytest.raises(ClawftError) as caught:
+            told.step()
+        assert caught.value.code == "runs-locked"
+    for line in range(3, 7):
+        told.step()
+        told.end(line)
+    assert told.step() == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_fleet_whose_runs_were_removed_does_not_begin_again(runs: Runs, tmp_path: Path) -> None:

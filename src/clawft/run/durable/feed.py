@@ -56,6 +56,7 @@ class Feed:
         self._retried: int | None = 0 if retry else None  # the last line that was tried again; None: all were
         self._started = self._store.last_line(fleet.id)  # the last line that was started
         self._to_start = read_jobs(fleet, self._started)
+        self._due: list[Job] = []  # read, and not started yet
         self._to_tell: Iterator[Job] = (job for job in read_jobs(fleet) if job.line + len(job.inputs) > after + 1)
         self._next = next(self._to_tell, None)
         self._told, self._failed = after, 0
@@ -96,7 +97,8 @@ class Feed:
         fed = self._try_again(room) if self._retried is not None and room > 0 else 0
         while self._retried is None and self._started < ALL and fed < room:
             wanted = min(room - fed, _PAGE)
-            jobs = list(islice(self._to_start, wanted))
+            self._due += islice(self._to_start, max(0, wanted - len(self._due)))
+            jobs = self._due[:wanted]
             self._runs.start_fleet(
                 self.fleet.id,
                 [(job.line, job.request) for job in jobs if job.request is not None],
@@ -104,6 +106,7 @@ class Feed:
             )
             if jobs:
                 self._store.mark_started(self.fleet.id, jobs[-1].line)
+            self._due = self._due[wanted:]  # only now: where the database is away, the same ones are tried again
             fed += len(jobs)
             self._started = jobs[-1].line if len(jobs) == wanted else ALL
         return fed
@@ -136,6 +139,7 @@ class Feed:
             for result in tell_job(self.fleet, self._next, runs.get(self._next.line), self._runs):
                 if result["line"] > self._after:
                     self._tell(result)
+                    self._after = result["line"]
                     self._told += 1
                     self._failed += result["status"] != "done"
             self._next = next(self._to_tell, None)
