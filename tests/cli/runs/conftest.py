@@ -32,8 +32,8 @@ STEPS: list[dict[str, Any]] = [
 class Watched(RunsWorld):
     """A user with a script of several kinds of runs."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, STEPS, runs="lease_s = 1\npoll_s = 0.05\nidle_s = 2\n")
+    def __init__(self, folder: Path, url: str = "") -> None:
+        super().__init__(folder, STEPS, url=url, runs="lease_s = 1\npoll_s = 0.05\nidle_s = 2\n")
 
     def ask_for(self, *texts: str) -> list[str]:
         """Queue runs."""
@@ -94,8 +94,14 @@ class Watched(RunsWorld):
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[Watched]:
-    world = Watched(tmp_path)
+def url() -> str:
+    """Where runs are kept: a file, unless a test says otherwise."""
+    return ""
+
+
+@pytest.fixture
+def world(tmp_path: Path, url: str) -> Iterator[Watched]:
+    world = Watched(tmp_path, url)
     try:
         yield world
     finally:
