@@ -354,7 +354,7 @@ def test_run_once_runs_what_is_due_by_a_worker_that_it_starts_and_leaves(
 def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
     weft: Weft, project: Path, user_dir: Path, child_env: dict[str, str]
 ) -> None:
-    slow, quick = _add(weft, "every 1h", "-m", "slow one"), _add(weft, "every 1h", "-m", "quick one")
+    slow, quick, asking = (_add(weft, "every 1h", "-m", one) for one in ("slow one", "quick one", "ask me"))
     _set_back(user_dir, timedelta(hours=1, minutes=1))
     words = ["nohup", "weft", "cron", "run"]
     with subprocess.Popen(
@@ -363,7 +363,7 @@ def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
     ) as scheduler:  # fmt: skip
         try:
             assert scheduler.stdout is not None
-            told = scheduler.stdout.readline()
+            told = sorted(scheduler.stdout.readline().split("  ", 1)[1] for _ in range(2))
             scheduler.send_signal(signal.SIGHUP)  # the terminal is gone, which nohup wants ignored
             running = weft("cron", "list")
             scheduler.send_signal(signal.SIGINT)
@@ -373,13 +373,38 @@ def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
         finally:
             scheduler.kill()
 
-    assert f"{quick}  ok  quick one" in told
+    assert told == sorted([f"{quick}  ok  quick one\n", f"{asking}  waiting  ask me\n"])
     assert (scheduler.returncode, out) == (130, "")
-    assert "2 jobs; a worker starts what is due" in running.stderr
+    assert "3 jobs; a worker starts what is due" in running.stderr
     ((run, status),) = _query(user_dir, "SELECT id, status FROM weft_run WHERE title = 'slow one'")
     assert f"{run} goes on when a worker is started: weft worker" in err
     assert status == "queued"
-    assert {one["id"]: one["last_status"] for one in _jobs(weft)} == {slow: "running", quick: "ok"}
+    assert {one["id"]: one["last_status"] for one in _jobs(weft)} == {
+        slow: "running", quick: "ok", asking: "waiting",
+    }  # fmt: skip
+
+
+def test_who_waits_for_a_job_may_leave_and_the_run_goes_on(
+    weft: Weft, project: Path, user_dir: Path, worker: None, child_env: dict[str, str]
+) -> None:
+    job_id = _add(weft, "@daily", "-m", "slow one")
+    with subprocess.Popen(
+        ["weft", "cron", "run", job_id], cwd=project, env=child_env, stderr=subprocess.PIPE, text=True
+    ) as waiting:
+        try:
+            for _ in range(400):
+                if _query(user_dir, "SELECT id FROM weft_run WHERE status = 'running'"):
+                    break
+                with suppress(subprocess.TimeoutExpired):
+                    waiting.wait(0.1)
+            waiting.send_signal(signal.SIGINT)
+            _, err = waiting.communicate(timeout=40)
+        finally:
+            waiting.kill()
+
+    ((run, status),) = _query(user_dir, "SELECT id, status FROM weft_run")
+    assert (waiting.returncode, status) == (130, "running")
+    assert err == f"{run} goes on in the background. Run: weft runs watch {run}\n"
 
 
 def test_a_scheduler_that_nobody_listens_to_does_its_work(

@@ -42,12 +42,12 @@ def command(id: str, once: bool, output: str) -> int:
         reporter = Reporter(cron, as_json=output == "json", answers=job is not None, stays=not (job or once))
         if job is None and not once:
             return 130 if anyio.run(_serve, cron, reporter) == signal.SIGINT else 0
-        if job is not None:
-            reporter.follow(job, cron.runs.jobs.start(job, cron.now))
-        else:
-            for fired in cron.runs.jobs.fire(reporter.failed):
-                reporter.fired(fired)
         try:
+            if job is not None:
+                reporter.follow(job, cron.runs.jobs.start(job, cron.now))
+            else:
+                for fired in cron.runs.jobs.fire(reporter.failed):
+                    reporter.fired(fired)
             anyio.run(_wait, cron, reporter)
         except KeyboardInterrupt:
             for run in reporter.open:
