@@ -40,6 +40,8 @@ def command(
     options = msgspec.convert(given, TurnOptions)
     app = open_here()
     app.run_trust.project = options.trust_project_skills
+    if options.queue and not options.background:
+        raise click.UsageError("--queue goes with --background")
     if go_on and options.session:
         raise click.UsageError("--continue and --session name two sessions; give one of them")
     if go_on:

@@ -14,6 +14,7 @@ __all__ = ["timeline_lines", "totals_line"]
 
 _HEADS = ("AFTER", "TOOK", "STEP", "WHAT", "TOKENS", "COST")
 _RIGHT = (0, 1, 4, 5)  # columns of numbers
+_NARROW = 72
 _WIDE_FROM, _BAR = 110, 26
 _IDLE_SHARE = 0.12  # of the bar that a wait of any length takes at most
 _MARKS = {"model": "█", "tool": "▓", "command": "▓", "wait": "░", "queued": "░", "resumed": "│"}
@@ -28,7 +29,8 @@ def timeline_lines(timeline: "Timeline", now: str, columns: int | None) -> list[
     room = (columns or 120) - (_BAR + 2 if with_bar else 0)
     spans = [_span(one, entries[0].started, now) for one in entries]
     rows = [_cells(one, span) for one, span in zip(entries, spans, strict=True)]
-    kept = [at for at in range(len(_HEADS)) if at < 4 or any(row[at] for row in rows)]
+    most = 4 if columns is not None and columns < _NARROW else len(_HEADS)  # what a step was comes before its cost
+    kept = [at for at in range(most) if at < 4 or any(row[at] for row in rows)]
     widths = [max(width_of(row[at]) for row in (_HEADS, *rows)) for at in kept]
     wide = kept.index(3)
     widths[wide] = max(12, min(widths[wide], room - sum(widths) + widths[wide] - 2 * (len(widths) - 1)))

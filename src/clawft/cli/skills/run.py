@@ -34,6 +34,8 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
     app.run_trust.project = options.trust_project_skills
     app, standing = make_ready(app, name, yes=options.yes, ask=options.output == "text")
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
+    if options.queue and not options.background:
+        raise click.UsageError("--queue goes with --background")
     if options.background:
         from clawft.cli.background import start_here
 
