@@ -169,6 +169,15 @@ def test_runs_of_another_format_are_left_alone_and_told_of(tmp_path: Path) -> No
         assert "1 runs were begun by another version of weft, which alone can go on with them" in said
         assert "hint: Start a worker of that version; or begin them anew: weft runs cancel, then weft" in said
         assert chaos.get("old").status == "queued"
+        listed = subprocess.run(
+            [sys.executable, "-m", "clawft", "runs", "list"],
+            env=chaos.env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "waits for a worker of the version that began it" in listed.stdout
         run = chaos.runs_by_label["old"]
         chaos.runs.cancel(run)
         assert chaos.runs.retry(run, fresh=True).format == FORMAT

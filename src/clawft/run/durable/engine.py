@@ -18,6 +18,8 @@ from dbos import DBOS, DBOSClient, Queue, Serializer
 from dbos import error as failures
 from dbos._context import get_local_dbos_context
 from dbos._dbos import _get_dbos_instance
+from dbos._migration import get_migration_versions, get_sqlite_migration_versions
+from dbos._schemas.system_database import SystemSchema as Tables
 from dbos._serialization import DefaultSerializer
 from dbos._sys_db import OperationResultInternal
 from msgspec import Struct
@@ -98,20 +100,25 @@ class Engine:
                 if step["output"] is not None
             ]
 
-    def discard(self, runs: Iterable[tuple[str, int]]) -> None:
-        """Forget what was recorded of runs, by id and number of attempts."""
+    def discard(self, connection: sa.Connection, runs: Iterable[tuple[str, int]]) -> None:
+        """Forget what was recorded of runs, by id and number of attempts; part of the transaction that a connection is
+        in, so that nobody goes on with a run without knowing what it did."""
         names = [_workflow(run, number) for run, attempts in runs for number in range(1, attempts + 1)]
-        with translated(self.engine.url):
-            if names:
-                self._client.delete_workflows(names)
+        kept = (Tables.workflow_input, Tables.workflow_output, Tables.operation_outputs, Tables.workflow_status)
+        for table in kept if names else ():
+            connection.execute(sa.delete(table).where(table.c.workflow_uuid.in_(names)))
 
     def close(self) -> None:
         self._client.destroy()
 
     def _is_ready(self) -> bool:
-        schema = None if self.engine.dialect.name == "sqlite" else "dbos"
+        """Whether all tables are there as they must be: another process may be making them."""
         with translated(self.engine.url):
-            return sa.inspect(self.engine).has_table("operation_outputs", schema=schema)
+            if self.engine.dialect.name == "sqlite":
+                found, wanted = get_sqlite_migration_versions(self.engine)
+            else:
+                found, wanted = get_migration_versions(self.engine, "dbos", use_listen_notify=False)
+        return found >= wanted
 
 
 class Worker:
