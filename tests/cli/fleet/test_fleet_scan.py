@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 
 from fleet_world import FleetWorld
 from make_skills import write_skills
@@ -42,3 +43,17 @@ def test_a_source_that_is_not_there_is_said_at_once(world: FleetWorld) -> None:
 
     assert (code, out) == (1, "")
     assert "error[no-such-path]: There is no such file or folder: nowhere" in err
+
+
+def test_workers_are_started_for_a_queue_that_nobody_works_for_and_end_with_it(world: FleetWorld) -> None:
+    write_skills(world.project / "others", 4)
+
+    code, out, err = world.weft("fleet", "scan", "others", "--workers", "2", "--queue", "other")
+
+    assert (code, len(out.splitlines())) == (0, 4)
+    assert "2 workers started" in err
+    deadline = time.monotonic() + 20
+    with world.runs() as runs:
+        while any(row.queue == "other" for row in runs.store.workers()):
+            assert time.monotonic() < deadline, "they end when there is nothing to do"
+            time.sleep(0.05)

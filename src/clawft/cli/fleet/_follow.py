@@ -50,7 +50,7 @@ def follow(runs: "Runs", fleet: "Fleet", output: Output, options: FeedOptions) -
     progress = FleetProgress()
     feed = Feed(runs, fleet, telling.tell, ahead=options.ahead, after=output.after, retry=bool(options.retry))
     try:
-        _work(runs, feed, output, progress)
+        _work(runs, feed, output, progress, options.workers)
     except (KeyboardInterrupt, BrokenPipeError) as error:
         progress.clear()
         _say_left(feed)
@@ -62,19 +62,18 @@ def follow(runs: "Runs", fleet: "Fleet", output: Output, options: FeedOptions) -
     return telling.conclude(fleet)
 
 
-def _work(runs: "Runs", feed: "Feed", output: Output, progress: FleetProgress) -> None:
+def _work(runs: "Runs", feed: "Feed", output: Output, progress: FleetProgress, workers: int) -> None:
     from clawft.run.durable.database import is_passing
 
-    due, is_said = 0.0, False
+    due, is_first = 0.0, True
     while not feed.state.is_over:
         begun = time.monotonic()
         try:
             feed.step()
             if feed.state.under_way and begun >= due:
                 due = begun + _WORKER_S
-                if runs.ensure_worker(feed.fleet.spec.queue) and not is_said:
-                    is_said = True
-                    say("a worker was started; for more at once, start others: weft worker")
+                _see_to_workers(runs, feed.fleet.spec.queue, workers if is_first else 0, tell=is_first)
+                is_first = False
         except ClawftError as error:
             if not is_passing(error):
                 raise
@@ -85,6 +84,14 @@ def _work(runs: "Runs", feed: "Feed", output: Output, progress: FleetProgress) -
         progress.show(feed.state)
         if not feed.state.is_over:  # the longer a look takes, the fewer there are
             time.sleep(min(_MAX_POLL_S, max(_POLL_S, _SHARE * (time.monotonic() - begun))))
+
+
+def _see_to_workers(runs: "Runs", queue: str, wanted: int, *, tell: bool) -> None:
+    """Have somebody do it: as many as were asked for, and never nobody."""
+    started = runs.add_workers(wanted, queue) if wanted else int(runs.ensure_worker(queue))
+    if started and tell:
+        more = "" if wanted else "; for more at once: --workers, or weft worker elsewhere"
+        say(f"{started} worker{'s' * (started != 1)} started{more}")
 
 
 def _say_left(feed: "Feed") -> None:

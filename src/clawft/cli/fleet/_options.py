@@ -22,6 +22,7 @@ class FeedOptions(Struct, frozen=True):
     queue: str = ""
     resume: str = ""
     retry: str = ""
+    workers: int = 0
 
     @property
     def goes_on(self) -> bool:
@@ -31,7 +32,7 @@ class FeedOptions(Struct, frozen=True):
     def check_alone(self, others: bool) -> None:
         """Raises: click.UsageError if something is asked for that such a fleet cannot change."""
         if others or self.queue or (self.resume and self.retry):
-            raise click.UsageError("A fleet goes on as it was started: give only --output and --ahead")
+            raise click.UsageError("A fleet goes on as it was started: give only --output, --ahead and --workers")
 
 
 def feed_options(function: F) -> F:
@@ -46,6 +47,13 @@ def feed_options(function: F) -> F:
             show_default=True,
             metavar="N",
             help="Never more runs than that are queued or under way.",
+        ),
+        click.option(
+            "--workers",
+            type=click.IntRange(1, 256),
+            metavar="N",
+            callback=lambda _context, _option, number: number or 0,
+            help="See that so many workers do it here; they end when nothing is left.",
         ),
         click.option("--resume", metavar="FLEET", default="", help="Go on with a fleet that was left."),
         click.option("--retry", metavar="FLEET", default="", help="Go on with one, and try again what failed."),

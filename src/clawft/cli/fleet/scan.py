@@ -28,7 +28,7 @@ def command(sources: tuple[str, ...], fresh: bool, **given: Any) -> int:
     SOURCE is a skill, a folder of skills at any depth, an archive, or a list: a file that ends in .txt, .list or .lst,
     or @FILE, or - for stdin, with one path on each line. Workers must see the same paths as this command.
 
-    A worker scans with one core, so for all cores start as many workers: weft worker.
+    A worker scans with one core; --workers sees to as many as there are cores.
 
     Exit code: 0, or 1 if anything could not be scanned. Verdicts do not change it.
     """

@@ -17,7 +17,7 @@ from clawft.run.durable.database import make_url, open_engine
 from clawft.run.durable.jobs import Jobs
 from clawft.run.durable.lease import this_host
 from clawft.run.durable.request import RunRequest
-from clawft.run.durable.spawn import start_worker
+from clawft.run.durable.spawn import start_more, start_worker
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import OVER, Question, Run, new_run_id
 
@@ -97,9 +97,8 @@ class Runs:
     def retry(self, run: str, *, fresh: bool = False) -> Run:
         """Try a run again that failed, after the steps that are done; `fresh` from its start. Raises: Refused."""
         only = OVER if fresh else ("failed",)
-        if fresh and (row := self.store.get(run)).status in only:
-            self.engine.discard([(run, row.attempt)])  # else the steps that are done would not be done again
-        if self.store.requeue(run, only=only, fresh=fresh) is None:
+        self._prepare()
+        if self.store.requeue(run, only=only, discard=self.engine.discard if fresh else None) is None:
             raise self._refuse(run, "retried", {"cancelled": f"Run: weft runs resume {run}"})
         return self.store.get(run)
 
@@ -115,9 +114,7 @@ class Runs:
     def remove(self, runs: Sequence[Run]) -> None:
         """Forget runs that are over, with all that is recorded of them."""
         for start in range(0, len(runs), _CHUNK):
-            some = runs[start : start + _CHUNK]
-            self.engine.discard((run.id, run.attempt) for run in some)
-            self.store.remove([run.id for run in some])
+            self.store.remove([run.id for run in runs[start : start + _CHUNK]], self.engine.discard)
 
     def recorded(self, run: Run) -> "list[Recorded]":
         """The steps that are done."""
@@ -126,6 +123,10 @@ class Runs:
     def ensure_worker(self, queue: str = "") -> bool:
         """See that somebody does what is queued: True if a worker had to be started, here and in the background."""
         return start_worker(self.store, queue or self.settings.queue, self._user_dir, self._environ)
+
+    def add_workers(self, count: int, queue: str = "") -> int:
+        """See that so many workers of this machine do what is queued: how many had to be started."""
+        return start_more(self.store, queue or self.settings.queue, count, self._user_dir, self._environ)
 
     def close(self) -> None:
         if "engine" in self.__dict__:

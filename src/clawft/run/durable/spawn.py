@@ -15,7 +15,7 @@ from clawft.run.durable.lease import is_gone, this_host
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import WorkerRow
 
-__all__ = ["is_alive", "is_served", "log_path", "start_worker"]
+__all__ = ["is_alive", "is_served", "log_path", "start_more", "start_worker"]
 
 # How old the last sign of a worker on another machine may be. Clocks differ, so this is generous: at worst, one more
 # worker is started, or the next command starts it.
@@ -47,8 +47,25 @@ def start_worker(store: RunStore, queue: str, user_dir: str, environ: Mapping[st
     """Start a worker that outlives this process, unless there is one. Raises: ClawftError."""
     if not is_queue(queue) or is_served(store, queue) or _is_starting(store, user_dir, queue):
         return False
+    _keep_starting(user_dir, queue, _spawn(queue, "--on-demand", user_dir, environ))
+    return True
+
+
+def start_more(store: RunStore, queue: str, count: int, user_dir: str, environ: Mapping[str, str]) -> int:
+    """Start workers until so many of this machine take from a queue; each ends when there is nothing to do.
+
+    How many were started. Raises: ClawftError.
+    """
+    here = sum(row.host == this_host() and _serves(row, queue) for row in store.workers())
+    for _ in range(count - here):
+        _spawn(queue, "--until-idle", user_dir, environ)
+    return max(0, count - here)
+
+
+def _spawn(queue: str, how: str, user_dir: str, environ: Mapping[str, str]) -> int:
+    """A worker that outlives this process: its number. Raises: ClawftError."""
     # -P: what lies in the folder that it starts in is none of its code.
-    command = (sys.executable, "-P", "-m", "clawft", "worker", "--on-demand", "--queue", queue)
+    command = (sys.executable, "-P", "-m", "clawft", "worker", how, "--queue", queue)
     try:
         with open(_open_log(user_dir), "ab") as log:
             worker = subprocess.Popen(
@@ -60,13 +77,12 @@ def start_worker(store: RunStore, queue: str, user_dir: str, environ: Mapping[st
                 stderr=log,
                 start_new_session=True,
             )
-        _keep_starting(user_dir, queue, worker.pid)
         # A process that lives longer than the worker, as a session does, has nothing of it left behind.
         threading.Thread(target=worker.wait, daemon=True).start()
     except OSError as error:
         message = f"No worker could be started: {error.strerror}"
         raise ClawftError("worker-start", message, hint="Start one yourself: weft worker") from error
-    return True
+    return worker.pid
 
 
 def _is_starting(store: RunStore, user_dir: str, queue: str) -> bool:
