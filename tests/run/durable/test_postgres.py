@@ -4,11 +4,16 @@ import os
 import signal
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from chaos import COMMANDS, Chaos, ten_steps, until
+from clawft.config.runs import RunsSettings
+from clawft.run.durable import open_runs
+from clawft.run.durable.request import RunRequest
 from postgres import Mode, Postgres
 from wire import Reply
 
@@ -109,3 +114,18 @@ def test_runs_wait_while_the_server_is_away_and_go_on_when_it_is_back(
             assert worker.popen.poll() is None
         workers[0].send(signal.SIGTERM)
         assert workers[0].wait() == 0
+
+
+def test_tables_that_another_process_has_half_made_are_not_used_before_they_are_whole(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    settings = RunsSettings(database=postgres.url())
+    with closing(open_runs(settings, str(tmp_path), {})) as first:
+        assert first.engine
+        with first.database.begin() as connection:
+            (whole,) = connection.execute(sa.text("SELECT version FROM dbos.dbos_migrations")).one()
+            connection.execute(sa.text("UPDATE dbos.dbos_migrations SET version = version - 1"))
+        with closing(open_runs(settings, str(tmp_path), {})) as second:
+            second.start(RunRequest(kind="agent", cwd=str(tmp_path), text="go"))
+        with first.database.connect() as connection:
+            assert connection.execute(sa.text("SELECT version FROM dbos.dbos_migrations")).scalar() == whole
