@@ -14,7 +14,10 @@ import anyio
 import pytest
 
 from clawft.cli import main
+from clawft.config.runs import RunsSettings
+from clawft.errors import ClawftError
 from clawft.messages import ApprovalNeeded, TextDelta
+from clawft.run.durable.database import make_url
 from clawft.run.durable.glance import glance_file
 from clawft.run.durable.lease import this_host, this_mark
 from clawft.run.durable.runs import Runs
@@ -145,3 +148,28 @@ def test_what_says_of_itself_that_it_is_a_pickle_is_not_unpickled(world: RunsWor
     change(world, query, f"{run}.1", text)
     assert len(runs.recorded(runs.store.get(run))) == 1
     assert not (tmp_path / "planted").exists()
+
+
+def test_a_run_that_was_tried_again_while_somebody_thought_about_removing_it_keeps_its_steps(
+    world: RunsWorld, runs: Runs
+) -> None:
+    again, gone = begin(world, runs, "again"), begin(world, runs, "gone")
+    columns = "workflow_uuid, function_id, function_name, output, serialization"
+    for run in (again, gone):
+        change(world, f"INSERT INTO operation_outputs ({columns}) VALUES (?, 1, '1', '{{}}', 'weft_json')", f"{run}.1")
+        runs.store.finish(run, 1, "failed")
+    old = runs.find_old(0)
+    assert {one.id for one in old} == {again, gone}
+    runs.retry(again)
+    runs.remove(old)
+    assert [one.name for one in runs.recorded(runs.store.get(again))] == ["1"]
+    assert [one.id for one in runs.store.list()] == [again]
+    assert not runs.engine.recorded(gone, 1)
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:s3cr@t@h", "postgresql:u:s3cret", "postgresql://u@h?password=s3cret"])
+def test_an_address_that_cannot_be_used_is_not_shown_since_it_may_hold_a_password(url: str) -> None:
+    with pytest.raises(ClawftError) as refused:
+        make_url(RunsSettings(database=url), "/", {})
+    assert "s3cr" not in f"{refused.value} {refused.value.hint}"
+    assert "t@h" not in str(refused.value)

@@ -136,7 +136,7 @@ async def test_a_run_that_is_tried_again_from_its_start_is_told_anew(written: Wr
         async with aclosing(follow(written.store, "r")) as told:
             before: list[Told] = [await anext(told) for _ in range(3)]
             written.end("failed")
-            assert written.store.requeue("r", only=("failed",), fresh=True) == 2
+            assert written.store.requeue("r", only=("failed",), discard=lambda *_: None) == 2
             assert written.store.begin("r", 2, "w")
             written.last = 0
             written.say(word(4), word(5))
@@ -168,7 +168,7 @@ async def test_a_run_that_is_removed_meanwhile_is_said(written: Written) -> None
         written.say(word(1))
         await anext(told)
         written.end()
-        written.store.remove(["r"])
+        written.store.remove(["r"], lambda *_: None)
         with pytest.raises(NotFound):
             await anext(told)
 

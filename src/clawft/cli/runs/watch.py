@@ -55,12 +55,12 @@ async def _watch(runs: "Runs", run: str, printer: "Printer | JsonLines") -> int:
     import anyio
 
     ended: list[int] = []
-    failures: list[ClawftError] = []
+    failures: list[Exception] = []
     async with anyio.create_task_group() as group:
         group.start_soon(_keep_served, runs, run)
         try:
             ended.append(await _show(runs, run, printer))
-        except ClawftError as error:  # raised below, as itself
+        except Exception as error:  # raised below, as itself and not as one of a group
             failures.append(error)
         group.cancel_scope.cancel()
     for one in failures:
@@ -104,7 +104,7 @@ async def _keep_served(runs: "Runs", run: str) -> None:
 def _end(run: "Run", last: "Event | None", printer: "Printer | JsonLines") -> int:
     """Say what the events did not; the exit code of a turn in the foreground."""
     from clawft.cli.events import Printer
-    from clawft.messages import TurnFailed, TurnFinished
+    from clawft.messages import TextDelta, TurnFailed, TurnFinished
 
     if run.error is not None and not isinstance(last, TurnFailed):
         printer.note(f"{click.style(f'error[{run.error.code}]', fg='red')}: {one_line(run.error.message)}")
@@ -118,6 +118,6 @@ def _end(run: "Run", last: "Event | None", printer: "Printer | JsonLines") -> in
         return last.exit_code if isinstance(last, TurnFailed) else 1
     if isinstance(printer, Printer):
         if run.result and not isinstance(last, TurnFinished):  # a run without an agent has no events
-            click.echo(run.result)
+            printer.show(TextDelta(text=f"{run.result.rstrip()}\n"))
         printer.note(f"session: {one_line(run.session)}")
     return int(isinstance(last, TurnFinished) and last.stop == "max_iterations")  # that is no answer

@@ -35,19 +35,18 @@ def make_url(settings: RunsSettings, user_dir: str, environ: Mapping[str, str]) 
     try:
         url = sa.make_url(settings.database)
     except (SQLAlchemyError, ValueError) as error:
-        raise _unusable(settings.database) from error
+        raise _unusable() from error
     if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
         return url
     if url.get_backend_name() not in ("postgresql", "postgres") or not url.database:
-        raise _unusable(settings.database)
+        raise _unusable()
     password = settings.database_password.resolve(environ) if settings.database_password else ""
     url = url.set(drivername="postgresql+psycopg")
     return url.set(password=password) if password else url
 
 
-def _unusable(written: str) -> ClawftError:
-    shown = written.partition("@")[2] or written  # never the password
-    message = f"runs.database is no address of a database that can be used: …{shown}"
+def _unusable() -> ClawftError:
+    message = "runs.database is no address of a database that can be used"  # nor is it shown: it may hold a password
     return ClawftError("runs-database", message, hint="Write postgresql://user@host/name, or leave it out for a file")
 
 

@@ -19,7 +19,6 @@ from dbos import error as failures
 from dbos._context import get_local_dbos_context
 from dbos._dbos import _get_dbos_instance
 from dbos._migration import get_migration_versions, get_sqlite_migration_versions
-from dbos._schemas.system_database import SystemSchema as Tables
 from dbos._serialization import DefaultSerializer
 from dbos._sys_db import OperationResultInternal
 from msgspec import Struct
@@ -32,6 +31,8 @@ __all__ = ["FORMAT", "Engine", "Lost", "Recorded", "Recorder", "Worker", "queue_
 
 _NAME = "weft"
 _ATTEMPT = "weft.attempt"
+_KEPT = ("workflow_input", "workflow_output", "operation_outputs", "workflow_status")  # what is known of an attempt
+_CHUNK = 500  # names in one statement
 _MIGRATING = 0x77656675  # the key of a lock on the server
 _MIGRATING_S = 0.05
 
@@ -104,9 +105,12 @@ class Engine:
         """Forget what was recorded of runs, by id and number of attempts; part of the transaction that a connection is
         in, so that nobody goes on with a run without knowing what it did."""
         names = [_workflow(run, number) for run, attempts in runs for number in range(1, attempts + 1)]
-        kept = (Tables.workflow_input, Tables.workflow_output, Tables.operation_outputs, Tables.workflow_status)
-        for table in kept if names else ():
-            connection.execute(sa.delete(table).where(table.c.workflow_uuid.in_(names)))
+        schema = "" if connection.dialect.name == "sqlite" else "dbos."
+        for table in _KEPT:
+            query = sa.text(f"DELETE FROM {schema}{table} WHERE workflow_uuid IN :names")
+            delete = query.bindparams(sa.bindparam("names", expanding=True))
+            for start in range(0, len(names), _CHUNK):
+                connection.execute(delete, {"names": names[start : start + _CHUNK]})
 
     def close(self) -> None:
         self._client.destroy()

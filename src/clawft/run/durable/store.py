@@ -40,6 +40,7 @@ _NOTE_PROGRESS = (
 )
 
 Enqueue = Callable[[sa.Connection, str, int, str, str], None]  # connection, run, attempt, queue, format
+Discard = Callable[[sa.Connection, Sequence[tuple[str, int]]], None]  # connection; runs with their attempts
 Guard = Callable[[sa.Connection], None]
 
 
@@ -179,21 +180,26 @@ class RunStore:
         """End a run."""
         return self.update(run, attempt, status=status, finished=now_text(), **values)
 
-    def requeue(self, run: str, *, only: Iterable[str], fresh: bool = False) -> int | None:
-        """Make ready for another attempt, whose number comes back; None if its status is none of `only`."""
+    def requeue(self, run: str, *, only: Iterable[str], discard: Discard | None = None) -> int | None:
+        """Make ready for another attempt, whose number comes back; None if its status is none of `only`.
+
+        With `discard`, which forgets the steps that are done, it is begun anew.
+        """
         with self._begin() as connection:
             here = sa.and_(RUN.c.id == run, RUN.c.status.in_(tuple(only)))
             again: dict[str, Any] = {"status": "queued", "attempt": RUN.c.attempt + 1, "cancel": False, "error": None}
             again |= {"finished": None, "worker": "", "result": None, "deaths": 0}
-            if fresh:
+            if discard:
                 again |= {"steps": 0, "base": None, "worked_ms": 0, "format": FORMAT}
                 again["generation"] = RUN.c.generation + 1
             query = sa.update(RUN).where(here).values(again).returning(RUN.c.attempt, RUN.c.queue, RUN.c.format)
             due = connection.execute(query).first()
             if due is None:
                 return None
+            if discard:
+                discard(connection, [(run, due.attempt - 1)])
             self._enqueue(connection, run, due.attempt, due.queue, due.format)
-            for table in (EVENT, QUESTION) if fresh else ():
+            for table in (EVENT, QUESTION) if discard else ():
                 connection.execute(sa.delete(table).where(table.c.run == run))
         number: int = due.attempt
         return number
@@ -217,14 +223,14 @@ class RunStore:
         with self._connect() as connection:
             return tuple(connection.execute(query).scalars())
 
-    def remove(self, runs: Sequence[str]) -> None:
-        """Forget runs that are over."""
+    def remove(self, runs: Sequence[str], discard: Discard) -> None:
+        """Forget runs that are over; one that somebody has tried again meanwhile stays, with the steps it did."""
         with self._begin() as connection:
-            over = sa.select(RUN.c.id).where(RUN.c.id.in_(runs), RUN.c.status.in_(OVER))
-            gone = list(connection.execute(over).scalars())
+            over = sa.delete(RUN).where(RUN.c.id.in_(runs), RUN.c.status.in_(OVER)).returning(RUN.c.id, RUN.c.attempt)
+            gone = [(row.id, row.attempt) for row in connection.execute(over)]
+            discard(connection, gone)
             for table in (EVENT, QUESTION):
-                connection.execute(sa.delete(table).where(table.c.run.in_(gone)))
-            connection.execute(sa.delete(RUN).where(RUN.c.id.in_(gone)))
+                connection.execute(sa.delete(table).where(table.c.run.in_([run for run, _ in gone])))
 
     # events
 
