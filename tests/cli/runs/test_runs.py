@@ -1,6 +1,7 @@
 """`weft runs` on what a real worker did: to see, to answer, to end, to try again, to forget."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -101,6 +102,15 @@ def test_all_about_runs_as_a_person_and_as_a_program_sees_them(world: Any, run: 
         "UsageReported",
         "TurnFinished",
     ]
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "clawft", "runs", "watch", works, "--format", "json"]
+    gone = subprocess.run(
+        words, cwd=world.project, env=world.environ, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    os.close(writer)
+    assert (gone.returncode, gone.stderr) == (0, b"")  # the reader has seen enough
 
     assert run("prune")[2] == "No run was over 30 days ago\n"
     code, _, err = run("prune", "--days", "0")

@@ -1,12 +1,17 @@
 """Runs in words: spans of time, tables of steps at any width, bars."""
 
+import re
+from typing import Any
+
 import pytest
 
 from clawft.cli.output import width_of
+from clawft.cli.runs._desk import choices_of
 from clawft.cli.runs._timeline import timeline_lines, totals_line
 from clawft.cli.runs._words import count_words, time_words
-from clawft.messages import Usage
+from clawft.messages import ApprovalNeeded, Usage
 from clawft.run.durable.timeline import Entry, Timeline, Totals
+from clawft.run.durable.values import Question
 
 NOW = "2026-06-04T08:00:00.000Z"
 STEPS = (
@@ -67,6 +72,17 @@ def test_a_span_of_time_has_at_most_two_units(ms: int, text: str) -> None:
 def test_runs_are_counted_by_what_matters_first() -> None:
     assert count_words({"done": 2, "waiting": 1}) == "3 runs: 1 waiting, 2 done"
     assert count_words({}, " of this project") == "No runs of this project"
+
+
+@pytest.mark.parametrize(("kind", "grave"), [("approval", False), ("approval", True), ("in-flight", True)])
+def test_all_that_may_be_typed_is_offered_and_is_an_answer(kind: Any, grave: bool) -> None:
+    event = ApprovalNeeded(call="c", tool="t", question="?", grave=grave)
+    question = Question("r", "1.0", kind, event, NOW)
+    text, meanings = choices_of(question)
+    assert set(meanings.values()) - {""} == set(question.choices)
+    assert {one.lower() for one in re.findall(r"\[(.)\]", text)} <= set(meanings)
+    assert ("" in meanings) == (kind == "approval")  # Enter is no answer to what may be done twice
+    assert meanings.get("", "no") == "no"
 
 
 def test_a_timeline_reads_line_by_line() -> None:
