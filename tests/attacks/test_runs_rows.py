@@ -12,12 +12,13 @@ from typing import Any
 
 import anyio
 import pytest
+import sqlalchemy as sa
 
 from clawft.cli import main
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
 from clawft.messages import ApprovalNeeded, TextDelta
-from clawft.run.durable.database import make_url
+from clawft.run.durable.database import describe, is_passing, make_url
 from clawft.run.durable.glance import glance_file
 from clawft.run.durable.lease import this_host, this_mark
 from clawft.run.durable.runs import Runs
@@ -173,3 +174,21 @@ def test_an_address_that_cannot_be_used_is_not_shown_since_it_may_hold_a_passwor
         make_url(RunsSettings(database=url), "/", {})
     assert "s3cr" not in f"{refused.value} {refused.value.hint}"
     assert "t@h" not in str(refused.value)
+
+
+def test_what_cannot_be_written_down_is_said_when_a_run_is_started(world: RunsWorld, runs: Runs) -> None:
+    with pytest.raises(ClawftError) as refused:
+        runs.start(world.request("half \udcff a character"))
+    assert refused.value.code == "run-not-text"
+    assert (
+        runs.store.get(runs.start(world.request("nothing \0 here"))).title == "nothing \N{REPLACEMENT CHARACTER} here"
+    )
+
+
+def test_a_database_of_somebody_else_does_not_count_as_away() -> None:
+    wrong = sa.exc.ProgrammingError("SELECT", {}, Exception('column "kind" does not exist'))
+    away = sa.exc.OperationalError("SELECT", {}, Exception("connection refused"))
+    assert [(describe(one).code, is_passing(describe(one))) for one in (wrong, away)] == [
+        ("runs-database", False),
+        ("runs-unreachable", True),
+    ]

@@ -46,9 +46,9 @@ def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[
         kind="skill" if turn.skill else "agent",
         cwd=app.workspace.cwd,
         project=app.workspace.project,
-        text=turn.text,
+        text=turn.text.encode("utf-8", "replace").decode(),  # as it is sent from here
         skill=turn.skill,
-        words=turn.words,
+        words=tuple(one.encode("utf-8", "replace").decode() for one in turn.words),
         only=bool(dirs),
         dirs=tuple(os.path.abspath(one) for one in dirs),
         agent=options.agent and agent.name,

@@ -121,6 +121,8 @@ def describe(error: Exception, path: str = "") -> ClawftError:
         code, hint = "runs-disk-full", "Make room on the disk; runs go on by themselves"
     elif _says(error, _LOCKED):
         code, hint = "runs-locked", "Another program holds the database; try again when it is done"
+    elif isinstance(error, sa.exc.DataError | sa.exc.ProgrammingError) and not path:  # which does not pass
+        code, hint = "runs-database", "Check runs.database: its tables may be those of another program or version"
     elif isinstance(error, DBAPIError) and not path:
         code, hint = "runs-unreachable", "Check that the server runs, and runs.database"
     else:

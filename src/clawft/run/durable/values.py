@@ -8,6 +8,7 @@ import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
 
+from clawft.errors import ClawftError
 from clawft.messages import ApprovalNeeded, Usage
 from clawft.run.durable.request import RunRequest
 
@@ -127,7 +128,12 @@ def now_text() -> str:
 
 
 def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[str, Any]:
-    """A run that nobody did anything about yet."""
+    """A run that nobody did anything about yet. Raises: ClawftError."""
+    try:
+        asked = msgspec.json.encode(request).decode()
+    except UnicodeEncodeError as error:
+        message = "What the run is asked, or the name of a folder of it, is no Unicode, so it cannot be written down"
+        raise ClawftError("run-not-text", message, hint="Say it in other words, or rename the folder") from error
     title = " ".join(f"/{request.skill} {request.text}".split() if request.skill else request.text.split())
     return {
         "id": run,
@@ -135,9 +141,9 @@ def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[st
         "status": "queued",
         "attempt": 1,
         "queue": queue,
-        "title": title[:_MAX_TITLE],
+        "title": title[:_MAX_TITLE].replace("\0", "\N{REPLACEMENT CHARACTER}"),  # which no server takes
         "session": request.session or f"run:{run}",
-        "request": msgspec.json.encode(request).decode(),
+        "request": asked,
         "worker": "",
         "created": created,
         "steps": 0,
