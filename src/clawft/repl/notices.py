@@ -20,11 +20,16 @@ class RunNotices:
     """Looks every few seconds, beside everything else. `app` is looked up anew, since a reload changes it."""
 
     every_s = 3.0
+    server_s = 15.0  # a server is asked less often than a file is read
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, int]] | None = None  # status and attempt of each; None before the first look
         self._lines: dict[str, str] = {}  # by run: what is newer takes the place of what nobody saw
         self._hushed: set[str] = set()
+
+    async def wait(self, app: "App") -> None:
+        """Until it is time to look again."""
+        await asyncio.sleep(self.server_s if app.config.runs.database else self.every_s)
 
     async def look(self, app: "App") -> bool:
         """Whether there is something new to say."""

@@ -79,7 +79,7 @@ class Repl:
     async def _notice(self) -> None:
         """What becomes of background runs, while nothing else is on the screen."""
         while True:
-            await asyncio.sleep(self.notices.every_s)
+            await self.notices.wait(self.app)
             with suppress(Exception):  # a word on the side must not take the conversation with it
                 if await self.notices.look(self.app) and self._work is None:
                     await self.reader.print_above(self._say_notices)

@@ -230,6 +230,15 @@ def test_a_run_that_vanishes_while_it_is_watched_is_said(world: Any, run: Call) 
     assert err.splitlines()[:2] == ["It waits for a worker", f"error[run-not-found]: There is no run '{first}'"]
 
 
+def test_a_worker_that_cannot_be_started_is_said_beside_the_runs(world: Any, run: Call) -> None:
+    (first,) = world.ask_for("it works")
+    (world.user_dir / "logs").write_text("in the way")
+    code, out, err = run("list")
+    assert (code, out.splitlines()[1].split()[:2]) == (0, [first, "queued"])
+    assert err.startswith("error[worker-start]: No worker could be started: ")
+    assert "hint: Start one yourself: weft worker\n1 run: 1 queued\n" in err
+
+
 def test_a_shell_is_offered_runs_without_what_does_them(world: Any) -> None:
     (first,) = world.ask_for("it works")
     script = (

@@ -35,15 +35,27 @@ def open_runs_here() -> "Iterator[tuple[App, Runs]]":
 
 
 def see_to(runs: "Runs", wanted: "Iterable[Run]") -> bool:
-    """See that somebody does what is to be done of these runs; True, and said, if a worker was started. Raises:
-    ClawftError."""
+    """See that somebody does what is to be done of these runs; True if a worker was started, which is said.
+
+    One that cannot be started is said too, and hinders nothing else. Raises: ClawftError for a database that is away.
+    """
     busy = (one for one in wanted if one.status in ("queued", "running"))
     # What was asked for on another machine needs a worker there.
     queues = {one.queue for one in busy if os.path.isdir(one.request.cwd)}
-    started = [queue for queue in sorted(queues) if runs.ensure_worker(queue)]
+    started = [queue for queue in sorted(queues) if _ensure_worker(runs, queue)]
     if started:
         say(f"No worker was there for {', '.join(started)}, so one was started")
     return bool(started)
+
+
+def _ensure_worker(runs: "Runs", queue: str) -> bool:
+    try:
+        return runs.ensure_worker(queue)
+    except ClawftError as error:
+        if error.code != "worker-start":
+            raise
+        show_error(error)
+        return False
 
 
 def act_on_all(runs: "Runs", ids: Iterable[str], act: "Callable[[str], Run]") -> "tuple[list[Run], int]":
