@@ -354,7 +354,7 @@ def test_run_once_runs_what_is_due_by_a_worker_that_it_starts_and_leaves(
 def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
     weft: Weft, project: Path, user_dir: Path, child_env: dict[str, str]
 ) -> None:
-    slow, quick, asking = (_add(weft, "every 1h", "-m", one) for one in ("slow one", "quick one", "ask me"))
+    slow, quick, asking = (_add(weft, "every 1h", "-m", one) for one in ("slow one", "quick one \x07", "ask me"))
     _set_back(user_dir, timedelta(hours=1, minutes=1))
     words = ["nohup", "weft", "cron", "run"]
     with subprocess.Popen(
@@ -367,13 +367,16 @@ def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
             scheduler.send_signal(signal.SIGHUP)  # the terminal is gone, which nohup wants ignored
             running = weft("cron", "list")
             scheduler.send_signal(signal.SIGINT)
-            assert any("stopping: " in line for line in scheduler.stderr or ())
+            heard = []
+            while "stopping: " not in "".join(heard):
+                heard.append(next(scheduler.stderr or iter(())))
             scheduler.send_signal(signal.SIGINT)  # said twice, it does not wait for the model
             out, err = scheduler.communicate(timeout=40)
         finally:
             scheduler.kill()
 
-    assert told == sorted([f"{quick}  ok  quick one\n", f"{asking}  waiting  ask me\n"])
+    assert "\x07" not in "".join((*told, *heard))
+    assert told == sorted([f"{quick}  ok  quick one \ufffd\n", f"{asking}  waiting  ask me\n"])
     assert (scheduler.returncode, out) == (130, "")
     assert "3 jobs; a worker starts what is due" in running.stderr
     ((run, status),) = _query(user_dir, "SELECT id, status FROM weft_run WHERE title = 'slow one'")

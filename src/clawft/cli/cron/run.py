@@ -7,7 +7,7 @@ import click
 
 from clawft.cli.cron._open import open_cron
 from clawft.cli.options import format_option
-from clawft.cli.output import say, show_error
+from clawft.cli.output import one_line, say, show_error
 from clawft.cron import find_job
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def _serve(cron: "Cron", reporter: "Reporter") -> int:
     from clawft.cli.worker import make_plan, work_here
 
     plan = make_plan(cron.app)
-    caught = await work_here(cron.app, plan, lambda text: say(text), reporter.fired, reporter.look)
+    caught = await work_here(cron.app, plan, lambda text: say(one_line(text)), reporter.fired, reporter.look)
     await reporter.look()
     for run in reporter.open:
         say(f"{run} goes on when a worker is started: weft worker")

@@ -58,7 +58,7 @@ def show_lines(runs: "Runs", run: "Run", columns: int | None) -> list[str]:
 
     now = now_text()
     timeline = load_timeline(runs, run, now)
-    lines = [f"{label}: {value}" for label, value in _facts(run) if value]
+    lines = [f"{label}: {one_line(value)}" for label, value in _facts(run) if value]
     lines += ["", *timeline_lines(timeline, now, columns), totals_line(timeline)]
     if run.result and run.result.strip():
         lines += ["", clean(run.result.rstrip())]
