@@ -367,7 +367,7 @@ def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
             scheduler.send_signal(signal.SIGHUP)  # the terminal is gone, which nohup wants ignored
             running = weft("cron", "list")
             scheduler.send_signal(signal.SIGINT)
-            heard = []
+            heard: list[str] = []
             while "stopping: " not in "".join(heard):
                 heard.append(next(scheduler.stderr or iter(())))
             scheduler.send_signal(signal.SIGINT)  # said twice, it does not wait for the model
