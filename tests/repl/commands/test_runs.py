@@ -1,10 +1,7 @@
 """`/runs`: what runs in the background, seen, answered, watched and ended at the prompt; and a word when it waits."""
 
-import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -172,9 +169,7 @@ async def test_a_run_is_watched_left_and_answered_at_the_prompt(
         with opened(world) as runs:
             place = str(world.project)
             run = runs.start(RunRequest(kind="agent", cwd=place, project=place, text="make it"))
-        words = [sys.executable, "-m", "clawft", "worker"]
-        worker = subprocess.Popen(words, env=world.environ, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
+        try:  # to watch it starts a worker
             t.type(f"/runs watch {run}\r")
             await t.wait_for("? Run: touch made.txt")
             await t.wait_for("[N]o, [l]ater:")
@@ -189,6 +184,5 @@ async def test_a_run_is_watched_left_and_answered_at_the_prompt(
             assert "is done: /runs" not in t.text()
             assert "**" not in t.text()
         finally:
-            worker.send_signal(signal.SIGKILL)
-            await asyncio.to_thread(worker.wait)
+            os.kill(int((world.user_dir / "runs" / "default.starting").read_text()), signal.SIGKILL)
     assert (world.project / "made.txt").exists()
