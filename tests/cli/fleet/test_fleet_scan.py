@@ -1,9 +1,15 @@
 """`weft fleet scan` with a real worker: the same reports as `weft scan`, in order, and what could not be scanned."""
 
 import json
+import os
 import shutil
 import time
+from pathlib import Path
 
+import pytest
+
+from clawft.cli.fleet._sources import find_all, write_targets
+from clawft.errors import ClawftError
 from fleet_world import FleetWorld
 from make_skills import write_skills
 
@@ -43,6 +49,20 @@ def test_a_source_that_is_not_there_is_said_at_once(world: FleetWorld) -> None:
 
     assert (code, out) == (1, "")
     assert "error[no-such-path]: There is no such file or folder: nowhere" in err
+
+
+def test_a_folder_whose_name_is_no_text_is_refused_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    lines = tmp_path / "fleets" / "f1.jsonl"
+    skill = os.path.join(os.fsencode(tmp_path), b"skills", b"caf\xe9")
+    os.makedirs(skill)
+    with open(os.path.join(skill, b"SKILL.md"), "w") as file:
+        file.write("# A skill\n")
+
+    with pytest.raises(ClawftError) as caught:
+        write_targets(str(lines), find_all([str(tmp_path / "skills")]))
+
+    assert caught.value.code == "fleet-path"
+    assert not lines.exists()
 
 
 def test_workers_are_started_for_a_queue_that_nobody_works_for_and_end_with_it(world: FleetWorld) -> None:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -35,13 +36,22 @@ def write_targets(path: str, targets: Iterable[ScanTarget]) -> int:
     total = 0
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(path, "xb") as file:
+        with open(path, "xb") as file, _removed_on_failure(path):
             for target in targets:
                 file.write(_encode(target) + b"\n")
                 total += 1
     except OSError as error:
         raise ClawftError("not-written", f"The file was not written: {error.strerror}", path=path) from error
     return total
+
+
+@contextmanager
+def _removed_on_failure(path: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        os.unlink(path)
+        raise
 
 
 def _encode(target: ScanTarget) -> bytes:
