@@ -148,7 +148,8 @@ class Runtimes:
         """The runtime of a request's project. Raises: ClawftError."""
         app = await to_thread.run_sync(self._open_app, request)
         only = request.skill if request.only else ""
-        key = (request.cwd, app.workspace.project, only, request.dirs, *sorted(request.trusted.items()), *_stamps(app))
+        own = (*sorted(request.trusted.items()), *sorted(request.settings.items()))
+        key = (request.cwd, app.workspace.project, only, request.dirs, *own, *_stamps(app))
         held = self._open.get(key)
         if held is None:
             held = self._open[key] = _Held(app, only, self._share(), lambda: self._open.pop(key, None))
@@ -159,7 +160,8 @@ class Runtimes:
         if not os.path.isdir(request.cwd):
             message = f"The folder {request.cwd}, which the run was asked for in, is not here"
             raise ClawftError("run-folder", message, hint="It was removed, or is on another machine")
-        environ = {**self._environ, **({"CLAWFT_PROJECT": request.project} if request.project else {})}
+        # Without a project of its own, that of the folder: not the one that the worker happens to be in.
+        environ = {**self._environ, **request.settings, "CLAWFT_PROJECT": request.project}
         app = open_app(environ, request.cwd, request.dirs)
         app.run_trust.digests.update(request.trusted)
         return app

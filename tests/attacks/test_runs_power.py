@@ -1,12 +1,24 @@
 """A run that is begun again, as it is after each answer and each crash, can do no more than it could before."""
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
+import anyio
+from msgspec import structs
+
+from clawft.app import open_app
+from clawft.cli.background import make_request
+from clawft.cli.options import TurnOptions
 from clawft.messages import ApprovalNeeded
+from clawft.run import TurnRequest
+from clawft.run.durable.request import RunRequest
+from clawft.run.durable.spawn import start_worker
 from clawft.run.durable.values import Question, Run, now_text
+from clawft.working import Runtimes
 from runs_world import RunsWorld
 
 TOUCH = {"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made.txt"}}]}
@@ -81,3 +93,41 @@ def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_aga
     assert error is not None
     assert (error.code, "There is no skill 'gone'" in error.message) == ("run-skill-gone", True)
     assert not (world.project / "made.txt").exists()
+
+
+def test_a_run_is_done_with_the_settings_of_who_asked_for_it_whoever_started_the_worker(tmp_path: Path) -> None:
+    world = Weak(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    careful = {"CLAWFT_AGENTS__DEFAULTS__MODE": "plan", "CLAWFT_PERMISSIONS__DENY": '["Write"]'}
+    careless = {"CLAWFT_AGENTS__DEFAULTS__MODE": "full", "CLAWFT_PROJECT": str(elsewhere)}
+    secret = {"CLAWFT_TOOLS__WEB__SEARCH__API_KEY": "s3cret", "CLAWFT_SKILLS__ENTRIES__X__ENV": '{"A": "s3cret"}'}
+
+    def ask(environ: dict[str, str]) -> RunRequest:
+        return make_request(open_app(environ, str(world.project)), TurnOptions(), TurnRequest("hello"))
+
+    plain, asked = ask(world.environ), ask(world.environ | careful | secret)
+    assert (plain.settings, asked.settings) == ({}, careful)
+
+    # The environment of a worker that is started on demand has nothing of the run that it is started for.
+    with world.runs() as runs:
+        assert start_worker(runs.store, "default", str(world.user_dir), world.environ | careless | secret)
+    pid = int((world.user_dir / "runs" / "default.starting").read_text())
+    try:
+        entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    environ = dict(one.split("=", 1) for one in entries if one)
+    assert environ == {**world.environ, **secret, "CLAWFT_PROJECT": str(elsewhere), "CLAWFT_HOME": str(world.user_dir)}
+
+    async def find_modes() -> list[tuple[str, int, str]]:
+        found = []
+        runtimes = Runtimes(environ, lambda: None)
+        for one in (asked, plain, structs.replace(plain, project="")):
+            async with runtimes.open(one) as runtime:
+                found.append((runtime.default_mode.value, len(runtime.rules.deny), runtime.workspace.project))
+        await runtimes.close()
+        return found
+
+    here = str(world.project)
+    assert anyio.run(find_modes) == [("plan", 1, here), ("auto-edit", 0, here), ("auto-edit", 0, here)]

@@ -39,7 +39,7 @@ def start_here(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[st
 
 def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> "RunRequest":
     """A turn as a run that any worker can do. Raises: ClawftError."""
-    from clawft.run.durable.request import RunRequest
+    from clawft.run.durable.request import RunRequest, settings_of
 
     agent = app.choose_agent(options.agent)  # what cannot be is said now, not by a worker later
     return RunRequest(
@@ -57,6 +57,7 @@ def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[
         session=options.session,
         yes=options.yes,
         trusted=_trusted(app),
+        settings=settings_of(app.environ),
     )
 
 

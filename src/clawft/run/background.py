@@ -95,7 +95,7 @@ def _divide(left: int | None, most: int | None) -> tuple[int, int | None]:
 
 
 def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "RunRequest":
-    from clawft.run.durable.request import RunRequest  # a turn in the foreground needs none of it
+    from clawft.run.durable.request import RunRequest, settings_of  # a turn in the foreground needs none of it
 
     workspace, asked = turn.runtime.workspace, fork.request
     return RunRequest(
@@ -111,6 +111,7 @@ def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "Ru
         deadline_s=turn.runtime.config.agents.fork.timeout_s,
         parent=turn.conversation.steps.owner,
         lineage=lineage,
+        settings=settings_of(turn.runtime.environ),
     )
 
 

@@ -1,13 +1,15 @@
 """What a run is asked to do, by value: any worker can do it, today or after a reboot."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from clawft.run.lineage import Lineage
 
-__all__ = ["Kind", "RunRequest"]
+__all__ = ["Kind", "RunRequest", "settings_of"]
 
+_SECTIONS = ("AGENTS", "MEMORY", "PERMISSIONS", "SANDBOX", "SKILLS", "TOOLS")
 Kind = Literal["agent", "skill", "fork", "cron", "scan"]
 
 
@@ -32,3 +34,19 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent: str = ""  # the run that asks for it
     lineage: Lineage | None = None  # what a fork inherits
     task: dict[str, Any] = {}  # of a run without an agent: what to scan
+    settings: dict[str, str] = {}  # variables of whoever asked for it that set how much may be done
+
+
+def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a run takes along: whoever does it has others, or those of somebody who asked for another.
+
+    What may hold a secret is left out, since it would be written down.
+    """
+    return {name: value for name, value in environ.items() if _goes_along(name, value)}
+
+
+def _goes_along(name: str, value: str) -> bool:
+    section, _, rest = name.removeprefix("CLAWFT_").partition("__")
+    is_setting = name.startswith("CLAWFT_") and section in _SECTIONS and bool(rest)
+    may_be_secret = value.startswith("{") or rest.endswith("API_KEY") or rest.startswith(("ENTRIES", "CONFIG"))
+    return is_setting and not may_be_secret

@@ -12,6 +12,7 @@ from clawft.config.runs import is_queue
 from clawft.errors import ClawftError
 from clawft.files import replace_file
 from clawft.run.durable.lease import is_gone, this_host
+from clawft.run.durable.request import settings_of
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import WorkerRow
 
@@ -71,7 +72,7 @@ def _spawn(queue: str, how: str, user_dir: str, environ: Mapping[str, str]) -> i
             worker = subprocess.Popen(
                 command,
                 cwd=user_dir,
-                env={**environ, "CLAWFT_HOME": user_dir},
+                env={**_common(environ), "CLAWFT_HOME": user_dir},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -83,6 +84,12 @@ def _spawn(queue: str, how: str, user_dir: str, environ: Mapping[str, str]) -> i
         message = f"No worker could be started: {error.strerror}"
         raise ClawftError("worker-start", message, hint="Start one yourself: weft worker") from error
     return worker.pid
+
+
+def _common(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what one run alone takes along: the worker does those of others too."""
+    own = settings_of(environ)
+    return {name: value for name, value in environ.items() if name not in own}
 
 
 def _is_starting(store: RunStore, user_dir: str, queue: str) -> bool:
