@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _PATIENCE_S, _POLL_S = 5.0, 0.1
+_MAX_SAID = 20
 _OPEN = ("queued", "running", "waiting")
 
 
@@ -29,19 +30,27 @@ def command(ids: tuple[str, ...], every: bool, output: str) -> int:
     if bool(ids) == every:
         raise click.UsageError("Say which: weft runs cancel ID, or --all")
     with open_runs_here() as (_, runs):
-        wanted = [one.id for one in runs.store.list(statuses=_OPEN)] if every else ids
         over = {one: runs.store.find(one) for one in ids}
-        rows, code = act_on_all(runs, wanted, runs.cancel)
+        rows, code = (_cancel_all(runs), 0) if every else act_on_all(runs, ids, runs.cancel)
         rows = _wait(runs, rows)
         if output == "json":
             print_runs(runs, rows)
             return code
-        for row in rows:
+        for row in rows[:_MAX_SAID]:
             before = over.get(row.id)
             say(_tell(row, was_over=before is not None and before.status not in _OPEN))
+        if len(rows) > _MAX_SAID:
+            say(f"and {len(rows) - _MAX_SAID} more")
         if every and not rows:
             say("Nothing runs")
     return code
+
+
+def _cancel_all(runs: "Runs") -> "list[Run]":
+    """End everything that is not over, at once; as it is then."""
+    wanted = {one.id for one in runs.store.list(statuses=_OPEN)}
+    runs.store.cancel_all()
+    return [one for one in runs.store.list() if one.id in wanted] if wanted else []
 
 
 def _wait(runs: "Runs", rows: "list[Run]") -> "list[Run]":

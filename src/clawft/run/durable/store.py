@@ -207,15 +207,21 @@ class RunStore:
     def ask_to_cancel(self, run: str) -> Status:
         """Have a run ended: at once if nobody does it now, else by its worker. The status it has now comes back."""
         with self._begin() as connection:
-            idle = sa.and_(RUN.c.id == run, RUN.c.status.in_(("queued", "waiting")))
-            ended = {"status": "cancelled", "finished": now_text()}
-            connection.execute(sa.update(RUN).where(idle).values(ended))
-            busy = sa.and_(RUN.c.id == run, RUN.c.status == "running")
-            connection.execute(sa.update(RUN).where(busy).values(cancel=True))
+            self._end(connection, RUN.c.id == run)
             status: Status | None = connection.execute(sa.select(RUN.c.status).where(RUN.c.id == run)).scalar()
         if status is None:
             raise NotFound("run-not-found", f"There is no run '{run}'", hint="Run: weft runs list")
         return status
+
+    def cancel_all(self) -> None:
+        """Have all runs ended."""
+        with self._begin() as connection:
+            self._end(connection, sa.true())
+
+    def _end(self, connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
+        ended = {"status": "cancelled", "finished": now_text()}
+        connection.execute(sa.update(RUN).where(which, RUN.c.status.in_(("queued", "waiting"))).values(ended))
+        connection.execute(sa.update(RUN).where(which, RUN.c.status == "running").values(cancel=True))
 
     def cancelled_on(self, worker: str) -> tuple[str, ...]:
         """The runs of a worker that somebody wants ended."""
