@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import sqlalchemy as sa
+
 import clawft
 from clawft.app import open_app
 from clawft.run.durable.engine import Recorded
@@ -246,12 +248,12 @@ class Chaos:
         return Counter((run, name) for run, name, _ in self.effects if label in ("", run))
 
     def recorded_at(self) -> dict[tuple[str, str], float]:
-        """When each step of each run was recorded, by run and place; from the database of a file."""
-        query = "SELECT workflow_uuid, function_name, min(completed_at_epoch_ms) FROM operation_outputs GROUP BY 1, 2"
-        path = self.user_dir / "runs" / "runs.sqlite"
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-            rows = list(connection.execute(query))
-        connection.close()
+        """When each step of each run was recorded, by run and place."""
+        database = self.runs.database
+        table = "operation_outputs" if database.dialect.name == "sqlite" else "dbos.operation_outputs"
+        query = f"SELECT workflow_uuid, function_name, min(completed_at_epoch_ms) FROM {table} GROUP BY 1, 2"
+        with database.connect() as connection:
+            rows = connection.execute(sa.text(query)).all()
         found: dict[tuple[str, str], float] = {}
         for workflow, name, at in rows:
             key = (str(workflow).rpartition(".")[0], str(name))

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,22 +20,29 @@ from clawft.errors import ClawftError
 from clawft.run.durable.engine import Recorded
 from clawft.run.durable.values import Question
 from clawft.sessions import SessionStore
+from postgres import Postgres
 
 STALL_S = 60.0  # without any progress, something is lost
 ANSWERS = 5  # of the model, in each run
 SLACK_S = 0.002  # times are recorded in milliseconds
 
 
-def main(runs: int = 200, rounds: int = 30, workers: int = 3, seed: int | None = None) -> int:
+def main(runs: int = 200, rounds: int = 30, workers: int = 3, seed: int | None = None, *, server: bool = False) -> int:
     """Kill in so many rounds. Returns how many things were not as they must be."""
     seed = random.randrange(1 << 32) if seed is None else seed
-    print(f"soak of runs: {runs} runs of 10 steps, {rounds} rounds, {workers} workers, seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="clawft-soak-") as folder:
-        chaos = Chaos(Path(folder), script=lambda label, place: ten_steps(label, place, 0.1), runs="concurrency = 8")
-        with chaos:
-            soak = Soak(chaos, workers, random.Random(seed))
-            soak.run(runs, rounds)
-            wrong = soak.check()
+    where = "PostgreSQL, which is stopped too" if server else "a file"
+    print(
+        f"soak of runs: {runs} runs of 10 steps on {where}, {rounds} rounds, {workers} workers, seed {seed}", flush=True
+    )
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="clawft-soak-"))
+        postgres = stack.enter_context(Postgres()) if server else None
+        settings = "concurrency = 8" + (f'\ndatabase = "{postgres.url()}"' if postgres else "")
+        slow = partial(ten_steps, wait_s=0.1)
+        chaos = stack.enter_context(Chaos(Path(folder), script=slow, runs=settings))
+        soak = Soak(chaos, workers, random.Random(seed), postgres)
+        soak.run(runs, rounds)
+        wrong = soak.check()
     print(f"soak of runs: {soak.summary()}", flush=True)
     for line in wrong:
         print(f"WRONG  {line}")
@@ -44,8 +52,9 @@ def main(runs: int = 200, rounds: int = 30, workers: int = 3, seed: int | None =
 class Soak:
     """Workers that are killed and replaced, and a person who answers what is asked."""
 
-    def __init__(self, chaos: Chaos, workers: int, chance: random.Random) -> None:
+    def __init__(self, chaos: Chaos, workers: int, chance: random.Random, postgres: Postgres | None = None) -> None:
         self.chaos = chaos
+        self.postgres = postgres
         self.workers = workers
         self.chance = chance
         self.alive: list[Process] = []
@@ -64,6 +73,12 @@ class Soak:
             self._wait(partial(self._is_as_far, goal))
             self._pause(self.chance.uniform(0, 0.3))
             self._kill()
+            if self.postgres is not None and self.chance.random() < 0.5:
+                self.postgres.stop(self.chance.choice(("fast", "immediate")))
+                self._pause(self.chance.uniform(0, 2))
+                self.postgres.start()
+                self.chaos.runs.database.dispose()
+                self.counts["stops"] += 1
             counts = self.chaos.runs.store.counts()
             print(f"  round {number}: {self.kills} kills, {len(self.chaos.calls)} answers, "
                   f"{counts}, {len(self.answers)} questions", flush=True)  # fmt: skip
@@ -87,6 +102,10 @@ class Soak:
         moved, last = time.monotonic(), -1
         while not is_reached():
             self._answer()
+            for at, process in enumerate(self.alive):
+                if process.popen.poll() is not None:  # begun while the server was away, as a service manager would
+                    assert "runs-unreachable" in process.said, process.said
+                    self.alive[at] = self.chaos.work()
             now = len(self.chaos.calls) + len(self.answers)
             moved, last = (moved, last) if now == last else (time.monotonic(), now)
             assert time.monotonic() - moved < STALL_S, f"nothing moves: {self._tell_stuck()}"
@@ -101,7 +120,8 @@ class Soak:
 
     def _pause(self, seconds: float) -> None:
         end = time.monotonic() + seconds
-        self._answer()
+        with suppress(ClawftError):  # the server may be stopped
+            self._answer()
         time.sleep(max(0.0, end - time.monotonic()))
 
     def _answer(self) -> None:
@@ -186,6 +206,7 @@ class Soak:
             f"({', '.join(f'{given[one]} {one}' for one in sorted(given))}), "
             f"{self.counts['twice']} done twice as told; "
             f"{repeated} answers of the model asked for again that were not recorded"
+            + (f"; the server was stopped {self.counts['stops']} times" if self.postgres else "")
         )
 
 
@@ -195,5 +216,6 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--postgres", action="store_true", help="on a server, which is stopped now and then")
     given = parser.parse_args()
-    sys.exit(1 if main(given.runs, given.rounds, given.workers, given.seed) else 0)
+    sys.exit(1 if main(given.runs, given.rounds, given.workers, given.seed, server=given.postgres) else 0)

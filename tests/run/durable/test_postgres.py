@@ -121,7 +121,7 @@ def test_tables_that_another_process_has_half_made_are_not_used_before_they_are_
 ) -> None:
     settings = RunsSettings(database=postgres.url())
     with closing(open_runs(settings, str(tmp_path), {})) as first:
-        assert first.engine
+        first.start(RunRequest(kind="agent", cwd=str(tmp_path), text="go"))
         with first.database.begin() as connection:
             (whole,) = connection.execute(sa.text("SELECT version FROM dbos.dbos_migrations")).one()
             connection.execute(sa.text("UPDATE dbos.dbos_migrations SET version = version - 1"))
