@@ -169,7 +169,7 @@ class RunWorker:
             attempt.end("stopped")
         if row.cancel:
             attempt.end("cancelled")
-        self._tell(f"{run}  begins  {row.title}" if number == 1 else f"{run}  goes on  {row.title}")
+        self._tell(f"{run}  {'begins' if is_first else 'goes on'}  {row.title}")
         try:
             status = await attempt.do(self._opened, self._tasks)
         finally:
