@@ -131,3 +131,14 @@ def test_a_run_is_done_with_the_settings_of_who_asked_for_it_whoever_started_the
 
     here = str(world.project)
     assert anyio.run(find_modes) == [("plan", 1, here), ("auto-edit", 0, here), ("auto-edit", 0, here)]
+
+
+def test_a_secret_that_somebody_says_is_not_written_down(tmp_path: Path) -> None:
+    world = Weak(tmp_path)
+    config = world.user_dir / "config.toml"
+    config.write_text(f'{config.read_text()}[providers.o]\nwire = "openai"\napi_key = {{ env = "KEY" }}\n')
+    app = open_app(world.environ | {"KEY": "sk-0123456789abcdef"}, str(world.project))
+    turn = TurnRequest("my key is sk-0123456789abcdef", skill="x", words=("half \udcff", "sk-0123456789abcdef"))
+    asked = make_request(app, TurnOptions(), turn)
+    assert "sk-0123456789abcdef" not in f"{asked}"
+    assert (asked.text[:10], asked.words[0]) == ("my key is ", "half ?")

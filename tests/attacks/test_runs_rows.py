@@ -168,7 +168,9 @@ def test_a_run_that_was_tried_again_while_somebody_thought_about_removing_it_kee
     assert not runs.engine.recorded(gone, 1)
 
 
-@pytest.mark.parametrize("url", ["postgresql://u:s3cr@t@h", "postgresql:u:s3cret", "postgresql://u@h?password=s3cret"])
+@pytest.mark.parametrize(
+    "url", ["sqlite:///s3cret.db", "postgresql://u:s3cr@t@h", "postgresql:u:s3cret", "postgresql://u@h?password=s3cret"]
+)
 def test_an_address_that_cannot_be_used_is_not_shown_since_it_may_hold_a_password(url: str) -> None:
     with pytest.raises(ClawftError) as refused:
         make_url(RunsSettings(database=url), "/", {})

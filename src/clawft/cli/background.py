@@ -41,14 +41,18 @@ def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[
     """A turn as a run that any worker can do. Raises: ClawftError."""
     from clawft.run.durable.request import RunRequest, settings_of
 
+    def write(text: str) -> str:
+        """A text as it may be written down: what is sent from here has no halves of characters either."""
+        return app.secrets.mask(text).encode("utf-8", "replace").decode()
+
     agent = app.choose_agent(options.agent)  # what cannot be is said now, not by a worker later
     return RunRequest(
         kind="skill" if turn.skill else "agent",
         cwd=app.workspace.cwd,
         project=app.workspace.project,
-        text=turn.text.encode("utf-8", "replace").decode(),  # as it is sent from here
+        text=write(turn.text),
         skill=turn.skill,
-        words=tuple(one.encode("utf-8", "replace").decode() for one in turn.words),
+        words=tuple(map(write, turn.words)),
         only=bool(dirs),
         dirs=tuple(os.path.abspath(one) for one in dirs),
         agent=options.agent and agent.name,

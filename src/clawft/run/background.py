@@ -97,14 +97,14 @@ def _divide(left: int | None, most: int | None) -> tuple[int, int | None]:
 def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "RunRequest":
     from clawft.run.durable.request import RunRequest, settings_of  # a turn in the foreground needs none of it
 
-    workspace, asked = turn.runtime.workspace, fork.request
+    workspace, asked, mask = turn.runtime.workspace, fork.request, turn.runtime.secrets.mask
     return RunRequest(
         kind="fork",
         cwd=workspace.cwd,
         project=workspace.project,
-        text=asked.text,
+        text=mask(asked.text),  # it is written down
         skill=fork.skill,
-        words=asked.words,
+        words=tuple(map(mask, asked.words)),
         agent=fork.agent.name,
         model=asked.model,
         session=session,

@@ -72,7 +72,7 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
         if tool is not None and tool.name == "Skill":
             await _check_as_before(turn, envelope, summary, at)
     else:
-        step = Step("tool", name, may_repeat(tool, call.arguments), summary)
+        step = Step("tool", name, may_repeat(tool, call.arguments), turn.runtime.secrets.mask(summary))
         doubt = Doubt(
             partial(check_tool, tool, call.arguments, context), partial(tell_doubtful, call.arguments, context)
         )

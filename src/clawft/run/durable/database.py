@@ -36,7 +36,7 @@ def make_url(settings: RunsSettings, user_dir: str, environ: Mapping[str, str]) 
         url = sa.make_url(settings.database)
     except (SQLAlchemyError, ValueError) as error:
         raise _unusable() from error
-    if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
+    if url.get_backend_name() == "sqlite" and os.path.isabs(url.database or ""):  # wherever a program is started
         return url
     if url.get_backend_name() not in ("postgresql", "postgres") or not url.database:
         raise _unusable()
