@@ -8,6 +8,8 @@ from typing import NoReturn
 
 __all__ = ["main"]
 
+_DURABLE = ("dbos", "psycopg", "sqlalchemy")  # what only runs in the background need
+
 
 def main() -> None:
     """Run `weft`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 130 interrupted."""
@@ -35,6 +37,13 @@ def main() -> None:
         code = 130
     except (SystemExit, BrokenPipeError):  # the reader has seen enough, as in `weft skills list | head`
         code = 0
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _DURABLE:
+            raise
+        from clawft.run.durable import missing
+
+        show_error(missing())
+        code = 1
     except OSError as error:
         show_error(ClawftError("system", f"The system refused: {error}"))
         code = 1
