@@ -1,6 +1,9 @@
 """What is written of runs when the one who writes heard nothing, or writes too late."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -103,3 +106,23 @@ def test_deaths_of_workers_count_until_a_run_gets_further(runs: Runs) -> None:
     assert runs.store.get(run).deaths == 2
     runs.store.write([], [{"of": run, "in_attempt": 1, "new_steps": 1, **names}], "d")
     assert runs.store.get(run).deaths == 0
+
+
+MAKE = """
+import resource, sys
+from clawft.config.runs import RunsSettings
+from clawft.run.durable import open_runs
+import clawft.run.durable.runs, clawft.run.durable.engine
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+open_runs(RunsSettings(), sys.argv[1], {}).engine
+"""
+
+
+@pytest.mark.parametrize("size", [100_000, 250_000])
+def test_a_database_that_could_not_be_made_to_its_end_is_made_when_there_is_room(tmp_path: Path, size: int) -> None:
+    words = [sys.executable, "-B", "-c", MAKE, str(tmp_path), str(size)]
+    cut = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "The database of runs cannot be used: disk I/O error" in cut.stderr
+    with closing(open_runs(RunsSettings(), str(tmp_path), {})) as made:
+        run = made.start(RunRequest(kind="agent", cwd="/", text="go"))
+        assert made.store.get(run).status == "queued"

@@ -20,7 +20,7 @@ from dbos._context import get_local_dbos_context
 from dbos._dbos import _get_dbos_instance
 from dbos._migration import get_migration_versions, get_sqlite_migration_versions
 from dbos._serialization import DefaultSerializer
-from dbos._sys_db import OperationResultInternal
+from dbos._sys_db import OperationResultInternal, SystemDatabase
 from msgspec import Struct
 
 from clawft.files import lock_file
@@ -260,7 +260,38 @@ class Recorder:
 def migrate(engine: sa.Engine) -> None:
     """Make the engine's tables, or bring them up to date; one process at a time. Raises: ClawftError."""
     with translated(engine.url), _alone(engine):
-        DBOS.migrate(engine.url.render_as_string(hide_password=False))
+        if engine.dialect.name == "sqlite":
+            _migrate_file(engine.url)
+        else:
+            DBOS.migrate(engine.url.render_as_string(hide_password=False))
+
+
+def _migrate_file(url: sa.URL) -> None:
+    """In one transaction: who is killed meanwhile, or finds the disk full, leaves nothing that is half made."""
+    whole = sa.create_engine(url, poolclass=sa.NullPool)
+
+    @sa.event.listens_for(whole, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the driver would end the transaction before each table
+
+    @sa.event.listens_for(whole, "begin")
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    database = SystemDatabase.create(
+        system_database_url=str(url),
+        engine_kwargs={},
+        engine=whole,
+        schema=None,
+        serializer=_JSON,
+        executor_id=None,
+        use_listen_notify=False,
+    )
+    try:
+        database.run_migrations()
+    finally:
+        database.destroy()
+        whole.dispose()
 
 
 @contextmanager
