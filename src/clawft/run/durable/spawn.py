@@ -39,7 +39,7 @@ def is_alive(row: WorkerRow) -> bool:
     if row.host == this_host():
         return not is_gone(row)
     try:
-        return datetime.now(UTC) - datetime.fromisoformat(row.seen) < _QUIET
+        return abs(datetime.now(UTC) - datetime.fromisoformat(row.seen)) < _QUIET  # a clock may have jumped back
     except (TypeError, ValueError):  # no time that we wrote
         return False
 
