@@ -15,9 +15,11 @@ LABELS = ("r1", "r2", "r3")
 
 def main(folder: Path) -> None:
     with Chaos(folder, script=lambda label, place: ten_steps(label, place, 0.2)) as chaos:
-        disk = chaos.user_dir / "runs"
-        disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
+        disk, sessions = chaos.user_dir / "runs", chaos.user_dir / "sessions"
+        for folder in (disk, sessions):
+            folder.mkdir()
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], check=True)
+        _fill(sessions / "filler")
         worker = chaos.work_now()
         chaos.start(*LABELS)
         until(lambda: len(chaos.calls) >= 6, 20, "runs are under way")
@@ -26,6 +28,9 @@ def main(folder: Path) -> None:
         assert "The database of runs cannot be used: database or disk is full" in said, said
         assert "hint: Make room on the disk; runs go on by themselves" in said, said
         (disk / "filler").unlink()
+        said = worker.wait_to_say("The session could not be written: No space left on device")
+        assert said.count("hint: Make room on the disk; runs go on by themselves") == 2, said
+        (sessions / "filler").unlink()
         for label in LABELS:
             chaos.wait_for(label)
         assert chaos.count() == Counter((label, name) for label in LABELS for name in "ab"), chaos.count()

@@ -24,6 +24,8 @@ _CONNECT_S = 10
 # A worker that is stopped in the middle of a transaction loses it, so that the others have its rows in time.
 _OPTIONS = "-c idle_in_transaction_session_timeout=3s"
 _FULL = ("database or disk is full", "No space left on device", "disk I/O error", "could not extend file")
+_LASTING = (sa.exc.DataError, sa.exc.IntegrityError, sa.exc.ProgrammingError)
+_OTHER_TABLES = ("no such table", "no such column", "has no column")
 _LOCKED = ("database is locked", "database table is locked")
 _POOL = 8
 
@@ -121,7 +123,7 @@ def describe(error: Exception, path: str = "") -> ClawftError:
         code, hint = "runs-disk-full", "Make room on the disk; runs go on by themselves"
     elif _says(error, _LOCKED):
         code, hint = "runs-locked", "Another program holds the database; try again when it is done"
-    elif isinstance(error, sa.exc.DataError | sa.exc.ProgrammingError) and not path:  # which does not pass
+    elif isinstance(error, _LASTING) and not path:
         code, hint = "runs-database", "Check runs.database: its tables may be those of another program or version"
     elif isinstance(error, DBAPIError) and not path:
         code, hint = "runs-unreachable", "Check that the server runs, and runs.database"
@@ -133,7 +135,11 @@ def describe(error: Exception, path: str = "") -> ClawftError:
 def is_passing(error: BaseException) -> bool:
     """Whether a failure may pass by itself: a full disk, a lock, a server that is away."""
     if isinstance(error, ClawftError):
-        return error.code in ("runs-disk-full", "runs-locked", "runs-unreachable")
+        if error.code in ("runs-disk-full", "runs-locked", "runs-unreachable"):
+            return True
+        return error.code == "runs-database" and error.__cause__ is not None and is_passing(error.__cause__)
+    if _says(error, _OTHER_TABLES):
+        return False
     return _says(error, (*_FULL, *_LOCKED)) or (isinstance(error, DBAPIError) and _is_connection(error))
 
 

@@ -16,6 +16,7 @@ from clawft.errors import ClawftError
 from clawft.messages import Event, Noticed, TurnFailed, TurnFinished
 from clawft.run.background import prepare_background_fork
 from clawft.run.conversation import Conversation
+from clawft.run.durable.database import is_passing
 from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
 from clawft.run.durable.journal import Ending, Journal, JournalSteps
 from clawft.run.durable.observe import Outcome, Watched
@@ -284,12 +285,18 @@ class Attempt:
 
     async def _commit(self, journal: Journal) -> None:
         """Make the turn part of its session, as soon as nobody else writes there. Raises: ClawftError."""
-        for pause_s in _BUSY_S:
+        pauses = iter(_BUSY_S)
+        while (pause_s := next(pauses, None)) is not None:
             try:
                 await journal.commit()
                 return
             except ClawftError as error:
-                if error.code != "session-busy":
+                if error.__cause__ is not None and is_passing(error.__cause__):
+                    self._warn(
+                        ClawftError(error.code, str(error), hint="Make room on the disk; runs go on by themselves")
+                    )
+                    pauses = iter(_BUSY_S[2:])  # a disk that is full is waited for
+                elif error.code != "session-busy":
                     raise
             await anyio.sleep(pause_s)
         # Whoever has it open may keep it for hours; the worker is needed.

@@ -128,6 +128,8 @@ class RunWorker:
             except Exception as error:
                 if not is_passing(error):
                     problem = Problem("internal", f"Something went wrong inside: {error!r}")
+                    if isinstance(error, ClawftError):
+                        problem = Problem(error.code, str(error), error.hint)
                     await self._fail(run, number, recorder, problem)
                     return "failed"
                 self.warn(error if isinstance(error, ClawftError) else describe(error))
