@@ -1,9 +1,11 @@
 """Rows that another wrote: a newer version, one that is damaged, or somebody who may write to a shared database."""
 
 import base64
+import json
 import os
 import pickle
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import closing
@@ -194,3 +196,27 @@ def test_a_database_of_somebody_else_does_not_count_as_away() -> None:
         ("runs-database", False),
         ("runs-unreachable", True),
     ]
+
+
+def test_a_run_that_is_to_be_ended_does_not_begin_to_wait(world: RunsWorld, runs: Runs) -> None:
+    run = begin(world, runs, "go")
+    ask(runs, run)
+    runs.cancel(run)
+    assert not runs.store.park(run, 1, ["1.0?1"])
+    assert runs.store.get(run).status == "running"
+
+
+def test_a_run_that_no_worker_could_be_started_for_is_named(world: RunsWorld) -> None:
+    (world.user_dir / "logs").write_text("no folder")
+
+    def start(*options: str) -> tuple[int, str, str]:
+        command = (sys.executable, "-m", "clawft", "agent", "--background", "-m", "go", "--format", "json", *options)
+        done = subprocess.run(
+            command, cwd=world.project, env=world.environ, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.returncode, done.stdout, done.stderr.partition(":")[0]
+
+    code, out, err = start()
+    with world.runs() as runs:
+        assert (code, json.loads(out), err) == (0, {"run": runs.store.list()[0].id}, "error[worker-start]")
+    assert start("--session", "../up") == (1, "", "error[session-key]")

@@ -8,8 +8,10 @@ from msgspec import json
 
 from clawft.app import App
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import say
+from clawft.cli.output import say, show_error
+from clawft.errors import ClawftError
 from clawft.run import TurnRequest
+from clawft.sessions import encode_key
 
 if TYPE_CHECKING:
     from clawft.run.durable.request import RunRequest
@@ -23,17 +25,22 @@ def start_here(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[st
 
     request = make_request(app, options, turn, dirs)
     runs = open_app_runs(app)
+    trouble: ClawftError | None = None
+    started = False
     try:
         run = runs.start(request, queue=options.queue)
-        started = runs.ensure_worker(options.queue)
+        try:
+            started = runs.ensure_worker(options.queue)
+        except ClawftError as error:  # it is queued all the same, so its id must be known
+            trouble = error
     finally:
         runs.close()
-    if options.output == "json":
-        click.echo(json.encode({"run": run}).decode())
-        return 0
-    click.echo(run)
-    say(f"It goes on in the background, also when this terminal closes{', with a worker of its own' * started}.")
-    say(f"Follow it: weft runs watch {run}")
+    click.echo(json.encode({"run": run}).decode() if options.output == "json" else run)
+    if trouble is not None:
+        show_error(trouble)
+    elif options.output != "json":
+        say(f"It goes on in the background, also when this terminal closes{', with a worker of its own' * started}.")
+        say(f"Follow it: weft runs watch {run}")
     return 0
 
 
@@ -45,6 +52,8 @@ def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[
         """A text as it may be written down: what is sent from here has no halves of characters either."""
         return app.secrets.mask(text).encode("utf-8", "replace").decode()
 
+    if options.session:
+        encode_key(options.session)
     agent = app.choose_agent(options.agent)  # what cannot be is said now, not by a worker later
     return RunRequest(
         kind="skill" if turn.skill else "agent",

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from clawft.config.runs import is_queue
@@ -108,8 +109,9 @@ def _is_starting(store: RunStore, user_dir: str, queue: str) -> bool:
 
 def _keep_starting(user_dir: str, queue: str, pid: int) -> None:
     path = _starting_path(user_dir, queue)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    replace_file(path, str(pid).encode())
+    with suppress(OSError):  # at worst, a second one is started, which ends at once
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        replace_file(path, str(pid).encode())
 
 
 def _starting_path(user_dir: str, queue: str) -> str:

@@ -323,7 +323,7 @@ class RunStore:
                 self._enqueue(connection, run, due.attempt, due.queue, due.format)
 
     def park(self, run: str, attempt: int, awaited: Iterable[str], **values: Any) -> bool:
-        """Let a run wait for answers without a worker; False if one of them came meanwhile."""
+        """Let a run wait for answers without a worker; False if one of them came meanwhile, or it is to be ended."""
         with self._begin() as connection:
             self._lock(connection, run)
             came = sa.and_(QUESTION.c.run == run, QUESTION.c.key.in_(tuple(awaited)), QUESTION.c.answer.is_not(None))
@@ -331,6 +331,7 @@ class RunStore:
                 return False
             # One that waits already was written before a connection broke, and nobody heard of it.
             mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("running", "waiting")))
+            mine = sa.and_(mine, RUN.c.cancel.is_(False))  # which is seen to where it is being done
             waiting = {"status": "waiting", "worker": "", **values}
             return bool(connection.execute(sa.update(RUN).where(mine).values(waiting)).rowcount)
 
