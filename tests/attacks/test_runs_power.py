@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import sqlalchemy as sa
 from msgspec import structs
 
 from clawft.app import open_app
@@ -31,7 +32,7 @@ class Weak(RunsWorld):
     """A user without any sandbox, whose rules allow a command."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, [], runs="poll_s = 0.05\n")
+        super().__init__(folder, [], runs="poll_s = 0.05\nlease_s = 1\n")
         config = self.user_dir / "config.toml"
         rules = '[sandbox]\nmode = "bubblewrap"\n[permissions]\nallow = ["Bash(touch:*)"]\n'
         config.write_text(rules + config.read_text())
@@ -68,7 +69,13 @@ def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_aga
         acts, stays, goes = (runs.start(world.request(text)) for text in ("acts", "stays", "goes"))
         runs.store.ask(Question(acts, "1.0?1", "approval", first, now_text()))
         runs.store.answer(acts, "1.0?1", "session", "me")
+        odd = runs.start(world.request("acts"))
+        with runs.database.begin() as connection:  # what the engine knows of it is damaged
+            connection.execute(
+                sa.text("UPDATE workflow_input SET inputs = '{' WHERE workflow_uuid = :id"), {"id": f"{odd}.1"}
+            )
     world.work()
+    assert (world.get(odd).status, getattr(world.get(odd).error, "code", "")) == ("failed", "run-unreadable")
 
     # The next question of the same call is another one.
     with world.runs() as runs:

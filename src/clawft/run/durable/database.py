@@ -72,7 +72,9 @@ def _open_file(url: sa.URL) -> sa.Engine:
     path = str(url.database)
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
     create_private(path)
-    engine = sa.create_engine(url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000)
+    engine = sa.create_engine(
+        url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000, hide_parameters=True
+    )
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
@@ -90,6 +92,7 @@ def _open_server(url: sa.URL) -> sa.Engine:
         url,
         pool_size=_POOL,
         max_overflow=4 * _POOL,
+        hide_parameters=True,  # what is said in runs is none of what is said of the database
         connect_args={"connect_timeout": _CONNECT_S, "application_name": "weft", "options": _OPTIONS},
     )
 

@@ -21,6 +21,7 @@ from dbos._dbos import _get_dbos_instance
 from dbos._migration import get_migration_versions, get_sqlite_migration_versions
 from dbos._serialization import DefaultSerializer
 from dbos._sys_db import OperationResultInternal, SystemDatabase
+from dbos._utils import GlobalParams
 from msgspec import Struct
 
 from clawft.files import lock_file
@@ -192,6 +193,14 @@ class Worker:
         active = set(_get_dbos_instance()._active_workflows_set.activeList())
         return [one for one in held if one not in active]
 
+    def broken(self) -> list[tuple[str, int]]:
+        """Attempts that the engine could not begin, or that ended as none of ours does: run and number."""
+        schema = "" if self._engine.dialect.name == "sqlite" else "dbos."
+        query = f"SELECT workflow_uuid FROM {schema}workflow_status WHERE status = 'ERROR' AND name = :name"
+        with translated(self._engine.url), self._engine.connect() as connection:
+            found = [one.rpartition(".") for one in connection.execute(sa.text(query), {"name": _ATTEMPT}).scalars()]
+        return [(run, int(number)) for run, _, number in found if number.isdecimal()]
+
     def put_back(self, attempts: Iterable[str]) -> None:
         """Have strays taken again, by whoever."""
         database = _get_dbos_instance()._sys_db
@@ -327,6 +336,7 @@ def _tame() -> None:
     """Its words are for its own developers; ours are said where a person sees them. And a row that says of itself that
     it is a pickle would be one, whatever serializer we give: who writes to the database would have code run here."""
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
+    GlobalParams.dbos_cloud = False  # a variable would have it take another name, and another database
     DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[assignment, method-assign]
 
 

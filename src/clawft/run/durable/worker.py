@@ -264,6 +264,10 @@ class RunWorker:
         strays = self._worker.strays()
         self._strays = {one: self._strays.get(one, now) for one in strays}
         self._worker.put_back(one for one, since in self._strays.items() if now - since >= self._plan.lease_s)
+        for run, number in self._worker.broken():
+            if self.store.begin(run, number, self.id):  # so it is neither over nor tried again
+                problem = Problem("run-unreadable", "The engine could not begin it: what it knows of it is damaged")
+                self.store.finish(run, number, "failed", error=msgspec.json.encode(problem).decode())
         if foreign := self.store.count_foreign():
             message = f"{foreign} runs were begun by another version of weft, which alone can go on with them"
             hint = "Start a worker of that version; or begin them anew: weft runs cancel, then weft runs retry --fresh"
