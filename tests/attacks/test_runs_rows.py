@@ -16,6 +16,7 @@ import anyio
 import pytest
 import sqlalchemy as sa
 
+from clawft.app import open_app
 from clawft.cli import main
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
@@ -196,6 +197,14 @@ def test_a_database_of_somebody_else_does_not_count_as_away() -> None:
         ("runs-database", False),
         ("runs-unreachable", True),
     ]
+
+
+def test_the_password_of_a_database_is_hidden_wherever_it_stands_in_its_address(world: RunsWorld, weft: Weft) -> None:
+    config = world.user_dir / "config.toml"
+    for url in ("postgresql://u:s3cret-of-it@h/d", "postgresql://u@h/d?sslmode=require&password=s3cret-of-it"):
+        config.write_text(f'[runs]\ndatabase = "{url}"\n')
+        assert "s3cret-of-it" not in "".join(map(str, weft("config", "show")))
+        assert open_app(world.environ, str(world.project)).secrets.mask("s3cret-of-it") == "<secret>"
 
 
 def test_a_run_that_is_to_be_ended_does_not_begin_to_wait(world: RunsWorld, runs: Runs) -> None:

@@ -24,6 +24,7 @@ _TOKEN = re.compile(
 )
 _PRIVATE_KEY = "-----BEGIN "
 _URL_PASSWORD = re.compile(r"://[^/?#@\s]*:([^/?#@\s]+)@")
+_QUERY_PASSWORD = re.compile(r"://\S*[?&](?:ssl)?password=([^&#\s]+)")  # as addresses of databases may have it
 
 
 class Secrets:
@@ -131,7 +132,7 @@ class Stream:
 
 def looks_secret(text: str) -> bool:
     """Whether a text holds what looks like a token, a private key, or a password inside of a URL."""
-    return _PRIVATE_KEY in text or bool(_TOKEN.search(text) or _URL_PASSWORD.search(text))
+    return _PRIVATE_KEY in text or any(one.search(text) for one in (_TOKEN, _URL_PASSWORD, _QUERY_PASSWORD))
 
 
 def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
@@ -151,6 +152,7 @@ def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
             yield from _supplied(name, value, environ)
     for text in _texts(config.values):
         yield from _URL_PASSWORD.findall(text)
+        yield from _QUERY_PASSWORD.findall(text)
         yield from (match[0] for match in _TOKEN.finditer(text))
         if _PRIVATE_KEY in text:
             yield text
