@@ -22,6 +22,7 @@ from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
 from clawft.messages import ApprovalNeeded, TextDelta
 from clawft.run.durable.database import describe, is_passing, make_url
+from clawft.run.durable.fleets import Fleet, FleetSpec, FleetStore
 from clawft.run.durable.glance import glance_file
 from clawft.run.durable.lease import this_host, this_mark
 from clawft.run.durable.runs import Runs
@@ -98,6 +99,21 @@ BAD = (
     ("created", "no time"),
     ("queue", "../../elsewhere"),
 )
+
+
+def test_a_fleet_that_cannot_be_read_hides_no_other(world: RunsWorld, runs: Runs, weft: Weft) -> None:
+    store = FleetStore(runs.database)
+    asked = world.request("x")
+    spec = FleetSpec(title="some", path="/x", size=1, digest="", last=1, request=asked, queue="default")
+    for name in ("bad", "good"):
+        store.add(Fleet(name, "run", spec, 1, "2026-01-01T00:00:00.000Z"))
+    change(world, "UPDATE weft_fleet SET spec = '{}' WHERE id = 'bad'")
+    code, out, _ = weft("fleet", "list")
+    assert (code, "good" in out, "bad" in out) == (0, True, True)
+    assert weft("fleet", "run", "--resume", "bad")[2].startswith("error[fleet-changed]")
+    assert {one.id for one in store.remove_old("2026-02-01")} == {"bad", "good"}
+
+
 BAD_EVENTS = ("{", "[]", '{"event":"TextDelta"}', '{"event":"Noticed","code":[1],"name":{}}')
 
 

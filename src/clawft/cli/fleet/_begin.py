@@ -31,4 +31,4 @@ def begin(app: "App", runs: "Runs", fleet: "Fleet") -> "Fleet":
 
 def lines_path(app: "App", fleet: str) -> str:
     """Where the lines of a fleet stand that come from no single file."""
-    return os.path.join(app.workspace.user_dir, "runs", "fleets", f"{fleet}.jsonl")
+    return os.path.join(app.workspace.user_dir, "runs", "fleets", f"{os.path.basename(fleet)}.jsonl")

@@ -12,7 +12,7 @@ from clawft.errors import NotFound
 from clawft.run.durable.database import translated
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.tables import FLEET, RUN
-from clawft.run.durable.values import Run, Status, new_run_id, to_run
+from clawft.run.durable.values import FOREIGN, Run, Status, new_run_id, to_run
 
 __all__ = ["Fleet", "FleetKind", "FleetSpec", "FleetStore", "new_fleet_id"]
 
@@ -133,4 +133,12 @@ class FleetStore:
 def _to_fleet(row: sa.RowMapping) -> Fleet:
     values = dict(row)
     del values["started"]
-    return Fleet(**values | {"spec": msgspec.json.decode(values["spec"], type=FleetSpec)})
+    try:
+        spec = msgspec.json.decode(values["spec"], type=FleetSpec)
+    except (
+        msgspec.DecodeError,
+        RecursionError,
+    ):  # one such row must not hide the others; it has no lines to go on with
+        asked = RunRequest(kind="scan", cwd="")
+        spec = FleetSpec(title=FOREIGN, path="", size=0, digest="", last=0, request=asked, queue="")
+    return Fleet(**values | {"spec": spec})

@@ -13,6 +13,7 @@ from clawft.messages import ApprovalNeeded, Usage
 from clawft.run.durable.request import RunRequest
 
 __all__ = [
+    "FOREIGN",
     "FORMAT",
     "OVER",
     "Problem",
@@ -31,7 +32,7 @@ Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
 FORMAT = "runs-1"  # of what is recorded of a run: workers of one format take each other's runs
 _MAX_TITLE = 120
-_FOREIGN = "It was written by another version of weft, or is damaged, and cannot be read"
+FOREIGN = "It was written by another version of weft, or is damaged, and cannot be read"
 
 
 class Problem(Struct, frozen=True):
@@ -168,7 +169,7 @@ def to_run(row: sa.RowMapping) -> Run:
         asked = msgspec.json.decode(request, type=RunRequest)
         problem = msgspec.json.decode(error, type=Problem) if error else None
     except (msgspec.DecodeError, RecursionError) as trouble:  # one such row must not hide the others
-        problem = Problem("run-unreadable", f"{_FOREIGN}: {trouble}", "See it with the version of weft that started it")
+        problem = Problem("run-unreadable", f"{FOREIGN}: {trouble}", "See it with the version of weft that started it")
         return Run(**values, usage=usage, request=RunRequest(kind="agent", cwd=""), error=problem, unreadable=True)
     return Run(**values, usage=usage, request=asked, error=problem)
 
@@ -178,5 +179,5 @@ def to_question(row: sa.RowMapping) -> Question:
     try:
         event = msgspec.json.decode(values["event"], type=ApprovalNeeded)
     except (msgspec.DecodeError, RecursionError):
-        event = ApprovalNeeded(call="", tool="", question=_FOREIGN, grave=True)
+        event = ApprovalNeeded(call="", tool="", question=FOREIGN, grave=True)
     return Question(**values | {"event": event})
