@@ -95,7 +95,7 @@ def test_a_worker_that_is_told_twice_cuts_its_step_short_which_is_asked_about(tm
 
 
 def test_workers_and_a_run_that_begin_at_the_same_moment_make_one_database(tmp_path: Path) -> None:
-    for number in range(3):
+    for number in range(2):
         with Chaos(tmp_path / str(number), script=one_command()) as chaos:
             workers = [chaos.work(), chaos.work()]
             chaos.start("r1")
