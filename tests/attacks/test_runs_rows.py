@@ -245,3 +245,9 @@ def test_a_run_that_no_worker_could_be_started_for_is_named(world: RunsWorld) ->
     with world.runs() as runs:
         assert (code, json.loads(out), err) == (0, {"run": runs.store.list()[0].id}, "error[worker-start]")
     assert start("--session", "../up") == (1, "", "error[session-key]")
+
+
+def test_runs_of_another_version_keep_no_worker_that_is_idle(world: RunsWorld, runs: Runs) -> None:
+    other, _ = runs.start(world.request("other")), runs.start(world.request("own"))
+    change(world, "UPDATE weft_run SET format = 'runs-2' WHERE id = ?", other)
+    assert (runs.store.counts(), runs.store.counts("", "default")) == ({"queued": 2}, {"queued": 1})

@@ -151,10 +151,10 @@ class RunStore:
             return tuple(map(to_run, connection.execute(query.limit(limit)).mappings()))
 
     def counts(self, fleet: str = "", queue: str = "") -> dict[str, int]:
-        """How many runs there are of each status."""
+        """How many runs there are of each status; of a queue only those that a worker of this version can do."""
         query = sa.select(RUN.c.status, sa.func.count()).group_by(RUN.c.status)
         query = query.where(RUN.c.fleet == fleet) if fleet else query
-        query = query.where(RUN.c.queue == queue) if queue else query
+        query = query.where(RUN.c.queue == queue, RUN.c.format == FORMAT) if queue else query
         with self._connect() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
