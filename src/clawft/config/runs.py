@@ -33,7 +33,7 @@ class RunsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     deadline_s: _Seconds = 86_400
     #: How long a worker that was started on demand stays when there is nothing to do, in seconds.
     idle_s: _Seconds = 20
-    #: How long runs that are over are kept, in days; `weft runs prune` and workers remove older ones.
+    #: How long runs that are over are kept, in days: `weft runs prune` removes older ones.
     keep_days: Annotated[float, Meta(gt=0)] = 30
     #: Where OpenTelemetry traces and metrics go, as OTLP over HTTP: `http://127.0.0.1:4318`. Needs `clawft[telemetry]`.
     telemetry: str = ""
