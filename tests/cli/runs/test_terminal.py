@@ -45,12 +45,13 @@ def test_a_run_is_watched_left_answered_and_seen_to_its_end(world: Any) -> None:
         person.wait_for(f"left; it goes on. To see it again: weft runs watch {run}")
         assert person.wait() == 130
     with watch(world, run) as person, watch(world, run[:14]) as other:
-        for one in (person, other):
-            one.wait_for("[N]o, [l]ater: ")
+        person.wait_for("[N]o, [l]ater: ")
+        other.wait_for("? Run: touch made.txt\r\n")
         person.type("what\n")
         person.wait_for("  Please answer y, r, a, n, l\r\n")
         person.wait_for("[N]o, [l]ater: ")
         person.type("y\n")
+        other.wait_for("[N]o, [l]ater: \r\n  once, said ")  # and nothing about how to answer it
         for one in (person, other):
             one.wait_for("There it is.\r\n")
             one.wait_for(f"session: run:{run}")

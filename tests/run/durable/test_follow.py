@@ -98,7 +98,7 @@ async def test_a_question_comes_after_what_was_said_before_it_and_again_when_ans
     written.ask()
     with anyio.fail_after(10):
         async with aclosing(follow(written.store, "r")) as told:
-            written.say(word(1), QUESTION, step="1.0")
+            written.say(word(1), QUESTION, step="1.0@vm-1~ab12")
             first = [await anext(told) for _ in range(3)]
             written.store.answer("r", "1.0?1", "once", "me")
             answered = await anext(told)
@@ -117,7 +117,7 @@ async def test_a_question_whose_event_never_comes_is_put_all_the_same(written: W
 async def test_an_answered_question_stands_where_it_was_asked(written: Written) -> None:
     written.ask()
     written.store.answer("r", "1.0?1", "no", "me")
-    written.say(word(1), QUESTION, step="1.0")
+    written.say(word(1), QUESTION, step="1.0@vm-1~ab12")
     written.say(word(2))
     written.end("failed")
     told = await watch(written.store)

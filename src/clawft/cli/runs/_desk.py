@@ -59,6 +59,8 @@ class Desk:
         self._show(question)
         if can_ask():
             answer = await self._ask(question)
+            if answer is None:
+                return  # what was said elsewhere is told next
             if answer:
                 await self._give(question, answer)
                 return
@@ -69,8 +71,8 @@ class Desk:
             self._printer.note("\n".join(ask_lines(question)))
         self._shown.add(question.key)
 
-    async def _ask(self, question: "Question") -> str:
-        """What the person says; '' for later, and when somebody else was quicker."""
+    async def _ask(self, question: "Question") -> str | None:
+        """What the person says; '' for later; None when somebody else was quicker."""
         text, meanings = choices_of(question)
         said: list[str] = []
         async with anyio.create_task_group() as group:
@@ -87,7 +89,7 @@ class Desk:
             group.cancel_scope.cancel()
         if not said:
             click.echo(err=True)  # the line of the question is left
-        return said[0] if said else ""
+        return said[0] if said else None
 
     async def _wait_elsewhere(self, question: "Question", scope: anyio.CancelScope) -> None:
         """End the question here, if it is answered elsewhere or its run is over."""

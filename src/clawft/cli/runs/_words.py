@@ -12,7 +12,16 @@ from clawft.cli.output import clean, one_line, table_lines
 if TYPE_CHECKING:
     from clawft.run.durable.values import Question, Run
 
-__all__ = ["ask_lines", "count_words", "follow_up", "list_lines", "long_ago", "time_words", "tokens_words"]
+__all__ = [
+    "ask_lines",
+    "count_words",
+    "follow_up",
+    "list_lines",
+    "long_ago",
+    "steps_words",
+    "time_words",
+    "tokens_words",
+]
 
 HEADS = ("RUN", "STATUS", "KIND", "STEPS", "WHEN", "WHAT")
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -87,6 +96,11 @@ def time_words(ms: float) -> str:
             rest = seconds % size // below
             return f"{seconds // size} {unit}" + (f" {rest} {small}" if rest else "")
     return f"{seconds} s"
+
+
+def steps_words(steps: int) -> str:
+    """Where a run goes on that was not begun for the first time."""
+    return f"after {steps} step{'s' * (steps != 1)}" if steps else "from its start"
 
 
 def tokens_words(input_tokens: int, output_tokens: int, cost_usd: float | None) -> str:

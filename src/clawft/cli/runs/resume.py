@@ -6,6 +6,7 @@ from clawft.cli._complete import complete_runs
 from clawft.cli.options import format_option
 from clawft.cli.output import say
 from clawft.cli.runs._open import act_on_all, open_runs_here, print_runs, see_to
+from clawft.cli.runs._words import steps_words
 
 __all__ = ["command"]
 
@@ -22,5 +23,5 @@ def command(ids: tuple[str, ...], output: str) -> int:
             print_runs(runs, rows)
             return code
         for row in rows:
-            say(f"{row.id} goes on after {row.steps} steps. Follow it: weft runs watch {row.id}")
+            say(f"{row.id} goes on {steps_words(row.steps)}. Follow it: weft runs watch {row.id}")
     return code

@@ -8,6 +8,7 @@ from clawft.cli._complete import complete_runs
 from clawft.cli.options import format_option
 from clawft.cli.output import say
 from clawft.cli.runs._open import act_on_all, open_runs_here, print_runs, see_to
+from clawft.cli.runs._words import steps_words
 
 __all__ = ["command"]
 
@@ -34,7 +35,7 @@ def command(ids: tuple[str, ...], failed: bool, fleet: str, fresh: bool, output:
             print_runs(runs, rows)
             return code
         for row in rows[:_MAX_SAID]:
-            after = f"after {row.steps} steps" if row.steps else "from its start"
+            after = steps_words(row.steps)
             say(f"{row.id} is tried again, {after}. Follow it: weft runs watch {row.id}")
         if len(rows) > _MAX_SAID:
             say(f"and {len(rows) - _MAX_SAID} more")

@@ -37,7 +37,7 @@ def command(run: str, output: str) -> int:
     """
     import anyio
 
-    from clawft.cli.events import JsonLines, Printer
+    from clawft.cli.events import JsonLines, Printer, can_ask
 
     with open_runs_here() as (_, runs):
         one = runs.store.get(runs.store.resolve(run))
@@ -47,6 +47,8 @@ def command(run: str, output: str) -> int:
         try:
             return anyio.run(_watch, runs, one.id, printer)
         except KeyboardInterrupt:
+            if can_ask():
+                say()  # the terminal has written ^C
             printer.note(f"left; it goes on. To see it again: weft runs watch {one.id}")
             return 130
 

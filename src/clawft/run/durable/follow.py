@@ -154,6 +154,7 @@ class _Watch:
 
 
 def _asks(question: Question, step: str, event: ApprovalNeeded) -> bool:
-    """Whether an event of a step is this question."""
+    """Whether an event of a step is this question. A step is written as `PLACE@WHO`, who did it."""
     same = (question.event.call, question.event.question) == (event.call, event.question)
-    return same and question.key.startswith((f"{step}?", f"{step}~"))
+    place = step.partition("@")[0]
+    return same and question.key.startswith((f"{place}?", f"{place}~"))

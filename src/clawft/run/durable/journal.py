@@ -192,10 +192,14 @@ class Journal:
         self.watched.doubted(key, step, "asked" if found is None else "checked")
         if found is not None:
             outcome = "had not been done, and is done now" if found == "not-done" else "had been done"
-            self._notice("step-checked", f"{what} was in flight when its worker ended; it {outcome}")
+            self._notice("step-checked", f"{what} was in flight when the run was cut short; it {outcome}")
             return None if found == "not-done" else found
-        self._notice("step-in-flight", f"{what} was in flight when its worker ended; nobody knows whether it was done")
-        question = f"{what} was in flight when its worker ended. Do it again, or go on as if it was done or not done?"
+        self._notice(
+            "step-in-flight", f"{what} was in flight when the run was cut short; nobody knows whether it was done"
+        )
+        question = (
+            f"{what} was in flight when the run was cut short. Do it again, or go on as if it was done or not done?"
+        )
         event = ApprovalNeeded(
             call=key, tool=step.name, question=question, reason="It must not be done twice unseen", grave=True
         )
@@ -271,7 +275,8 @@ class Journal:
     def _tell_going_on(self) -> None:
         """Once, where a run goes on after steps that are recorded."""
         if self._replayed:
-            self._notice("run-resumed", f"The run goes on after {self._replayed} steps, on {self._token}", "note")
+            done = f"{self._replayed} step{'s' * (self._replayed != 1)}"
+            self._notice("run-resumed", f"The run goes on after {done}, on {self._token.partition('~')[0]}", "note")
             self._replayed = 0
 
     def _notice(self, code: str, message: str, severity: Literal["warning", "note"] = "warning") -> None:

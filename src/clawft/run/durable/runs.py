@@ -90,7 +90,7 @@ class Runs:
         """Go on with a run that was cancelled, after the steps that are done. Raises: Refused for any other."""
         if self.store.requeue(run, only=("cancelled",)) is None:
             raise self._refuse(
-                run, "resumed", {"waiting": f"Run: weft runs show {run}", "failed": "Run: weft runs retry"}
+                run, "resumed", {"waiting": f"Run: weft runs show {run}", "failed": f"Run: weft runs retry {run}"}
             )
         return self.store.get(run)
 
@@ -99,7 +99,11 @@ class Runs:
         only = OVER if fresh else ("failed",)
         self._prepare()
         if self.store.requeue(run, only=only, discard=self.engine.discard if fresh else None) is None:
-            raise self._refuse(run, "retried", {"cancelled": f"Run: weft runs resume {run}"})
+            hints = {
+                "cancelled": f"Run: weft runs resume {run}",
+                "done": f"To do it all again: weft runs retry --fresh {run}",
+            }
+            raise self._refuse(run, "retried", {**hints, "waiting": f"Run: weft runs show {run}"})
         return self.store.get(run)
 
     def _refuse(self, run: str, what: str, hints: Mapping[str, str]) -> Refused:
