@@ -107,6 +107,17 @@ async def test_a_question_comes_after_what_was_said_before_it_and_again_when_ans
     assert (answered.answer, answered.by) == ("once", "me")
 
 
+async def test_an_answer_is_told_before_what_follows_it(written: Written) -> None:
+    written.ask()
+    written.say(QUESTION, step="1.0@vm-1~ab12")
+    with anyio.fail_after(10):
+        async with aclosing(follow(written.store, "r")) as told:
+            assert [type(await anext(told)) for _ in range(2)] == [ApprovalNeeded, Question]
+            written.store.answer("r", "1.0?1", "once", "me")
+            written.say(word(1))
+            assert [type(await anext(told)) for _ in range(2)] == [Question, TextDelta]
+
+
 async def test_a_question_whose_event_never_comes_is_put_all_the_same(written: Written) -> None:
     written.ask()
     with anyio.fail_after(10):

@@ -122,7 +122,8 @@ class _Watch:
             return []  # these may be another's: the next look begins anew
         self.has_more = len(page) == _PAGE
         questions = self._store.questions(self._run, open_only=False)
-        told: list[Told] = []
+        # What was put before is answered before anything that follows.
+        told = self._tell(one for one in questions if one.answer and one.key in self._seen)
         for number, step, text in page:
             event = decode_event(text)
             self._last = number
