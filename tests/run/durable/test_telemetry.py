@@ -15,6 +15,7 @@ import pytest
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
+from clawft.messages import Usage
 from clawft.run.durable import open_runs
 from clawft.run.durable.database import make_url, open_engine
 from clawft.run.durable.observe import Asked, Observer, Outcome, Seen, SeenStep
@@ -218,7 +219,7 @@ def test_an_answer_that_broke_off_and_is_asked_for_again_is_two_spans(tmp_path: 
     answer = SeenStep("1", "model", "openai/gpt", True)
     with Collector() as collector:
         with watching(tmp_path, collector.url, said) as observer:
-            for outcome in (Outcome(error="stream-cut"), Outcome(ms=5, input_tokens=3, cost_usd=0.25)):
+            for outcome in (Outcome(error="stream-cut"), Outcome(ms=5, usage=Usage(3), cost_usd=0.25)):
                 observer.step_begun(_SEEN, answer)
                 observer.step_ended(_SEEN, answer, outcome)
         spans, metrics = collector.spans(), collector.metrics()

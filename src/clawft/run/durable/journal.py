@@ -21,7 +21,7 @@ import msgspec
 from anyio import to_thread
 
 from clawft.errors import ClawftError
-from clawft.messages import Answer, ApprovalNeeded, Event, Noticed
+from clawft.messages import Answer, ApprovalNeeded, Event, Noticed, Usage
 from clawft.run.ask import Answer as ModelAnswer
 from clawft.run.durable.database import describe, is_passing
 from clawft.run.durable.engine import Lost, Recorded, Recorder
@@ -66,7 +66,7 @@ class Journal:
         self._done: dict[str, Any] = {}
         self._intents: dict[str, str] = {}
         self._asked: Counter[str] = Counter()
-        self.input_tokens = self.output_tokens = 0
+        self.usage = Usage()
         self.cost_usd: float | None = None
         for one in recorded:
             if one.name.endswith(_INTENT):
@@ -230,9 +230,7 @@ class Journal:
         return result
 
     def _count(self, value: dict[str, Any]) -> None:
-        usage = value.get("usage") or {}
-        self.input_tokens += usage.get("input_tokens", 0)
-        self.output_tokens += usage.get("output_tokens", 0)
+        self.usage = self.usage.merge(msgspec.convert(value.get("usage") or {}, Usage))
         if value.get("cost_usd") is not None:
             self.cost_usd = (self.cost_usd or 0.0) + value["cost_usd"]
 

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import anyio
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 
 from clawft.errors import ClawftError
+from clawft.messages import Usage
 from clawft.run.durable.values import Question, Run, WorkerRow
 from clawft.tools.steps import Step
 
@@ -56,8 +58,7 @@ class Outcome(Struct, frozen=True):
     status: str = ""
     error: str = ""
     steps: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None
     ms: int | None = None  # how long a step took, as it is recorded
 
@@ -161,8 +162,7 @@ def _read_outcome(value: Mapping[str, Any] | None, error: str) -> Outcome:
         error = code if isinstance(code, str) and _CODE.fullmatch(code) else "error"
     return Outcome(
         error=error,
-        input_tokens=usage.get("input_tokens", 0),
-        output_tokens=usage.get("output_tokens", 0),
+        usage=msgspec.convert(usage, Usage),
         cost_usd=value.get("cost_usd"),
         ms=value.get("ms"),
     )

@@ -100,7 +100,7 @@ class Attempt:
             return Outcome(status)
         done = self.journal
         error = self._error if status else done.ending
-        return Outcome(status, error, done.steps, done.input_tokens, done.output_tokens, done.cost_usd)
+        return Outcome(status, error, done.steps, done.usage, done.cost_usd)
 
     async def do(self, opened: Opener, tasks: dict[str, Task]) -> str:
         """Do it to its end, or until it must wait or go elsewhere; the status it has then. Raises: Lost."""
@@ -233,7 +233,7 @@ class Attempt:
         return {"of": self.run.id, "in_attempt": self.run.attempt, **named}
 
     def _progress(self, journal: Journal) -> tuple[Any, ...]:
-        return (journal.steps, journal.input_tokens, journal.output_tokens, journal.cost_usd)
+        return (journal.steps, journal.usage.input_tokens, journal.usage.output_tokens, journal.cost_usd)
 
     def _worked_ms(self) -> int:
         return self.run.worked_ms + round((time.monotonic() - self._begun) * 1000)

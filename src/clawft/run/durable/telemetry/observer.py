@@ -103,7 +103,7 @@ class Telemetry(Observer):
             failed = {"error.type": outcome.error} if outcome.error else {}
             worked_s = max(0, took_ns - done.waited_ns) / 1e9
             self._meters.duration.record(worked_s, {"weft.step.kind": step.kind, **failed})
-        for kind, tokens in (("input", outcome.input_tokens), ("output", outcome.output_tokens)):
+        for kind, tokens in (("input", outcome.usage.input_tokens), ("output", outcome.usage.output_tokens)):
             if tokens:
                 self._meters.tokens.record(tokens, {**model, "gen_ai.token.type": kind})
         if outcome.cost_usd:
@@ -249,9 +249,9 @@ def _describe_model(step: SeenStep) -> dict[str, str]:
 
 def _count(outcome: Outcome) -> dict[str, Any]:
     told: dict[str, Any] = {}
-    if outcome.input_tokens or outcome.output_tokens:
-        told["gen_ai.usage.input_tokens"] = outcome.input_tokens
-        told["gen_ai.usage.output_tokens"] = outcome.output_tokens
+    if outcome.usage.input_tokens or outcome.usage.output_tokens:
+        told["gen_ai.usage.input_tokens"] = outcome.usage.input_tokens
+        told["gen_ai.usage.output_tokens"] = outcome.usage.output_tokens
     if outcome.cost_usd is not None:
         told["weft.cost_usd"] = outcome.cost_usd
     return told
