@@ -25,6 +25,8 @@ from runs_world import RunsWorld
 TOUCH = {"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made.txt"}}]}
 QUIET = {"tool_calls": [{"name": "Skill", "arguments": {"name": "quiet"}}]}
 GONE = {"tool_calls": [{"name": "Skill", "arguments": {"name": "gone"}}]}
+WRITE = {"tool_calls": [{"name": "write_file", "arguments": {"path": "said.txt", "content": "x"}}]}
+MISSING = {"tool_calls": [{"name": "not_there", "arguments": {}}]}
 BREAK = {"error": {"code": "provider-failed", "message": "It broke"}}
 
 
@@ -34,7 +36,7 @@ class Weak(RunsWorld):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, [], runs="poll_s = 0.05\nlease_s = 1\n")
         config = self.user_dir / "config.toml"
-        rules = '[sandbox]\nmode = "bubblewrap"\n[permissions]\nallow = ["Bash(touch:*)"]\n'
+        rules = '[sandbox]\nmode = "bubblewrap"\n[permissions]\nallow = ["Bash(touch:*)"]\ndeny = ["Write"]\n'
         config.write_text(rules + config.read_text())
         self.environ["PATH"] = str(self.home)
 
@@ -62,11 +64,11 @@ def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_aga
         skill = world.user_dir / "skills" / name
         skill.mkdir(parents=True)
         (skill / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Looks.\nallowed-tools: Read\n---\n\nLook.\n")
-    world.write_script(acts=[TOUCH], stays=[QUIET, BREAK], goes=[GONE, BREAK])
+    world.write_script(acts=[TOUCH], stays=[QUIET, BREAK], goes=[GONE, BREAK], denied=[WRITE, MISSING, BREAK])
     # Before a rule allowed the command, a person was asked, and said yes to that.
     first = ApprovalNeeded(call="call_1_1", tool="exec_shell", question="Run: touch made.txt", reason="mode ask")
     with world.runs() as runs:
-        acts, stays, goes = (runs.start(world.request(text)) for text in ("acts", "stays", "goes"))
+        acts, stays, goes, denied = (runs.start(world.request(text)) for text in ("acts", "stays", "goes", "denied"))
         runs.store.ask(Question(acts, "1.0?1", "approval", first, now_text()))
         runs.store.answer(acts, "1.0?1", "session", "me")
         odd = runs.start(world.request("acts"))
@@ -85,12 +87,16 @@ def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_aga
     assert world.get(acts).status == "waiting"
 
     # A skill that limits what a model may do limits it after a break too, and is not got rid of by removing it.
-    assert [world.get(one).status for one in (stays, goes)] == ["failed", "failed"]
-    world.write_script(stays=[QUIET, TOUCH, {"text": "end"}], goes=[GONE, TOUCH, {"text": "end"}])
+    assert [world.get(one).status for one in (stays, goes, denied)] == ["failed", "failed", "failed"]
+    end = {"text": "end"}
+    world.write_script(stays=[QUIET, TOUCH, end], goes=[GONE, TOUCH, end], denied=[WRITE, MISSING, end])
+    config = world.user_dir / "config.toml"
+    config.write_text(config.read_text().replace('deny = ["Write"]\n', ""))
     shutil.rmtree(world.user_dir / "skills" / "gone")
     with world.runs() as runs:
         runs.retry(stays)
         runs.retry(goes)
+        runs.retry(denied)
     world.work()
     with world.runs() as runs:
         (refused,) = [one.value for one in runs.recorded(runs.store.get(stays)) if one.name == "2.0"]
@@ -100,6 +106,10 @@ def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_aga
     assert error is not None
     assert (error.code, "There is no skill 'gone'" in error.message) == ("run-skill-gone", True)
     assert not (world.project / "made.txt").exists()
+
+    # What was refused, and what the model went on from, stays refused, though it would be allowed now.
+    assert world.get(denied).status == "done"
+    assert not (world.project / "said.txt").exists()
 
 
 def test_a_run_is_done_with_the_settings_of_who_asked_for_it_whoever_started_the_worker(tmp_path: Path) -> None:
@@ -137,7 +147,7 @@ def test_a_run_is_done_with_the_settings_of_who_asked_for_it_whoever_started_the
         return found
 
     here = str(world.project)
-    assert anyio.run(find_modes) == [("plan", 1, here), ("auto-edit", 0, here), ("auto-edit", 0, here)]
+    assert anyio.run(find_modes) == [("plan", 2, here), ("auto-edit", 1, here), ("auto-edit", 1, here)]
 
 
 def test_a_secret_that_somebody_says_is_not_written_down(tmp_path: Path) -> None:

@@ -66,15 +66,17 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     async def attempt() -> Envelope:
         return await _attempt(turn, tool, call, context)
 
-    if tool is None or _has_steps_inside(tool, call):
+    if _has_steps_inside(tool, call):
         with turn.conversation.steps.within(str(at)):
             envelope = await attempt()
-        if tool is not None and tool.name == "Skill":
+        if _is_skill(tool, call):
             await _check_as_before(turn, envelope, summary, at)
-    else:
-        step = Step("tool", name, may_repeat(tool, call.arguments), turn.runtime.secrets.mask(summary))
+    else:  # also where there is no such tool: there may be one, or have been one, when the turn is run again
+        is_harmless = tool is not None and may_repeat(tool, call.arguments)
+        step = Step("tool", name, is_harmless, turn.runtime.secrets.mask(summary))
         doubt = Doubt(
-            partial(check_tool, tool, call.arguments, context), partial(tell_doubtful, call.arguments, context)
+            partial(check_tool, tool, call.arguments, context) if tool else None,
+            partial(tell_doubtful, call.arguments, context),
         )
         envelope = await turn.conversation.steps.run(step, attempt, Envelope, at=str(at), doubt=doubt)
     _count(turn, envelope)
@@ -97,7 +99,8 @@ async def _check_as_before(turn: Turn, envelope: Envelope, summary: str, at: int
     async def tell() -> bool:
         return envelope.status == "success"
 
-    was_there = await turn.conversation.steps.run(Step("tool", "Skill", summary=summary), tell, bool, at=str(at))
+    step = Step("tool", "Skill", summary=turn.runtime.secrets.mask(summary))
+    was_there = await turn.conversation.steps.run(step, tell, bool, at=str(at))
     if was_there and envelope.status != "success":
         why = envelope.error.get("message", "")
         message = f"The skill of this run that was loaded before cannot be now ({summary}): {why}"
@@ -116,9 +119,15 @@ async def _attempt(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolC
     return envelope
 
 
-def _has_steps_inside(tool: Tool, call: ToolCall) -> bool:
+def _has_steps_inside(tool: Tool | None, call: ToolCall) -> bool:
     """Whether what a call does are steps of their own: it loads a skill, or works in a conversation of its own."""
-    return tool.name == "Skill" or (tool.name == "delegate" and tool.beside is not None and tool.beside(call.arguments))
+    if tool is None or tool.name != "delegate":
+        return _is_skill(tool, call)
+    return tool.beside is not None and tool.beside(call.arguments)
+
+
+def _is_skill(tool: Tool | None, call: ToolCall) -> bool:
+    return (tool.name if tool else canonical_tool(call.name)) == "Skill"
 
 
 async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext) -> Envelope:
