@@ -141,7 +141,7 @@ class Chaos:
         self.server = WireServer(self._reply)
         self.server.__enter__()
         provider = f'[providers.local]\nwire = "openai"\nbase_url = "{self.server.url}"\n'
-        runs = f"[runs]\nlease_s = 1\npoll_s = 0.05\n{self._settings}\n" if "lease_s" not in self._settings else ""
+        runs = f"[runs]\nlease_s = 2\npoll_s = 0.05\n{self._settings}\n" if "lease_s" not in self._settings else ""
         runs = runs or f"[runs]\npoll_s = 0.05\n{self._settings}\n"
         (self.user_dir / "config.toml").write_text(f'[agents.defaults]\nmodel = "local/m"\n{runs}{provider}')
         return self

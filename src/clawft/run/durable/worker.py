@@ -149,8 +149,8 @@ class RunWorker:
         self._tell(f"{run}  failed  {problem.message}")
 
     async def _attempt(self, run: str, number: int, recorder: Recorder) -> str:
-        while self._is_struck.is_set():  # what it has now may be another's already
-            await anyio.sleep(0.05)
+        while self._is_struck.is_set() or time.monotonic() - self._last_beat > self._plan.lease_s:
+            await anyio.sleep(0.05)  # it was silent, so what it has now may be another's already
         taken = await to_thread.run_sync(self.store.guarded(recorder.guard).begin, run, number, self.id)
         if taken is None:
             return "superseded"
