@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["RunNotices"]
 
 _NEWEST = 50
+_LEAST = 8  # cells of a title
 _OVER = {"done": "is done", "failed": "failed", "cancelled": "was cancelled"}
 
 
@@ -24,7 +25,9 @@ class RunNotices:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, int]] | None = None  # status and attempt of each; None before the first look
-        self._lines: dict[str, str] = {}  # by run: what is newer takes the place of what nobody saw
+        self._lines: dict[
+            str, tuple[str, str]
+        ] = {}  # by run, title and news: what is newer takes the place of what nobody saw
         self._hushed: set[str] = set()
 
     async def wait(self, app: "App") -> None:
@@ -40,7 +43,7 @@ class RunNotices:
     def take(self, width: int) -> list[str]:
         """What there is to say, once."""
         lines, self._lines = self._lines, {}
-        return [fit(line, width).rstrip() for line in lines.values()]
+        return [_shorten(*line, width) for line in lines.values()]
 
     def hush(self, run: str) -> None:
         """Say nothing of a run: it is being watched."""
@@ -57,9 +60,15 @@ class RunNotices:
             is_new = one.id not in self._hushed and (before or {}).get(one.id) != (one.status, one.attempt)
             title = one_line(one.title) or one.kind
             if is_new and one.status == "waiting":
-                self._lines[one.id] = f"● {title} waits for your answer: /runs {one.id}"
+                self._lines[one.id] = (title, f" waits for your answer: /runs {one.id}")
             elif is_new and before is not None and _is_news(one):
-                self._lines[one.id] = f"● {title} {_OVER[one.status]}: /runs {one.id}"
+                self._lines[one.id] = (title, f" {_OVER[one.status]}: /runs {one.id}")
+
+
+def _shorten(title: str, news: str, width: int) -> str:
+    """One line of the terminal. The title gives way: what is to be typed is whole."""
+    room = max(_LEAST, width - len(news) - len("● "))
+    return fit(f"● {fit(title, room).rstrip()}{news}", width).rstrip()
 
 
 def _is_news(run: "Seen") -> bool:

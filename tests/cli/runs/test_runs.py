@@ -125,7 +125,7 @@ def test_all_about_runs_as_a_person_and_as_a_program_sees_them(world: Any, run: 
 
 
 def test_nothing_is_made_for_a_list_of_nothing(world: Any, run: Call) -> None:
-    assert run("list") == (0, "", "No runs yet. Run: weft agent --background -m TEXT\n")
+    assert run("list") == (0, "", "No runs yet. Start one: weft agent --background -m TEXT\n")
     assert json.loads(run("list", "--format", "json")[1]) == {"schema": "clawft.runs.v1", "runs": []}
     assert not (world.user_dir / "runs").exists()
 

@@ -1,6 +1,7 @@
 """The same commands where runs are kept on a PostgreSQL."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,15 @@ def test_runs_on_a_postgres_are_seen_ended_gone_on_with_and_forgotten(world: Any
     assert run("cancel", "--all", "--format", "json")[0] == 0
     assert run("show", first[:13])[0] == (1 if second.startswith(first[:13]) else 0)
     assert run("prune", "--days", "0", "--yes")[2] == "Removed 2 runs\n"
-    assert run("list")[2] == "No runs\n"
+    assert run("list")[2].startswith("No runs yet. Start one: ")
+
+
+def test_a_password_that_is_not_set_is_what_the_hint_tells_of(world: Any, url: str) -> None:
+    world.environ["CLAWFT_RUNS__DATABASE"] = re.sub(r":[^:/@]+@", "@", url)
+    code, _, err = world.weft("list")
+    assert code == 1
+    assert err.startswith("error[runs-unreachable]: ")
+    assert err.endswith("hint: Check runs.database_password, and that what it names is set here\n")
 
 
 def test_a_postgres_that_is_away_is_said_without_its_password(

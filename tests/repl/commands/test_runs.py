@@ -101,7 +101,7 @@ async def test_runs_of_the_project_are_listed_those_that_wait_first(world: World
         ]
         shown = await enter(t, f"/runs {asks[:-2]}")
         assert "What: asks something" in shown
-        assert shown.endswith(f"weft runs answer {asks} once|session|always|no")
+        assert shown.endswith(f"/runs answer {asks} once|session|always|no")
         assert "error[run-not-found]" in await enter(t, "/runs nope")
         assert await enter(t, f"/runs cancel {queued}") == f"{queued} is cancelled"
         t.type("/runs can\t")
@@ -121,7 +121,7 @@ async def test_a_run_is_answered_and_a_grave_question_is_put_once_more(
         assert said.splitlines() == [
             "? Run: touch it",
             "  Who knows",
-            f"session; it goes on. Follow it: /runs watch {plain}",
+            f"Answered: session. It goes on; follow it: /runs watch {plain}",
         ]
         t.type(f"/runs answer {grave} once\r")
         await t.wait_for("  Do it? [y]es, [N]o:")
@@ -131,7 +131,7 @@ async def test_a_run_is_answered_and_a_grave_question_is_put_once_more(
         t.type(f"/runs answer {grave} once\r")
         await t.wait_for("  Do it? [y]es, [N]o:", 2)
         t.type("y\r")
-        await t.wait_for("once; it goes on")
+        await t.wait_for("Answered: once. It goes on")
         assert answers(world, grave) == ["once"]
 
 
@@ -142,11 +142,11 @@ async def test_a_word_is_said_once_when_a_run_waits_or_is_over(
     run, over = ask_for(world, "look after the tests"), ask_for(world, "was over before")
     with opened(world) as runs:
         runs.cancel(over)
-    async with terminal(columns=110) as t:
+    async with terminal(columns=64) as t:
         t.type("half a line")
         await t.prompt("half a line")
         put(world, run)
-        await t.wait_for(f"● look after the tests waits for your answer: /runs {run}\n> half a line")
+        await t.wait_for(f"● look after… waits for your answer: /runs {run}\n> half a line")
         with opened(world) as runs:
             runs.cancel(run)
         await t.wait_for(f"● look after the tests was cancelled: /runs {run}\n> half a line")

@@ -45,7 +45,7 @@ def command(run: str, words: tuple[str, ...], output: str) -> int:
         if output == "json":
             print_runs(runs, [row])
         else:
-            say(f"{words[-1]}; it goes on. Follow it: weft runs watch {row.id}")
+            say(f"Answered: {words[-1]}. It goes on; follow it: weft runs watch {row.id}")
     return 0
 
 

@@ -17,6 +17,7 @@ __all__ = ["command"]
 _STATUSES = ("queued", "running", "waiting", "done", "failed", "cancelled")
 _KINDS = ("agent", "skill", "fork", "cron", "scan")
 _MAX_ASKED = 5
+_NONE = "No runs yet. Start one: weft agent --background -m TEXT"
 
 
 @click.command("list")
@@ -35,13 +36,15 @@ def command(statuses: tuple[str, ...], kinds: tuple[str, ...], fleet: str, limit
     if is_installed() and not is_used(settings, app.workspace.user_dir):
         if output == "json":
             return print_json("clawft.runs.v1", runs=[])
-        return say("No runs yet. Run: weft agent --background -m TEXT")
+        return say(_NONE)
     with open_runs_here() as (_, runs):
         rows = runs.store.list(statuses=statuses, kinds=kinds, fleet=fleet, limit=limit)
         see_to(runs, rows)
         if output == "json":
             return print_runs(runs, rows)
         questions = [one for one in runs.store.questions() if any(one.run == row.id for row in rows)]
+        if not rows and not (statuses or kinds or fleet):
+            return say(_NONE)
         if rows:
             click.echo("\n".join(list_lines(rows, questions, terminal_width())))
         counts = runs.store.counts(fleet)

@@ -52,8 +52,8 @@ def load_timeline(runs: "Runs", run: "Run", now: str) -> "Timeline":
     return make_timeline(run, runs.recorded(run), runs.store.questions(run.id, open_only=False), resumed, now)
 
 
-def show_lines(runs: "Runs", run: "Run", columns: int | None) -> list[str]:
-    """All there is to say, what asks for something last. Raises: ClawftError."""
+def show_lines(runs: "Runs", run: "Run", columns: int | None, answer: str = "weft runs answer") -> list[str]:
+    """All there is to say, what asks for something last; `answer` is the command for that. Raises: ClawftError."""
     from clawft.run.durable.values import now_text
 
     now = now_text()
@@ -65,7 +65,7 @@ def show_lines(runs: "Runs", run: "Run", columns: int | None) -> list[str]:
     if run.error:
         lines += ["", f"{click.style(f'error[{run.error.code}]', fg='red')}: {one_line(run.error.message)}"]
         lines += [f"hint: {one_line(run.error.hint)}"] if run.error.hint else []
-    return [*lines, *_question_lines(runs.store.questions(run.id)), *_next_lines(run)]
+    return [*lines, *_question_lines(runs.store.questions(run.id), answer), *_next_lines(run)]
 
 
 def _facts(run: "Run") -> list[tuple[str, str]]:
@@ -94,11 +94,11 @@ def _when(at: str | None) -> str:
     return f"{at[:19].replace('T', ' ')} UTC, {long_ago(at)}" if at else ""
 
 
-def _question_lines(questions: "tuple[Question, ...]") -> list[str]:
+def _question_lines(questions: "tuple[Question, ...]", answer: str) -> list[str]:
     lines = []
     for one in questions:
         lines += ["", *ask_lines(one), f"  asked {long_ago(one.asked)}; answer it:"]
-        lines.append(f"  {follow_up(one, only=len(questions) == 1)}")
+        lines.append(f"  {follow_up(one, only=len(questions) == 1, command=answer)}")
     return lines
 
 

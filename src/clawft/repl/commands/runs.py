@@ -90,7 +90,7 @@ async def _show(repl: "Repl", runs: "Runs", text: str) -> None:
 
     def load() -> list[str]:
         run = runs.store.get(runs.store.resolve(text.strip()))
-        return show_lines(runs, run, repl.screen.width)
+        return show_lines(runs, run, repl.screen.width, answer="/runs answer")
 
     print_lines(repl, await to_thread.run_sync(load))
 
@@ -114,7 +114,7 @@ async def _answer(repl: "Repl", runs: "Runs", words: list[str]) -> None:
         repl.screen.print("Nothing was answered")
         return
     await _give(runs, question, words[-1])
-    repl.screen.print(f"{words[-1]}; it goes on. Follow it: /runs watch {question.run}")
+    repl.screen.print(f"Answered: {words[-1]}. It goes on; follow it: /runs watch {question.run}")
 
 
 async def _agrees(repl: "Repl") -> bool:

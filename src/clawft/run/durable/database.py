@@ -130,6 +130,8 @@ def describe(error: Exception, path: str = "") -> ClawftError:
         code, hint = "runs-database", "Check runs.database: its tables may be those of another program or version"
     elif isinstance(error, DBAPIError) and not path:
         code, hint = "runs-unreachable", "Check that the server runs, and runs.database"
+        if "password" in first:
+            hint = "Check runs.database_password, and that what it names is set here"
     else:
         code, hint = "runs-database", "Check the file and its permissions"
     return ClawftError(code, f"The database of runs cannot be used: {first}", path=path, hint=hint)
