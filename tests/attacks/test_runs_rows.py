@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import pytest
 import sqlalchemy as sa
+from msgspec import structs
 
 from clawft.app import open_app
 from clawft.cli import main
@@ -251,3 +252,18 @@ def test_runs_of_another_version_keep_no_worker_that_is_idle(world: RunsWorld, r
     other, _ = runs.start(world.request("other")), runs.start(world.request("own"))
     change(world, "UPDATE weft_run SET format = 'runs-2' WHERE id = ?", other)
     assert (runs.store.counts(), runs.store.counts("", "default")) == ({"queued": 2}, {"queued": 1})
+
+
+def test_an_answer_is_for_the_question_that_was_seen_not_for_one_in_its_place(world: RunsWorld, runs: Runs) -> None:
+    run = begin(world, runs, "go")
+    event = ApprovalNeeded(call="1.0", tool="exec_shell", question="Run: ls")
+    seen = runs.store.ask(Question(run, "1.0?1", "approval", event, "2026-01-01T00:00:00.000Z"))
+    runs.store.finish(run, 1, "failed")
+    runs.retry(run, fresh=True)
+    assert runs.store.begin(run, 2, "here")
+    other = structs.replace(event, question="Run OUTSIDE the sandbox: rm x", grave=True)
+    runs.store.ask(Question(run, "1.0?1", "approval", other, now_text()))
+    with pytest.raises(ClawftError) as refused:
+        runs.answer(seen, "once")
+    assert refused.value.code == "run-answered"
+    runs.answer(runs.store.questions(run)[0], "no")

@@ -79,7 +79,7 @@ class Runs:
         """Answer what a run waits for; it goes on with that."""
         if answer not in question.choices:
             raise ClawftError("run-answer", f"'{answer}' is no answer here", hint=f"Say {', '.join(question.choices)}")
-        self.store.answer(question.run, question.key, answer, _who())
+        self.store.answer(question.run, question.key, answer, _who(), question.asked)
 
     def cancel(self, run: str) -> Run:
         """Have a run ended; as it is now."""

@@ -65,11 +65,6 @@ class RunStore:
         """The same for one who may have lost what he works on: `guard` raises, and then nothing is changed."""
         return RunStore(self.engine, self._enqueue, guard)
 
-    def check(self) -> None:
-        """Change nothing; raises what the guard does."""
-        with self._begin():
-            pass
-
     # runs
 
     def add(self, requests: Sequence[tuple[str, RunRequest]], queue: str, **shared: Any) -> None:
@@ -173,7 +168,8 @@ class RunStore:
     def update(self, run: str, attempt: int, **values: Any) -> bool:
         """Change what is known of a run that is being done; False if it is another's meanwhile."""
         with self._begin() as connection:
-            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status == "running")
+            # One that is queued was thought to be a dead worker's, by one who died before he could take it away.
+            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("queued", "running")))
             return bool(connection.execute(sa.update(RUN).where(mine).values(values)).rowcount)
 
     def finish(self, run: str, attempt: int, status: Status, **values: Any) -> bool:
@@ -201,8 +197,7 @@ class RunStore:
             self._enqueue(connection, run, due.attempt, due.queue, due.format)
             for table in (EVENT, QUESTION) if discard else ():
                 connection.execute(sa.delete(table).where(table.c.run == run))
-        number: int = due.attempt
-        return number
+        return int(due.attempt)
 
     def ask_to_cancel(self, run: str) -> Status:
         """Have a run ended: at once if nobody does it now, else by its worker. The status it has now comes back."""
@@ -305,11 +300,12 @@ class RunStore:
         with self._connect() as connection:
             return tuple(map(to_question, connection.execute(query).mappings()))
 
-    def answer(self, run: str, key: str, answer: str, by: str) -> None:
-        """Answer a question, and have the run go on. Raises: ClawftError for one that is not there or was answered."""
+    def answer(self, run: str, key: str, answer: str, by: str, asked: str = "") -> None:
+        """Answer what was `asked` then, and have the run go on. Raises: ClawftError if it is not any more."""
         with self._begin() as connection:
             self._lock(connection, run)
             here = sa.and_(QUESTION.c.run == run, QUESTION.c.key == key, QUESTION.c.answer.is_(None))
+            here = sa.and_(here, QUESTION.c.asked == asked) if asked else here  # a run that is begun anew asks anew
             given = {"answer": answer, "answered": now_text(), "by": by}
             if not connection.execute(sa.update(QUESTION).where(here).values(given)).rowcount:
                 raise ClawftError(
@@ -330,7 +326,7 @@ class RunStore:
             if connection.execute(sa.select(QUESTION.c.key).where(came)).first():
                 return False
             # One that waits already was written before a connection broke, and nobody heard of it.
-            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("running", "waiting")))
+            mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.not_in(OVER))
             mine = sa.and_(mine, RUN.c.cancel.is_(False))  # which is seen to where it is being done
             waiting = {"status": "waiting", "worker": "", **values}
             return bool(connection.execute(sa.update(RUN).where(mine).values(waiting)).rowcount)
@@ -363,6 +359,8 @@ class RunStore:
         """The runs of workers that died, or left, wait for others."""
         with self._begin() as connection:
             left = sa.and_(RUN.c.worker.in_(workers), RUN.c.status == "running")
+            if died:  # one that came back meanwhile keeps what it has
+                left = sa.and_(left, RUN.c.worker.not_in(sa.select(WORKER.c.id)))
             waits = {"status": "queued", "worker": "", "deaths": RUN.c.deaths + int(died)}
             connection.execute(sa.update(RUN).where(left).values(waits))
 
