@@ -142,11 +142,11 @@ async def test_a_word_is_said_once_when_a_run_waits_or_is_over(
     run, over = ask_for(world, "look after the tests"), ask_for(world, "was over before")
     with opened(world) as runs:
         runs.cancel(over)
-    async with terminal(columns=64) as t:
+    async with terminal(columns=66) as t:
         t.type("half a line")
         await t.prompt("half a line")
         put(world, run)
-        await t.wait_for(f"● look after… waits for your answer: /runs {run}\n> half a line")
+        await t.wait_for(f"● look after t… waits for your answer: /runs {run}\n> half a line")
         with opened(world) as runs:
             runs.cancel(run)
         await t.wait_for(f"● look after the tests was cancelled: /runs {run}\n> half a line")
