@@ -39,7 +39,7 @@ def test_a_question_outlives_its_worker_and_is_answered_while_none_lives(tmp_pat
     with Chaos(tmp_path, script=one_command()) as chaos:
         worker = chaos.work_now()
         chaos.start("r1", yes=False)
-        (question,) = until(lambda: chaos.questions("r1"), 10)
+        (question,) = until(lambda: chaos.questions("r1"), 30)
         if is_parked:
             chaos.wait_for("r1", "waiting")
         worker.kill()
@@ -58,7 +58,7 @@ def test_a_worker_that_is_told_to_stop_ends_its_step_and_others_go_on_after_it(t
     with Chaos(tmp_path, script=one_command("touch begun; sleep 0.5")) as chaos:
         stopped = chaos.work_now()
         chaos.start("r1")
-        until((chaos.project / "begun").exists, 10)
+        until((chaos.project / "begun").exists, 30)
         stopped.send(signal.SIGTERM)
         assert stopped.wait() == 0
         assert "stopping: what is being done comes to its end; once more cuts it short" in stopped.said
@@ -76,7 +76,7 @@ def test_a_worker_that_is_told_twice_cuts_its_step_short_which_is_asked_about(tm
     with Chaos(tmp_path, script=one_command("touch begun; sleep 30")) as chaos:
         stopped = chaos.work_now()
         chaos.start("r1")
-        until((chaos.project / "begun").exists, 10)
+        until((chaos.project / "begun").exists, 30)
         stopped.send(signal.SIGTERM)
         stopped.wait_to_say("stopping")
         stopped.send(signal.SIGTERM)
@@ -139,7 +139,7 @@ def test_a_run_is_begun_by_one_version_and_finished_by_another(tmp_path: Path) -
     with Chaos(tmp_path, script=lambda label, place: ten_steps(label, place, 0.2)) as chaos:
         older = chaos.work_now()
         chaos.start("r1")
-        until(lambda: len(chaos.calls) >= 2, 10)
+        until(lambda: len(chaos.calls) >= 2, 30)
         newer = subprocess.Popen(
             [sys.executable, "-c", NEWER, "worker"], env=chaos.env, cwd=tmp_path, start_new_session=True
         )

@@ -45,7 +45,7 @@ def test_a_worker_that_is_paused_while_a_model_answers_loses_its_runs_and_takes_
     with Chaos(tmp_path, script=lambda label, place: ten_steps(label, place, 0.4)) as chaos:
         paused = chaos.work_now()
         chaos.start("r1")
-        until(lambda: chaos.calls, 10)
+        until(lambda: chaos.calls, 30)
         chaos.pause(paused)
         other = chaos.work_now()
         chaos.wait_for("r1")
@@ -65,10 +65,10 @@ def test_a_command_of_a_worker_that_is_paused_is_asked_about_and_not_done_twice(
     with Chaos(tmp_path, script=one_command("touch begun; sleep 0.7")) as chaos:
         paused = chaos.work_now()
         chaos.start("r1")
-        until((chaos.project / "begun").exists, 10)
+        until((chaos.project / "begun").exists, 30)
         chaos.pause(paused)
         chaos.work_now()
-        (question,) = until(lambda: chaos.questions("r1"), 10)
+        (question,) = until(lambda: chaos.questions("r1"), 30)
         assert question.kind == "in-flight"
         assert "was in flight when the run was cut short. Do it again, or go on" in question.event.question
         until(lambda: chaos.effects, 10)  # the command itself was not paused
@@ -85,10 +85,10 @@ def test_an_answer_is_taken_by_the_worker_that_has_the_run_and_by_no_other(tmp_p
     with Chaos(tmp_path, script=one_command()) as chaos:
         paused = chaos.work_now()
         chaos.start("r1", yes=False)
-        until(lambda: chaos.questions("r1"), 10)
+        until(lambda: chaos.questions("r1"), 30)
         chaos.pause(paused)
         chaos.work_now()
-        until(lambda: "goes on elsewhere" in chaos.processes[1].said or chaos.get("r1").status == "waiting", 10)
+        chaos.wait_for("r1", "waiting")
         (question,) = chaos.questions("r1")
         chaos.runs.answer(question, "once")
         paused.send(signal.SIGCONT)

@@ -16,7 +16,7 @@ from clawft.run.durable.engine import Lost
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.runs import Runs
 from clawft.run.durable.store import EventRow
-from clawft.run.durable.values import Question, now_text
+from clawft.run.durable.values import Question, WorkerRow, now_text
 
 
 @pytest.fixture
@@ -126,3 +126,20 @@ def test_a_database_that_could_not_be_made_to_its_end_is_made_when_there_is_room
     with closing(open_runs(RunsSettings(), str(tmp_path), {})) as made:
         run = made.start(RunRequest(kind="agent", cwd="/", text="go"))
         assert made.store.get(run).status == "queued"
+
+
+def test_a_run_is_finished_by_who_has_it_though_another_took_it_for_a_dead_workers(runs: Runs) -> None:
+    run = begin(runs)
+    runs.store.orphan(["a"])  # and died before it could give the attempt to others
+    assert runs.store.get(run).status == "queued"
+    assert runs.store.finish(run, 1, "done")
+    assert runs.store.get(run).status == "done"
+
+
+def test_a_worker_that_came_back_keeps_its_runs(runs: Runs) -> None:
+    run = begin(runs)
+    runs.store.enrol(WorkerRow("a", "h", 1, "", "default", 4, now_text(), 0, now_text(), False))
+    runs.store.orphan(["a"])
+    assert runs.store.get(run).status == "running"
+    runs.store.orphan(["a"], died=False)
+    assert runs.store.get(run).status == "queued"

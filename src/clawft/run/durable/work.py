@@ -82,12 +82,11 @@ class Attempt:
                 self.journal.stop()
 
     def is_lost(self) -> bool:
-        """Whether another worker has it by now. Raises: ClawftError."""
+        """Whether another worker has it by now; if not, it is known to be here again. Raises: ClawftError."""
         try:
-            self._store.check()
+            return self._store.begin(self.run.id, self.run.attempt, self.run.worker) is None
         except Lost:
             return True
-        return False
 
     @property
     def is_idle(self) -> bool:
