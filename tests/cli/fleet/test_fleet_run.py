@@ -87,7 +87,9 @@ def test_a_fleet_that_is_cancelled_ends_what_is_open(world: FleetWorld) -> None:
     said = world.break_off(world.begin(*begin), signal.SIGINT, lambda: len(world.read("long.out")) > 0)
     fleet = said.partition("--resume ")[2].strip()
 
-    assert world.weft("fleet", "cancel", fleet)[0] == 0
+    code, told, _ = world.weft("fleet", "cancel", fleet, "--format", "json")
+    assert code == 0
+    assert [one["id"] for one in json.loads(told)["fleets"]] == [fleet]
 
     listed = json.loads(world.weft("fleet", "list", "--format", "json")[1])
     (one,) = [one for one in listed["fleets"] if one["id"] == fleet]

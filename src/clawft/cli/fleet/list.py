@@ -5,6 +5,7 @@ import click
 from clawft.cli.fleet._summary import fleet_json, summarise
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table, say
+from clawft.cli.runs._words import long_ago
 
 __all__ = ["command"]
 
@@ -29,9 +30,9 @@ def command(output: str, limit: int) -> None:
     if not found:
         say("There are no fleets. Run: weft fleet run --skill NAME --inputs FILE.jsonl")
         return
-    heads = ("FLEET", "STATUS", "LINES", "STARTED", "RUNS", "WHAT")
-    rows = [
-        (one.fleet.id, one.status, f"{one.fleet.total:,}", one.fleet.created[:16], one.describe(), one.fleet.spec.title)
-        for one in found
-    ]
+    heads = ("FLEET", "STATUS", "LINES", "WHEN", "RUNS", "WHAT")
+    rows = []
+    for one in found:
+        lines, when = f"{one.fleet.total:,}", long_ago(one.fleet.created)
+        rows.append((one.fleet.id, one.status, lines, when, one.describe(), one.fleet.spec.title))
     print_table(heads, rows, wide=5)

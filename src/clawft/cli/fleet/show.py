@@ -8,6 +8,7 @@ from clawft.cli.fleet._follow import say_rest
 from clawft.cli.fleet._summary import fleet_json, summarise
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json
+from clawft.cli.runs._words import when_words
 
 __all__ = ["command"]
 
@@ -40,7 +41,8 @@ def command(fleet: str, limit: int, output: str) -> None:
         return
     spec = summary.fleet.spec
     click.echo(one_line(f"{summary.fleet.id}  {summary.status}  {spec.title}"))
-    click.echo("  " + one_line(f"{summary.fleet.total:,} lines of {spec.path}, started {summary.fleet.created}"))
+    started = when_words(summary.fleet.created)
+    click.echo("  " + one_line(f"{summary.fleet.total:,} lines of {spec.path}, started {started}"))
     click.echo(f"  runs: {summary.describe()}")
     if spec.output:
         click.echo("  " + one_line(f"results: {spec.output}"))

@@ -21,6 +21,7 @@ __all__ = [
     "steps_words",
     "time_words",
     "tokens_words",
+    "when_words",
 ]
 
 HEADS = ("RUN", "STATUS", "KIND", "STEPS", "WHEN", "WHAT")
@@ -82,6 +83,11 @@ def long_ago(at: str, now: datetime | None = None) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"
     return "now"
+
+
+def when_words(at: str | None) -> str:
+    """A time, and how long ago that is."""
+    return f"{at[:19].replace('T', ' ')} UTC, {long_ago(at)}" if at else ""
 
 
 def time_words(ms: float) -> str:

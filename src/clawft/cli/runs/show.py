@@ -9,7 +9,7 @@ from clawft.cli.options import format_option
 from clawft.cli.output import clean, one_line, print_json, terminal_width
 from clawft.cli.runs._open import open_runs_here, run_argument, run_json, see_to
 from clawft.cli.runs._timeline import timeline_lines, totals_line
-from clawft.cli.runs._words import ask_lines, follow_up, long_ago, time_words, tokens_words
+from clawft.cli.runs._words import ask_lines, follow_up, long_ago, time_words, tokens_words, when_words
 
 if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
@@ -84,14 +84,10 @@ def _facts(run: "Run") -> list[tuple[str, str]]:
         ("Queue", run.queue if run.queue != "default" else ""),
         ("Worker", run.worker),
         ("Attempts", str(run.attempt) if run.attempt > 1 else ""),
-        ("Asked for", _when(run.created)),
-        ("Finished", ", ".join(filter(None, [_when(run.finished), worked])) if run.finished else ""),
+        ("Asked for", when_words(run.created)),
+        ("Finished", ", ".join(filter(None, [when_words(run.finished), worked])) if run.finished else ""),
         ("Tokens", tokens_words(run.usage.input_tokens, run.usage.output_tokens, run.cost_usd)),
     ]
-
-
-def _when(at: str | None) -> str:
-    return f"{at[:19].replace('T', ' ')} UTC, {long_ago(at)}" if at else ""
 
 
 def _question_lines(questions: "tuple[Question, ...]", answer: str) -> list[str]:
