@@ -58,14 +58,23 @@ def open_engine(url: sa.URL) -> sa.Engine:
     with translated(url):
         engine = _open_file(url) if is_file else _open_server(url)
         try:
-            METADATA.create_all(engine)
-        except DBAPIError as error:
-            # Two processes that begin at once: the other one has made them.
-            if not any(word in str(error) for word in ("already exists", "duplicate key")):
-                engine.dispose()
-                raise
-            METADATA.create_all(engine)
+            _make_tables(engine)
+        except DBAPIError:
+            engine.dispose()
+            raise
     return engine
+
+
+def _make_tables(engine: sa.Engine) -> None:
+    """Those that are not there. Of several processes that begin at once, each finds what another has just made."""
+    left = len(METADATA.tables)
+    while True:
+        try:
+            return METADATA.create_all(engine)
+        except DBAPIError as error:
+            left -= 1
+            if left < 0 or not any(word in str(error) for word in ("already exists", "duplicate key")):
+                raise
 
 
 def _open_file(url: sa.URL) -> sa.Engine:
