@@ -95,12 +95,15 @@ def _make_tell(as_json: bool) -> Callable[[str], None]:
     """Says what the worker does: for programs on stdout, for people on stderr."""
     from clawft.run.durable.values import now_text
 
+    is_seen = sys.stderr is not None and sys.stderr.isatty()
+    stamp = "%H:%M:%S" if is_seen else "%Y-%m-%d %H:%M:%S"  # a log is read days later
+
     def tell(text: str) -> None:
         if as_json:
             line = {"schema": "clawft.worker.v1", "at": now_text(), "text": text}
             click.echo(escape_unsafe(msgspec.json.encode(line).decode()))
         else:
-            say(f"{datetime.now():%H:%M:%S}  {one_line(text)}")
+            say(f"{datetime.now().strftime(stamp)}  {one_line(text)}")
 
     return tell
 
