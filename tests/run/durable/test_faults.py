@@ -152,8 +152,9 @@ def test_a_clock_that_jumps_an_hour_both_ways_changes_nothing(tmp_path: Path) ->
             clock.write_text(jump)
         for label in labels:
             chaos.wait_for(label)
-        assert {one.worker for one in map(chaos.get, labels)} == {line.partition("worker ")[2].split()[0] for one in workers
-                for line in one.said.splitlines() if "takes from" in line}  # fmt: skip
+        lines = [line for one in workers for line in one.said.splitlines() if "takes from" in line]
+        named = {line.partition("worker ")[2].split()[0] for line in lines}
+        assert {one.worker for one in map(chaos.get, labels)} == named
         assert chaos.count() == once(*labels)
         assert len(chaos.calls) == 5 * len(labels)
         assert not chaos.questions(open_only=False)
