@@ -490,6 +490,7 @@ SAID = {
     "name-not-canonical": (3, "---\ndescription: d\nname: A\n---\n"),
     "description-missing": (2, "---\nname: a\n---\n"),
     "description-long": (3, f"---\nname: a\ndescription: {'x' * 1025}\n---\n"),
+    "background-inline": (4, "---\nname: a\ndescription: d\nbackground: true\n---\nx"),
     "body-truncated": (4, "---\nname: a\ndescription: d\n---\n" + "x" * 40_000),
 }
 

@@ -83,6 +83,9 @@ def _read_frontmatter(raw: dict[Any, Any], dir_name: str, notes: Notes) -> dict[
         _divide_tools(fields, notes)
     if not _NEEDS.isdisjoint(fields):
         fields["requires"] = read_requires(fields, notes)
+    if fields.get("background") and fields.get("context") != "fork":
+        message = "'background' holds for a skill that forks; this one is part of the conversation, in the foreground"
+        notes.add("background-inline", "warning", message, key="background", hint="Add 'context: fork'")
     _name(fields, dir_name, notes)
     return fields
 
