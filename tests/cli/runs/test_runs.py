@@ -237,6 +237,7 @@ def test_a_worker_that_cannot_be_started_is_said_beside_the_runs(world: Any, run
     assert (code, out.splitlines()[1].split()[:2]) == (0, [first, "queued"])
     assert err.startswith("error[worker-start]: No worker could be started: ")
     assert "hint: Start one yourself: weft worker\n1 run: 1 queued\n" in err
+    assert run("list", "--status", "done")[2].startswith("error[worker-start]"), "what is not listed is seen to as well"
 
 
 def test_a_shell_is_offered_runs_without_what_does_them(world: Any) -> None:

@@ -17,6 +17,7 @@ __all__ = ["command"]
 _STATUSES = ("queued", "running", "waiting", "done", "failed", "cancelled")
 _KINDS = ("agent", "skill", "fork", "cron", "scan")
 _MAX_ASKED = 5
+_SEEN_TO = 200
 _NONE = "No runs yet. Start one: weft agent --background -m TEXT"
 
 
@@ -39,7 +40,8 @@ def command(statuses: tuple[str, ...], kinds: tuple[str, ...], fleet: str, limit
         return say(_NONE)
     with open_runs_here() as (_, runs):
         rows = runs.store.list(statuses=statuses, kinds=kinds, fleet=fleet, limit=limit)
-        see_to(runs, rows)
+        # Also of those that are not listed: after a reboot this is the command that has all go on.
+        see_to(runs, runs.store.list(statuses=("queued", "running"), limit=_SEEN_TO))
         if output == "json":
             return print_runs(runs, rows)
         questions = [one for one in runs.store.questions() if any(one.run == row.id for row in rows)]
