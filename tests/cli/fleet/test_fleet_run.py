@@ -29,6 +29,8 @@ def test_each_line_is_a_run_and_results_come_in_order_with_failures_said_at_the_
     assert f"try them again: weft fleet run --retry {fleet}" in err
 
     shown = json.loads(world.weft("fleet", "show", fleet, "--format", "json")[1])
+    listed = json.loads(world.weft("runs", "list", "--fleet", fleet[:-2], "--format", "json")[1])["runs"]
+    assert {one["fleet"] for one in listed} == {fleet}
     assert (shown["status"], shown["lines"], shown["runs"]["done"], shown["runs"]["failed"]) == ("failed", 4, 2, 1)
     assert [one["line"] for one in shown["trouble"]] == [3]
     again = world.weft("fleet", "run", "--retry", fleet)

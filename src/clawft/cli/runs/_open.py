@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
     from clawft.run.durable.values import Question, Run
 
-__all__ = ["act_on_all", "open_runs_here", "print_runs", "run_argument", "run_json", "see_to"]
+__all__ = ["act_on_all", "find_fleet", "open_runs_here", "print_runs", "run_argument", "run_json", "see_to"]
 
 
 def run_argument(function: Any) -> Any:
@@ -32,6 +32,13 @@ def open_runs_here() -> "Iterator[tuple[App, Runs]]":
     app = open_here()
     with closing(open_app_runs(app)) as runs:
         yield app, runs
+
+
+def find_fleet(runs: "Runs", text: str) -> str:
+    """The id of a fleet, from it or its start; '' of nothing. Raises: NotFound."""
+    from clawft.run.durable.fleets import FleetStore
+
+    return FleetStore(runs.database).get(text).id if text else ""
 
 
 def see_to(runs: "Runs", wanted: "Iterable[Run]") -> bool:

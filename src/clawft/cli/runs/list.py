@@ -6,7 +6,7 @@ import click
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, terminal_width
-from clawft.cli.runs._open import open_runs_here, print_runs, see_to
+from clawft.cli.runs._open import find_fleet, open_runs_here, print_runs, see_to
 from clawft.cli.runs._words import count_words, follow_up, list_lines
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def command(statuses: tuple[str, ...], kinds: tuple[str, ...], fleet: str, limit
             return print_json("clawft.runs.v1", runs=[])
         return say(_NONE)
     with open_runs_here() as (_, runs):
+        fleet = find_fleet(runs, fleet)
         rows = runs.store.list(statuses=statuses, kinds=kinds, fleet=fleet, limit=limit)
         # Also of those that are not listed: after a reboot this is the command that has all go on.
         see_to(runs, runs.store.list(statuses=("queued", "running"), limit=_SEEN_TO))

@@ -7,7 +7,7 @@ import click
 from clawft.cli._complete import complete_runs
 from clawft.cli.options import format_option
 from clawft.cli.output import say
-from clawft.cli.runs._open import act_on_all, open_runs_here, print_runs, see_to
+from clawft.cli.runs._open import act_on_all, find_fleet, open_runs_here, print_runs, see_to
 from clawft.cli.runs._words import steps_words
 
 __all__ = ["command"]
@@ -28,7 +28,8 @@ def command(ids: tuple[str, ...], failed: bool, fleet: str, fresh: bool, output:
     if fleet and not failed:
         raise click.UsageError("--fleet goes with --failed")
     with open_runs_here() as (_, runs):
-        wanted = [one.id for one in runs.store.list(statuses=("failed",), fleet=fleet)] if failed else ids
+        failures = runs.store.list(statuses=("failed",), fleet=find_fleet(runs, fleet)) if failed else ()
+        wanted = [one.id for one in failures] if failed else ids
         rows, code = act_on_all(runs, wanted, partial(runs.retry, fresh=fresh))
         see_to(runs, rows)
         if output == "json":
