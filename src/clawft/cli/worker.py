@@ -33,9 +33,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     multiple=True,
     metavar="NAME",
     callback=check_queue,
-    help="Take runs from this queue (repeatable).",
+    help="Take runs from this queue (repeatable); else from runs.queue.",
 )
-@click.option("--concurrency", type=click.IntRange(1, 1000), help="How many runs to do side by side.")
+@click.option("--concurrency", type=click.IntRange(1, 1000), help="Runs to do side by side; else runs.concurrency.")
 @click.option("--until-idle", is_flag=True, help="End when there is nothing more to do.")
 @click.option("--on-demand", is_flag=True, hidden=True, help="As started by another command: one for a queue.")
 @click.option(
