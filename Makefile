@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 JOBS ?= 2
+TESTERS ?= $(shell echo $$(($(JOBS) + 1))) # tests of several processes wait for each other more than they compute
 
 bin := .venv/bin
 code := $(wildcard src tests tools bench)
@@ -20,7 +21,7 @@ test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 pytest: .venv/dev.stamp ## Tests with coverage
 	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
-	@$(bin)/pytest -q -n $(JOBS) --cov --cov-report=
+	@$(bin)/pytest -q -n $(TESTERS) --cov --cov-report=
 	@$(bin)/coverage json -q
 	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
 

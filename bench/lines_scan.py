@@ -42,7 +42,7 @@ class ScanSizes:
     large: int = LARGE
 
 
-QUICK = ScanSizes(skills=60, few=6, rounds=2, slow_rounds=1, starts=1, large=300_000)
+QUICK = ScanSizes(skills=20, few=4, rounds=2, slow_rounds=1, starts=1, large=60_000)
 
 
 def measure_scan(temporary: Path, sizes: ScanSizes) -> list[Line]:

@@ -147,7 +147,7 @@ def test_add_as_json(weft: Weft, project: Path) -> None:
 def test_list_says_what_runs_when_and_how_it_went(weft: Weft, user_dir: Path) -> None:
     job_id = _add(weft, "every 2h", "-m", "Look at the news", "--name", "news", "--agent", "coder", "--model", "s/two")
 
-    done = weft("cron", "list")
+    done = weft("cron", "list", COLUMNS="100")
     (job,) = _jobs(weft)
 
     heads, row = done.stdout.splitlines()
