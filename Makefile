@@ -21,7 +21,7 @@ test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 pytest: .venv/dev.stamp ## Tests with coverage
 	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
-	@$(bin)/pytest -q -n $(TESTERS) --cov --cov-report=
+	@$(bin)/pytest -q -n $(TESTERS) -m 'not soak' --cov --cov-report=
 	@$(bin)/coverage json -q
 	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
 
@@ -74,6 +74,7 @@ soak: .venv/dev.stamp ## Kill what writes sessions and does runs again and again
 	@$(bin)/python bench/soak_sessions.py
 	@$(bin)/python bench/soak_turns.py
 	@$(bin)/python bench/soak_runs.py $(if $(SEED),--seed $(SEED))
+	@$(bin)/pytest -q -n $(JOBS) -m soak
 
 fuzz: .venv/dev.stamp ## Break files and texts at random for a minute; the scanner must bear it: make fuzz [SECONDS=60]
 	@$(bin)/python bench/fuzz_scan.py --seconds $(or $(SECONDS),60)

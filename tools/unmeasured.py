@@ -1,6 +1,6 @@
 """A pytest plugin: where coverage costs much and tells nothing new, it is left out.
 
-Child processes are measured for one test in four: a line needs to be seen once, and most children do less than it
+Child processes are measured for one test in eight: a line needs to be seen once, and most children do less than it
 costs to measure them. Tests marked `unmeasured` are long for their own sake and run the same lines a million times.
 Coverage has no way of its own to stop in a worker process, where two of it are at work, one inside the other.
 """
@@ -12,11 +12,12 @@ from zlib import crc32
 import pytest
 from coverage.collector import Collector
 
-ONE_IN = 4
+ONE_IN = 8
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "unmeasured: long for its own sake; runs without coverage.")
+    config.addinivalue_line("markers", "soak: too long for `make test`; `make soak` runs it.")
 
 
 @pytest.hookimpl(wrapper=True)

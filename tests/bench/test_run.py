@@ -19,6 +19,7 @@ def run_bench(*words: str, env: dict[str, str]) -> subprocess.CompletedProcess[s
     return subprocess.run([sys.executable, RUN, *words], env=env, capture_output=True, text=True, timeout=100)
 
 
+@pytest.mark.soak
 @pytest.mark.unmeasured
 def test_quick_run_prints_every_line_and_writes_json(tmp_path: Path, child_env: dict[str, str]) -> None:
     output = tmp_path / "new" / "bench.json"

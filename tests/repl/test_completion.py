@@ -88,6 +88,7 @@ async def test_second_skill_is_completed_behind_the_first(world: World, terminal
         await t.wait_for("> /first-one /second-one")
 
 
+@pytest.mark.soak
 @pytest.mark.unmeasured
 async def test_menu_of_thousands_of_skills_comes_with_the_key(world: World, terminal: Open) -> None:
     write_skills(world.user_dir / "skills", 1_000)

@@ -3,6 +3,8 @@
 import json
 import signal
 
+import pytest
+
 from clawft.run.durable.fleets import FleetStore
 from fleet_world import FleetWorld
 
@@ -83,6 +85,7 @@ def test_a_fleet_that_was_left_or_killed_goes_on_where_it_was(world: FleetWorld)
     assert "error[fleet-changed]" in err
 
 
+@pytest.mark.soak
 def test_a_fleet_that_is_cancelled_ends_what_is_open(world: FleetWorld) -> None:
     inputs = world.write("long.jsonl", *(json.dumps(f"number {number}") for number in range(400)))
     begin = ("fleet", "run", "--skill", "greet", "--inputs", inputs, "-o", "long.out")

@@ -65,6 +65,7 @@ def test_a_folder_whose_name_is_no_text_is_refused_and_leaves_nothing_behind(tmp
     assert not lines.exists()
 
 
+@pytest.mark.soak
 def test_workers_are_started_for_a_queue_that_nobody_works_for_and_end_with_it(world: FleetWorld) -> None:
     write_skills(world.project / "others", 4)
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from clawft.run.durable.lease import is_gone
 from on_pty import OnPty
 
@@ -59,6 +61,7 @@ def test_a_run_is_watched_left_answered_and_seen_to_its_end(world: Any) -> None:
     assert (world.project / "made.txt").exists()
 
 
+@pytest.mark.soak
 def test_a_run_goes_on_with_a_new_worker_while_it_is_watched(world: Any) -> None:
     run, _ = begin(world, "it sleeps")
     with watch(world, run, "--format", "json") as person:

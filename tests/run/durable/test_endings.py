@@ -72,6 +72,7 @@ def test_a_worker_that_is_told_to_stop_ends_its_step_and_others_go_on_after_it(t
         assert chaos.get("r1").deaths == 0
 
 
+@pytest.mark.soak
 def test_a_worker_that_is_told_twice_cuts_its_step_short_which_is_asked_about(tmp_path: Path) -> None:
     with Chaos(tmp_path, script=one_command("touch begun; sleep 30")) as chaos:
         stopped = chaos.work_now()

@@ -41,6 +41,7 @@ def once(*labels: str, names: str = "ab") -> Counter[tuple[str, str]]:
 # a worker that is paused, and goes on when others think it dead
 
 
+@pytest.mark.soak
 def test_a_worker_that_is_paused_while_a_model_answers_loses_its_runs_and_takes_new_ones(tmp_path: Path) -> None:
     with Chaos(tmp_path, script=lambda label, place: ten_steps(label, place, 0.4)) as chaos:
         paused = chaos.work_now()

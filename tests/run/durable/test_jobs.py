@@ -405,6 +405,7 @@ def test_a_worker_that_is_killed_between_claim_and_start_leaves_the_time_to_othe
     assert [one.id for one in database.started()] == [fired.run]
 
 
+@pytest.mark.soak
 def test_a_worker_that_stands_still_on_postgres_between_claim_and_start_loses_the_time(
     postgres: Postgres, tmp_path: Path
 ) -> None:

@@ -85,7 +85,7 @@ def finish(chaos: Chaos, labels: list[str], seconds: float) -> None:
     until(look, seconds)
 
 
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("mode", ["fast", pytest.param("immediate", marks=pytest.mark.soak)])
 def test_runs_wait_while_the_server_is_away_and_go_on_when_it_is_back(
     postgres: Postgres, tmp_path: Path, mode: Mode
 ) -> None:

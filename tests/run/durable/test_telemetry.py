@@ -145,6 +145,7 @@ _SEEN = Seen("r1", "agent", "default", 2, "w", "2026-01-01T00:00:00.000Z", paren
 _CALL = SeenStep("1.0", "tool", "write_file", False)
 
 
+@pytest.mark.soak
 def test_a_collector_that_never_answers_holds_up_neither_steps_nor_the_end(tmp_path: Path) -> None:
     said: list[ClawftError] = []
     with Collector(stalls=True) as collector:

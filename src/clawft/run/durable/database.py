@@ -4,6 +4,8 @@ SQLite writes each commit through to the disk (`synchronous=FULL`): a step that 
 """
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +29,7 @@ _FULL = ("database or disk is full", "No space left on device", "disk I/O error"
 _LASTING = (sa.exc.DataError, sa.exc.IntegrityError, sa.exc.ProgrammingError)
 _OTHER_TABLES = ("no such table", "no such column", "has no column")
 _LOCKED = ("database is locked", "database table is locked")
+_AGAIN_S = 0.02
 _POOL = 8
 
 
@@ -88,10 +91,24 @@ def _open_file(url: sa.URL) -> sa.Engine:
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = "IMMEDIATE"  # writers wait for each other, rather than fail at the end
-        for pragma in (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+        for pragma in (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}")
+        _write_ahead(connection)
 
     return engine
+
+
+def _write_ahead(connection: Any) -> None:
+    """Let readers and a writer work at once. Of several that make a file so at the same moment, some are told that it
+    is locked, and nobody waits for them."""
+    deadline = time.monotonic() + _BUSY_MS / 1000
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if not _says(error, _LOCKED) or time.monotonic() > deadline:
+                raise
+            time.sleep(_AGAIN_S)
 
 
 def _open_server(url: sa.URL) -> sa.Engine:
