@@ -1,7 +1,8 @@
 """A pytest plugin: where coverage costs much and tells nothing new, it is left out.
 
-Child processes are measured for one test in eight, and in three where commands are tried, which run nowhere else: a line needs to be seen once, and most children do less than it
-costs to measure them. Tests marked `unmeasured` are long for their own sake and run the same lines a million times.
+Child processes are measured for one test in eight, and for one in three where commands are tried, which run nowhere
+else: a line needs to be seen once, and most children do less than it costs to measure them. Tests marked
+`unmeasured` are long for their own sake and run the same lines a million times.
 Coverage has no way of its own to stop in a worker process, where two of it are at work, one inside the other.
 """
 
