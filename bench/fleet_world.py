@@ -52,7 +52,7 @@ class FleetWorld(RunsWorld):
     def end_workers(self) -> None:
         """End workers that were started on demand, since the other one died."""
         with self.runs() as runs:
-            for row in runs.store.workers():
+            for row in runs.store.roster.workers():
                 if not is_gone(row):
                     os.kill(row.pid, signal.SIGKILL)
 

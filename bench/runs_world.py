@@ -73,7 +73,7 @@ class RunsWorld:
     def wait_for_workers(self, count: int, wait_s: float = 30) -> None:
         with self.runs() as runs:
             deadline = time.monotonic() + wait_s
-            while len(runs.store.workers()) < count:
+            while len(runs.store.roster.workers()) < count:
                 if time.monotonic() > deadline:
                     raise SystemExit(f"error: the workers did not start:\n{self.log()}")
                 time.sleep(0.05)

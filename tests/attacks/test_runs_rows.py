@@ -45,7 +45,7 @@ def world(tmp_path: Path) -> RunsWorld:
 def runs(world: RunsWorld) -> Iterator[Runs]:
     """With a worker that is there, so that none is started."""
     with world.runs() as opened:
-        opened.store.enrol(make_worker("here", this_host(), now_text()))
+        opened.store.roster.enrol(make_worker("here", this_host(), now_text()))
         yield opened
 
 
@@ -137,7 +137,7 @@ def test_a_question_or_a_worker_that_cannot_be_read_hides_no_other(world: RunsWo
     ask(runs, good)
     ask(runs, bad)
     change(world, "UPDATE weft_question SET event = '{' WHERE run = ?", bad)
-    runs.store.enrol(make_worker("odd", "elsewhere", "no time"))
+    runs.store.roster.enrol(make_worker("odd", "elsewhere", "no time"))
     asked = {one.run: one.choices for one in runs.store.questions()}
     assert asked == {good: ("once", "session", "always", "no"), bad: ("no",)}  # nobody knows what a yes would be to
     assert not start_worker(runs.store, "default", str(world.user_dir), {})

@@ -75,6 +75,6 @@ def test_workers_are_started_for_a_queue_that_nobody_works_for_and_end_with_it(w
     assert "2 workers started" in err
     deadline = time.monotonic() + 20
     with world.runs() as runs:
-        while any(row.queue == "other" for row in runs.store.workers()):
+        while any(row.queue == "other" for row in runs.store.roster.workers()):
             assert time.monotonic() < deadline, "they end when there is nothing to do"
             time.sleep(0.05)

@@ -78,14 +78,14 @@ class Watched(RunsWorld):
             stopping=False,
         )
         with self.runs() as runs:
-            runs.store.enrol(row)
+            runs.store.roster.enrol(row)
 
     def end_workers(self) -> None:
         """End what was started on demand."""
         if not (self.user_dir / "runs").exists():
             return
         with self.runs() as runs:
-            pids = [row.pid for row in runs.store.workers() if not is_gone(row)]
+            pids = [row.pid for row in runs.store.roster.workers() if not is_gone(row)]
         pids += [int(one.read_text()) for one in (self.user_dir / "runs").glob("*.starting")]
         for pid in pids:
             if pid != os.getpid():

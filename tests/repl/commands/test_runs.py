@@ -62,7 +62,7 @@ def ask_for(world: World, text: str, project: str = "") -> str:
         stopping=False,
     )
     with opened(world) as runs:
-        runs.store.enrol(row)
+        runs.store.roster.enrol(row)
         return runs.start(RunRequest(kind="agent", cwd=place, project=place, text=text))
 
 

@@ -45,7 +45,7 @@ def runs(world: World) -> Iterator[Runs]:
             worker = subprocess.Popen(command, cwd=world.project, env=world.environ, stdout=file, stderr=file)
         try:
             deadline = time.monotonic() + 30
-            while not runs.store.workers():
+            while not runs.store.roster.workers():
                 assert worker.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.05)

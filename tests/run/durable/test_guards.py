@@ -138,7 +138,7 @@ def test_a_run_is_finished_by_who_has_it_though_another_took_it_for_a_dead_worke
 
 def test_a_worker_that_came_back_keeps_its_runs(runs: Runs) -> None:
     run = begin(runs)
-    runs.store.enrol(WorkerRow("a", "h", 1, "", "default", 4, now_text(), 0, now_text(), False))
+    runs.store.roster.enrol(WorkerRow("a", "h", 1, "", "default", 4, now_text(), 0, now_text(), False))
     runs.store.orphan(["a"])
     assert runs.store.get(run).status == "running"
     runs.store.orphan(["a"], died=False)

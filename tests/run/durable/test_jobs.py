@@ -436,7 +436,7 @@ def test_workers_that_race_on_postgres_start_each_due_time_once_and_do_it(postgr
         for _ in range(3):
             with (tmp_path / "log").open("ab") as log:
                 workers.append(subprocess.Popen(words, cwd=tmp_path, env=world.environ, stdout=log, stderr=log))
-        _wait_for(lambda: len(world.runs.store.workers()) == 3, tmp_path)
+        _wait_for(lambda: len(world.runs.store.roster.workers()) == 3, tmp_path)
         jobs = [world.add("at 2099-01-01T00:00Z", now=now) for _ in range(6)]
         due = datetime.now(UTC) + timedelta(seconds=0.7)  # the server's clock is this machine's
         with world.runs.database.begin() as connection:

@@ -50,8 +50,8 @@ def test_a_worker_finishes_the_runs_of_one_that_was_killed_within_twice_the_leas
     runs = f'database = "{postgres.url()}"\nlease_s = {LEASE_S}'
     with Chaos(tmp_path, script=script, runs=runs) as chaos:
         killed, other = chaos.work(prefix=prefix), chaos.work()
-        until(lambda: len(chaos.runs.store.workers()) == 2, 20)
-        assert len({one.host for one in chaos.runs.store.workers()}) == (2 if prefix else 1)
+        until(lambda: len(chaos.runs.store.roster.workers()) == 2, 20)
+        assert len({one.host for one in chaos.runs.store.roster.workers()}) == (2 if prefix else 1)
         own = other.wait_to_say("takes from").partition("worker ")[2].split()[0]
         chaos.start(*labels)
         left = until(lambda: find_runs(chaos, labels, own), 20)

@@ -36,7 +36,7 @@ def _check_database(app: App) -> Iterator[Check]:
 
     with closing(open_app_runs(app)) as runs:
         counts = runs.store.counts()
-        workers = [one for one in runs.store.workers() if is_alive(one)]
+        workers = [one for one in runs.store.roster.workers() if is_alive(one)]
         asked = len(runs.store.questions())
     under_way = counts.get("queued", 0) + counts.get("running", 0)
     where = "a database server" if runs.settings.database else "a file"

@@ -19,7 +19,7 @@ from clawft.files import create_private
 from clawft.run.durable import file_path
 from clawft.run.durable.tables import METADATA
 
-__all__ = ["describe", "identify", "is_passing", "make_url", "open_engine", "translated"]
+__all__ = ["Stored", "describe", "identify", "insert_new", "is_passing", "make_url", "open_engine", "translated"]
 
 _BUSY_MS = 30_000
 _CONNECT_S = 10
@@ -132,6 +132,33 @@ def identify(url: sa.URL) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+class Stored:
+    """Something that is kept in the database. Every method of it raises a ClawftError where that cannot be used."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        """All changes, or none."""
+        with translated(self.engine.url), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _connect(self) -> Iterator[sa.Connection]:
+        """To look alone."""
+        with translated(self.engine.url), self.engine.connect() as connection:
+            yield connection
+
+
+def insert_new(connection: sa.Connection, table: sa.Table) -> Any:
+    """An insert that leaves alone what is there."""
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    return dialect.insert(table).on_conflict_do_nothing()
 
 
 @contextmanager

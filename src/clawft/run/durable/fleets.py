@@ -1,7 +1,6 @@
 """Fleets: many runs that were asked for at once, one for each line of an input. What is known of them, and in pages."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -9,7 +8,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from clawft.errors import NotFound
-from clawft.run.durable.database import translated
+from clawft.run.durable.database import Stored
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.tables import FLEET, RUN
 from clawft.run.durable.values import FOREIGN, Run, Status, new_run_id, to_run
@@ -50,21 +49,17 @@ def new_fleet_id() -> str:
     return f"f{new_run_id()}"
 
 
-class FleetStore:
-    """All fleets of a database. Every method raises a ClawftError where that cannot be used."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
+class FleetStore(Stored):
+    """All fleets of a database."""
 
     def add(self, fleet: Fleet) -> None:
         row = msgspec.structs.asdict(fleet) | {"spec": msgspec.json.encode(fleet.spec).decode(), "started": 0}
-        with translated(self._engine.url), self._engine.begin() as connection:
+        with self._begin() as connection:
             connection.execute(sa.insert(FLEET), [row])
 
     def get(self, name: str) -> Fleet:
         """The fleet of an id, or the only one whose id starts so. Raises: NotFound."""
-        start = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        query = sa.select(FLEET).where(FLEET.c.id.like(f"{start}%", escape="\\")).order_by(FLEET.c.id).limit(6)
+        query = sa.select(FLEET).where(FLEET.c.id.startswith(name, autoescape=True)).order_by(FLEET.c.id).limit(6)
         with self._connect() as connection:
             found = [_to_fleet(row) for row in connection.execute(query).mappings()] if name else []
         exact = [one for one in found if one.id == name] or found
@@ -85,7 +80,7 @@ class FleetStore:
         """Forget fleets that were started before a time and have no runs any more."""
         known = sa.select(RUN.c.id).where(RUN.c.fleet == FLEET.c.id).exists()
         query = sa.delete(FLEET).where(FLEET.c.created < before, ~known).returning(*FLEET.c)
-        with translated(self._engine.url), self._engine.begin() as connection:
+        with self._begin() as connection:
             return tuple(map(_to_fleet, connection.execute(query).mappings()))
 
     # the runs of one
@@ -105,7 +100,7 @@ class FleetStore:
 
     def mark_started(self, fleet: str, line: int) -> None:
         """Keep up to which line runs were started: when they are removed, that must not begin again."""
-        with translated(self._engine.url), self._engine.begin() as connection:
+        with self._begin() as connection:
             connection.execute(sa.update(FLEET).where(FLEET.c.id == fleet).values(started=line))
 
     def states(self, fleet: str, after: int, limit: int) -> Sequence[tuple[int, Status]]:
@@ -123,11 +118,6 @@ class FleetStore:
         query = query.where(RUN.c.status.in_(statuses)) if statuses else query
         with self._connect() as connection:
             return tuple(map(to_run, connection.execute(query).mappings()))
-
-    @contextmanager
-    def _connect(self) -> Iterator[sa.Connection]:
-        with translated(self._engine.url), self._engine.connect() as connection:
-            yield connection
 
 
 def _to_fleet(row: sa.RowMapping) -> Fleet:

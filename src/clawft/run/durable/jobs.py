@@ -5,8 +5,7 @@ is there are one transaction, so a time is run for once, however many look at it
 time that was taken stays so, whatever becomes of anybody's clock.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -14,13 +13,12 @@ import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy.dialects import postgresql, sqlite
 
 from clawft.cron import Claim, Job, Task, claim
 from clawft.cron.file import load_file, put_away
 from clawft.cron.jobs import TIMEOUT_S, Status
 from clawft.errors import ClawftError
-from clawft.run.durable.database import translated
+from clawft.run.durable.database import Stored, insert_new
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.tables import JOB, RUN, SCHEDULE
@@ -44,13 +42,14 @@ class Fired(Struct, frozen=True):
         return self.claim.job
 
 
-class Jobs:
-    """All jobs of a database. Every method raises a ClawftError where that cannot be used.
+class Jobs(Stored):
+    """All jobs of a database.
 
     `zone` is that of this machine; `prepare` has the engine ready before something is started.
     """
 
     def __init__(self, store: RunStore, zone: tzinfo, prepare: Callable[[], None] = lambda: None) -> None:
+        super().__init__(store.engine)
         self._store = store
         self._zone = zone
         self._prepare = prepare
@@ -159,16 +158,6 @@ class Jobs:
         connection.execute(sa.delete(SCHEDULE).where(old))
         return True
 
-    @contextmanager
-    def _begin(self) -> Iterator[sa.Connection]:
-        with translated(self._store.engine.url), self._store.engine.begin() as connection:
-            yield connection
-
-    @contextmanager
-    def _connect(self) -> Iterator[sa.Connection]:
-        with translated(self._store.engine.url), self._store.engine.connect() as connection:
-            yield connection
-
 
 def judge(status: str, problem: Problem | None) -> Status:
     """What a run is to its job."""
@@ -207,8 +196,7 @@ def _tell_time(connection: sa.Connection) -> datetime:
 
 def _insert(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> bool:
     """Add a row, unless it is there; whether it was added."""
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    return bool(connection.execute(insert(table).values(row).on_conflict_do_nothing()).rowcount)
+    return bool(connection.execute(insert_new(connection, table).values(row)).rowcount)
 
 
 def _to_row(job: Job) -> dict[str, Any]:

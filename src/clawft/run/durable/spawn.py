@@ -28,7 +28,7 @@ _MAX_LOG = 4 << 20
 
 def is_served(store: RunStore, queue: str, *, always: bool = False) -> bool:
     """Whether a worker that may be alive takes from a queue; `always`: one that stays when there is nothing to do."""
-    return any(_serves(row, queue) and (row.stays or not always) for row in store.workers())
+    return any(_serves(row, queue) and (row.stays or not always) for row in store.roster.workers())
 
 
 def _serves(row: WorkerRow, queue: str) -> bool:
@@ -58,7 +58,7 @@ def start_more(store: RunStore, queue: str, count: int, user_dir: str, environ: 
 
     How many were started. Raises: ClawftError.
     """
-    here = sum(row.host == this_host() and _serves(row, queue) for row in store.workers())
+    here = sum(row.host == this_host() and _serves(row, queue) for row in store.roster.workers())
     for _ in range(count - here):
         _spawn(queue, "--until-idle", user_dir, environ)
     return max(0, count - here)
@@ -104,7 +104,7 @@ def _is_starting(store: RunStore, user_dir: str, queue: str) -> bool:
         os.kill(pid, 0)
     except (OSError, ValueError):
         return False
-    return all((row.pid, row.host) != (pid, this_host()) for row in store.workers())
+    return all((row.pid, row.host) != (pid, this_host()) for row in store.roster.workers())
 
 
 def _keep_starting(user_dir: str, queue: str, pid: int) -> None:

@@ -1,4 +1,4 @@
-"""What is known of runs: their rows, events, questions and workers. Every change is one transaction."""
+"""What is known of runs: their rows, events and questions. Every change is one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from clawft.errors import ClawftError, NotFound
-from clawft.run.durable.database import translated
+from clawft.run.durable.database import Stored, insert_new
 from clawft.run.durable.request import RunRequest
+from clawft.run.durable.roster import Roster
 from clawft.run.durable.tables import EVENT, QUESTION, RUN, WORKER
 from clawft.run.durable.values import (
     FORMAT,
@@ -18,7 +19,6 @@ from clawft.run.durable.values import (
     Question,
     Run,
     Status,
-    WorkerRow,
     make_row,
     now_text,
     to_question,
@@ -53,11 +53,12 @@ class EventRow(Struct, frozen=True):
     event: str
 
 
-class RunStore:
-    """All runs of a database. Every method raises a ClawftError where that cannot be used."""
+class RunStore(Stored):
+    """All runs of a database, and who does them."""
 
     def __init__(self, engine: sa.Engine, enqueue: Enqueue, guard: Guard | None = None) -> None:
-        self.engine = engine
+        super().__init__(engine)
+        self.roster = Roster(engine)
         self._enqueue = enqueue  # has an attempt done, as part of the transaction that makes it due
         self._guard = guard
 
@@ -116,8 +117,7 @@ class RunStore:
 
     def resolve(self, text: str) -> str:
         """The id that is meant: itself, or the one that starts so. Raises: NotFound."""
-        start = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        query = sa.select(RUN.c.id).where(RUN.c.id.like(f"{start}%", escape="\\")).order_by(RUN.c.id).limit(6)
+        query = sa.select(RUN.c.id).where(RUN.c.id.startswith(text, autoescape=True)).order_by(RUN.c.id).limit(6)
         with self._connect() as connection:
             found = list(connection.execute(query).scalars()) if text else []
         if text in found or len(found) == 1:
@@ -245,7 +245,7 @@ class RunStore:
             mine = set(connection.execute(own).scalars()) if named else set()
             rows = [msgspec.structs.asdict(one) for one in events if one.run in mine]
             if rows:  # those that are there were written before a connection broke, and nobody heard of it
-                connection.execute(self._insert(EVENT).on_conflict_do_nothing(), rows)
+                connection.execute(insert_new(connection, EVENT), rows)
 
     def events(self, run: str, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, str, str]]:
         """What happened later than a number: number, step, event as JSON."""
@@ -280,15 +280,6 @@ class RunStore:
             query = sa.update(QUESTION).where(here).values(taken=True).returning(QUESTION.c.answer)
             answer: str | None = connection.execute(query).scalar()
         return answer
-
-    def find_answers(self, keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Which of these questions were answered."""
-        wanted = tuple(keys)
-        query = sa.select(QUESTION.c.run, QUESTION.c.key).where(
-            QUESTION.c.answer.is_not(None), QUESTION.c.run.in_({run for run, _ in wanted})
-        )
-        with self._connect() as connection:
-            return {(run, key) for run, key in connection.execute(query)} & set(wanted)
 
     def questions(self, run: str = "", *, open_only: bool = True) -> tuple[Question, ...]:
         """Questions, the oldest first: of one run or of all, only those nobody answered unless all are asked for."""
@@ -331,29 +322,7 @@ class RunStore:
             waiting = {"status": "waiting", "worker": "", **values}
             return bool(connection.execute(sa.update(RUN).where(mine).values(waiting)).rowcount)
 
-    # workers
-
-    def enrol(self, worker: WorkerRow) -> None:
-        with self._begin() as connection:
-            connection.execute(sa.delete(WORKER).where(WORKER.c.id == worker.id))
-            connection.execute(sa.insert(WORKER), [msgspec.structs.asdict(worker)])
-
-    def beat(self, worker: str, beat: int) -> bool:
-        """Show that a worker lives; False if it was declared dead."""
-        with self._begin() as connection:
-            query = sa.update(WORKER).where(WORKER.c.id == worker).values(beat=beat, seen=now_text())
-            return bool(connection.execute(query).rowcount)
-
-    def stop_taking(self, worker: str) -> None:
-        with self._begin() as connection:
-            connection.execute(sa.update(WORKER).where(WORKER.c.id == worker).values(stopping=True))
-
-    def strike(self, worker: str, beat: int | None) -> bool:
-        """Take a worker off the list, if it gave no sign since `beat`; False if it did, or another was quicker."""
-        with self._begin() as connection:
-            gone = sa.delete(WORKER).where(WORKER.c.id == worker)
-            gone = gone.where(WORKER.c.beat == beat) if beat is not None else gone
-            return bool(connection.execute(gone).rowcount)
+    # those of workers that are gone, or of another version
 
     def orphan(self, workers: Sequence[str], *, died: bool = True) -> None:
         """The runs of workers that died, or left, wait for others."""
@@ -370,29 +339,13 @@ class RunStore:
         with self._connect() as connection:
             return connection.execute(sa.select(sa.func.count()).where(here)).scalar() or 0
 
-    def workers(self) -> tuple[WorkerRow, ...]:
-        with self._connect() as connection:
-            rows = connection.execute(sa.select(WORKER).order_by(WORKER.c.started)).mappings()
-            return tuple(WorkerRow(**row) for row in rows)
-
-    def _insert(self, table: sa.Table) -> Any:
-        """An insert that knows what to do about rows that are there."""
-        from sqlalchemy.dialects import postgresql, sqlite
-
-        return (sqlite if self.engine.dialect.name == "sqlite" else postgresql).insert(table)
-
     def _lock(self, connection: sa.Connection, run: str) -> None:
         """Keep others from changing a run until the transaction ends; SQLite has locked the whole file by then."""
         connection.execute(sa.update(RUN).where(RUN.c.id == run).values(id=RUN.c.id))
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
-        with translated(self.engine.url), self.engine.begin() as connection:
+        with super()._begin() as connection:
             yield connection
             if self._guard is not None:
                 self._guard(connection)
-
-    @contextmanager
-    def _connect(self) -> Iterator[sa.Connection]:
-        with translated(self.engine.url), self.engine.connect() as connection:
-            yield connection

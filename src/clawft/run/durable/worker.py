@@ -186,7 +186,7 @@ class RunWorker:
         """Let the steps that are being done come to their end, within bounds."""
         self._worker.pause()
         with suppress(ClawftError):
-            await to_thread.run_sync(self.store.stop_taking, self.id)
+            await to_thread.run_sync(self.store.roster.stop_taking, self.id)
         for attempt in tuple(self._attempts.values()):
             attempt.end("stopped", at_once=False)
         with anyio.move_on_after(_GRACE_S):
@@ -232,14 +232,14 @@ class RunWorker:
     def _bury(self) -> None:
         """Take over from workers that died."""
         holders = self._worker.holders()
-        workers = self.store.workers()
+        workers = self.store.roster.workers()
         gone = [row for row in self._watch.find_dead(workers, self._last_beat) if row.id != self.id]
         for row in gone:
             held = self.observer.find_held(row)
-            if self.store.strike(row.id, row.beat):
+            if self.store.roster.strike(row.id, row.beat):
                 self.observer.died(row, held)
                 self._tell(f"the worker {row.id} is gone; its runs go on elsewhere")
-        known = {row.id for row in (self.store.workers() if gone else workers)} | {self.id}
+        known = {row.id for row in (self.store.roster.workers() if gone else workers)} | {self.id}
         dead = [one for one in holders if one not in known]
         if dead:
             self.store.orphan(dead)
@@ -295,7 +295,7 @@ class RunWorker:
 
     def _enrol(self) -> None:
         plan = self._plan
-        self.store.enrol(
+        self.store.roster.enrol(
             WorkerRow(
                 id=self.id,
                 host=this_host(),
@@ -317,7 +317,7 @@ class RunWorker:
             self._beats += 1
             self._beating_since = time.monotonic()
             try:
-                if not self.store.beat(self.id, self._beats):
+                if not self.store.roster.beat(self.id, self._beats):
                     self._is_struck.set()
                 self._last_beat = time.monotonic()
             except ClawftError as error:
@@ -342,7 +342,7 @@ class RunWorker:
         self._worker.close()
         with suppress(ClawftError):
             self.store.orphan([self.id], died=False)
-            self.store.strike(self.id, None)
+            self.store.roster.strike(self.id, None)
 
     def recorded(self, run: Run) -> Sequence[Recorded]:
         """The steps of a run that are done."""

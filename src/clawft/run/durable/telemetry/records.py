@@ -22,7 +22,7 @@ class Records:
         return self._store.counts()
 
     def workers(self) -> int:
-        return len(self._store.workers())
+        return len(self._store.roster.workers())
 
     def held_by(self, worker: str) -> Iterator[tuple[Run, int, int]]:
         """The runs that a worker has, with the times of its first and its last sign of life in each, in nanoseconds."""
