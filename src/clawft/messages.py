@@ -215,9 +215,10 @@ class Compacted(Event, frozen=True, kw_only=True):
 
 
 class MessageSent(Event, frozen=True, kw_only=True):
-    """The agent told the person something while it goes on working."""
+    """The agent, or a hook, told the person something while the work goes on."""
 
     text: str
+    hook: str = ""
 
 
 class Noticed(Event, frozen=True, kw_only=True):

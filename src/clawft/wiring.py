@@ -13,6 +13,7 @@ from msgspec import structs
 from clawft.config.mcp import find_confined
 from clawft.errors import ClawftError
 from clawft.files import create_private
+from clawft.hooking import open_hooks
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
@@ -88,6 +89,7 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
             sandbox,
             app.audit,
             Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit),
+            open_hooks(app, sandbox, only),
             build_tools(config, memory),
             (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, INVOKE, *servers, *remembering),
         )

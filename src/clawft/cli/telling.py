@@ -23,6 +23,8 @@ def tell(event: Event) -> str:
     match event:
         case SkillActivated(name=name, scope=scope):
             return f"· skill {one_line(name)} ({scope})"
+        case MessageSent(text=text, hook=hook) if hook:
+            return f"» {one_line(hook)}: {clean(text)}"
         case MessageSent(text=text):
             return f"» {clean(text)}"
         case Compacted(tokens_before=before, tokens_after=after):

@@ -19,6 +19,7 @@ from clawft.workspace import MARKER, Workspace
 
 if TYPE_CHECKING:  # a list of skills needs none of these
     from clawft.config.agents import AgentsSettings
+    from clawft.config.hooks import HooksSettings
     from clawft.config.mcp import McpSettings
     from clawft.config.memory import MemorySettings
     from clawft.config.permissions import PermissionsSettings
@@ -48,8 +49,8 @@ __all__ = [
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
-SECTIONS = ("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs")
-LATER = ("serve", "hooks", "plugins")  # kept as written until something reads them
+SECTIONS = ("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs", "hooks")
+LATER = ("serve", "plugins")  # kept as written until something reads them
 
 
 class Layer(Struct, frozen=True):
@@ -111,6 +112,11 @@ class Config(Struct, frozen=True):
     @property
     def runs(self) -> "RunsSettings":
         section: RunsSettings = self._section("runs")
+        return section
+
+    @property
+    def hooks(self) -> "HooksSettings":
+        section: HooksSettings = self._section("hooks")
         return section
 
     def _section(self, name: str) -> Any:

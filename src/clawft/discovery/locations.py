@@ -4,14 +4,14 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config import SkillsSettings
 from clawft.config.skills import OTHER_CLIENTS
 from clawft.files import real_path
 from clawft.workspace import MARKER, Workspace, resolve_path
 
-__all__ = ["SCOPES", "Location", "agent_locations", "explicit_locations", "skill_locations"]
+__all__ = ["SCOPES", "Location", "agent_locations", "explicit_locations", "hook_locations", "skill_locations"]
 
 # scope -> folders below its base: the project root, or the home folder
 _PROJECT_SKILLS = (".clawft/skills", ".agents/skills", ".claude/skills", "skills", ".skills")
@@ -26,6 +26,9 @@ _USER_SKILLS = (
 )
 _COMMANDS = (".claude/commands",)
 _AGENTS = (".clawft/agents", ".claude/agents")
+_PROJECT_HOOKS = (".clawft/hooks", "hooks")
+_USER_HOOKS = (".clawft/hooks",)
+_INSTALLED_HOOKS = (".openclaw/hooks",)  # where another client puts what it installs
 SCOPES = ("project", "user", "plugin", "bundled", "extra", "dir")
 
 
@@ -66,6 +69,16 @@ def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
     return _distinct(
         [*_below("project", workspace.project, _AGENTS, workspace), *_below("user", workspace.home, _AGENTS, workspace)]
     )
+
+
+def hook_locations(workspace: Workspace, extra_dirs: Sequence[str] = ()) -> tuple[Location, ...]:
+    """Every folder that is searched for hooks, highest precedence first. Those of skills come after these."""
+    extra = [Location("extra", path, resolve_path(path, workspace.project, workspace.home)) for path in extra_dirs]
+    installed = [
+        structs.replace(one, scope="installed") for one in _below("user", workspace.home, _INSTALLED_HOOKS, workspace)
+    ]
+    user = _below("user", workspace.home, _USER_HOOKS, workspace)
+    return _distinct([*user, *extra, *installed, *_below("project", workspace.project, _PROJECT_HOOKS, workspace)])
 
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:

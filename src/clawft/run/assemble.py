@@ -10,6 +10,7 @@ from clawft.providers.request import ToolSpec
 from clawft.render import find_dynamic
 from clawft.run.catalog import budget_for, render_catalog
 from clawft.run.compact import check_fits
+from clawft.run.hooking import bootstrap
 from clawft.run.prompt import inject_skills, render_system
 from clawft.run.stats import SkillUse
 from clawft.run.turn import Turn
@@ -35,6 +36,7 @@ _RECENT = 20  # skills that count as recently used
 async def assemble(turn: Turn) -> None:
     if turn.forking:  # no model is asked here
         return
+    await bootstrap(turn)
     build_prompt(turn)
     shown = turn.catalog
     if turn.skills.offered:
@@ -64,7 +66,7 @@ def build_prompt(turn: Turn) -> None:
         turn.agent,
         turn.runtime.workspace,
         has_skills=tools.find("Skill") is not None,
-        instructions=turn.runtime.instructions(turn.emit),
+        instructions=turn.instructions,
         preloaded=preloaded,
         extra=(*turn.extra_sections, *((_PLAN,) if turn.conversation.effective_mode is Mode.PLAN else ())),
     )

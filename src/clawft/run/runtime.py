@@ -15,6 +15,7 @@ from clawft.discovery.catalog import Found
 from clawft.discovery.instructions import Instructions, load_instructions
 from clawft.errors import ClawftError
 from clawft.format.model import Agent
+from clawft.hooks.registry import Hooks
 from clawft.messages import Event, Noticed
 from clawft.providers.request import Provider
 from clawft.providers.select import check_model, open_provider
@@ -73,6 +74,7 @@ class Runtime:
     sandbox: Sandbox
     audit: Audit
     supplies: Supplies
+    hooks: Hooks
     tools: tuple[Tool, ...] = ()
     insertions: tuple[Insertion, ...] = ()
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed

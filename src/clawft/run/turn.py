@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin
 from msgspec import Struct, structs
 
 from clawft.config.masking import Secrets
+from clawft.discovery.instructions import Instructions
 from clawft.format.model import Agent
 from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
 from clawft.providers.request import Provider, ToolSpec
@@ -73,6 +74,7 @@ class Turn:
         # assemble
         self.invoked: Activation | None = None
         self.forking: Standing | None = None  # a skill that the person started, and that answers from its own fork
+        self.instructions: list[Instructions] = []
         self.system = ""
         self.extra_sections: list[str] = []  # what inserted stages add to the system prompt
         self.catalog = CatalogText()

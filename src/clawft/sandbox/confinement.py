@@ -22,12 +22,15 @@ class Limits(Struct, frozen=True):
 class Confinement(Struct, frozen=True):
     """What one program gets beside the system's own programs. Paths are absolute.
 
-    `mounts` are pairs (source, where the program sees it), read-only. `hosts` is the granted network, reached through
-    a proxy that judges each host; none means none. `host_hint` says how another `{host}` would be granted.
+    `shown` is read as `readable` is, but for what is secret in it; `hidden` is not there, even where the system has
+    it. `mounts` are pairs (source, where the program sees it), read-only. `hosts` is the granted network, reached
+    through a proxy that judges each host; none means none. `host_hint` says how another `{host}` would be granted.
     """
 
     writable: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
     hosts: tuple[str, ...] = ()
     limits: Limits | None = None  # those of the settings

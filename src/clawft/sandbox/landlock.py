@@ -22,8 +22,8 @@ _ACCOUNTS = ("passwd", "group", "hosts")
 
 def find_grants(view: View, private: str) -> list[Grant]:
     """What a program is granted that sees a view and has the folder `private` for itself."""
-    grants = [*_system_grants(), ("write", private)]
     hidden = frozenset(view.hidden)
+    grants = [*(one for one in _system_grants() if one[1] not in hidden), ("write", private)]
     for source, _ in view.readable:
         grants += _open(source, "read", frozenset(), hidden)
     for root, guard in view.writable:

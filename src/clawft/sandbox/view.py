@@ -45,16 +45,19 @@ class Viewer:
     def view(self, confinement: Confinement, path: str, *, by_children: bool = False) -> View:
         """What a program sees that searches `path` for others."""
         writable = self._roots((*confinement.writable, *self._settings.writable))
-        readable = self._roots((*confinement.readable, *self._settings.readable))
+        shown = [one for one in self._roots(confinement.shown) if not _is_below(one, writable)]
+        readable = self._roots((*confinement.readable, *self._settings.readable, *shown))
         inside = [one for one in readable if _is_below(one, (self._user_dir,))]
         outside = [one for one in (*readable, *filter(None, map(find_git_dir, writable))) if one not in inside]
         seen = [(one, one) for one in outside if not _is_below(one, writable)]
         programs = [pair for pair in self._find_programs(path) if not _is_below(pair[0], writable)]
         guarded = tuple((one, self._guards.find(one, path=path, by_children=by_children)) for one in writable)
-        hidden = self._hidden([one for one, _ in seen])
+        secrets = [path for one in shown for path in self._guards.find(one).hidden]
+        hidden = (*self._hidden([one for one, _ in seen]), *secrets, *confinement.hidden)
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
         within = tuple((one, one) for one in inside)
-        return View(tuple(pairs), guarded, hidden, within, confinement.mounts, self._links(writable, pairs))
+        links = self._links([*writable, *shown], pairs)
+        return View(tuple(pairs), guarded, tuple(dict.fromkeys(hidden)), within, confinement.mounts, links)
 
     def _roots(self, paths: Iterable[str]) -> list[str]:
         """Real paths that exist, outer ones first. What the kernel makes, and this program's own folder, is no root."""
@@ -69,12 +72,12 @@ class Viewer:
         secrets = self._guards.find(home).hidden if home and _is_below(home, readable) else ()
         return tuple(dict.fromkeys((*((self._user_dir,) if is_seen else ()), *secrets)))
 
-    def _links(self, writable: list[str], pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    def _links(self, roots: list[str], pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """The project under the name that people know it by, where that leads through a link."""
         known = self._workspace.project
         real = real_path(known)
-        taken = (*writable, *(seen for _, seen in pairs), *_NEVER, *FOLDERS)
-        usable = real != known and real in writable and not _is_below(known, taken)
+        taken = (*roots, *(seen for _, seen in pairs), *_NEVER, *FOLDERS)
+        usable = real != known and real in roots and not _is_below(known, taken)
         return ((real, known),) if usable else ()
 
     def _find_programs(self, path: str) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,6 @@ from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.sandbox.process import Streams
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
-from clawft.tools.copies import open_skill_copy
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
 from clawft.tools.finished import tell_finished
@@ -26,6 +25,7 @@ from clawft.tools.starting import find_start
 from clawft.tools.tool import ToolContext, ToolError, ToolResult
 from clawft.trust.cleared import Cleared
 from clawft.trust.commands import CommandPolicy
+from clawft.trust.copies import open_skill_copy
 from clawft.trust.granted import granted_hosts
 from clawft.trust.modes import Mode
 

@@ -19,6 +19,9 @@ def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
     if config.values.get("runs", {}) != own_values(config, user_dir, "runs"):
         message = "What the project's config says of runs is not followed: only your own can"
         yield Diagnostic("runs-ignored", "warning", message)
+    if config.values.get("hooks", {}) != own_values(config, user_dir, "hooks"):
+        message = "What the project's config says of hooks is not followed: only your own can"
+        yield Diagnostic("hooks-ignored", "warning", message)
     mode = ignored_mode(config, user_dir)
     if mode is not None:
         message = f"The project's config asks for the mode {mode}, which only you can choose"

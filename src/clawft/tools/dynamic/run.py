@@ -18,11 +18,11 @@ from clawft.files import is_within, real_path
 from clawft.render import Dynamic
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished
-from clawft.tools.copies import open_skill_copy
 from clawft.tools.dynamic.judge import Line, judge_commands
 from clawft.tools.dynamic.use import DynamicContext, Use
 from clawft.tools.environment import command_env
 from clawft.tools.finished import tell_finished
+from clawft.trust.copies import open_skill_copy
 from clawft.trust.granted import granted_hosts
 from clawft.trust.prefixes import SETTING
 

@@ -1,0 +1,1 @@
+"""Hooks: small programs that hear what happens in a session, and may have a say."""

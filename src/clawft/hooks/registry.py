@@ -1,0 +1,132 @@
+"""All hooks of a session: who hears an event, in which order, and what comes of it.
+
+A hook that fails is told, and never stops what it was called for. Those that hear a whole type come before those
+that name the event; each in the order they were found.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import anyio
+from msgspec import structs
+
+from clawft.errors import ClawftError, Diagnostic
+from clawft.hooks.events import KINDS, HookEvent, Outcome, Reply, Said
+
+__all__ = ["Handler", "Hooks"]
+
+MAX_PARALLEL = 4
+
+
+class Handler(Protocol):
+    """Something that can be called for events: a hook in TypeScript, or a command."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def events(self) -> frozenset[str]:
+        """Those it hears, and whole types."""
+        ...
+
+    @property
+    def strict(self) -> bool:
+        """Whether its failure is a no."""
+        ...
+
+    def hears(self, event: HookEvent) -> bool:
+        """Whether it wants this very event, of those it hears."""
+        ...
+
+    async def call(self, event: HookEvent) -> Reply:
+        """Raises: ClawftError."""
+        ...
+
+
+class Hooks:
+    """`load` gives the handlers as they are now; it is asked when a turn begins."""
+
+    def __init__(self, load: Callable[[], tuple[Sequence[Handler], Sequence[Diagnostic]]]) -> None:
+        self._load = load
+        self._handlers: Sequence[Handler] | None = None
+        self.diagnostics: tuple[Diagnostic, ...] = ()
+
+    def refresh(self) -> None:
+        """Look at the disk again, when an event is next asked about."""
+        self._handlers = None
+
+    def wants(self, key: str) -> bool:
+        """Whether anybody hears an event."""
+        return bool(self._find(key))
+
+    def _find(self, key: str) -> list[Handler]:
+        if self._handlers is None:
+            self._handlers, said = self._load()
+            self.diagnostics = tuple(said)
+        kind = key.partition(":")[0]
+        general = [one for one in self._handlers if kind in one.events]
+        return general + [one for one in self._handlers if key in one.events and one not in general]
+
+    async def fire(self, event: HookEvent) -> Outcome:
+        """Tell all who want to hear of an event; what they made of it."""
+        handlers = [one for one in self._find(event.key) if one.hears(event)]
+        if KINDS[event.key].in_order:
+            return await _fire_in_order(handlers, event)
+        return await _fire_together(handlers, event)
+
+
+async def _fire_in_order(handlers: Sequence[Handler], event: HookEvent) -> Outcome:
+    outcome = Outcome(event.context)
+    for one in handlers:
+        reply = await _call(one, structs.replace(event, context=outcome.context))
+        outcome = _add(outcome, one, reply)
+    return outcome
+
+
+async def _fire_together(handlers: Sequence[Handler], event: HookEvent) -> Outcome:
+    replies: dict[int, Reply | Diagnostic] = {}
+    limiter = anyio.CapacityLimiter(MAX_PARALLEL)
+
+    async def run(at: int, handler: Handler) -> None:
+        async with limiter:
+            replies[at] = await _call(handler, event)
+
+    async with anyio.create_task_group() as group:
+        for at, one in enumerate(handlers):
+            group.start_soon(run, at, one)
+    outcome = Outcome(event.context)
+    for at, one in enumerate(handlers):
+        outcome = _add(outcome, one, replies[at])
+    return outcome
+
+
+async def _call(handler: Handler, event: HookEvent) -> Reply | Diagnostic:
+    try:
+        return await handler.call(event)
+    except ClawftError as error:
+        said = f"The hook '{handler.name}' failed at {event.key}: {error}"
+        return structs.replace(error.diagnostic, severity="warning", message=said)
+
+
+def _add(outcome: Outcome, handler: Handler, reply: Reply | Diagnostic) -> Outcome:
+    """What came of an event with one more answer. The first no counts."""
+    if isinstance(reply, Diagnostic):
+        blocked = outcome.blocked
+        if handler.strict and blocked is None:
+            blocked = Said(handler.name, "it failed, and is set to refuse then")
+        return structs.replace(outcome, problems=(*outcome.problems, reply), blocked=blocked)
+    name = handler.name
+    changed = bool(reply.context) and reply.context != {key: outcome.context.get(key) for key in reply.context}
+    said = tuple(Said(name, one) for one in reply.messages)
+    added = (Said(name, reply.added),) if reply.added else ()
+    blocked = Said(name, reply.blocked) if reply.blocked is not None else None
+    asks = Said(name, reply.asks) if reply.asks is not None else None
+    return Outcome(
+        {**outcome.context, **reply.context},
+        (*outcome.said, *said),
+        (*outcome.added, *added),
+        outcome.blocked or blocked,
+        outcome.asks or asks,
+        outcome.problems,
+        (*outcome.heard, name) if changed or added else outcome.heard,
+    )
