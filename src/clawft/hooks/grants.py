@@ -17,8 +17,8 @@ class Grants(Struct, frozen=True):
 
 
 class HookJob(Struct, frozen=True):
-    """A hook that may run as it is now. `root` is the folder that `digest` was taken of; with a digest it runs on a copy
-    of what that covers. `handler` is a path below `root`."""
+    """A hook that may run as it is now. `root` is the folder that `digest` was taken of; with a digest it runs on a
+    copy of what that covers. `handler` is a path below `root`."""
 
     name: str
     root: str

@@ -20,7 +20,7 @@ _NO_ENTRY = HookEntry()
 
 
 class HookStanding(Struct, frozen=True):
-    """One hook with its state and the reasons for it. `digest` is what was approved of a stranger's: it runs on that."""
+    """One hook with its state and the reasons for it. A stranger's runs on what has the `digest` that was approved."""
 
     found: FoundHook
     state: State
