@@ -186,7 +186,7 @@ class App:
     @cached_property
     def skills(self) -> tuple[Standing, ...]:
         """Every skill with its state, in order of precedence."""
-        scanned = self._scan(self.catalog.found)
+        scanned = self.screen(self.catalog.found)
         return judge_skills(self.catalog, self.config.skills, self.host, scanned, self.strangers.check)
 
     @property
@@ -201,7 +201,7 @@ class App:
         wanted = self.config.skills.security.scan_on_load and self.config.skills.enabled
         return wanted and is_first_scan(self.locations, self.scan_dir)
 
-    def _scan(self, found: Sequence[Found], *, by_content: bool = False) -> "Scanned | None":
+    def screen(self, found: Sequence[Found], *, by_content: bool = False) -> "Scanned | None":
         """What the scanner says of skills; None where the config does not ask it."""
         security = self.config.skills.security
         if not security.scan_on_load or not self.config.skills.enabled:
@@ -374,7 +374,7 @@ class App:
         skill = load_prompt(found, self.config.skills.max_skill_prompt_bytes, reading.load)
         digest = reading.digest()
         alone = Catalog((structs.replace(found, seen=None),))
-        now = judge_skills(alone, self.config.skills, self.host, self._scan(alone.found, by_content=True))[0]
+        now = judge_skills(alone, self.config.skills, self.host, self.screen(alone.found, by_content=True))[0]
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from clawft.config.hooks import HooksSettings, own_hooks
 from clawft.discovery.hooks import load_hooks, load_skill_hooks
-from clawft.discovery.locations import hook_locations
+from clawft.discovery.locations import find_plugins, hook_locations
 from clawft.errors import ClawftError, Diagnostic
 from clawft.hooks.deno import Deno
 from clawft.hooks.handlers import DenoHandler, make_job
 from clawft.hooks.registry import Handler, Hooks
-from clawft.trust.hooks import HookStanding, entry_of, judge_hooks
+from clawft.trust.hooks import HookRules, HookStanding, entry_of, judge_hooks
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -25,13 +25,26 @@ def hook_settings(app: "App") -> HooksSettings:
     return own_hooks(app.config, app.workspace.user_dir, app.environ)
 
 
-def load_standings(app: "App", skills: "Sequence[Standing]") -> tuple[HookStanding, ...]:
-    """Every hook with its state, in order of precedence; `skills` are those that may bring some."""
-    settings = hook_settings(app)
-    own = load_hooks(hook_locations(app.workspace, settings.load.extra_dirs))
+def load_standings(
+    app: "App", skills: "Sequence[Standing]", settings: HooksSettings | None = None
+) -> tuple[HookStanding, ...]:
+    """Every hook with its state, in order of precedence; `skills` are those that may bring some.
+
+    `settings` are looked up unless they are given.
+    """
+    settings = settings or hook_settings(app)
+    own = load_hooks(hook_locations(app.workspace, settings.load.extra_dirs, find_plugins(app.workspace)))
     brought = load_skill_hooks([one.found for one in skills if one.found.skill is not None])
-    by_folder = {one.found.folder: one for one in skills}
-    return judge_hooks((*own, *brought), settings, app.host, by_folder, lambda: app.approvals.load())
+    rules = HookRules(
+        settings,
+        app.host,
+        app.workspace,
+        {one.found.folder: one for one in skills},
+        lambda: app.approvals.load(),
+        lambda found, digest: app.strangers.clear(found, digest, []),
+        app.screen,
+    )
+    return judge_hooks((*own, *brought), rules)
 
 
 def open_hooks(app: "App", sandbox: "Sandbox", only: str = "") -> Hooks:

@@ -11,7 +11,15 @@ from clawft.config.skills import OTHER_CLIENTS
 from clawft.files import real_path
 from clawft.workspace import MARKER, Workspace, resolve_path
 
-__all__ = ["SCOPES", "Location", "agent_locations", "explicit_locations", "hook_locations", "skill_locations"]
+__all__ = [
+    "SCOPES",
+    "Location",
+    "agent_locations",
+    "explicit_locations",
+    "find_plugins",
+    "hook_locations",
+    "skill_locations",
+]
 
 # scope -> folders below its base: the project root, or the home folder
 _PROJECT_SKILLS = (".clawft/skills", ".agents/skills", ".claude/skills", "skills", ".skills")
@@ -71,14 +79,29 @@ def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
     )
 
 
-def hook_locations(workspace: Workspace, extra_dirs: Sequence[str] = ()) -> tuple[Location, ...]:
+def hook_locations(
+    workspace: Workspace, extra_dirs: Sequence[str] = (), plugin_dirs: Sequence[str] = ()
+) -> tuple[Location, ...]:
     """Every folder that is searched for hooks, highest precedence first. Those of skills come after these."""
     extra = [Location("extra", path, resolve_path(path, workspace.project, workspace.home)) for path in extra_dirs]
     installed = [
         structs.replace(one, scope="installed") for one in _below("user", workspace.home, _INSTALLED_HOOKS, workspace)
     ]
     user = _below("user", workspace.home, _USER_HOOKS, workspace)
-    return _distinct([*user, *extra, *installed, *_below("project", workspace.project, _PROJECT_HOOKS, workspace)])
+    plugin = [Location("plugin", os.path.basename(path), os.path.join(path, "hooks")) for path in plugin_dirs]
+    project = _below("project", workspace.project, _PROJECT_HOOKS, workspace)
+    return _distinct([*user, *extra, *installed, *plugin, *project])
+
+
+def find_plugins(workspace: Workspace) -> tuple[str, ...]:
+    """The folders of plugins that lie in the user's folder."""
+    base = os.path.join(workspace.user_dir, "plugins")
+    try:
+        names = sorted(os.listdir(base))
+    except OSError:
+        return ()
+    inside = (os.path.join(base, name) for name in names if not name.startswith("."))
+    return tuple(one for one in inside if os.path.isdir(one))
 
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:

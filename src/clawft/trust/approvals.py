@@ -18,7 +18,7 @@ __all__ = ["Approval", "Approvals", "current_user", "hash_bytes", "make_approval
 class Approval(Struct, frozen=True, omit_defaults=True):
     """One decision: this content, at this place, may be used as what it is.
 
-    `kind` is skill, agent, config, instructions, or tool for a lasting yes to a question.
+    `kind` is skill, agent, hook, config, instructions, or tool for a lasting yes to a question.
     """
 
     kind: str

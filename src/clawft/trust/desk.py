@@ -6,12 +6,14 @@ from msgspec import Struct
 
 from clawft.discovery import Found, load_prompt
 from clawft.discovery.agents import FoundAgent
+from clawft.discovery.hooks import FoundHook
 from clawft.discovery.snapshot import Reading
 from clawft.scan.findings import Report
 from clawft.trust.approvals import Approval, Approvals, make_approval
 from clawft.trust.audit import Audit
+from clawft.trust.hooks import as_skill
 from clawft.trust.kept import Kept
-from clawft.trust.review import AgentReview, Review, make_agent_review, make_review
+from clawft.trust.review import AgentReview, HookReview, Review, make_agent_review, make_hook_review, make_review
 from clawft.trust.strangers import RunTrust
 
 __all__ = ["Desk", "Stores"]
@@ -75,15 +77,34 @@ class Desk:
             make_approval("agent", one.found.file, one.found.digest, one.found.name, one.power) for one in reviews
         )
 
-    def refuse(self, review: Review | AgentReview) -> None:
-        """Write down that a person, or nobody's answer, kept a skill or an agent from use."""
-        name = review.found.name
+    def review_hook(self, found: FoundHook) -> HookReview:
+        """The same of a hook. Raises: ClawftError."""
+        previous = self._stores.approvals.find("hook", found.folder)
+        return make_hook_review(found, self._load_report(as_skill(found)), previous, self._stores.kept)
+
+    def approve_hooks(self, reviews: Sequence[HookReview]) -> None:
+        """Approve hooks as they were reviewed. Raises: ClawftError."""
+        for one in reviews:
+            self._stores.kept.keep(one.hook.root, one.whole.digest)
+        for one in reviews:
+            subject, digest = f"hook {one.hook.folder}", one.whole.digest
+            self._stores.audit.write("approval", subject, decision="allowed", digest=digest)
+        self._stores.approvals.record(
+            make_approval("hook", one.hook.folder, one.whole.digest, one.hook.name, one.whole.report.power)
+            for one in reviews
+        )
+        self._prune()
+
+    def refuse(self, review: Review | AgentReview | HookReview) -> None:
+        """Write down that a person, or nobody's answer, kept a skill, an agent or a hook from use."""
+        tell = self._stores.audit.tell
         if isinstance(review, AgentReview):
-            subject, digest = f"agent {review.found.file}", review.found.digest
-            self._stores.audit.tell("approval", subject, decision="denied", digest=digest)
+            tell("approval", f"agent {review.found.file}", decision="denied", digest=review.found.digest)
+        elif isinstance(review, HookReview):
+            tell("approval", f"hook {review.hook.folder}", decision="denied", digest=review.whole.digest)
         else:
-            subject, digest = f"skill {review.found.folder}", review.digest
-            self._stores.audit.tell("approval", subject, decision="denied", skill=name, digest=digest)
+            subject, name = f"skill {review.found.folder}", review.found.name
+            tell("approval", subject, decision="denied", skill=name, digest=review.digest)
 
     def revoke(self, meant: Sequence[Approval]) -> tuple[Approval, ...]:
         """Take approvals back; those that were there. Raises: ClawftError."""
@@ -95,5 +116,5 @@ class Desk:
         return taken
 
     def _prune(self) -> None:
-        kinds = ("skill", "agent", "config")
+        kinds = ("skill", "agent", "config", "hook")
         self._stores.kept.prune([one.digest for one in self._stores.approvals.load() if one.kind in kinds])

@@ -1,21 +1,45 @@
 """The state of a hook, and why: as for skills, one function decides it, and every surface prints its answer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config.hooks import HookEntry, HooksSettings
 from clawft.config.skills import SkillEntry
-from clawft.discovery.digest import compute_digest
+from clawft.discovery.catalog import Found
+from clawft.discovery.digest import Digest, compute_digest
 from clawft.discovery.hooks import FoundHook
+from clawft.discovery.locations import Location
 from clawft.discovery.requirements import Host, check_requirements
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import is_within, real_path
 from clawft.trust.approvals import Approval
+from clawft.trust.blocking import Scanned, check_screening
 from clawft.trust.state import Standing, State
+from clawft.workspace import Workspace
 
-__all__ = ["HookStanding", "entry_of", "judge_hooks"]
+__all__ = [
+    "HOOK_STATES",
+    "HookRules",
+    "HookStanding",
+    "as_skill",
+    "digest_of",
+    "entry_of",
+    "judge_hooks",
+    "why_strange",
+]
 
-STRANGE = frozenset({"project", "installed", "plugin"})
+HOOK_STATES: dict[State, str] = {
+    "broken": "it cannot be read",
+    "shadowed": "another hook of this name comes first",
+    "disabled": "the config turns it off",
+    "blocked": "the scanner found an attack in it, or could not look at it",
+    "untrusted": "it is a stranger's, and nobody approved it as it is now",
+    "ineligible": "something it requires is missing",
+    "ready": "it runs at its events",
+}
+_STRANGE = {"project": "It comes with the project", "plugin": "It comes with the plugin {}", "installed": "It is of {}"}
 _NO_ENTRY = HookEntry()
 
 
@@ -33,89 +57,146 @@ class HookStanding(Struct, frozen=True):
         return self.found.name
 
 
+class HookRules(Struct, frozen=True):
+    """What hooks are judged by. `skills` are those that brought some, by folder; `clear` gives the approval of a
+    stranger's skill, None for one's own, and refuses what is not approved; `screen` asks the scanner."""
+
+    settings: HooksSettings
+    host: Host
+    workspace: Workspace
+    skills: Mapping[str, Standing]
+    approvals: Callable[[], Sequence[Approval]]
+    clear: Callable[[Found, Digest], Approval | None]
+    screen: Callable[[Sequence[Found]], Scanned | None]
+
+
 def entry_of(found: FoundHook, settings: HooksSettings) -> HookEntry:
     """What the settings say of a hook, by its name or its key."""
     key = found.hook.key if found.hook else ""
     return settings.entries.get(found.name) or settings.entries.get(key) or _NO_ENTRY
 
 
-def judge_hooks(
-    found: Sequence[FoundHook],
-    settings: HooksSettings,
-    host: Host,
-    skills: Mapping[str, Standing],
-    approvals: Callable[[], Sequence[Approval]],
-) -> tuple[HookStanding, ...]:
-    """The state of every hook found, in the order found. `skills` are the skills they belong to, by folder."""
-    judged = [_judge(one, settings, host, skills, approvals) for one in found]
+def as_skill(found: FoundHook) -> Found:
+    """A hook as the scanner and a review see it: all of what its digest covers."""
+    location = Location(found.scope, found.layer, found.root.rpartition("/")[0])
+    return Found(location, found.root, found.file, found.hook.about if found.hook else None, found.problem)
+
+
+def digest_of(found: FoundHook) -> Digest:
+    """The digest of all that belongs to a hook, with its HOOK.md as it was read."""
+    return compute_digest(found.root, {found.file: found.content} if found.content else None)
+
+
+def why_strange(found: FoundHook, workspace: Workspace) -> str:
+    """Why a hook needs an approval of its own; nothing for the user's own.
+
+    What lies in the project is the project's, whoever names it: its programs can change it. Only the user's folder
+    is closed to them where the project is the home folder.
+    """
+    if found.scope in _STRANGE:
+        return _STRANGE[found.scope].format(found.layer)
+    project, place = real_path(workspace.project), real_path(found.folder)
+    if workspace.project == workspace.home and found.scope == "user" and is_within(place, f"{project}/.clawft"):
+        return ""
+    return _STRANGE["project"] if not place or is_within(place, project) else ""
+
+
+def judge_hooks(found: Sequence[FoundHook], rules: HookRules) -> tuple[HookStanding, ...]:
+    """The state of every hook found, in the order found."""
+    blocked = _screen(found, rules)
+    judged = [_judge(one, rules, blocked.get(one.folder)) for one in found]
     return tuple(_shadow(judged))
 
 
+def _screen(found: Sequence[FoundHook], rules: HookRules) -> dict[str, tuple[bool, tuple[Diagnostic, ...]]]:
+    """What the scanner says of hooks, by folder. Those of skills were scanned with them."""
+    alone = [one for one in found if one.skill is None and one.hook is not None and not _why_off(one, rules.settings)]
+    scanned = rules.screen([as_skill(one) for one in alone]) if alone else None
+    if scanned is None:
+        return {}
+    said = {}
+    for one, screening in zip(alone, scanned.screenings, strict=True):
+        if screening is not None:
+            blocked, reasons = check_screening(as_skill(one), screening, scanned)
+            hint = f"Look at it: weft scan {quote(one.root)}"
+            said[one.folder] = blocked, tuple(structs.replace(each, hint=each.hint and hint) for each in reasons)
+    return said
+
+
 def _judge(
-    found: FoundHook,
-    settings: HooksSettings,
-    host: Host,
-    skills: Mapping[str, Standing],
-    approvals: Callable[[], Sequence[Approval]],
+    found: FoundHook, rules: HookRules, scanned: tuple[bool, tuple[Diagnostic, ...]] | None = None
 ) -> HookStanding:
     if found.hook is None:
         return HookStanding(found, "broken", (found.problem,) if found.problem else ())
-    entry = entry_of(found, settings)
-    if not settings.enabled or not entry.enabled:
-        name = f"hooks.entries.{found.name}.enabled" if settings.enabled else "hooks.enabled"
-        hint = f"Run: weft hooks enable {found.name}" if settings.enabled else "Run: weft config set hooks.enabled true"
-        return HookStanding(
-            found, "disabled", (Diagnostic("disabled", "note", f"The config has {name} = false", found.file, 0, hint),)
-        )
-    digest, hosts, objection = _trust(found, skills, approvals)
-    if objection is not None:
-        return HookStanding(found, "untrusted" if objection.code == "untrusted" else "blocked", (objection,))
-    given = SkillEntry(env=entry.env)
-    unmet = check_requirements(found.hook.about, host, given, found.file)
-    if unmet:
-        return HookStanding(found, "ineligible", unmet)
-    if not found.hook.events:
-        return HookStanding(found, "ineligible", found.hook.diagnostics)
-    return HookStanding(found, "ready", found.hook.diagnostics, digest, hosts)
+    off = _why_off(found, rules.settings)
+    if off is not None:
+        return HookStanding(found, "disabled", (off,))
+    blocked, said = scanned or (False, ())
+    if blocked:
+        return HookStanding(found, "blocked", said)
+    trusted = _trust(found, rules)
+    if trusted.objection is not None:
+        return HookStanding(found, trusted.state, (trusted.objection, *said))
+    given = SkillEntry(env=entry_of(found, rules.settings).env)
+    unmet = check_requirements(found.hook.about, rules.host, given, found.file)
+    reasons = (*unmet, *found.hook.diagnostics, *said)
+    state: State = "ready" if found.hook.events and not unmet else "ineligible"
+    return HookStanding(found, state, reasons, trusted.digest, trusted.hosts)
 
 
-_Trusted = tuple[str, tuple[str, ...] | None, Diagnostic | None]
+def _why_off(found: FoundHook, settings: HooksSettings) -> Diagnostic | None:
+    if settings.enabled and entry_of(found, settings).enabled:
+        return None
+    name, hint = "hooks.enabled", "Run: weft config set hooks.enabled true"
+    if settings.enabled:
+        name, hint = f"hooks.entries.{found.name}.enabled", f"Run: weft hooks enable {found.name}"
+    return Diagnostic("disabled", "note", f"The config has {name} = false", found.file, 0, hint)
 
 
-def _trust(found: FoundHook, skills: Mapping[str, Standing], approvals: Callable[[], Sequence[Approval]]) -> _Trusted:
-    """The digest that a stranger's hook was approved with and the hosts of that, or why it may not run."""
+class _Trusted(Struct, frozen=True):
+    """The digest that a stranger's hook was approved with and the hosts of that; or why it may not run."""
+
+    digest: str = ""
+    hosts: tuple[str, ...] | None = None
+    objection: Diagnostic | None = None
+    state: State = "untrusted"
+
+
+def _trust(found: FoundHook, rules: HookRules) -> _Trusted:
     if found.skill is not None:
-        return _trust_skill(found, skills.get(found.skill.folder), approvals)
-    if found.scope not in STRANGE:
-        return "", None, None
+        return _trust_skill(found, found.skill, rules)
+    why = why_strange(found, rules.workspace)
+    if not why:
+        return _Trusted()
     hint = f"Look at it, then: weft hooks enable {found.name}"
     try:
-        known = next((one for one in approvals() if (one.kind, one.path) == ("hook", found.folder)), None)
+        known = next((one for one in rules.approvals() if (one.kind, one.path) == ("hook", found.folder)), None)
     except ClawftError as error:
-        return "", None, Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
-    where = "with the project" if found.scope == "project" else f"from {found.layer}"
+        return _distrust(found, str(error), error.hint)
     if known is None:
-        return (
-            "",
-            None,
-            Diagnostic("untrusted", "warning", f"It comes {where} and is not approved", found.file, 0, hint),
-        )
-    if compute_digest(found.folder).value != known.digest:
-        changed = f"It changed since it was approved on {known.at[:10]}"
-        return "", None, Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
-    return known.digest, known.power.network, None
+        return _distrust(found, f"{why} and is not approved", hint)
+    if digest_of(found).value != known.digest:
+        return _distrust(found, f"It changed since it was approved on {known.at[:10]}", hint)
+    return _Trusted(known.digest, known.power.network)
 
 
-def _trust_skill(found: FoundHook, skill: Standing | None, approvals: Callable[[], Sequence[Approval]]) -> _Trusted:
-    """A hook of a skill stands and falls with it."""
-    assert found.skill is not None
-    if skill is None or skill.state not in ("ready", "manual", "ineligible"):
-        state = skill.state if skill else "not there"
-        code = "untrusted" if state == "untrusted" else "blocked"
-        hint = f"Run: weft skills why {found.skill.name}"
-        return "", None, Diagnostic(code, "warning", f"Its skill '{found.skill.name}' is {state}", found.file, 0, hint)
-    known = next((one for one in approvals() if (one.kind, one.path) == ("skill", found.skill.folder)), None)
-    return (known.digest, known.power.network, None) if known else ("", None, None)
+def _trust_skill(found: FoundHook, brought: Found, rules: HookRules) -> _Trusted:
+    """A hook of a skill stands and falls with it, and runs as the skill was approved: for good, or for this run."""
+    skill = rules.skills.get(brought.folder)
+    hint = f"Run: weft skills why {brought.name}"
+    if skill is None or not skill.usable:
+        state: State = skill.state if skill else "broken"
+        return _distrust(found, f"Its skill '{brought.name}' is {state}", hint, state)
+    try:
+        approval = rules.clear(brought, digest_of(found))
+    except ClawftError as error:
+        return _distrust(found, f"Its skill '{brought.name}' is not approved", error.hint or hint)
+    return _Trusted(approval.digest, approval.power.network) if approval else _Trusted()
+
+
+def _distrust(found: FoundHook, message: str, hint: str, state: State = "untrusted") -> _Trusted:
+    code = "untrusted" if state == "untrusted" else "hook-skill"
+    return _Trusted(objection=Diagnostic(code, "warning", message, found.file, 0, hint), state=state)
 
 
 def _shadow(standings: list[HookStanding]) -> list[HookStanding]:
@@ -127,7 +208,6 @@ def _shadow(standings: list[HookStanding]) -> list[HookStanding]:
         winner = first.setdefault(one.name, one)
         if winner is not one:
             message = f"{winner.found.scope} has '{one.name}' too and comes first"
-            standings[index] = HookStanding(
-                one.found, "shadowed", (Diagnostic("shadowed", "warning", message, winner.found.file),)
-            )
+            reason = Diagnostic("shadowed", "warning", message, winner.found.file)
+            standings[index] = structs.replace(one, state="shadowed", reasons=(reason,))
     return standings

@@ -1,11 +1,12 @@
-"""What a person sees before they approve a stranger's skill or agent: what it could do, and what changed."""
+"""What a person sees before they approve a stranger's skill, agent or hook: what it could do, and what changed."""
 
 import os
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.discovery.agents import FoundAgent
 from clawft.discovery.catalog import Found
+from clawft.discovery.hooks import FoundHook, load_skill_hooks
 from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.discovery.snapshot import Reading
 from clawft.errors import ClawftError, Refused
@@ -13,10 +14,11 @@ from clawft.files import read_regular
 from clawft.scan.compare import PowerChange, compare_declared, compare_power
 from clawft.scan.findings import Power, Report
 from clawft.trust.approvals import Approval, hash_bytes
+from clawft.trust.hooks import as_skill, digest_of
 from clawft.trust.kept import FileChange, Kept
 from clawft.trust.strangers import why_unbindable
 
-__all__ = ["AgentReview", "Review", "make_agent_review", "make_review"]
+__all__ = ["AgentReview", "HookReview", "Review", "make_agent_review", "make_hook_review", "make_review"]
 
 
 class Review(Struct, frozen=True):
@@ -29,10 +31,18 @@ class Review(Struct, frozen=True):
     previous: Approval | None = None
     power: PowerChange = PowerChange()
     files: tuple[FileChange, ...] | None = None  # None: what it was then is not known
+    hooks: tuple[FoundHook, ...] = ()  # which it brings along
 
     @property
     def is_same(self) -> bool:
         return self.previous is not None and self.previous.digest == self.digest
+
+
+class HookReview(Struct, frozen=True):
+    """A hook by itself; `whole` is all that its digest covers, looked at as a skill is."""
+
+    hook: FoundHook
+    whole: Review
 
 
 class AgentReview(Struct, frozen=True):
@@ -74,8 +84,30 @@ def make_review(found: Found, reading: Reading, report: Report, previous: Approv
     if report.digest != digest.value:
         message = f"The skill '{found.name}' changed while it was looked at"
         raise Refused("skill-changed", message, path=found.folder, hint="Look at it again")
-    undeclared = compare_declared(found.skill, report.power)
-    if previous is None or previous.digest == digest.value:
-        return Review(found, digest.value, report, undeclared, previous)
-    power, files = compare_power(previous.power, report.power), kept.compare(previous.digest, found.folder)
-    return Review(found, digest.value, report, undeclared, previous, power, files)
+    review = Review(found, digest.value, report, compare_declared(found.skill, report.power), previous)
+    return structs.replace(_compare(review, kept), hooks=load_skill_hooks([found]))
+
+
+def make_hook_review(found: FoundHook, report: Report, previous: Approval | None, kept: Kept) -> HookReview:
+    """A review of a hook that was just scanned. Raises: Refused for what cannot be approved."""
+    whole = as_skill(found)
+    if found.hook is None:
+        why = found.problem.message if found.problem else "it cannot be read"
+        raise ClawftError("hook-broken", f"The hook '{found.name}' is broken: {why}", path=found.file)
+    digest = digest_of(found)
+    objection = why_unbindable(whole, digest, [])
+    if objection is not None:
+        raise Refused(objection.code, objection.message, path=objection.path, hint=objection.hint)
+    if report.digest != digest.value:
+        message = f"The hook '{found.name}' changed while it was looked at"
+        raise Refused("hook-changed", message, path=found.root, hint="Look at it again")
+    return HookReview(found, _compare(Review(whole, digest.value, report, Power(), previous), kept))
+
+
+def _compare(review: Review, kept: Kept) -> Review:
+    """A review with what changed since the last one that was agreed to."""
+    before = review.previous
+    if before is None or review.is_same:
+        return review
+    power, files = compare_power(before.power, review.report.power), kept.compare(before.digest, review.found.folder)
+    return structs.replace(review, power=power, files=files)

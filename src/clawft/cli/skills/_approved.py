@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.discovery.digest import compute_digest
+from clawft.discovery.packs import find_pack
 from clawft.errors import ClawftError
 from clawft.files import read_regular
 from clawft.trust.approvals import Approval, hash_bytes
@@ -41,8 +42,9 @@ def holds(one: Approval) -> str:
         return "yes"
     if not os.path.lexists(one.path):
         return "gone"
-    if one.kind == "skill":
-        return "yes" if compute_digest(one.path).value == one.digest else "changed"
+    if one.kind in ("skill", "hook"):
+        covered = one.path if one.kind == "skill" else find_pack(one.path)
+        return "yes" if compute_digest(covered).value == one.digest else "changed"
     try:
         return "yes" if hash_bytes(read_regular(one.path, MAX_BYTES, follow=True)[0]) == one.digest else "changed"
     except (ClawftError, OSError):
