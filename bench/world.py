@@ -44,6 +44,19 @@ class World:
         (folder / "SKILL.md").write_text(text)
         return folder
 
+    def add_hook(self, name: str, events: str, body: str, *, strangers: bool = False) -> Path:
+        """A hook whose handler has this body, with `event` and `context` at hand; the user's own or the project's."""
+        folder = (self.project / ".clawft" if strangers else self.user_dir) / "hooks" / name
+        folder.mkdir(parents=True)
+        listed = ", ".join(f'"{one}"' for one in events.split())
+        head = (
+            f'---\nname: {name}\ndescription: Hears {name}.\nmetadata: {{"openclaw": {{"events": [{listed}]}}}}\n---\n'
+        )
+        (folder / "HOOK.md").write_text(head)
+        handler = f"export default async function (event) {{\n  const context = event.context;\n  {body}\n}}\n"
+        (folder / "handler.js").write_text(handler)
+        return folder
+
     @asynccontextmanager
     async def open(self, wire: str = "openai") -> AsyncIterator[Runtime]:
         with WireServer(self.replies) as self.server:

@@ -20,6 +20,7 @@ class Instructions(Struct, frozen=True):
     path: str
     content: bytes
     own: bool = False
+    hook: str = ""  # which wrote the text: it is then no file of anybody's, whatever its path says
 
     @property
     def text(self) -> str:

@@ -9,7 +9,19 @@ from msgspec import Meta, Struct
 from clawft.errors import ClawftError, Diagnostic
 from clawft.format.hook import EVENTS
 
-__all__ = ["KINDS", "BootstrapFile", "EventKind", "HookEvent", "HookFailed", "Outcome", "Reply", "Said", "read_reply"]
+__all__ = [
+    "KINDS",
+    "BootstrapFile",
+    "EventKind",
+    "HookEvent",
+    "HookFailed",
+    "Outcome",
+    "Reply",
+    "Said",
+    "Version",
+    "Voice",
+    "read_reply",
+]
 
 MAX_MESSAGES = 20
 _Text = Annotated[str, Meta(max_length=200_000)]
@@ -33,6 +45,7 @@ class HookEvent(Struct, frozen=True):
     timestamp: str = ""
     mode: str = ""  # of the conversation
     turn: int = 0
+    skills: tuple[str, ...] = ()  # those that are loaded in the conversation
 
     @property
     def key(self) -> str:
@@ -114,6 +127,20 @@ class Said(Struct, frozen=True):
     text: str
 
 
+class Voice(Struct, frozen=True):
+    """A hook whose words reach the model, and the hosts that a stranger's was approved with; None: one's own."""
+
+    hook: str
+    hosts: tuple[str, ...] | None = None
+
+
+class Version(Struct, frozen=True):
+    """What an event's context was after one hook had changed it."""
+
+    hook: str
+    context: dict[str, Any]
+
+
 class Outcome(Struct, frozen=True):
     """What came of an event, of all hooks together."""
 
@@ -123,7 +150,8 @@ class Outcome(Struct, frozen=True):
     blocked: Said | None = None
     asks: Said | None = None
     problems: tuple[Diagnostic, ...] = ()
-    heard: tuple[str, ...] = ()  # the hooks that changed something for the model
+    heard: tuple[Voice, ...] = ()
+    versions: tuple[Version, ...] = ()  # one for each hook that changed something, in their order
 
 
 class _Result(Struct, frozen=True):

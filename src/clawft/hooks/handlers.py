@@ -22,6 +22,7 @@ class DenoHandler:
         self.name = standing.name
         self.events = frozenset(hook.events)
         self.strict = entry.on_failure == "deny"
+        self.hosts = standing.hosts
         self.standing = standing
         self._job = job
         self._deno = deno

@@ -11,7 +11,7 @@ import anyio
 from msgspec import structs
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.hooks.events import KINDS, HookEvent, Outcome, Reply, Said
+from clawft.hooks.events import KINDS, HookEvent, Outcome, Reply, Said, Version, Voice
 
 __all__ = ["Handler", "Hooks"]
 
@@ -31,7 +31,12 @@ class Handler(Protocol):
 
     @property
     def strict(self) -> bool:
-        """Whether its failure is a no."""
+        """Whether its failure is a no to the tool call that it was asked about."""
+        ...
+
+    @property
+    def hosts(self) -> tuple[str, ...] | None:
+        """Which the text of a stranger's may lead a model to; None for one's own."""
         ...
 
     def hears(self, event: HookEvent) -> bool:
@@ -79,7 +84,7 @@ async def _fire_in_order(handlers: Sequence[Handler], event: HookEvent) -> Outco
     outcome = Outcome(event.context)
     for one in handlers:
         reply = await _call(one, structs.replace(event, context=outcome.context))
-        outcome = _add(outcome, one, reply)
+        outcome = _add(outcome, one, reply, event)
     return outcome
 
 
@@ -96,7 +101,7 @@ async def _fire_together(handlers: Sequence[Handler], event: HookEvent) -> Outco
             group.start_soon(run, at, one)
     outcome = Outcome(event.context)
     for at, one in enumerate(handlers):
-        outcome = _add(outcome, one, replies[at])
+        outcome = _add(outcome, one, replies[at], event)
     return outcome
 
 
@@ -106,27 +111,33 @@ async def _call(handler: Handler, event: HookEvent) -> Reply | Diagnostic:
     except ClawftError as error:
         said = f"The hook '{handler.name}' failed at {event.key}: {error}"
         return structs.replace(error.diagnostic, severity="warning", message=said)
+    except Exception as error:  # whatever is wrong with how it was called, the turn goes on
+        said = f"The hook '{handler.name}' could not be called at {event.key}: {type(error).__name__}: {error}"
+        return Diagnostic("hook-failed", "warning", said)
 
 
-def _add(outcome: Outcome, handler: Handler, reply: Reply | Diagnostic) -> Outcome:
+def _add(outcome: Outcome, handler: Handler, reply: Reply | Diagnostic, event: HookEvent) -> Outcome:
     """What came of an event with one more answer. The first no counts."""
     if isinstance(reply, Diagnostic):
         blocked = outcome.blocked
-        if handler.strict and blocked is None:
+        if handler.strict and blocked is None and event.key == "tool:before":
             blocked = Said(handler.name, "it failed, and is set to refuse then")
         return structs.replace(outcome, problems=(*outcome.problems, reply), blocked=blocked)
     name = handler.name
     changed = bool(reply.context) and reply.context != {key: outcome.context.get(key) for key in reply.context}
+    context = {**outcome.context, **reply.context} if changed else outcome.context
     said = tuple(Said(name, one) for one in reply.messages)
     added = (Said(name, reply.added),) if reply.added else ()
     blocked = Said(name, reply.blocked) if reply.blocked is not None else None
     asks = Said(name, reply.asks) if reply.asks is not None else None
+    is_heard = changed or added or blocked  # why something was refused is read by the model too
     return Outcome(
-        {**outcome.context, **reply.context},
+        context,
         (*outcome.said, *said),
         (*outcome.added, *added),
         outcome.blocked or blocked,
         outcome.asks or asks,
         outcome.problems,
-        (*outcome.heard, name) if changed or added else outcome.heard,
+        (*outcome.heard, Voice(name, handler.hosts)) if is_heard else outcome.heard,
+        (*outcome.versions, Version(name, context)) if changed else outcome.versions,
     )

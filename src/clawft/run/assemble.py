@@ -8,9 +8,10 @@ from clawft.errors import ClawftError
 from clawft.messages import CatalogShown, Message, Noticed
 from clawft.providers.request import ToolSpec
 from clawft.render import find_dynamic
+from clawft.run.bootstrap import bootstrap
 from clawft.run.catalog import budget_for, render_catalog
 from clawft.run.compact import check_fits
-from clawft.run.hooking import bootstrap
+from clawft.run.hook_turn import preprocess
 from clawft.run.prompt import inject_skills, render_system
 from clawft.run.stats import SkillUse
 from clawft.run.turn import Turn
@@ -49,7 +50,9 @@ async def assemble(turn: Turn) -> None:
                 budget=shown.budget,
             )
         )
-    text = turn.invoked.text if turn.invoked else turn.request.text
+    said = turn.invoked.text if turn.invoked else turn.request.text
+    text = "\n\n".join(filter(None, (said, turn.added)))
+    await preprocess(turn, text)
     message = Message("user", text, images=turn.request.images)
     check_fits(turn, message)
     turn.append(message)

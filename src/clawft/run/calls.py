@@ -7,7 +7,9 @@ from itertools import groupby
 import anyio
 
 from clawft.errors import Refused, find_close
+from clawft.hooks.events import Outcome
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
+from clawft.run.hook_calls import ask_hooks, tell_hooks
 from clawft.run.permit import answer, check_hidden, guard, permit
 from clawft.run.turn import Turn
 from clawft.tools.execute import Envelope, check_tool, fail, render_for_model, run_tool, tell_doubtful
@@ -62,9 +64,11 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=summary))
     context = _context(turn, call, name)
     context.call = turn.conversation.steps.name(str(at))
+    # Before the step that the call is: one that only got as far as a hook was not in flight.
+    hooked = await ask_hooks(turn, tool, call, context, at) if tool else None
 
     async def attempt() -> Envelope:
-        return await _attempt(turn, tool, call, context)
+        return await _attempt(turn, tool, call, context, hooked)
 
     if _has_steps_inside(tool, call):
         with turn.conversation.steps.within(str(at)):
@@ -82,9 +86,10 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     _count(turn, envelope)
     turn.emit(ToolFinished(call=call.id, tool=name, status=envelope.status, result=envelope.to_dict()))
     _remember(turn, name, envelope)
+    added = await tell_hooks(turn, tool, call, envelope, at) if tool else ""
     return Message(
         "tool",
-        render_for_model(envelope),
+        "\n\n".join(filter(None, (render_for_model(envelope), added))),
         tool_call_id=call.id,
         name=name,
         images=envelope.images,
@@ -107,10 +112,12 @@ async def _check_as_before(turn: Turn, envelope: Envelope, summary: str, at: int
         raise Refused("run-skill-gone", message, hint="Put it back as it was, then try the run again")
 
 
-async def _attempt(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) -> Envelope:
+async def _attempt(
+    turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext, hooked: Outcome | None
+) -> Envelope:
     """What came of a call, whatever that is; a refusal is written down."""
     try:
-        envelope = await _execute(turn, _get(turn, tool, call, context), call, context)
+        envelope = await _execute(turn, _get(turn, tool, call, context), call, context, hooked)
     except (ToolError, Refused) as error:
         envelope = fail(error, call.arguments, context)
     if envelope.error.get("code") == "PERMISSION_DENIED":
@@ -130,9 +137,9 @@ def _is_skill(tool: Tool | None, call: ToolCall) -> bool:
     return (tool.name if tool else canonical_tool(call.name)) == "Skill"
 
 
-async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext) -> Envelope:
+async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext, hooked: Outcome | None) -> Envelope:
     """Run a tool, if it may be used so; what acts is written down first. Raises: ToolError, Refused."""
-    context.granted = await permit(turn, tool, call, context)
+    context.granted = await permit(turn, tool, call, context, hooked)
     if not tool.read_only:
         context.record("tool", f"{tool.name} {_summarise(tool, call)}".strip(), "allow", context.granted.rule)
     timeout_s = tool.timeout_s or turn.runtime.config.agents.defaults.tool_timeout_s

@@ -72,6 +72,9 @@ class Conversation:
         )
         # Strangers' skills whose text was heard, by their digest: they keep asking for other hosts.
         self.heard: dict[str, Limit | None] = {}
+        self.started = False  # hooks heard that it begins in this process
+        self.sections: list[str] = []  # what they added to its prompts then
+        self.told: set[str] = set()  # notices that are said once
         self.forked: Standing | None = None  # the skill that this conversation is for
         self.forked_by: By = made.by
         self.forks: tuple[str, ...] = made.forks  # the skills that were forked, down to here
@@ -138,6 +141,7 @@ class Conversation:
         if not self.depth:  # a fork is one turn, with the skills that its parent sees
             self.turn = self.session.next_turn
             self.skills.start_turn()
+            self.runtime.hooks.refresh()
         try:
             yield self._scope
         finally:

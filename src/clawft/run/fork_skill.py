@@ -100,7 +100,7 @@ async def answer_by_fork(turn: Turn, standing: Standing) -> None:
     Raises: ClawftError.
     """
     request = turn.request
-    fork = plan_fork(turn, standing, request, "user")
+    fork = plan_fork(turn, standing, structs.replace(request, added=turn.added), "user")
     key = fork.new_key(turn)
     said = f"/{standing.name} {request.text}".strip()
     told = f"[the skill ran in a conversation of its own, session {key}; what follows is its result]"

@@ -1,47 +1,123 @@
-"""The events of a turn, for hooks: told where they happen, and what comes of each is taken over."""
+"""Tells hooks what happens, inside a turn and outside of one, and takes over what comes of it."""
 
+import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec import Struct, structs
 
-from clawft.discovery.instructions import Instructions
-from clawft.hooks.events import BootstrapFile, HookEvent, Outcome
+from clawft.hooks.events import HookEvent, Outcome, Said
 from clawft.messages import MessageSent, Noticed
-from clawft.run.turn import Turn
 from clawft.tools.steps import Step
+from clawft.trust.decide import Limit
 
-__all__ = ["bootstrap", "fire"]
+if TYPE_CHECKING:
+    from clawft.config.masking import Secrets
+    from clawft.hooks.registry import Hooks
+    from clawft.run.conversation import Conversation
+    from clawft.run.turn import Turn
+
+__all__ = ["Outside", "escape_marks", "escape_name", "fire", "hear", "mark", "mark_all", "tell_added"]
+
+MAX_ADDED = 10_000  # characters of one hook that reach the model at one event
+MAX_ADDED_IN_ALL = 30_000
+# What tells the model whose words it reads: no text of a hook may end its own mark, or begin another's.
+_MARKS = re.compile(r"<(?=\s*/?\s*(?:hook|skill_content|instructions)\b)", re.IGNORECASE)
 
 
-async def fire(turn: Turn, key: str, context: dict[str, Any], at: str = "") -> Outcome | None:
-    """Tell hooks of an event; None where nobody hears it. What they say is shown, what fails is noticed.
+async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "") -> Outcome | None:
+    """Tell hooks of an event of a turn; None where nobody hears it. What they say is shown, what fails is noticed.
 
     It is a step of the turn: where a run is begun again, hooks are not asked again. `at` tells one of several apart.
     """
     hooks = turn.runtime.hooks
     if not hooks.wants(key):
         return None
-    kind, _, action = key.partition(":")
     conversation = turn.conversation
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    active = (one.name for one in conversation.lineage.active)
     shared = {"workspaceDir": turn.runtime.workspace.project, "agentId": turn.agent.name, "cfg": {}}
-    masked = turn.runtime.secrets.mask_value({**shared, **context})
-    event = HookEvent(kind, action, turn.session.key, masked, now, conversation.effective_mode.value, turn.id)
+    event = structs.replace(
+        _make_event(key, turn.session.key, turn.runtime.secrets.mask_value({**shared, **context})),
+        mode=conversation.effective_mode.value,
+        turn=turn.id,
+        skills=tuple(dict.fromkeys((*active, *turn.skills.loaded))),
+    )
     outcome = await conversation.steps.run(Step("hook", key), lambda: hooks.fire(event), Outcome, at=f"hook.{key}.{at}")
     for one in outcome.said:
         turn.emit(MessageSent(text=one.text, hook=one.hook))
     for problem in outcome.problems:
         turn.notice(Noticed(code=problem.code, message=problem.message, severity="warning", hint=problem.hint))
+    hear(conversation, outcome)
     return outcome
 
 
-async def bootstrap(turn: Turn) -> None:
-    """Hooks may change what the system prompt holds of AGENTS.md and CLAUDE.md, or add to it."""
-    turn.instructions = turn.runtime.instructions(turn.emit)
-    files = [BootstrapFile(one.path, one.text, one.path.rpartition("/")[2]) for one in turn.instructions]
-    outcome = await fire(turn, "agent:bootstrap", {"bootstrapFiles": msgspec.to_builtins(files)})
-    if outcome is None:
-        return
-    changed = msgspec.convert(outcome.context["bootstrapFiles"], tuple[BootstrapFile, ...])
-    turn.instructions = [Instructions(one.path, one.content.encode()) for one in changed if one.content.strip()]
+class Outside(Struct, frozen=True):
+    """Where something happens while no turn runs: at a prompt, or in a daemon."""
+
+    hooks: "Hooks"
+    secrets: "Secrets"
+    project: str
+    session: str = ""
+    agent: str = ""
+
+    async def fire(self, key: str, context: Mapping[str, Any]) -> Outcome | None:
+        """Tell hooks of an event, masked; None where nobody hears it."""
+        if not self.hooks.wants(key):
+            return None
+        shared = {"workspaceDir": self.project, "agentId": self.agent, "cfg": {}}
+        event = _make_event(key, self.session, self.secrets.mask_value({**shared, **context}))
+        return await self.hooks.fire(event)
+
+
+def _make_event(key: str, session: str, context: dict[str, Any]) -> HookEvent:
+    kind, _, action = key.partition(":")
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return HookEvent(kind, action, session, context, now)
+
+
+def hear(conversation: "Conversation", outcome: Outcome) -> None:
+    """The model reads what a stranger's hook wrote: that asks for other hosts than it was approved with from now on."""
+    for one in outcome.heard:
+        if one.hosts is not None:
+            who = f"the hook '{one.hook}'"
+            conversation.heard.setdefault(f"{who} {one.hosts}", Limit(who, hosts=one.hosts))
+
+
+def mark(said: Said) -> str:
+    """A hook's text as the model reads it: whose it is, bounded, and sure to end where it ends."""
+    text = said.text.strip()
+    if len(text) > MAX_ADDED:
+        text = f"{text[:MAX_ADDED]}\n… ({len(text) - MAX_ADDED} characters more were left out)"
+    return f'<hook name="{escape_name(said.hook)}">\n{escape_marks(text)}\n</hook>'
+
+
+def mark_all(said: Sequence[Said]) -> str:
+    """Several of them, with a limit on all together."""
+    texts: list[str] = []
+    for one in said:
+        text = mark(one)
+        if sum(map(len, texts)) + len(text) > MAX_ADDED_IN_ALL:
+            texts.append(f'<hook name="{escape_name(one.hook)}">(left out: hooks wrote too much)</hook>')
+        else:
+            texts.append(text)
+    return "\n\n".join(texts)
+
+
+def escape_marks(text: str) -> str:
+    """The same text, which neither ends a mark of ours nor begins one."""
+    return _MARKS.sub(r"<\\", text)
+
+
+def escape_name(name: str) -> str:
+    """A name for a mark's attribute."""
+    return re.sub(r"[^\w.:/@ ~-]", "_", name)[:200]
+
+
+def tell_added(turn: "Turn", outcome: Outcome | None, where: str) -> str:
+    """What hooks wrote for the model, marked; the person is told that there is such a text."""
+    added = outcome.added if outcome is not None else ()
+    for one in added:
+        message = f"The hook '{one.hook}' added {len(one.text)} characters to {where}"
+        turn.notice(Noticed(code="hook-added", message=message))
+    return mark_all(added)

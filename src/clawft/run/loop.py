@@ -11,6 +11,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Event, Message, TurnFailed, TurnFinished
+from clawft.run.hook_turn import tell_sent
 from clawft.run.pipeline import run_stages
 from clawft.run.turn import Stage, Turn
 from clawft.sessions import Status
@@ -62,17 +63,30 @@ async def work_turn(turn: Turn, scope: anyio.CancelScope, stages: Stage) -> None
 
 
 async def _run(turn: Turn, stages: Stage) -> Event:
-    """All stages; the event that tells how it ended, once that is on disk."""
+    """All stages; the event that tells how it ended, once that is on disk, and hooks know."""
+    try:
+        end = await _run_stages(turn, stages)
+        await tell_sent(turn, end)
+    except Exception as error:  # a bug must not take the conversation with it
+        return _fail_inside(turn, error)
+    return end
+
+
+async def _run_stages(turn: Turn, stages: Stage) -> TurnFinished | TurnFailed:
     try:
         await stages(turn)
         _finish(turn, "finished")
     except ClawftError as error:
         return _fail(turn, error)
-    except Exception as error:  # a bug must not take the conversation with it
-        path = turn.runtime.keep_trace("".join(traceback.format_exception(error)))
-        message = f"Something went wrong inside: {type(error).__name__}: {error}"
-        return _fail(turn, ClawftError("internal", message, hint=f"The details are in {path}" if path else ""))
+    except Exception as error:
+        return _fail_inside(turn, error)
     return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.refused)
+
+
+def _fail_inside(turn: Turn, error: Exception) -> TurnFailed:
+    path = turn.runtime.keep_trace("".join(traceback.format_exception(error)))
+    message = f"Something went wrong inside: {type(error).__name__}: {error}"
+    return _fail(turn, ClawftError("internal", message, hint=f"The details are in {path}" if path else ""))
 
 
 def _finish(turn: Turn, status: Status) -> None:
@@ -81,6 +95,7 @@ def _finish(turn: Turn, status: Status) -> None:
         turn.append(Message("assistant", f"{turn.partial}\n\n[the answer broke off here]"))
     if turn.began:
         turn.session.finish_turn(turn.id, status, turn.usage, turn.model)
+        turn.began = False  # whatever comes now, it is over
 
 
 def _fail(turn: Turn, error: ClawftError) -> TurnFailed:

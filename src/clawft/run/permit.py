@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from clawft.errors import ClawftError
+from clawft.hooks.events import Outcome
 from clawft.messages import Answer, ApprovalNeeded, ToolCall
 from clawft.sessions import SkillRecord
 from clawft.tools.exec_shell import show_all
@@ -30,6 +31,7 @@ __all__ = [
     "check_hidden",
     "guard",
     "hear_fork",
+    "is_denied",
     "list_active",
     "list_prompted",
     "permit",
@@ -147,16 +149,24 @@ def recorder(conversation: "Conversation") -> Record:
     return record
 
 
-async def permit(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> Decision:
+async def permit(
+    turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext, hooked: Outcome | None = None
+) -> Decision:
     """Judge one call, and ask where that is due. What is allowed and acts is written down before it is done.
 
-    Raises: ToolError for what is refused, Refused if the audit log cannot be written.
+    Hooks can refuse what the rules allow, and have a person asked; they allow nothing. So nobody is asked about what a
+    hook refuses. Raises: ToolError for what is refused, Refused if the audit log cannot be written.
     """
     decision = _judge(turn, tool, call, context)
+    if hooked is not None and hooked.blocked is not None:
+        message = f"Not allowed: the hook '{hooked.blocked.hook}': {hooked.blocked.text}"
+        raise ToolError("PERMISSION_DENIED", message)
     if tool.name in PATH_TOOLS:
         context.check_path = lambda real: _check_path(turn, tool, real, context)
     if decision.decision == "allow" and context.mode is not Mode.FULL and _is_brought(turn, tool.name):
         decision = Decision("ask", f"{decision.rule} does not say which skill's tool it means")
+    if hooked is not None and hooked.asks is not None and decision.decision != "ask":
+        decision = Decision("ask", f"the hook '{hooked.asks.hook}': {hooked.asks.text}")
     if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
         context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
     elif decision.decision == "ask":
@@ -185,6 +195,15 @@ def check_hidden(turn: "Turn", call: ToolCall, context: ToolContext) -> None:
     tool = every.find(call.name) or every.find(canonical_tool(call.name))
     if tool is not None:
         _judge(turn, tool, call, context)
+
+
+def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+    """Whether the rules refuse a call, whatever a person or a hook may say."""
+    try:
+        _judge(turn, tool, call, context)
+    except ToolError:
+        return True
+    return False
 
 
 def _judge(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> Decision:

@@ -3,6 +3,7 @@
 from clawft.run.assemble import assemble
 from clawft.run.classify import classify
 from clawft.run.compact import compact_now
+from clawft.run.hook_turn import receive, start_session
 from clawft.run.learn import learn
 from clawft.run.route import route
 from clawft.run.score import score
@@ -18,6 +19,8 @@ _AFTER: dict[Stage, Phase] = {transport: Phase.POST_TRANSPORT, score: Phase.POST
 
 async def run_stages(turn: Turn) -> None:
     """Every stage, each over the same turn."""
+    await start_session(turn)
+    await receive(turn)
     await run_until_transport(turn)
     for stage in STAGES[STAGES.index(transport) :]:
         await _run(turn, stage)

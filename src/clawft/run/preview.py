@@ -22,6 +22,8 @@ async def preview_turn(
     """The turn as it stands before the model is called, and the request. Raises: ClawftError."""
     with runtime.sessions.open_draft(key or "preview", cwd=runtime.workspace.cwd) as session:
         turn = Turn(Conversation(runtime, session, agent), request, take)
+        # Hooks that change the prompt are asked, or it would be another one. No message is sent, so none is told of.
+        turn.is_preview = True
         await run_until_transport(turn)
         return turn, make_request(turn)
 

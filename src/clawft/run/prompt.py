@@ -8,6 +8,7 @@ from clawft.config.skills import PromptSettings
 from clawft.discovery.instructions import Instructions
 from clawft.format.model import Agent, Skill
 from clawft.git import current_branch
+from clawft.run.hooking import escape_marks, escape_name
 from clawft.workspace import Workspace
 
 __all__ = ["inject_skills", "render_system"]
@@ -55,6 +56,11 @@ def render_system(
 
 
 def _instructions(one: Instructions, workspace: Workspace) -> str:
+    if one.hook:
+        return (
+            f'<instructions hook="{escape_name(one.hook)}" name="{escape_name(workspace.shorten(one.path))}">\n'
+            f"{escape_marks(one.text)}\n</instructions>"
+        )
     return f'<instructions file="{workspace.shorten(one.path)}">\n{one.text}\n</instructions>'
 
 

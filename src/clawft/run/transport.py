@@ -9,6 +9,7 @@ from clawft.run.assemble import join_tools
 from clawft.run.calls import run_calls
 from clawft.run.compact import fit_window
 from clawft.run.fork_skill import answer_by_fork
+from clawft.run.hook_turn import may_go_on
 from clawft.run.turn import Turn
 
 __all__ = ["make_request", "transport"]
@@ -30,7 +31,9 @@ async def transport(turn: Turn) -> None:
         turn.stop = "length" if answer.stop == "length" else "done"
         if not answer.calls:
             _say_stop(turn, answer.stop)
-            return
+            if not await may_go_on(turn):
+                return
+            continue
         for message in await run_calls(turn, answer.calls):
             turn.append(message)
         join_tools(turn)

@@ -47,6 +47,7 @@ class TurnRequest(Struct, frozen=True):
     skill: str = ""
     words: tuple[str, ...] = ()
     more_skills: tuple[str, ...] = ()  # started with it, without arguments
+    added: str = ""  # what hooks wrote beside it, marked as theirs
 
 
 class Turn:
@@ -62,6 +63,10 @@ class Turn:
         self.id = self.session.next_turn
         self._send = send
         self._noticed: set[tuple[str, str]] = set()
+        self.is_preview = False  # nobody sent it, so nobody is told of it
+        self.is_received = False  # hooks heard of the message, so they hear of the answer
+        self.added = request.added  # what hooks wrote beside the message
+        self.held = 0  # how often a hook had the model go on that was done
         self.metadata: dict[str, Any] = {}  # for inserted stages, to tell each other something
         # classify
         self.complexity = 0.0

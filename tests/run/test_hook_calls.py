@@ -1,0 +1,113 @@
+"""Hooks around tool calls: asked before, told after, and never in the way of a turn."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from clawft.messages import ApprovalNeeded, Event, MessageSent, Noticed, ToolFinished, TurnFinished
+from wire import Reply, call, say
+from world import Person, World, error_of, only
+
+pytestmark = pytest.mark.anyio
+
+TELL = "event.messages.push(JSON.stringify(event));"
+
+
+def heard(events: list[Event]) -> list[dict[str, Any]]:
+    """The events that hooks got, as they told them."""
+    return [json.loads(one.text) for one in only(events, MessageSent) if one.hook]
+
+
+async def test_hooks_hear_of_a_call_and_of_what_came_of_it(world: World) -> None:
+    (world.project / "note.txt").write_text("forty-two\n")
+    world.add_hook("ears", "tool", TELL)
+    world.replies = [call("read_file", {"path": "note.txt"}), say("done")]
+    before, after = heard(await world.run())
+    assert (before["type"], before["action"], before["sessionKey"]) == ("tool", "before", "test")
+    told = {"toolName": "read_file", "params": {"path": "note.txt"}, "toolCallId": "call_1"}
+    shared = {"workspaceDir": str(world.project), "agentId": "default", "cfg": {}}
+    assert before["context"] == shared | told
+    took = after["context"].pop("durationMs")
+    assert after["action"] == "after"
+    assert "forty-two" in after["context"].pop("result")
+    assert after["context"] == shared | told | {"isError": False}
+    assert took >= 0
+
+
+async def test_a_hook_refuses_a_call_and_everybody_reads_why(world: World) -> None:
+    world.add_hook("no-notes", "tool:before", 'context.block = true; context.blockReason = "notes are private";')
+    world.replies = [call("write_file", {"path": "note.txt", "content": "x"}), say("sorry")]
+    events = await world.run()
+    (finished,) = only(events, ToolFinished)
+    assert error_of(finished) == "PERMISSION_DENIED: Not allowed: the hook 'no-notes': notes are private"
+    assert not (world.project / "note.txt").exists()
+    assert "notes are private" in str(world.sent()["messages"][-1])
+    (denial,) = world.audit("denial")
+    assert denial["rule"] == "Not allowed: the hook 'no-notes': notes are private"
+    assert only(events, TurnFinished)[0].refused == 1
+
+
+async def test_nobody_is_asked_about_what_a_hook_refuses_and_no_hook_about_what_a_rule_does(world: World) -> None:
+    world.config = '[permissions]\ndeny = ["read_file"]\nask = ["write_file"]\n'
+    world.add_hook("no", "tool:before", f"{TELL} return {{ block: true }};")
+    world.replies = [
+        Reply(calls=(("a", "read_file", '{"path": "x"}'), ("b", "write_file", '{"path": "x", "content": ""}'))),
+        say("sorry"),
+    ]
+    person = Person()
+    events = await world.run(approve=person)
+    assert [one["context"]["toolName"] for one in heard(events)] == ["write_file"]
+    assert person.asked == []
+    assert [error_of(one).partition(": ")[2][:21] for one in only(events, ToolFinished)][1] == "Not allowed: the hook"
+
+
+async def test_no_hook_can_allow_what_a_person_is_asked(world: World) -> None:
+    world.config = '[permissions]\nask = ["write_file"]\n'
+    world.add_hook("yes", "tool:before", 'return { block: false, allow: true, permissionDecision: "allow" };')
+    world.replies = [call("write_file", {"path": "x", "content": ""}), say("sorry")]
+    events = await world.run(approve=Person("no"))
+    assert len(only(events, ApprovalNeeded)) == 1
+    assert not (world.project / "x").exists()
+
+
+async def test_the_hooks_of_calls_run_beside_each_other(world: World) -> None:
+    wait = "await new Promise((done) => setTimeout(done, 400));"
+    world.add_hook("slow", "tool:before", wait)
+    world.add_hook("sloth", "tool:before", wait)
+    calls = tuple((f"c{n}", "read_file", '{"path": "."}') for n in range(2))
+    world.replies = [Reply(calls=calls), say("done")]
+    started = time.monotonic()
+    await world.run()
+    assert time.monotonic() - started < 1.5  # four times 0.4 s, and four processes to start
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ('throw new Error("oh dear");', "hook-failed"),
+        ("while (true) {}", "hook-timeout"),
+        ("Deno.exit(0);", "hook-ended"),
+        ("context.block = 17;", "hook-result"),
+        ('console.log("x".repeat(2000000));', "hook-flooded"),
+    ],
+)
+async def test_a_hook_that_fails_is_told_and_the_call_is_made(world: World, body: str, code: str) -> None:
+    world.config = "[hooks]\ntimeout_s = 0.7\n"
+    world.add_hook("bad", "tool:before", body)
+    world.replies = [call("write_file", {"path": "x", "content": "done"}), say("done")]
+    events = await world.run()
+    assert [one.code for one in only(events, Noticed) if one.code.startswith("hook")] == [code]
+    assert (world.project / "x").read_text() == "done"
+
+
+async def test_a_hook_that_is_set_to_refuse_when_it_fails_does(world: World) -> None:
+    world.config = '[hooks.entries.guard]\non_failure = "deny"\n'
+    world.add_hook("guard", "tool message", 'throw new Error("oh dear");')
+    world.replies = [call("write_file", {"path": "x", "content": "done"}), say("done")]
+    events = await world.run()
+    assert error_of(only(events, ToolFinished)[0]).startswith(
+        "PERMISSION_DENIED: Not allowed: the hook 'guard': it failed"
+    )
+    assert not (world.project / "x").exists()
