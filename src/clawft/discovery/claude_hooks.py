@@ -1,0 +1,88 @@
+"""Command hooks on disk: in Claude Code's settings of the user and of the project, and in the frontmatter of skills."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.discovery.catalog import Found
+from clawft.errors import ClawftError, Diagnostic
+from clawft.files import read_optional, real_path
+from clawft.format.command_hooks import CommandHook, parse_command_hooks, parse_skill_commands
+from clawft.workspace import Workspace
+
+__all__ = ["FoundCommands", "load_claude_hooks", "load_skill_commands"]
+
+MAX_BYTES = 1 << 20
+
+
+class FoundCommands(Struct, frozen=True):
+    """The command hooks of one settings file, or of one skill. `written` is what an approval is bound to."""
+
+    name: str
+    scope: str
+    file: str
+    hooks: tuple[CommandHook, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    written: bytes = b""
+    off: bool = False  # it says `disableAllHooks`
+    problem: Diagnostic | None = None
+    skill: Found | None = None
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """What it hears, in Claude's words."""
+        return tuple(dict.fromkeys(one.event for one in self.hooks))
+
+
+def load_claude_hooks(workspace: Workspace) -> tuple[FoundCommands, ...]:
+    """Those of the settings files that have hooks, or say something of them: the user's first."""
+    home, project = f"{workspace.home}/.claude", f"{workspace.project}/.claude"
+    places = [("claude-user", "user", f"{home}/settings.json")]
+    if real_path(home) != real_path(project):
+        places.append(("claude-project", "project", f"{project}/settings.json"))
+        places.append(("claude-local", "project", f"{project}/settings.local.json"))
+    found = (_load(*place) for place in places)
+    return tuple(one for one in found if one is not None)
+
+
+def load_skill_commands(skills: Iterable[Found]) -> tuple[FoundCommands, ...]:
+    """Those of skills, each under the name `skill:NAME`."""
+    found = []
+    for one in skills:
+        skill = one.skill
+        if skill is None or not (skill.hooks or skill.hook_before or skill.hook_after):
+            continue
+        read = parse_skill_commands(skill, one.file)
+        scope = one.location.scope
+        found.append(FoundCommands(f"skill:{one.name}", scope, one.file, read.hooks, read.diagnostics, skill=one))
+    return tuple(found)
+
+
+def _load(name: str, scope: str, file: str) -> FoundCommands | None:
+    try:
+        data = read_optional(file, MAX_BYTES, follow=True)
+        settings = _decode(data, file) if data is not None else {}
+    except ClawftError as error:
+        return FoundCommands(name, scope, file, problem=error.diagnostic)
+    except OSError as error:
+        problem = Diagnostic("unreadable", "error", f"It cannot be read: {error.strerror}", file)
+        return FoundCommands(name, scope, file, problem=problem)
+    written, off = settings.get("hooks"), settings.get("disableAllHooks") is True
+    if not written and not off:
+        return None
+    read = parse_command_hooks(written or {}, file)
+    kept = msgspec.json.encode(written, order="deterministic")
+    return FoundCommands(name, scope, os.path.abspath(file), read.hooks, read.diagnostics, kept, off)
+
+
+def _decode(data: bytes, file: str) -> dict[str, Any]:
+    try:
+        settings = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ClawftError(
+            "settings-invalid", f"It is no JSON, so none of its hooks is run: {error}", path=file
+        ) from error
+    return settings if isinstance(settings, dict) else {}

@@ -1,0 +1,208 @@
+"""Claude Code's words for what hooks get and answer: tools and their arguments, the event on stdin, the answer on
+stdout and in the exit code."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.hooks.events import HookEvent, HookFailed, Reply
+from clawft.trust.modes import CLAUDE_MODES
+from clawft.trust.tools import TOOL_ALIASES
+from clawft.workspace import resolve_path
+
+__all__ = ["Answered", "make_input", "name_tool", "names_of", "read_output"]
+
+MAX_REASON = 4_000
+_NAMES = {
+    "read_file": "Read",
+    "write_file": "Write",
+    "edit_file": "Edit",
+    "list_directory": "LS",
+    "glob": "Glob",
+    "grep": "Grep",
+    "exec_shell": "Bash",
+    "web_fetch": "WebFetch",
+    "web_search": "WebSearch",
+    "delegate": "Task",
+}
+_FILES = frozenset({"read_file", "write_file", "edit_file"})
+_MODES = {ours.value: theirs for theirs, ours in CLAUDE_MODES.items()}
+_BLOCKS = 2
+
+
+def name_tool(tool: str) -> str:
+    """What Claude Code calls a tool of ours; one of an MCP server is `mcp__server__tool`."""
+    return f"mcp__{tool}" if "__" in tool else _NAMES.get(tool, tool)
+
+
+def names_of(tool: str) -> tuple[str, ...]:
+    """All names that a matcher may mean a tool by; what was called MultiEdit or Agent is one of ours, too."""
+    aliases = (theirs for theirs, ours in TOOL_ALIASES.items() if ours == tool)
+    return tuple(dict.fromkeys((name_tool(tool), tool, *aliases)))
+
+
+def make_input(event: HookEvent, name: str, cwd: str, home: str) -> dict[str, Any]:
+    """The event as a hook reads it from stdin; `name` is Claude's for what happened. There is no transcript for it."""
+    said = {
+        "session_id": event.session_key,
+        "transcript_path": "",
+        "cwd": cwd,
+        "permission_mode": _MODES.get(event.mode, "default"),
+        "hook_event_name": name,
+    }
+    return said | _OWN[name](event.context, cwd, home)
+
+
+def _tell_call(context: Mapping[str, Any], cwd: str, home: str) -> dict[str, Any]:
+    tool = str(context.get("toolName", ""))
+    return {
+        "tool_name": name_tool(tool),
+        "tool_input": _tell_arguments(tool, context.get("params"), cwd, home),
+        "tool_use_id": str(context.get("toolCallId", "")),
+    }
+
+
+def _tell_arguments(tool: str, params: Any, cwd: str, home: str) -> dict[str, Any]:
+    """The arguments under our names, and under theirs. What a model sent may be anything."""
+    given = dict(params) if isinstance(params, Mapping) else {}
+    theirs: dict[str, Any] = {}
+    if tool in _FILES and isinstance(given.get("path"), str) and "\0" not in given["path"]:
+        theirs["file_path"] = resolve_path(given["path"], cwd, home)
+    if tool == "exec_shell" and isinstance(given.get("timeout_s"), int | float):
+        theirs["timeout"] = int(given["timeout_s"] * 1000)
+    if tool == "delegate":
+        theirs["prompt"] = given.get("task", "")
+    return given | theirs
+
+
+def _tell_result(context: Mapping[str, Any], cwd: str, home: str) -> dict[str, Any]:
+    call = _tell_call(context, cwd, home)
+    text = str(context.get("result", ""))
+    response: dict[str, Any] = {"success": not context.get("isError"), "content": text}
+    if call["tool_name"] == "Bash":
+        response |= {"stdout": text, "stderr": "", "interrupted": False}
+    if "file_path" in call["tool_input"]:
+        response["filePath"] = call["tool_input"]["file_path"]
+    return call | {"tool_response": response, "duration_ms": context.get("durationMs", 0)}
+
+
+def _tell_prompt(context: Mapping[str, Any], _cwd: str, _home: str) -> dict[str, Any]:
+    return {"prompt": str(context.get("content", ""))}
+
+
+def _tell_start(context: Mapping[str, Any], _cwd: str, _home: str) -> dict[str, Any]:
+    return {"source": str(context.get("source", "startup"))}
+
+
+def _tell_stop(context: Mapping[str, Any], _cwd: str, _home: str) -> dict[str, Any]:
+    active, last = bool(context.get("stopHookActive")), str(context.get("lastMessage", ""))
+    return {"stop_hook_active": active, "last_assistant_message": last}
+
+
+_OWN = {
+    "PreToolUse": _tell_call,
+    "PostToolUse": _tell_result,
+    "UserPromptSubmit": _tell_prompt,
+    "SessionStart": _tell_start,
+    "Stop": _tell_stop,
+}
+
+_Text = Annotated[str, Meta(max_length=200_000)]
+
+
+class _Specific(Struct, frozen=True):
+    permissionDecision: str = ""  # noqa: N815  (their name)
+    permissionDecisionReason: _Text = ""  # noqa: N815
+    additionalContext: _Text = ""  # noqa: N815
+    updatedInput: Any = None  # noqa: N815
+    updatedMCPToolOutput: Any = None  # noqa: N815
+    updatedToolOutput: Any = None  # noqa: N815
+
+
+class _Answer(Struct, frozen=True):
+    """What a hook may print. What is not known here is left aside."""
+
+    goes_on: bool = msgspec.field(default=True, name="continue")
+    stopReason: _Text = ""  # noqa: N815
+    systemMessage: _Text = ""  # noqa: N815
+    decision: str = ""
+    reason: _Text = ""
+    additionalContext: _Text = ""  # noqa: N815
+    hookSpecificOutput: _Specific = _Specific()  # noqa: N815
+
+
+class Answered(Struct, frozen=True):
+    """The answer of a hook, and what it asked for that no hook can have."""
+
+    reply: Reply
+    unfollowed: tuple[str, ...] = ()
+
+
+def read_output(name: str, code: int, output: str, errors: str) -> Answered:
+    """What a hook's exit code and output amount to. Raises: HookFailed for what makes no sense."""
+    if code == _BLOCKS:
+        return Answered(_refuse(name, errors.strip()[:MAX_REASON] or "it gave no reason"))
+    if code != 0:
+        last = (errors.strip() or output.strip()).rpartition("\n")[2][:300]
+        raise HookFailed("hook-failed", f"it ended with exit code {code}{f': {last}' if last else ''}")
+    if not output.strip().startswith("{"):
+        heard = name in ("UserPromptSubmit", "SessionStart")
+        return Answered(Reply(added=output.strip() if heard else "", printed=output))
+    try:
+        answer = msgspec.convert(json.loads(output), _Answer)
+    except (ValueError, RecursionError) as error:  # also what msgspec raises
+        raise HookFailed("hook-result", f"it answered something that is not understood: {str(error)[:300]}") from error
+    reply = _follow(name, answer, output)
+    return Answered(reply, _find_unfollowed(answer))
+
+
+def _refuse(name: str, reason: str) -> Reply:
+    """What a no means: after a tool ran it is for the model, and the start of a session cannot be refused."""
+    if name == "PostToolUse":
+        return Reply(added=reason)
+    if name == "SessionStart":
+        return Reply(messages=(reason,))
+    return Reply(blocked=reason)
+
+
+def _follow(name: str, answer: _Answer, output: str) -> Reply:
+    own = answer.hookSpecificOutput
+    decision = own.permissionDecision or answer.decision
+    reason = (own.permissionDecisionReason or answer.reason).strip()[:MAX_REASON] or "it gave no reason"
+    added, messages = own.additionalContext or answer.additionalContext, []
+    blocked = asks = None
+    if not answer.goes_on:
+        stop = answer.stopReason.strip()[:MAX_REASON] or "it gave no reason"
+        if name in ("PreToolUse", "UserPromptSubmit"):
+            blocked = stop
+        else:
+            messages.append(f"It asks to stop here: {stop}")
+    elif decision in ("deny", "block"):
+        refused = _refuse(name, reason)
+        blocked, added = refused.blocked, "\n".join(filter(None, (refused.added, added)))
+        messages += refused.messages
+    elif decision == "ask" and name == "PreToolUse":
+        asks = reason
+    messages += [answer.systemMessage] if answer.systemMessage.strip() else []
+    return Reply(
+        messages=tuple(one[:MAX_REASON] for one in messages),
+        added=added.strip(),
+        blocked=blocked,
+        asks=asks,
+        printed=output,
+    )
+
+
+def _find_unfollowed(answer: _Answer) -> tuple[str, ...]:
+    """What of an answer would give power, or change what was asked for and what came of it."""
+    own = answer.hookSpecificOutput
+    decision = own.permissionDecision or answer.decision
+    named = (
+        ("permissionDecision allow", decision in ("allow", "approve")),
+        ("updatedInput", own.updatedInput is not None),
+        ("updatedToolOutput", own.updatedToolOutput is not None or own.updatedMCPToolOutput is not None),
+    )
+    return tuple(what for what, is_there in named if is_there)

@@ -1,0 +1,249 @@
+"""Command hooks of Claude Code's kind as handlers: a command line, run in the sandbox with the event on stdin.
+
+It may write the project, as commands of the conversation may, and reach the hosts that the user's rules allow. Those
+of a skill run on a copy of what was approved.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import msgspec
+from anyio import to_thread
+from msgspec import Struct
+
+from clawft.errors import Refused
+from clawft.files import is_within
+from clawft.format.command_hooks import CommandHook
+from clawft.format.hook_matcher import find_match
+from clawft.hooks.claude import make_input, names_of, read_output
+from clawft.hooks.events import HookEvent, HookFailed, Reply
+from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.process import Finished, Streams
+from clawft.sandbox.sandbox import Sandbox
+from clawft.trust.audit import Audit
+from clawft.trust.cleared import Cleared
+from clawft.trust.command_hooks import hash_script
+from clawft.trust.copies import open_skill_copy
+from clawft.trust.granted import granted_hosts
+from clawft.trust.hook_lines import LinePolicy, fill_line, find_files
+from clawft.trust.modes import Mode
+from clawft.trust.rules import Rules
+
+__all__ = ["CommandHandler", "CommandJob", "Remembered", "Surroundings"]
+
+_TOOLS = ("PreToolUse", "PostToolUse")
+
+
+class Remembered:
+    """What outlasts a look at the disk: which hooks of sessions ran that run once, and what was said already."""
+
+    def __init__(self) -> None:
+        self.done: set[tuple[str, str, str]] = set()
+        self.told: set[tuple[str, str]] = set()
+
+
+class Surroundings(Struct, frozen=True):
+    """What all commands have in common. `env` is all they get of the environment."""
+
+    sandbox: Sandbox
+    lines: LinePolicy
+    rules: Rules
+    env: Mapping[str, str]
+    audit: Audit
+    remembered: Remembered
+
+
+class CommandJob(Struct, frozen=True):
+    """A command that may be run. It is meant by any of its `matchers`; `skill` is whose it is, `scripts` are files of
+    the project that it was approved with."""
+
+    name: str
+    hook: CommandHook
+    matchers: tuple[str, ...]
+    timeout_s: float
+    max_bytes: int
+    strict: bool = False
+    hosts: tuple[str, ...] | None = None
+    skill: str = ""
+    folder: str = ""
+    scripts: tuple[tuple[str, str], ...] = ()
+    env: Mapping[str, str] = {}
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    net: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        line = " ".join(self.hook.command.split())
+        return f"`{line if len(line) <= 80 else line[:79] + '…'}`"
+
+
+class _Place(Struct, frozen=True):
+    """Where a command runs: the skill's folder as it sees it, and what of that is shown to it."""
+
+    folder: str = ""
+    copy: str = ""
+    cleared: Cleared | None = None
+
+
+class CommandHandler:
+    """One command for one event. `clear` gives its skill as it may be used now, and `own_env` the variables of that."""
+
+    def __init__(
+        self,
+        job: CommandJob,
+        around: Surroundings,
+        clear: Callable[[], Cleared] | None = None,
+        own_env: Callable[[Cleared, str], Mapping[str, str]] = lambda *_: {},
+    ) -> None:
+        self.name = job.name
+        self.events = frozenset({job.hook.key})
+        self.strict = job.strict
+        self.hosts = job.hosts
+        self.job = job
+        self._around = around
+        self._clear = clear
+        self._own_env = own_env
+
+    def with_job(self, job: CommandJob) -> "CommandHandler":
+        """The same with another job."""
+        return CommandHandler(job, self._around, self._clear, self._own_env)
+
+    def hears(self, event: HookEvent) -> bool:
+        job = self.job
+        if job.skill and job.skill not in event.skills:
+            return False
+        if job.hook.once and self._once(event) in self._around.remembered.done:
+            return False
+        if job.hook.event == "PostToolUse" and event.context.get("isError"):
+            return False  # theirs is for what a tool did
+        if job.hook.event in _TOOLS:
+            names = names_of(str(event.context.get("toolName", "")))
+        elif job.hook.event == "SessionStart":
+            names = (str(event.context.get("source", "")),)
+        else:
+            return True
+        return any(find_match(one, names) for one in job.matchers)
+
+    def _once(self, event: HookEvent) -> tuple[str, str, str]:
+        return event.session_key, self.job.name, f"{self.job.hook.event} {self.job.hook.command}"
+
+    async def call(self, event: HookEvent) -> Reply:
+        """Raises: HookFailed; Refused if it may not be run, or cannot be confined."""
+        job, remembered = self.job, self._around.remembered
+        if job.hook.once:
+            remembered.done.add(self._once(event))
+        await to_thread.run_sync(self._check_scripts)
+        async with self._place() as place:
+            finished = await self._run(event, place)
+        code, output, errors = self._read(finished)
+        try:
+            answered = read_output(job.hook.event, code, output, errors)
+        except HookFailed as error:
+            raise HookFailed(error.code, f"{job.shown}: {error}") from error
+        new = [one for one in answered.unfollowed if (job.name, one) not in remembered.told]
+        remembered.told.update((job.name, one) for one in new)
+        said = tuple(f"Not followed: {one}. A hook can refuse and ask, not allow or change" for one in new)
+        reply = answered.reply
+        return msgspec.structs.replace(
+            reply, messages=(*reply.messages, *said), time_ms=round(finished.seconds * 1000, 1)
+        )
+
+    def _check_scripts(self) -> None:
+        """What was approved is what runs: a script that was changed since is not. Raises: Refused."""
+        for path, approved in self.job.scripts:
+            try:
+                now = hash_script(path)
+            except OSError:
+                now = ""
+            if now != approved:
+                hint = f"Look at it, then: weft hooks enable {self.name}"
+                raise Refused("hook-changed", f"{path} changed since it was approved", path=path, hint=hint)
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[_Place]:
+        if self._clear is None:
+            yield _Place()
+            return
+        cleared = await to_thread.run_sync(self._clear)
+        if cleared.stranger:
+            self.hosts = cleared.granted.network if cleared.granted else ()
+        sandbox = self._around.sandbox
+        async with open_skill_copy(sandbox.workspace.user_dir, self.job.folder, cleared.digest) as copy:
+            mounted = (await to_thread.run_sync(sandbox.status)).kind == "bubblewrap"
+            yield _Place(self.job.folder if mounted else copy, copy, cleared)
+
+    async def _run(self, event: HookEvent, place: _Place) -> Finished:
+        job, around = self.job, self._around
+        workspace = around.sandbox.workspace
+        folders = {"CLAUDE_PROJECT_DIR": workspace.project}
+        if place.folder:
+            folders |= {"CLAUDE_SKILL_DIR": place.folder, "CLAUDE_PLUGIN_ROOT": place.folder}
+        filled = fill_line(job.hook.command, {**folders, "HOME": workspace.home})
+        if why := around.lines.object_to(filled.judged):
+            self._record("deny", why, event)
+            raise Refused("hook-command", f"{job.shown} may not be run: {why}", hint="See: weft permissions list")
+        self._record("allow", f"the hook {job.name}", event)
+        cwd = around.lines.cwd
+        if place.copy and any(is_within(one, place.copy) for one in find_files(filled.judged, place.copy, "")):
+            cwd = place.folder  # no file of the project takes the place of one that was approved
+        own = self._own_env(place.cleared, event.session_key) if place.cleared else {}
+        said = make_input(event, job.hook.event, around.lines.cwd, workspace.home)
+        try:
+            return await around.sandbox.run(
+                filled.line,
+                cwd=cwd,
+                env={**around.env, **own, **job.env, **folders},
+                timeout_s=job.timeout_s,
+                max_bytes=job.max_bytes,
+                streams=Streams(stdin=msgspec.json.encode(said), merged=False),
+                confinement=self._confine(event, place),
+                record=lambda *told: self._record_host(told, event),
+            )
+        except OSError as error:
+            raise HookFailed("hook-failed", f"{job.shown} cannot be started: {error.strerror}") from error
+
+    def _confine(self, event: HookEvent, place: _Place) -> Confinement:
+        job, project = self.job, self._around.sandbox.workspace.project
+        cleared = place.cleared
+        approved = [cleared.granted.network if cleared.granted else ()] if cleared and cleared.stranger else []
+        only_looks = event.mode == Mode.PLAN.value
+        return Confinement(
+            writable=() if only_looks else (project, *job.writable),
+            readable=(*job.readable, *(job.writable if only_looks else ())),
+            shown=(project,) if only_looks else (),
+            mounts=((place.copy, place.folder),) if place.copy else (),
+            hosts=(*granted_hosts(self._around.rules, approved), *job.net),
+        )
+
+    def _record(self, decision: str, rule: str, event: HookEvent) -> None:
+        """What is run is written down first. Raises: Refused if that cannot be."""
+        write = self._around.audit.write if decision == "allow" else self._around.audit.tell
+        detail = {"event": self.job.hook.event, "hook": self.name}
+        write(
+            "command",
+            self.job.hook.command,
+            decision=decision,
+            rule=rule,
+            skill=self.job.skill,
+            session=event.session_key,
+            detail=detail,
+        )
+
+    def _record_host(self, told: tuple[str, str, str, str], event: HookEvent) -> None:
+        kind, subject, decision, rule = told
+        self._around.audit.tell(kind, subject, decision=decision, rule=rule, session=event.session_key)
+
+    def _read(self, finished: Finished) -> tuple[int, str, str]:
+        """The exit code and what was written. Raises: HookFailed for one that did not end by itself."""
+        job = self.job
+        if finished.timed_out:
+            raise HookFailed("hook-timeout", f"{job.shown} took longer than {job.timeout_s:g} seconds and was ended")
+        if finished.exceeded:
+            raise HookFailed("hook-memory", f"{job.shown} needed too much ({finished.exceeded}) and was ended")
+        if finished.flooded or finished.truncated:
+            raise HookFailed("hook-flooded", f"{job.shown} wrote more than {job.max_bytes} bytes")
+        if finished.code == 127 and not finished.output:
+            told = finished.errors.decode("utf-8", "replace").strip()[:300]
+            raise HookFailed("hook-failed", f"{job.shown} was not found: {told}", hint="Is it in the project?")
+        return finished.code, finished.output.decode("utf-8", "replace"), finished.errors.decode("utf-8", "replace")

@@ -1,0 +1,200 @@
+"""May the command hooks of a settings file, or of a skill, be run, and which of them?
+
+The user's own are the user's word. A project's need an approval of what is written there, and of the scripts of the
+project that it starts. Those of a skill stand and fall with it.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clawft.config.hooks import HooksSettings
+from clawft.discovery.claude_hooks import FoundCommands
+from clawft.errors import ClawftError, Diagnostic
+from clawft.files import is_within, read_regular, real_path
+from clawft.format.command_hooks import CommandHook
+from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
+from clawft.trust.hook_lines import LinePolicy, fill_line, find_files
+from clawft.trust.state import Standing, State
+from clawft.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawft.trust.audit import Audit
+
+__all__ = ["KIND", "CommandStanding", "approve_commands", "digest_commands", "judge_commands"]
+
+KIND = "claude-hooks"
+MAX_SCRIPT = 4 << 20
+
+
+class CommandStanding(Struct, frozen=True):
+    """Command hooks that were found, with their state. `runs` are those that may be run, if it is ready."""
+
+    found: FoundCommands
+    state: State
+    reasons: tuple[Diagnostic, ...] = ()
+    runs: tuple[CommandHook, ...] = ()
+    scripts: tuple[tuple[str, str], ...] = ()  # of a project's: each with the hash that it was approved with
+
+    @property
+    def name(self) -> str:
+        return self.found.name
+
+    @property
+    def file(self) -> str:
+        return self.found.file
+
+
+class _Bound(Struct, frozen=True):
+    """What an approval holds for."""
+
+    digest: str
+    scripts: tuple[tuple[str, str], ...] = ()
+
+
+def judge_commands(
+    found: Sequence[FoundCommands],
+    settings: HooksSettings,
+    lines: LinePolicy,
+    workspace: Workspace,
+    skills: Mapping[str, Standing],
+    approvals: Callable[[], Sequence[Approval]],
+) -> tuple[CommandStanding, ...]:
+    """The state of all of them, in the order found. `skills` are those that they belong to, by folder."""
+    all_off = any(one.off and one.scope == "user" for one in found)
+    return tuple(_judge(one, settings, (lines, workspace), skills, approvals, all_off) for one in found)
+
+
+def _judge(
+    found: FoundCommands,
+    settings: HooksSettings,
+    by: tuple[LinePolicy, Workspace],
+    skills: Mapping[str, Standing],
+    approvals: Callable[[], Sequence[Approval]],
+    all_off: bool,
+) -> CommandStanding:
+    if found.problem is not None:
+        return CommandStanding(found, "broken", (found.problem,))
+    if why := _find_off(found, settings, all_off):
+        return CommandStanding(found, "disabled", (Diagnostic("disabled", "note", why, found.file),))
+    lines, workspace = by
+    bound = _Bound("")
+    if found.skill is not None:
+        objection = _check_skill(found, skills)
+    elif found.scope == "project":
+        bound = _bind(found, lines, workspace)
+        objection = _check_approval(found, bound.digest, approvals)
+    else:
+        objection = None
+    if objection is not None:
+        state: State = "untrusted" if objection.code == "untrusted" else "blocked"
+        return CommandStanding(found, state, (objection, *found.diagnostics))
+    runs, refused = _sift(found, lines, workspace)
+    said = (*found.diagnostics, *refused)
+    if not runs:
+        return CommandStanding(found, "ineligible", said)
+    return CommandStanding(found, "ready", said, runs, bound.scripts)
+
+
+def _find_off(found: FoundCommands, settings: HooksSettings, all_off: bool) -> str:
+    """Which setting turns these off, or nothing."""
+    entry = settings.entries.get(found.name)
+    named = (
+        ("The config has hooks.enabled = false", not settings.enabled),
+        ("The config has hooks.claude = false", not settings.claude),
+        (f"The config has hooks.entries.{found.name}.enabled = false", entry is not None and not entry.enabled),
+        ("Claude's settings have disableAllHooks", found.off or all_off),
+    )
+    return next((why for why, holds in named if holds), "")
+
+
+def _check_skill(found: FoundCommands, skills: Mapping[str, Standing]) -> Diagnostic | None:
+    """Why the hooks of a skill may not be run. That it is still what was approved is looked at when one is."""
+    assert found.skill is not None
+    skill = skills.get(found.skill.folder)
+    if skill is not None and skill.usable:
+        return None
+    state = skill.state if skill else "not there"
+    code, hint = "untrusted" if state == "untrusted" else "hook-skill", f"Run: weft skills why {found.skill.name}"
+    return Diagnostic(code, "warning", f"Its skill is {state}", found.file, 0, hint)
+
+
+def _check_approval(
+    found: FoundCommands, digest: str, approvals: Callable[[], Sequence[Approval]]
+) -> Diagnostic | None:
+    """Why a project's may not be run as they are now, or None."""
+    hint = f"Look at them, then: weft hooks enable {found.name}"
+    try:
+        known = next((one for one in approvals() if (one.kind, one.path) == (KIND, found.file)), None)
+    except ClawftError as error:
+        return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
+    if known is None:
+        return Diagnostic(
+            "untrusted", "warning", "They come with the project and are not approved", found.file, 0, hint
+        )
+    if not digest or known.digest != digest:
+        changed = f"They, or a script that they start, changed since they were approved on {known.at[:10]}"
+        return Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
+    return None
+
+
+def digest_commands(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> str:
+    """What an approval of these is bound to; '' if a script cannot be read."""
+    return _bind(found, lines, workspace).digest
+
+
+def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bound:
+    places = {"CLAUDE_PROJECT_DIR": workspace.project, "HOME": workspace.home}
+    named = [
+        path
+        for one in found.hooks
+        for path in find_files(fill_line(one.command, places).judged, lines.cwd, workspace.home)
+        if is_within(real_path(path), real_path(workspace.project))
+    ]
+    try:
+        scripts = tuple(sorted((path, hash_script(path)) for path in set(named)))
+    except (OSError, ClawftError):
+        return _Bound("")
+    parts = [
+        hash_bytes(found.written),
+        *(f"{os.path.relpath(path, workspace.project)} {sum_}" for path, sum_ in scripts),
+    ]
+    return _Bound(hash_bytes("\n".join(parts).encode("utf-8", "surrogateescape")), scripts)
+
+
+def hash_script(path: str) -> str:
+    """The hash of a script as it is now. Raises: OSError, ClawftError."""
+    return hash_bytes(read_regular(path, MAX_SCRIPT, follow=True)[0])
+
+
+def _sift(
+    found: FoundCommands, lines: LinePolicy, workspace: Workspace
+) -> tuple[tuple[CommandHook, ...], tuple[Diagnostic, ...]]:
+    """The hooks whose lines may be run, and what is to say of the others."""
+    folder = found.skill.folder if found.skill else workspace.project
+    places = {
+        "CLAUDE_PROJECT_DIR": workspace.project,
+        "CLAUDE_SKILL_DIR": folder,
+        "CLAUDE_PLUGIN_ROOT": folder,
+        "HOME": workspace.home,
+    }
+    runs, refused = [], []
+    for one in found.hooks:
+        if why := lines.object_to(fill_line(one.command, places).judged):
+            shown = " ".join(one.command.split())[:80]
+            message = f"`{shown}` for {one.event} is not run: {why}"
+            hint = "Put it into a script, and name that" if "understood" in why else "See: weft permissions list"
+            refused.append(Diagnostic("hook-command", "warning", message, found.file, 0, hint))
+        else:
+            runs.append(one)
+    return tuple(runs), tuple(refused)
+
+
+def approve_commands(found: FoundCommands, digest: str, approvals: Approvals, audit: "Audit") -> None:
+    """Approve a project's command hooks as they were looked at. Raises: ClawftError."""
+    if not digest:
+        raise ClawftError("unreadable", "A script that the hooks start cannot be read", path=found.file)
+    audit.write("approval", f"{KIND} {found.file}", decision="allowed", digest=digest)
+    approvals.record([make_approval(KIND, found.file, digest, found.name)])

@@ -1,0 +1,109 @@
+"""The command line of a hook: with the places it speaks of filled in, and judged as every other command line is.
+
+What the policy or a rule of the user denies is not run. What would be asked about is covered by whoever let the hook
+be: the user who wrote it, or who approved the file or the skill that it stands in.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from clawft.config.tools import ExecSettings
+from clawft.files import is_within, real_path
+from clawft.trust.call import Call, Where
+from clawft.trust.commands import CommandPolicy
+from clawft.trust.decide import Authority, decide
+from clawft.trust.modes import Mode
+from clawft.trust.rules import Rules
+from clawft.trust.shell import NotUnderstood, parse_line
+from clawft.workspace import Workspace, resolve_path
+
+__all__ = ["HookLine", "LinePolicy", "fill_line", "find_files"]
+
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+_PLAIN = re.compile(r"[A-Za-z0-9_./:+@-]*")
+_STAND_IN = "/a/folder"  # for a place whose name is no plain text, where a line is judged
+_INTERPRETERS = (
+    "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua",
+    "tsx", "Rscript", "env",
+)  # fmt: skip
+
+
+class HookLine(Struct, frozen=True):
+    """A line as the shell gets it, and as it is judged."""
+
+    line: str
+    judged: str
+
+
+def fill_line(command: str, places: Mapping[str, str]) -> HookLine:
+    """Put folders in the place of `$NAME` and `${NAME}`, and the home in that of `~/`; each stays one word."""
+    line, judged = [], []
+    quote, at = "", 0
+    while at < len(command):
+        char = command[at]
+        taken, value = char, None
+        if char == "\\" and quote != "'":
+            taken = command[at : at + 2]
+        elif char in "'\"" and quote in ("", char):
+            quote = "" if quote else char
+        elif char == "$" and quote != "'" and (match := _VARIABLE.match(command, at)):
+            taken, value = match[0], places.get(match[1] or match[2])
+        elif char == "~" and not quote and command[at + 1 : at + 2] == "/" and command[:at][-1:] in ("", " ", "\t"):
+            value = places.get("HOME")
+        at += len(taken)
+        line.append(taken if value is None else _put(value, quote, value))
+        judged.append(taken if value is None else _put(value, quote, _STAND_IN))
+    return HookLine("".join(line), "".join(judged))
+
+
+def _put(value: str, quote: str, odd: str) -> str:
+    """A value as one word; `odd` stands for one that is no plain text."""
+    if _PLAIN.fullmatch(value):
+        return value
+    inner = "'" + odd.replace("'", "'\"'\"'") + "'"
+    return f"{quote}{inner}{quote}"
+
+
+def find_files(judged: str, cwd: str, home: str) -> tuple[str, ...]:
+    """The files that a line starts: programs that it names by their path, and scripts that it gives to another."""
+    try:
+        commands = parse_line(judged).commands
+    except NotUnderstood:
+        return ()
+    found: list[str] = []
+    for command in commands:
+        name, *rest = command.texts
+        if "/" in name:
+            found.append(name)
+        if os.path.basename(name) in _INTERPRETERS:
+            found += [one for one in rest if not one.startswith("-")]
+    paths = (resolve_path(one, cwd, home) for one in found)
+    return tuple(dict.fromkeys(one for one in paths if os.path.isfile(one)))
+
+
+class LinePolicy:
+    """The user's command policy and rules, for the lines of hooks."""
+
+    def __init__(self, settings: ExecSettings, rules: Rules, workspace: Workspace) -> None:
+        """Raises: ClawftError for settings that make no sense."""
+        self._policy = CommandPolicy(settings)
+        self._rules = rules
+        self._workspace = workspace
+        cwd, project = real_path(workspace.cwd), real_path(workspace.project)
+        self.cwd = cwd if is_within(cwd, project) else project
+
+    def object_to(self, judged: str) -> str:
+        """Why a line may not be run, or nothing."""
+        verdict = self._policy.judge(judged)
+        if verdict.decision == "deny":
+            return verdict.reason
+        where = Where(self._workspace.project, self.cwd, self._workspace.home)
+        decision = decide(Call("exec_shell", {"command": judged, "cwd": self.cwd}, where), self._authority)
+        return decision.rule if decision.decision == "deny" else ""
+
+    @property
+    def _authority(self) -> Authority:
+        return Authority(Mode.AUTO_EDIT, self._rules)
