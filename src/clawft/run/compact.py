@@ -6,6 +6,7 @@ from clawft.errors import ClawftError
 from clawft.messages import Compacted, Message
 from clawft.providers.request import Request
 from clawft.run.ask import ask_model, estimate_tokens
+from clawft.run.hooking import fire
 from clawft.run.turn import Turn
 
 __all__ = ["check_fits", "compact_now", "fit_window"]
@@ -64,9 +65,16 @@ async def compact_now(turn: Turn) -> None:
 async def _compact(turn: Turn, keep_turns: int) -> None:
     messages = turn.session.messages
     keep = _count_latest(messages, keep_turns)
-    if keep < len(messages):
-        summary = await _summarise(turn, messages[: len(messages) - keep])
-        turn.session.compact(summary + _loaded_skills(turn), keep)
+    if keep == len(messages):
+        return
+    before, left_out = _tokens(turn), len(messages) - keep
+    counts = {"messageCount": len(messages), "tokenCount": before}
+    await fire(turn, "session:compact:before", counts)
+    summary = await _summarise(turn, messages[:left_out])
+    turn.session.compact(summary + _loaded_skills(turn), keep)
+    done = {"compactedCount": left_out, "summaryLength": len(summary)}
+    tokens = {"tokensBefore": before, "tokensAfter": _tokens(turn)}
+    await fire(turn, "session:compact:after", {**counts, **done, **tokens})
 
 
 def _tokens(turn: Turn) -> int:
