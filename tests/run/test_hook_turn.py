@@ -149,7 +149,7 @@ async def test_what_hooks_add_reaches_the_model_marked_and_cannot_leave_its_mark
     listener = Listener("session:start message:received tool:after", lambda event: Reply(added=f"{event.key} {text}"))
     world.replies = [call("read_file", {"path": "."}), say("one"), say("two")]
     async with world.talk() as conversation:
-        conversation.runtime.hooks = Hooks(lambda: ((listener,), ()))
+        conversation.runtime.hooks = Hooks(lambda _: ((listener,), ()))
         events = await collect(conversation, "hi")
         inner = text.replace("</hook", "<\\/hook").replace("< / HOOK", "<\\ / HOOK").replace("<skill", "<\\skill")
         inner = inner.replace("</skill", "<\\/skill")
@@ -166,7 +166,7 @@ async def test_what_hooks_add_is_bounded(world: World) -> None:
     listener = Listener("message:received", lambda _: Reply(added="x" * 50_000))
     world.replies = [say("one")]
     async with world.talk() as conversation:
-        conversation.runtime.hooks = Hooks(lambda: ((listener,) * 5, ()))
+        conversation.runtime.hooks = Hooks(lambda _: ((listener,) * 5, ()))
         await collect(conversation, "hi")
     (text,) = said(world, "user")
     assert len(text) < 35_000
@@ -179,7 +179,7 @@ async def test_hooks_know_which_skills_are_loaded(world: World) -> None:
     listener = Listener("tool message", lambda _: Reply())
     world.replies = [call("Skill", {"name": "greet"}), say("one")]
     async with world.talk() as conversation:
-        conversation.runtime.hooks = Hooks(lambda: ((listener,), ()))
+        conversation.runtime.hooks = Hooks(lambda _: ((listener,), ()))
         await collect(conversation, "hi")
     assert [(one.action, one.skills) for one in listener.got if one.type == "tool"] == [
         ("before", ()), ("after", ("greet",)),

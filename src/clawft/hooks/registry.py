@@ -5,7 +5,7 @@ that name the event; each in the order they were found.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from msgspec import structs
@@ -13,7 +13,10 @@ from msgspec import structs
 from clawft.errors import ClawftError, Diagnostic
 from clawft.hooks.events import KINDS, HookEvent, Outcome, Reply, Said, Version, Voice
 
-__all__ = ["Handler", "Hooks"]
+if TYPE_CHECKING:
+    from clawft.trust.state import Standing
+
+__all__ = ["Handler", "Hooks", "Load"]
 
 MAX_PARALLEL = 4
 
@@ -48,26 +51,47 @@ class Handler(Protocol):
         ...
 
 
+Load = Callable[["Sequence[Standing] | None"], tuple[Sequence[Handler], Sequence[Diagnostic]]]
+
+
 class Hooks:
-    """`load` gives the handlers as they are now; it is asked when a turn begins."""
+    """`load` gives the handlers as they are now; it is asked when a turn begins. It gets the skills that may bring
+    some, or None where nobody has looked for them."""
 
-    def __init__(self, load: Callable[[], tuple[Sequence[Handler], Sequence[Diagnostic]]]) -> None:
+    def __init__(self, load: Load) -> None:
         self._load = load
-        self._handlers: Sequence[Handler] | None = None
-        self.diagnostics: tuple[Diagnostic, ...] = ()
+        self._skills: Sequence[Standing] | None = None
+        self._is_fresh = False
+        self._handlers: Sequence[Handler] = ()
+        self._diagnostics: tuple[Diagnostic, ...] = ()
 
-    def refresh(self) -> None:
-        """Look at the disk again, when an event is next asked about."""
-        self._handlers = None
+    def refresh(self, skills: "Sequence[Standing] | None" = None) -> None:
+        """Look at the disk again, when an event is next asked about; `skills` are those that are there now."""
+        self._is_fresh, self._skills = False, skills
 
     def wants(self, key: str) -> bool:
         """Whether anybody hears an event."""
         return bool(self._find(key))
 
+    def check(self) -> tuple[Diagnostic, ...]:
+        """What keeps hooks that are there from being called."""
+        self._look()
+        return self._diagnostics
+
+    def _look(self) -> None:
+        if self._is_fresh:
+            return
+        self._is_fresh = True
+        try:
+            self._handlers, said = self._load(self._skills)
+            self._diagnostics = tuple(said)
+        except ClawftError as error:  # as when the config was broken meanwhile: those of before stay
+            self._diagnostics = (structs.replace(error.diagnostic, severity="warning"),)
+
     def _find(self, key: str) -> list[Handler]:
-        if self._handlers is None:
-            self._handlers, said = self._load()
-            self.diagnostics = tuple(said)
+        self._look()
+        if not self._handlers:
+            return []
         kind = key.partition(":")[0]
         general = [one for one in self._handlers if kind in one.events]
         return general + [one for one in self._handlers if key in one.events and one not in general]

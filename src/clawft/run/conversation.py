@@ -141,7 +141,7 @@ class Conversation:
         if not self.depth:  # a fork is one turn, with the skills that its parent sees
             self.turn = self.session.next_turn
             self.skills.start_turn()
-            self.runtime.hooks.refresh()
+            self.runtime.hooks.refresh(self.skills.standings)
         try:
             yield self._scope
         finally:
