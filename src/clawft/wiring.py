@@ -19,7 +19,13 @@ from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
 from clawft.run import Runtime
 from clawft.run.database import Database, Records, work_on
-from clawft.run.insertions import TELL_SANDBOX, TELL_UNTRUSTED, memory_insertions, server_insertion
+from clawft.run.insertions import (
+    TELL_SANDBOX,
+    TELL_UNTRUSTED,
+    hook_insertion,
+    memory_insertions,
+    server_insertion,
+)
 from clawft.run.invoke import INVOKE, TELL_CONFIG
 from clawft.run.ledger import Ledger
 from clawft.run.pace import Pace
@@ -65,6 +71,7 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
     os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
     async with AsyncExitStack() as stack:
         sandbox = app.open_sandbox()
+        hooks = open_hooks(app, sandbox, only)
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
         memory = open_memory(app.workspace, config.memory) if config.memory.enabled else None
@@ -89,9 +96,9 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
             sandbox,
             app.audit,
             Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit),
-            open_hooks(app, sandbox, only),
+            hooks,
             build_tools(config, memory),
-            (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, INVOKE, *servers, *remembering),
+            (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, hook_insertion(hooks), INVOKE, *servers, *remembering),
         )
         runtime.start_run = partial(_start_run, app, only)
         stack.push_async_callback(runtime.close)

@@ -9,6 +9,7 @@ __all__ = [
     "SetTwice",
     "find_by_path",
     "is_free",
+    "is_given_env",
     "is_skill_env",
     "join_path",
     "normalise_keys",
@@ -19,11 +20,14 @@ __all__ = [
 Path = tuple[str | int, ...]  # a number is the place in a list
 
 _SKILL_ENV = ["skills", "entries", "*", "env"]
+_HOOK_ENV = ["hooks", "entries", "*", "env"]
 # Tables whose keys are names that somebody else chose. "*" is any one key; below ".**" every key is.
 _FREE = (
     "skills.entries",
     ".".join(_SKILL_ENV),
     "skills.config.**",
+    "hooks.entries",
+    ".".join(_HOOK_ENV),
     "providers",
     "providers.*.headers",
     "providers.*.models",
@@ -60,6 +64,11 @@ def is_free(path: Path) -> bool:
 def is_skill_env(path: Path) -> bool:
     """Whether the table at a path holds the variables of a skill."""
     return _matches(_SKILL_ENV, path)
+
+
+def is_given_env(path: Path) -> bool:
+    """Whether the table at a path holds variables that a skill or a hook is given."""
+    return is_skill_env(path) or _matches(_HOOK_ENV, path)
 
 
 def _matches(pattern: list[str], path: Path) -> bool:

@@ -138,8 +138,10 @@ def looks_secret(text: str) -> bool:
 def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
     for _, secret in find_secrets(config.values, environ):
         yield secret.resolve(environ)
-    for entry in config.skills.entries.values():
-        for name, given in entry.env.items():
+    given_env = [entry.env for entry in config.skills.entries.values()]
+    given_env += [entry.env for entry in config.hooks.entries.values()]
+    for env in given_env:
+        for name, given in env.items():
             text = given.resolve(environ)
             if given.is_reference or names_secret(name) or _is_odd(text):
                 yield text

@@ -51,11 +51,12 @@ def _path_of(variable: str, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _new_name(part: str, path: tuple[str, ...]) -> str:
-    """A name that no file has: variables keep their case, and skills and headers are written with dashes."""
+    """A name that no file has: variables keep their case, and skills, hooks and headers are written with dashes."""
     if path[-1] == "env":
         return part
     name = part.lower()
-    return name.replace("_", "-") if path == ("skills", "entries") or path[-1] == "headers" else name
+    dashed = path in (("skills", "entries"), ("hooks", "entries")) or path[-1] == "headers"
+    return name.replace("_", "-") if dashed else name
 
 
 def _value_of(variable: str, text: str, path: tuple[str, ...]) -> Any:

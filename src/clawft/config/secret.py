@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clawft.config.keys import is_free, is_skill_env, to_snake_case
+from clawft.config.keys import is_free, is_given_env, to_snake_case
 
 __all__ = ["EnvValue", "SecretRef", "expand", "find_names", "find_secrets", "is_key_name", "names_secret"]
 
@@ -144,7 +144,7 @@ def find_secrets(
     named = is_free(at) and at[:2] != ("skills", "config")  # keys of these tables are names, not settings
     for key, value in values.items():
         path = (*at, key)
-        supplied = isinstance(value, dict) and is_skill_env(at)  # a variable of a skill, whatever it is called
+        supplied = isinstance(value, dict) and is_given_env(at)  # whatever such a variable is called
         secret = SecretRef.parse(value, environ) if supplied or (not named and names_secret(key)) else None
         if secret is not None:
             yield path, secret

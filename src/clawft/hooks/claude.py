@@ -75,6 +75,8 @@ def _tell_arguments(tool: str, params: Any, cwd: str, home: str) -> dict[str, An
         theirs["timeout"] = int(given["timeout_s"] * 1000)
     if tool == "delegate":
         theirs["prompt"] = given.get("task", "")
+    if tool == "Skill":
+        theirs["skill"] = given.get("name", "")
     return given | theirs
 
 

@@ -3,6 +3,8 @@
 import re
 from datetime import datetime
 
+from clawft.errors import Diagnostic
+from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
 from clawft.memory import MemoryFiles
 from clawft.messages import Noticed
@@ -10,7 +12,7 @@ from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.mcp import server_tools
 from clawft.trust.unfollowed import find_unfollowed
 
-__all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "memory_insertions", "server_insertion"]
+__all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "hook_insertion", "memory_insertions", "server_insertion"]
 
 MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
 MAX_HISTORY = 300
@@ -42,6 +44,21 @@ async def _tell_sandbox(turn: Turn) -> None:
 
 
 TELL_SANDBOX = Insertion(Phase.PRE_ROUTE, "sandbox", _tell_sandbox)
+
+
+def hook_insertion(hooks: Hooks) -> Insertion:
+    """Tell what is wrong with hooks, or keeps them from being run, when it is first seen."""
+    told: set[Diagnostic] = set()
+
+    async def tell(turn: Turn) -> None:
+        found = hooks.check()
+        for one in found:
+            if one not in told:
+                message = f"Hooks in {one.path}: {one.message}" if one.path else one.message
+                turn.notice(Noticed(code=one.code, message=message, severity="warning", hint=one.hint))
+        told.update(found)
+
+    return Insertion(Phase.PRE_ROUTE, "hooks", tell)
 
 
 def server_insertion(hub: McpHub) -> Insertion:
