@@ -19,6 +19,7 @@ __all__ = [
     "complete_agents",
     "complete_folders",
     "complete_help",
+    "complete_hooks",
     "complete_keys",
     "complete_models",
     "complete_runs",
@@ -45,6 +46,17 @@ def complete_agents(ctx: click.Context, _param: click.Parameter, incomplete: str
     def names() -> Iterator[tuple[str, str]]:
         for one in _app(ctx).agents:
             yield one.found.name, one.found.agent.description if one.found.agent else ""
+
+    return _offer(names(), incomplete)
+
+
+def complete_hooks(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """Of folders only as they are named: whether one may run is not asked in the middle of a line."""
+
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.hooking import find_names
+
+        yield from find_names(_app(ctx))
 
     return _offer(names(), incomplete)
 

@@ -58,6 +58,7 @@ class LazyGroup(click.Group):
         "skills": "clawft.cli.skills",
         "scan": "clawft.cli.scan",
         "agents": "clawft.cli.agents",
+        "hooks": "clawft.cli.hooks",
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",
         "runs": "clawft.cli.runs",
@@ -73,7 +74,7 @@ class LazyGroup(click.Group):
         "help": "clawft.cli.help",
         "completion": "clawft.cli.completion",
     },
-    aliases={"skill": "skills"},
+    aliases={"skill": "skills", "hook": "hooks"},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "--version", message="weft %(version)s")

@@ -1,0 +1,69 @@
+"""What `enable` and `disable` share: whether a hook is on, written to the user's config, and told."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from msgspec import UNSET, structs
+
+from clawft.app import App
+from clawft.cli.hooks._json import row_json
+from clawft.cli.options import open_here
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.config.edit import Change, Edited
+from clawft.config.hooks import HookEntry, HooksSettings
+from clawft.config.load import own_values
+from clawft.hooking import HookRow, hook_settings, load_rows
+from clawft.trust.hooks import HOOK_STATES, HookStanding
+
+__all__ = ["as_enabled", "key_of", "tell", "write_enabled"]
+
+
+def key_of(row: HookRow, settings: HooksSettings) -> str:
+    """Under which name the config has a hook: its own, or the key that it gives itself."""
+    hook = row.standing.found.hook if isinstance(row.standing, HookStanding) else None
+    key = hook.key if hook else ""
+    return key if key in settings.entries and row.name not in settings.entries else row.name
+
+
+def as_enabled(settings: HooksSettings, rows: Sequence[HookRow]) -> HooksSettings:
+    """The settings as if nothing turned these hooks off."""
+    entries = dict(settings.entries)
+    for row in rows:
+        key = key_of(row, settings)
+        entries[key] = structs.replace(entries.get(key, HookEntry()), enabled=True)
+    return structs.replace(settings, enabled=True, claude=True, entries=entries)
+
+
+def write_enabled(app: App, rows: Sequence[HookRow], *, enabled: bool) -> Edited:
+    """Have hooks on or off, in one write. An entry that only turned one off is taken out. Raises: ClawftError."""
+    settings = hook_settings(app)
+    written = own_values(app.config, app.workspace.user_dir, "hooks").get("entries", {})
+    changes = []
+    for key in dict.fromkeys(key_of(row, settings) for row in rows):
+        path = ("hooks", "entries", key)
+        entry: dict[str, Any] = written.get(key, {})
+        if not enabled:
+            changes.append(Change((*path, "enabled"), False))
+        elif entry.keys() <= {"enabled"}:
+            changes.append(Change(path, UNSET))
+        else:
+            changes.append(Change((*path, "enabled"), True))
+    return app.edit_config("user", changes)
+
+
+def tell(meant: Sequence[HookRow], edited: Edited | None, output: str, **more: Any) -> None:
+    """How hooks stand now, and what was written."""
+    app = open_here()
+    now = {(row.name, row.file): row for row in load_rows(app)}
+    rows = [now.get((row.name, row.file), row) for row in meant]
+    if output == "json":
+        told = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
+        return print_json("clawft.hooks.entries.v1", hooks=[row_json(row) for row in rows], **told, **more)
+    for row in rows:
+        click.echo(one_line(f"{row.name} is {row.state}: {HOOK_STATES.get(row.state, '')}"))
+        for reason in row.reasons if row.state != "ready" else ():
+            show_diagnostic(reason, where="", indent="  ")
+    if edited is not None and edited.changed:
+        say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
+    return None
