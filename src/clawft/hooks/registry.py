@@ -73,7 +73,8 @@ class Hooks:
         """Whether anybody hears an event."""
         return bool(self._find(key))
 
-    def check(self) -> tuple[Diagnostic, ...]:
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What keeps hooks that are there from being called."""
         self._look()
         return self._diagnostics
