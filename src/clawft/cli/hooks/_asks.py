@@ -1,26 +1,20 @@
-"""What a hook asks for and what it is given: `show`, `enable` and the review of skills share it."""
+"""What a hook is given when it runs: `show`, `enable` and `check` share it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import Struct, structs
 
 from clawft.app import App
+from clawft.cli.hooks._brought import NOTHING, say_reach
 from clawft.cli.output import one_line
 from clawft.config.hooks import HooksSettings, Permissions
-from clawft.discovery.hooks import FoundHook
 from clawft.errors import ClawftError, Diagnostic
-from clawft.format.command_hooks import CommandHook, parse_skill_commands
-from clawft.format.model import Skill
 from clawft.hooks.grants import HookJob
 from clawft.hooks.handlers import make_job
 from clawft.trust.hooks import HookStanding, entry_of, why_strange
 
-__all__ = ["Given", "asks_line", "brought_json", "brought_lines", "given_json", "given_lines", "load_given"]
-
-_WORDS = {"read": "read {}", "write": "change {}", "net": "reach {}", "env": "variables {}"}
-NOTHING = "nothing beside its own folder and the project, which it reads"
+__all__ = ["Given", "given_json", "given_lines", "load_given"]
 
 
 class Given(Struct, frozen=True):
@@ -59,7 +53,7 @@ def given_lines(given: Given, shorten: Callable[[str], str]) -> list[str]:
     grants = job.grants
     parts = {"read": [*map(shorten, grants.read)], "write": [*map(shorten, grants.write)], "net": grants.net}
     whose = "" if given.asked else " (your config says so)"
-    lines = [f"Gets: {_say({**parts, 'env': tuple(grants.env)}) or NOTHING}{whose}"]
+    lines = [f"Gets: {say_reach({**parts, 'env': tuple(grants.env)}) or NOTHING}{whose}"]
     if given.missing:
         lines.append(f"Not given: {one_line(', '.join(given.missing))} (name it in env of [hooks.entries.{job.name}])")
     kept = ", kept between calls" if job.persistent else ""
@@ -82,53 +76,3 @@ def given_json(given: Given) -> dict[str, Any] | None:
         **{name: getattr(job, name) for name in names},
         "on_failure": "deny" if given.strict else "ignore",
     }
-
-
-def asks_line(wants: Permissions) -> str:
-    """What a HOOK.md asks for, in a line."""
-    return _say({name: getattr(wants, name) for name in _WORDS}) or NOTHING
-
-
-def _say(parts: dict[str, Sequence[str]]) -> str:
-    said = [_WORDS[name].format(", ".join(map(one_line, values))) for name, values in parts.items() if values]
-    return "; ".join(said)
-
-
-def brought_lines(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[str]:
-    """The hooks that a skill brings: each with its events and what it asks for; and the commands of its frontmatter."""
-    lines = []
-    for one in hooks:
-        if one.hook is None:
-            why = f": {one.problem.message}" if one.problem else ""
-            lines.append("  " + one_line(f"{one.name}: cannot be read{why}"))
-        else:
-            events = ", ".join(one.hook.events) or "no event that happens here"
-            lines += [f"  {one_line(f'{one.name} at {events}')}", f"    may reach: {asks_line(one.hook.wants)}"]
-    for each in _commands(skill, file):
-        matcher = f" ({each.matcher})" if each.matcher else ""
-        lines.append("  " + one_line(f"a command at {each.event}{matcher}: {each.command}")[:300])
-    return ["Brings hooks, which run by themselves:", *lines] if lines else []
-
-
-def brought_json(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:
-    """The same for other programs."""
-    deno = [
-        {
-            "kind": "deno",
-            "name": one.name,
-            "path": one.file,
-            "events": one.hook.events if one.hook else [],
-            "asks": msgspec.to_builtins(one.hook.wants) if one.hook else None,
-            "problem": one.problem.message if one.problem else None,
-        }
-        for one in hooks
-    ]
-    commands = [
-        {"kind": "command", "events": [one.event], "matcher": one.matcher, "command": one.command}
-        for one in _commands(skill, file)
-    ]
-    return [*deno, *commands]
-
-
-def _commands(skill: Skill | None, file: str) -> Sequence[CommandHook]:
-    return parse_skill_commands(skill, file).hooks if skill is not None else ()

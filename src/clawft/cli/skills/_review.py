@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from clawft.cli.hooks._brought import brought_json, brought_lines
 from clawft.cli.output import clean, one_line
 from clawft.cli.skills._scanned import finding_lines, power_lines
 from clawft.trust.kept import FileChange
@@ -36,7 +37,8 @@ def short_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
     said = f"  {one_line(skill.description)[:300]}" if skill and skill.description else ""
     verdict = f"Verdict: {'not scanned' if report.failed else report.verdict} ({sure})"
     power = power_lines("Would use", report.power) or ["Would use: nothing beyond what it tells the model"]
-    return [one_line(f"{found.name} ({shorten(found.folder)})"), *([said] if said else []), verdict, *power]
+    hooks = brought_lines(review.hooks, skill, found.file)
+    return [one_line(f"{found.name} ({shorten(found.folder)})"), *([said] if said else []), verdict, *power, *hooks]
 
 
 def _name_files(folder: str) -> list[str]:
@@ -106,4 +108,5 @@ def review_json(review: Review) -> dict[str, Any]:
         "previous": {"digest": before.digest, "at": before.at} if before else None,
         "power_change": msgspec.to_builtins(review.power) if before and not review.is_same else None,
         "files": msgspec.to_builtins(review.files) if review.files is not None else None,
+        "hooks": brought_json(review.hooks, found.skill, found.file),
     }

@@ -5,11 +5,13 @@ import msgspec
 
 from clawft.app import App
 from clawft.cli._complete import complete_skills
+from clawft.cli.hooks._brought import brought_json, brought_lines
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.skills._json import digest_of, skill_json, tokens_of
 from clawft.cli.skills._scanned import finding_lines, load_scanned, scanned_json, scanned_lines
 from clawft.discovery.digest import Digest
+from clawft.discovery.hooks import load_skill_hooks
 from clawft.discovery.requirements import install_command
 from clawft.format.model import Skill
 from clawft.render import extract_variables
@@ -31,6 +33,8 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     if output == "json":
         said = (*app.diagnose(standing.found), *digest.diagnostics)
         fields = {**_all_fields(standing, digest), "scan": scanned_json(load_scanned(app, standing))}
+        brought = load_skill_hooks([standing.found])
+        fields["brings_hooks"] = brought_json(brought, standing.found.skill, standing.found.file)
         return print_json("clawft.skills.show.v1", **fields, diagnostics=[to_json(one) for one in said])
     for line in detail_lines(app, standing, digest):
         click.echo(line)
@@ -43,6 +47,7 @@ def detail_lines(app: App, standing: Standing, digest: Digest) -> list[str]:
     lines = [f"{label}: {one_line(value)}" for label, value in _lines(standing, folder)]
     if standing.found.skill:
         lines += [*_placeholders(app, standing), *_requirements(standing.found.skill)]
+        lines += brought_lines(load_skill_hooks([standing.found]), standing.found.skill, standing.found.file)
     lines.append(f"Digest: {digest.value or 'none'}")
     scanned = load_scanned(app, standing)
     lines += [*scanned_lines(scanned), *finding_lines(scanned.report)]

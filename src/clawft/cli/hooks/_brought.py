@@ -1,0 +1,68 @@
+"""What hooks ask for, and which of them a skill brings: for whoever decides about either."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from clawft.cli.output import one_line
+from clawft.config.hooks import Permissions
+from clawft.discovery.hooks import FoundHook
+from clawft.format.command_hooks import CommandHook, parse_skill_commands
+from clawft.format.model import Skill
+
+__all__ = ["NOTHING", "asks_line", "brought_json", "brought_lines", "say_reach"]
+
+NOTHING = "nothing beside its own folder and the project, which it reads"
+_WORDS = {"read": "read {}", "write": "change {}", "net": "reach {}", "env": "variables {}"}
+
+
+def asks_line(wants: Permissions) -> str:
+    """What a HOOK.md asks for, in a line."""
+    return say_reach({name: getattr(wants, name) for name in _WORDS}) or NOTHING
+
+
+def say_reach(parts: Mapping[str, Sequence[str]]) -> str:
+    """What may be read, changed and reached, and which variables are seen; '' for nothing of it."""
+    said = [_WORDS[name].format(", ".join(map(one_line, values))) for name, values in parts.items() if values]
+    return "; ".join(said)
+
+
+def brought_lines(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[str]:
+    """The hooks that a skill brings: each with its events and what it asks for; and the commands of its frontmatter."""
+    lines = []
+    for one in hooks:
+        if one.hook is None:
+            why = f": {one.problem.message}" if one.problem else ""
+            lines.append("  " + one_line(f"{one.name}: cannot be read{why}"))
+        else:
+            events = ", ".join(one.hook.events) or "no event that happens here"
+            lines += [f"  {one_line(f'{one.name} at {events}')}", f"    asks for: {asks_line(one.hook.wants)}"]
+    for each in _commands(skill, file):
+        matcher = f" ({each.matcher})" if each.matcher else ""
+        lines.append("  " + one_line(f"a command at {each.event}{matcher}: {each.command}")[:300])
+    return ["Brings hooks, which run by themselves:", *lines] if lines else []
+
+
+def brought_json(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:
+    """The same for other programs."""
+    deno = [
+        {
+            "kind": "deno",
+            "name": one.name,
+            "path": one.file,
+            "events": one.hook.events if one.hook else [],
+            "asks": msgspec.to_builtins(one.hook.wants) if one.hook else None,
+            "problem": one.problem.message if one.problem else None,
+        }
+        for one in hooks
+    ]
+    commands = [
+        {"kind": "command", "events": [one.event], "matcher": one.matcher, "command": one.command}
+        for one in _commands(skill, file)
+    ]
+    return [*deno, *commands]
+
+
+def _commands(skill: Skill | None, file: str) -> Sequence[CommandHook]:
+    return parse_skill_commands(skill, file).hooks if skill is not None else ()
