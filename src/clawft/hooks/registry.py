@@ -73,8 +73,7 @@ class Hooks:
         """Whether anybody hears an event."""
         return bool(self._find(key))
 
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
+    def check(self) -> tuple[Diagnostic, ...]:
         """What keeps hooks that are there from being called."""
         self._look()
         return self._diagnostics
