@@ -1,23 +1,59 @@
 """The composition root of hooks: from an app to the hooks there are, with their state, and to those that run."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from clawft.config.hooks import HooksSettings, own_hooks
+from clawft.discovery.claude_hooks import load_claude_hooks, load_skill_commands
 from clawft.discovery.hooks import load_hooks, load_skill_hooks
 from clawft.discovery.locations import find_plugins, hook_locations
-from clawft.errors import ClawftError, Diagnostic
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.hooks.command import CommandHandler, Remembered, Surroundings
+from clawft.hooks.command_jobs import make_command_handlers
 from clawft.hooks.deno import Deno
 from clawft.hooks.handlers import DenoHandler, make_job
 from clawft.hooks.registry import Handler, Hooks
+from clawft.tools.environment import command_env
+from clawft.tools.skill_env import Supplies
+from clawft.trust.command_hooks import CommandStanding, judge_commands
+from clawft.trust.hook_lines import LinePolicy
 from clawft.trust.hooks import HookRules, HookStanding, entry_of, judge_hooks
+from clawft.trust.rules import load_rules
+from clawft.trust.state import State
 
 if TYPE_CHECKING:
     from clawft.app import App
     from clawft.sandbox.sandbox import Sandbox
     from clawft.trust import Standing
 
-__all__ = ["hook_settings", "load_standings", "open_hooks"]
+__all__ = [
+    "HookRow",
+    "find_names",
+    "find_row",
+    "hook_settings",
+    "line_policy",
+    "load_command_standings",
+    "load_rows",
+    "load_standings",
+    "make_handlers",
+    "open_hooks",
+]
+
+
+class HookRow(Struct, frozen=True):
+    """One hook as every list shows it, of whichever kind. `origin` tells where it comes from."""
+
+    name: str
+    kind: Literal["deno", "command"]
+    state: State
+    events: tuple[str, ...]
+    origin: str
+    file: str
+    description: str = ""
+    reasons: tuple[Diagnostic, ...] = ()
+    standing: HookStanding | CommandStanding | None = None
 
 
 def hook_settings(app: "App") -> HooksSettings:
@@ -47,16 +83,96 @@ def load_standings(
     return judge_hooks((*own, *brought), rules)
 
 
+def line_policy(app: "App") -> LinePolicy:
+    """How the lines of command hooks are judged. Raises: ClawftError."""
+    rules = load_rules(app.config, app.workspace.project)
+    return LinePolicy(app.config.tools.exec, rules, app.workspace)
+
+
+def load_command_standings(
+    app: "App", skills: "Sequence[Standing]", settings: HooksSettings | None = None
+) -> tuple[CommandStanding, ...]:
+    """Claude Code's command hooks with their state: of its settings files, then of skills. Raises: ClawftError."""
+    found = load_claude_hooks(app.workspace)
+    brought = load_skill_commands([one.found for one in skills])
+    if not found and not brought:
+        return ()
+    by_folder = {one.found.folder: one for one in skills}
+    return judge_commands(
+        (*found, *brought),
+        settings or hook_settings(app),
+        line_policy(app),
+        app.workspace,
+        by_folder,
+        lambda: app.approvals.load(),
+    )
+
+
+def load_rows(app: "App", settings: HooksSettings | None = None) -> tuple[HookRow, ...]:
+    """Every hook there is, of both kinds, with its state, in order of precedence. Raises: ClawftError."""
+    deno = load_standings(app, app.skills, settings)
+    commands = load_command_standings(app, app.skills, settings)
+    return (*(_row(one) for one in deno), *(_command_row(one) for one in commands))
+
+
+def _row(one: HookStanding) -> HookRow:
+    found, hook = one.found, one.found.hook
+    origin = f"{found.scope} {found.layer}" if found.scope == "plugin" else found.scope
+    if found.skill is not None:
+        origin = f"skill {found.skill.name}"
+    events, said = (hook.events, hook.about.description) if hook else ((), "")
+    return HookRow(one.name, "deno", one.state, events, origin, found.file, said, one.reasons, one)
+
+
+def _command_row(one: CommandStanding) -> HookRow:
+    found = one.found
+    origin = f"skill {found.skill.name}" if found.skill is not None else found.scope
+    return HookRow(one.name, "command", one.state, found.events, origin, found.file, "", one.reasons, one)
+
+
+def find_names(app: "App") -> Iterator[tuple[str, str]]:
+    """The names that hooks go by, and what each is; none is judged."""
+    folders = hook_locations(app.workspace, hook_settings(app).load.extra_dirs, find_plugins(app.workspace))
+    for one in (*load_hooks(folders), *load_skill_hooks(app.catalog.found)):
+        yield one.name, one.hook.about.description if one.hook else ""
+    for each in (*load_claude_hooks(app.workspace), *load_skill_commands(app.catalog.found)):
+        yield each.name, ", ".join(each.events)
+
+
+def find_row(rows: Sequence[HookRow], reference: str) -> HookRow:
+    """The hook of a name, or of `ORIGIN:NAME`; one that runs before one that does not. Raises: NotFound."""
+    exact = [one for one in rows if one.name == reference]
+    origin, _, bare = reference.rpartition(":")
+    named = exact or [one for one in rows if one.name == bare and origin in (one.origin, one.origin.split()[0])]
+    if not named:
+        close = find_close(bare, (one.name for one in rows))
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft hooks list"
+        raise NotFound("hook-not-found", f"No hook '{reference}'", hint=hint)
+    return next((one for one in named if one.state == "ready"), named[0])
+
+
+def make_handlers(app: "App", sandbox: "Sandbox", row: HookRow, settings: HooksSettings) -> list[Handler]:
+    """What is called for one hook that is ready, as a turn would call it. Raises: ClawftError."""
+    one = row.standing
+    if isinstance(one, HookStanding):
+        job = make_job(one, settings, app.workspace, app.environ)
+        return [DenoHandler(one, job, entry_of(one.found, settings), Deno(sandbox))]
+    assert one is not None
+    return list(_command_handlers(app, sandbox, [one], settings, Remembered()))
+
+
 def open_hooks(app: "App", sandbox: "Sandbox", only: str = "") -> Hooks:
     """The hooks that hear what happens; looked up when the first event comes, and after `refresh`."""
     deno = Deno(sandbox)
+    remembered = Remembered()
 
-    def load() -> tuple[Sequence[Handler], Sequence[Diagnostic]]:
+    def load(given: "Sequence[Standing] | None") -> tuple[Sequence[Handler], Sequence[Diagnostic]]:
         now = app.reopen()
         settings = hook_settings(now)
         handlers: list[Handler] = []
         problems: list[Diagnostic] = []
-        for one in load_standings(now, now.load_skills(only)):
+        skills = now.load_skills(only) if given is None else given
+        for one in load_standings(now, skills, settings):
             if one.state != "ready":
                 continue
             try:
@@ -65,6 +181,30 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "") -> Hooks:
                 problems.append(error.diagnostic)
             else:
                 handlers.append(DenoHandler(one, job, entry_of(one.found, settings), deno))
+        try:
+            commands = load_command_standings(now, skills, settings)
+            handlers += _command_handlers(now, sandbox, commands, settings, remembered)
+        except ClawftError as error:
+            problems.append(error.diagnostic)
+        else:
+            problems += [said for one in commands for said in one.reasons if said.severity != "note"]
         return handlers, problems
 
     return Hooks(load)
+
+
+def _command_handlers(
+    app: "App",
+    sandbox: "Sandbox",
+    standings: Sequence[CommandStanding],
+    settings: HooksSettings,
+    remembered: Remembered,
+) -> list[CommandHandler]:
+    """Raises: ClawftError."""
+    if not any(one.state == "ready" for one in standings):
+        return []
+    supplies = Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit)
+    env = command_env(app.config.tools.exec, app.environ, {})
+    rules = load_rules(app.config, app.workspace.project)
+    around = Surroundings(sandbox, line_policy(app), rules, env, app.audit, remembered)
+    return make_command_handlers(standings, settings, app.environ, around, (app.load_cleared, supplies.take))
