@@ -51,7 +51,7 @@ def hook_insertion(hooks: Hooks) -> Insertion:
     told: set[Diagnostic] = set()
 
     async def tell(turn: Turn) -> None:
-        found = hooks.diagnostics
+        found = hooks.check()
         for one in found:
             if one not in told:
                 message = f"Hooks in {one.path}: {one.message}" if one.path else one.message
