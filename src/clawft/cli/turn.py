@@ -10,7 +10,8 @@ from clawft.cli.events import Approver, JsonLines, Printer, show_events
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import say, show_diagnostic
 from clawft.messages import Event, TurnFailed, TurnFinished
-from clawft.run import TurnRequest
+from clawft.run import Conversation, TurnRequest
+from clawft.run.hooking import Outside
 from clawft.trust.modes import get_mode
 
 __all__ = ["run_turn_here"]
@@ -26,7 +27,7 @@ def run_turn_here(app: App, options: TurnOptions, request: TurnRequest, *, only:
 
     async def run() -> Event | None:
         _end_by_signal(caught)
-        return await _run(app, options, request, approver, only)
+        return await _run(app, options, request, approver, only, caught)
 
     try:
         last = anyio.run(run)
@@ -55,7 +56,9 @@ def _end_by_signal(caught: list[int]) -> None:
             loop.add_signal_handler(one, end, one)
 
 
-async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: Approver, only: str) -> Event | None:
+async def _run(
+    app: App, options: TurnOptions, request: TurnRequest, approver: Approver, only: str, caught: list[int]
+) -> Event | None:
     agent = app.choose_agent(options.agent)
     for one in app.check_agent(options.agent):
         show_diagnostic(one, where=app.workspace.shorten(one.path))
@@ -70,8 +73,19 @@ async def _run(app: App, options: TurnOptions, request: TurnRequest, approver: A
             return await show_events(conversation.run(request), approver.printer, approver)
         except asyncio.CancelledError:
             approver.printer.note("interrupted; what came so far is kept")
+            if not caught:  # by the person, with Ctrl-C; once more ends it at once
+                with anyio.CancelScope(shield=True):
+                    await _tell_stopped(conversation, approver)
             raise
         finally:
             began = conversation.session.next_turn > 1
             if options.output == "text" and began and (is_new or not options.session):
                 say(f"session: {key}" + (" (new)" if options.session else ""))
+
+
+async def _tell_stopped(conversation: Conversation, approver: Approver) -> None:
+    """Hooks hear that the person stopped the turn; no longer than each may take."""
+    runtime, session = conversation.runtime, conversation.session
+    outside = Outside(runtime.hooks, runtime.secrets, runtime.workspace.project, session.key, conversation.agent.name)
+    for event in await outside.tell_command("stop", session.path):
+        approver.printer.show(event)

@@ -74,6 +74,10 @@ class Hooks:
         return bool(self._find(key))
 
     def check(self) -> tuple[Diagnostic, ...]:
+        return self.diagnostics
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What keeps hooks that are there from being called."""
         self._look()
         return self._diagnostics

@@ -55,6 +55,7 @@ class Repl:
         self._interrupted_at = -math.inf  # when Ctrl-C was last pressed, if nothing was typed since
         self._work: asyncio.Task[None] | None = None  # the line that is being worked on
         self._turn: Conversation | None = None  # the one whose turn runs
+        self._is_stopped = False  # the person ended that turn
         self._held_runtime: Held[Runtime] | None = None
         self._held_conversation: Held[Conversation] | None = None
         self._conversation: Conversation | None = None
@@ -151,6 +152,7 @@ class Repl:
             self.leaving = True
         if self._turn is not None and not self._interrupted:
             self._turn.cancel()
+            self._is_stopped = True
         elif self._work is not None:
             self._work.cancel()
         else:
@@ -232,10 +234,15 @@ class Repl:
 
     async def _watch(self, start: "Callable[[Conversation], AsyncGenerator[Event]]") -> None:
         conversation = self._turn = await self.talk()
+        self._is_stopped = False
         try:
             await self.view.show(start(conversation))
         finally:
             self._turn = None
+        if self._is_stopped:
+            from clawft.repl.hooks import tell_command
+
+            await tell_command(self, "stop", self.key)
 
     @property
     def view(self) -> "View":

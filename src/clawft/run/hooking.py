@@ -44,12 +44,24 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
         skills=tuple(dict.fromkeys((*active, *turn.skills.loaded))),
     )
     outcome = await conversation.steps.run(Step("hook", key), lambda: hooks.fire(event), Outcome, at=f"hook.{key}.{at}")
-    for one in outcome.said:
-        turn.emit(MessageSent(text=one.text, hook=one.hook))
-    for problem in outcome.problems:
-        turn.notice(Noticed(code=problem.code, message=problem.message, severity="warning", hint=problem.hint))
+    for one in _show(outcome):
+        if isinstance(one, Noticed):
+            turn.notice(one)
+        else:
+            turn.emit(one)
     hear(conversation, outcome)
     return outcome
+
+
+def _show(outcome: Outcome, secrets: "Secrets | None" = None) -> list[MessageSent | Noticed]:
+    """What hooks said and what went wrong, as events."""
+    mask = secrets.mask if secrets else str
+    said = [MessageSent(text=mask(one.text), hook=one.hook) for one in outcome.said]
+    problems = [
+        Noticed(code=one.code, message=mask(one.message), severity="warning", hint=mask(one.hint))
+        for one in outcome.problems
+    ]
+    return [*said, *problems]
 
 
 class Outside(Struct, frozen=True):
@@ -69,11 +81,28 @@ class Outside(Struct, frozen=True):
         event = _make_event(key, self.session, self.secrets.mask_value({**shared, **context}))
         return await self.hooks.fire(event)
 
+    async def tell(self, key: str, context: Mapping[str, Any]) -> list[MessageSent | Noticed]:
+        """The same; what there is to show of it."""
+        outcome = await self.fire(key, context)
+        shown = _show(outcome, self.secrets) if outcome is not None else []
+        return [structs.replace(one, at=_now(), session=self.session) for one in shown]
+
+    async def tell_command(self, action: str, path: str) -> list[MessageSent | Noticed]:
+        """Tell of a command of the person, given in the session whose file is at a path; what there is to show."""
+        entry = {"sessionId": self.session, "sessionKey": self.session, "sessionFile": path} if path else {}
+        told = {"commandSource": "cli", "senderId": "user", "sessionEntry": entry}
+        if action != "stop":  # the next message begins the session that comes after it
+            told["previousSessionEntry"] = entry
+        return await self.tell(f"command:{action}", told)
+
 
 def _make_event(key: str, session: str, context: dict[str, Any]) -> HookEvent:
     kind, _, action = key.partition(":")
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return HookEvent(kind, action, session, context, now)
+    return HookEvent(kind, action, session, context, _now())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def hear(conversation: "Conversation", outcome: Outcome) -> None:

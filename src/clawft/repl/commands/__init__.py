@@ -3,13 +3,14 @@
 from clawft.repl.command import SlashCommand
 from clawft.repl.commands.agent import AGENT
 from clawft.repl.commands.agents import AGENTS
-from clawft.repl.commands.clear import CLEAR
+from clawft.repl.commands.clear import CLEAR, RESET
 from clawft.repl.commands.compact import COMPACT
 from clawft.repl.commands.config import CONFIG
 from clawft.repl.commands.cost import COST
 from clawft.repl.commands.exit import EXIT
 from clawft.repl.commands.export import EXPORT
 from clawft.repl.commands.help import HELP
+from clawft.repl.commands.hooks import HOOKS
 from clawft.repl.commands.memory import MEMORY
 from clawft.repl.commands.mode import MODE
 from clawft.repl.commands.model import MODEL
@@ -36,6 +37,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     TRUST,
     AGENTS,
     AGENT,
+    HOOKS,
     TOOLS,
     MEMORY,
     CONFIG,
@@ -52,5 +54,6 @@ COMMANDS: tuple[SlashCommand, ...] = (
     EXPORT,
     UNDO,
     CLEAR,
+    RESET,
     EXIT,
 )
