@@ -276,3 +276,10 @@ async def test_mounts_show_a_copy_in_the_place_of_the_original(wrapped: Box) -> 
     )
     assert done.output.startswith(b"copy")
     assert sorted(os.listdir(wrapped.folder / "copy")) == ["script"]
+
+
+async def test_the_name_of_the_time_zone_is_known(box: Box) -> None:
+    real = os.path.realpath("/etc/localtime")
+    if not real.startswith("/usr/"):
+        pytest.skip("there is no name of a time zone here")
+    assert (await box.say("readlink -f /etc/localtime")).strip() == real

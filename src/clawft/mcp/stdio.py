@@ -7,12 +7,11 @@ when the server itself ends in time.
 import errno
 import os
 import shutil
-import signal
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 
 import anyio
-from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream, Process
+from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
@@ -21,15 +20,12 @@ from clawft.errors import Refused
 from clawft.mcp.confine import Confine
 from clawft.mcp.launch import StdioLaunch
 from clawft.mcp.watch import MAX_MESSAGE_BYTES, Watch
+from clawft.sandbox.kept import BROKEN, open_kept
 from clawft.sandbox.process import Launch
 
 __all__ = ["Streams", "open_stdio"]
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
-
-_EXIT_S = 1.0  # for a server to end by itself once its stdin is closed, and again after SIGTERM
-_POLL_S = 0.01
-_BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
 @asynccontextmanager
@@ -57,30 +53,17 @@ def _prepare(launch: StdioLaunch, name: str, confine: Confine | None) -> Abstrac
 
 @asynccontextmanager
 async def _speak(program: Launch, watch: Watch) -> AsyncGenerator[Streams, None]:
-    process = await anyio.open_process(
-        program.words, env=program.env, cwd=program.cwd, start_new_session=True, pass_fds=program.pass_fds
-    )
-    # No await until the task group: a cancellation in between would leave the process alive.
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    async with anyio.create_task_group() as group:
-        if program.attend is not None:
-            group.start_soon(program.attend, process.pid)
-        group.start_soon(_read_messages, process.stdout, to_session, watch)
-        group.start_soon(_read_words, process.stderr, watch)
-        group.start_soon(_write_messages, process.stdin, from_session, watch)
-        try:
+    try:
+        async with open_kept(program) as kept:
+            kept.group.start_soon(_read_messages, kept.stdout, to_session, watch)
+            kept.group.start_soon(_read_words, kept.stderr, watch)
+            kept.group.start_soon(_write_messages, kept.stdin, from_session, watch)
             yield from_server, to_server
-        finally:
-            with anyio.CancelScope(shield=True):  # every wait inside is bounded
-                await _end_process(process)
-                if program.settle is not None:
-                    await program.settle()
-                await _close_all(to_session, from_server, to_server, from_session)
-            group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _close_all(to_session, from_server, to_server, from_session)
 
 
 async def _read_messages(
@@ -97,7 +80,7 @@ async def _read_messages(
                 if len(rest) > MAX_MESSAGE_BYTES:
                     watch.hear(f"\nIt sent a message of more than {MAX_MESSAGE_BYTES} bytes\n".encode())
                     return
-    except _BROKEN:
+    except BROKEN:
         pass  # the session or the server is gone: that is what the end says
     finally:
         watch.end()
@@ -115,7 +98,7 @@ def _parse_line(line: bytes, watch: Watch) -> SessionMessage | None:
 
 
 async def _read_words(stderr: ByteReceiveStream, watch: Watch) -> None:
-    with suppress(*_BROKEN):
+    with suppress(*BROKEN):
         async for chunk in stderr:
             watch.hear(chunk)
 
@@ -127,40 +110,11 @@ async def _write_messages(
         async with from_session:
             async for item in from_session:
                 await stdin.send(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-    except _BROKEN:
+    except BROKEN:
         watch.end()
-
-
-async def _end_process(process: Process) -> None:
-    """Close its stdin, then SIGTERM, then SIGKILL to whatever is left of its group."""
-    assert process.stdin
-    await _close_all(process.stdin)
-    if not await _has_exited(process):
-        _signal_group(process, signal.SIGTERM)
-        await _has_exited(process)
-    _signal_group(process, signal.SIGKILL)  # also children that outlive a server that ended well
-    await _has_exited(process)
-    # A child that left the group may hold a pipe open for ever; nothing public closes our end of it.
-    transport = getattr(getattr(process, "_process", None), "_transport", None)
-    if transport is not None:
-        with suppress(PermissionError):
-            transport.close()
-
-
-async def _has_exited(process: Process) -> bool:
-    """Whether it ended in time. Not `process.wait()`, which also waits for pipes that its children hold open."""
-    with anyio.move_on_after(_EXIT_S):
-        while process.returncode is None:
-            await anyio.sleep(_POLL_S)
-    return process.returncode is not None
-
-
-def _signal_group(process: Process, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)  # it leads a session of its own
 
 
 async def _close_all(*resources: AsyncResource) -> None:
     for resource in resources:
-        with suppress(*_BROKEN):
+        with suppress(*BROKEN):
             await resource.aclose()

@@ -17,6 +17,7 @@ class Limits(Struct, frozen=True):
     processes: int = 512
     file_bytes: int = 1024 * _MB
     tmp_bytes: int = 1024 * _MB
+    data_bytes: int = 0  # of one process, for what asks for more memory than it uses; 0: as `memory_bytes`
 
 
 class Confinement(Struct, frozen=True):

@@ -49,7 +49,7 @@ class Landlocked:
         os.lseek(self._task, 0, os.SEEK_SET)
         given = (self._task, self._theirs.fileno())
         line = (sys.executable, "-I", "-S", _LAUNCHER, *map(str, given))
-        self.launch = Launch(line, "/", {}, pass_fds=given, attend=self._attend, kill=self._kill, settle=self._settle)
+        self.launch = Launch(line, "/", {}, given, self._attend, self._kill, settle=self._settle, finish=self.finish)
 
     def __enter__(self) -> "Landlocked":
         return self

@@ -241,7 +241,7 @@ def _execute(words: list[str], env: dict[str, str]) -> None:
 def _set_limits(limits: dict[str, int], *, counted: bool) -> None:
     wanted = {
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_DATA: limits["memory_bytes"],
+        resource.RLIMIT_DATA: limits["data_bytes"] or limits["memory_bytes"],
         resource.RLIMIT_FSIZE: limits["file_bytes"],
         resource.RLIMIT_NPROC: limits["processes"] + (0 if counted else _count_ours()),
     }

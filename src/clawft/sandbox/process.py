@@ -53,7 +53,8 @@ class Launch(Struct, frozen=True):
     """A program to be started, and who attends it.
 
     `attend` gets the number of the process, runs beside it, and is cancelled when it has ended. `kill` ends at once
-    all that was started, and `settle` waits until nothing of it is left.
+    all that was started, and `settle` waits until nothing of it is left. `finish` tells how the program itself ended,
+    from how that did which was started for it.
     """
 
     words: tuple[str, ...]
@@ -63,6 +64,7 @@ class Launch(Struct, frozen=True):
     attend: Callable[[int], Coroutine[Any, Any, None]] | None = None
     kill: Callable[[], None] | None = None
     settle: Callable[[], Awaitable[None]] | None = None
+    finish: Callable[[Finished], Finished] | None = None
 
 
 async def run_process(

@@ -56,7 +56,7 @@ class Wrapped:
         self._given.append(args)
         line = (bwrap, "--args", str(args), "--", *job.words)
         self.launch = Launch(
-            line, "/", {}, pass_fds=tuple(self._given), attend=self._attend, kill=self._kill, settle=self._settle
+            line, "/", {}, tuple(self._given), self._attend, self._kill, settle=self._settle, finish=self.finish
         )
 
     def __enter__(self) -> "Wrapped":
@@ -196,7 +196,7 @@ def _set_limits(pid: int, limits: Limits) -> None:
     """Raises: ProcessLookupError if it has ended."""
     wanted = {
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_DATA: limits.memory_bytes,
+        resource.RLIMIT_DATA: limits.data_bytes or limits.memory_bytes,
         resource.RLIMIT_FSIZE: limits.file_bytes,
     }
     if _COUNTS_APART:

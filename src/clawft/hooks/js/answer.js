@@ -1,19 +1,66 @@
-// What came of one call, as JSON: {context, messages} or {error}. Shared by both ways of running hooks.
-const { parse, stringify } = JSON;
+// What comes of one call, as JSON: {context, messages} or {error}. Shared by both ways of running hooks.
+//
+// A hook's code may change every global. So all that is used after it has run was taken before, what is written
+// inherits nothing, and no promise stands between the hook and its answer but its own.
+const { stringify } = JSON;
 const { isArray } = Array;
-const Time = Date;
+const { apply } = Reflect;
+const { then } = Promise.prototype;
+const [Later, Text, Time] = [Promise, String, Date];
 
-export async function answerOf({ handler, export: name, event }) {
+// Calls `finish` with the answer as text.
+export async function answer({ handler, export: name, event }, finish) {
   try {
-    const loaded = await import(handler);
-    const run = find(loaded, name);
-    if (typeof run !== "function") return stringify({ error: { kind: "export", message: `There is no function '${name}' in it` } });
+    const run = find(await import(handler), name);
+    if (typeof run !== "function") return finish(fail("export", `There is no function '${name}' in it`));
     const given = { ...event, timestamp: new Time(event.timestamp), messages: [] };
-    const returned = await run(given);
-    return stringify({ context: merge(given.context, returned), messages: given.messages });
+    settle(run(given), (returned) => finish(tell(given, returned)), (error) => finish(explain(error)));
   } catch (error) {
-    return stringify({ error: describe(error) });
+    finish(explain(error));
   }
+}
+
+// What was thrown, as an answer.
+export function explain(error) {
+  try {
+    const name = Text(error?.name ?? "");
+    return fail(name === "NotCapable" ? "denied" : "thrown", Text(error?.message ?? error), name);
+  } catch {
+    return fail("thrown", "Something that cannot be told was thrown");
+  }
+}
+
+function settle(returned, done, failed) {
+  try {
+    apply(then, returned, [done, failed]);
+  } catch { // it is no promise
+    const wrapped = new Later((give) => give(returned));
+    apply(then, wrapped, [done, failed]);
+  }
+}
+
+function tell(given, returned) {
+  try {
+    const context = merge(given.context, returned);
+    const { messages } = given;
+    if (context === null || typeof context !== "object" || isArray(context)) return fail("result", "its context is no object");
+    if (!isArray(messages)) return fail("result", "its messages are no list");
+    return stringify({ __proto__: null, context, messages });
+  } catch (error) {
+    return fail("result", `it cannot be written as JSON: ${told(error)}`);
+  }
+}
+
+function told(error) {
+  try {
+    return Text(error?.message ?? error);
+  } catch {
+    return "it cannot be told why";
+  }
+}
+
+function fail(kind, message, name = "") {
+  return stringify({ __proto__: null, error: { __proto__: null, kind, message, name } });
 }
 
 // What CommonJS exports is the default of the module that wraps it.
@@ -28,14 +75,4 @@ function find(loaded, name) {
 function merge(context, returned) {
   if (returned === null || typeof returned !== "object" || isArray(returned)) return context;
   return { ...context, ...returned };
-}
-
-function describe(error) {
-  try {
-    const kind = error?.name === "NotCapable" ? "denied" : "thrown";
-    const where = typeof error?.stack === "string" ? parse(stringify(error.stack)) : "";
-    return { kind, message: String(error?.message ?? error), name: String(error?.name ?? ""), where };
-  } catch {
-    return { kind: "thrown", message: "Something that cannot be told was thrown", name: "", where: "" };
-  }
 }

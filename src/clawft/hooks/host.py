@@ -1,0 +1,236 @@
+"""Processes that are kept for hooks which hear of much: one for each hook, asked one thing after the other.
+
+Same flags, same sandbox, same answers as a process for each call, in a tenth of the time. What a hook's module holds
+stays from call to call. A process that hangs, ends or floods is ended, and started anew at the next call.
+"""
+
+import secrets
+import signal
+from types import TracebackType
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
+from msgspec import structs
+
+from clawft.hooks.deno import Deno
+from clawft.hooks.events import KINDS, HookEvent, HookFailed, Reply
+from clawft.hooks.grants import HookJob
+from clawft.hooks.reading import read_finished
+from clawft.sandbox.kept import BROKEN, Kept, open_kept
+from clawft.sandbox.output import Sink
+from clawft.sandbox.process import Finished, Launch
+
+__all__ = ["Hosts"]
+
+_IDLE_S = 300.0  # what is not asked for so long is ended
+_OLD_S = 3600.0  # a copy that it runs on is not kept for ever
+_EXIT_S = 2.0  # to tell how a process ended that closed its output
+
+
+class Hosts:
+    """Calls hooks, in processes that are kept where that is wanted and pays. Leaving it ends them all.
+
+    They live in tasks of its own, since whoever calls a hook is gone long before its process. Outside of
+    `async with` none is kept.
+    """
+
+    def __init__(self, deno: Deno) -> None:
+        self._deno = deno
+        self._group: TaskGroup | None = None
+        self._hosts: dict[tuple[str, str, str], _Host] = {}
+
+    async def __aenter__(self) -> "Hosts":
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._group is not None
+        group, self._group = self._group, None
+        group.cancel_scope.cancel()
+        # Not told of the caller's error, which it would wrap into a group.
+        await group.__aexit__(None, None, None)
+        self._hosts.clear()
+
+    async def call(self, job: HookJob, event: HookEvent) -> Reply:
+        """What the handler makes of an event. Raises: HookFailed; Refused if it cannot be confined or has changed."""
+        if self._group is None or not (job.persistent and KINDS[event.key].frequent):
+            return await self._deno.call(job, event)
+        key = (job.name, job.root, job.handler)
+        host = self._hosts.get(key)
+        if host is None or host.job != job:  # what it may reach, or what it is, changed
+            if host is not None:
+                host.retire()
+            host = self._hosts[key] = _Host(self._deno, job, self._group)
+        return await host.call(event)
+
+
+class _Life:
+    """One process, from its start to its end."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.started = anyio.Event()  # it is up, or it failed
+        self.over = anyio.Event()
+        self.unwanted = anyio.Event()
+        self.since = anyio.current_time()
+        self.asked = self.since
+        self.handler = ""
+        self.kept: Kept | None = None
+        self.ended: Finished | None = None
+        self.failure: Exception | None = None
+        self.errors = Sink(max_bytes)
+        self.flooded = anyio.Event()
+
+    @property
+    def usable(self) -> bool:
+        gone = self.kept is not None and self.kept.process.returncode is not None
+        return not (gone or self.over.is_set() or self.unwanted.is_set() or anyio.current_time() - self.since > _OLD_S)
+
+
+class _Host:
+    """One hook as it is now, and its process, if there is one."""
+
+    def __init__(self, deno: Deno, job: HookJob, group: TaskGroup) -> None:
+        self.job = job
+        self._deno = deno
+        self._group = group
+        self._lock = anyio.Lock()
+        self._life: _Life | None = None
+        self._retired = False
+
+    def retire(self) -> None:
+        """It is not called again; what it is at is finished."""
+        self._retired = True
+        if self._life is not None and not self._lock.locked():
+            self._life.unwanted.set()
+
+    async def call(self, event: HookEvent) -> Reply:
+        """Raises: HookFailed; ClawftError."""
+        mark = secrets.token_hex(16)
+        async with self._lock:
+            life = await self._come_alive()
+            try:
+                finished = await self._ask(life, event, mark)
+            except BaseException:
+                life.unwanted.set()  # whatever it is at now, nobody waits for it
+                raise
+            if self._retired:
+                life.unwanted.set()
+        return read_finished(self.job, event, finished, mark.encode())
+
+    async def _come_alive(self) -> _Life:
+        life = self._life
+        if life is not None and not life.usable:
+            life.unwanted.set()
+            await life.over.wait()  # bounded: its process is being ended
+            life = None
+        if life is None:
+            life = self._life = _Life(self.job.max_bytes)
+            self._group.start_soon(self._live, life)
+        await life.started.wait()
+        if life.failure is not None:
+            raise life.failure
+        return life
+
+    async def _live(self, life: _Life) -> None:
+        """Start the process, and stay with it until nobody wants it."""
+        try:
+            async with self._deno.open(self.job, "host.js") as (launch, handler):
+                life.handler = handler
+                async with open_kept(launch, patient=False) as kept:
+                    life.kept = kept
+                    kept.group.start_soon(_read_errors, kept, life)
+                    life.started.set()
+                    await _stay(life)
+                life.ended = _finish(launch, kept, life)
+        except Exception as error:  # whoever called is told
+            life.failure = error
+        finally:
+            life.started.set()
+            life.over.set()
+
+    async def _ask(self, life: _Life, event: HookEvent, mark: str) -> Finished:
+        """Send a call, and read what is written until it is answered."""
+        assert life.kept is not None
+        job, life.asked = self.job, anyio.current_time()
+        call = {"mark": mark, "handler": life.handler, "export": job.export, "event": event.to_dict()}
+        life.errors = Sink(job.max_bytes)
+        output = Sink(job.max_bytes)
+        answered = False
+        with anyio.move_on_after(job.timeout_s) as scope:
+            answered = await _exchange(life, msgspec.json.encode(call) + b"\n", mark.encode(), output)
+            for _ in range(2 * answered):  # what it wrote on the other pipe before is there, and only to be read
+                await checkpoint()
+        finished = Finished(
+            0,
+            output.content(),
+            life.errors.content(),
+            anyio.current_time() - life.asked,
+            truncated=output.cut_bytes > 0,
+            timed_out=scope.cancelled_caught,
+            flooded=life.flooded.is_set(),
+        )
+        return finished if answered else await self._find_end(life, finished)
+
+    async def _find_end(self, life: _Life, finished: Finished) -> Finished:
+        """How a process ended that gives no answer."""
+        assert life.kept is not None
+        if not (finished.timed_out or finished.truncated or finished.flooded):
+            with anyio.move_on_after(_EXIT_S):
+                await life.kept.process.wait()
+        life.unwanted.set()
+        await life.over.wait()
+        if life.ended is None:
+            raise life.failure or HookFailed("hook-ended", "Its process was ended")
+        ended = life.ended
+        return structs.replace(finished, code=ended.code, exceeded=ended.exceeded, errors=life.errors.content())
+
+
+def _finish(launch: Launch, kept: Kept, life: _Life) -> Finished:
+    """How the program ended. Raises: ClawftError if it was never started."""
+    code = kept.process.returncode
+    finished = Finished(-signal.SIGKILL if code is None else code, b"", life.errors.content(), 0)
+    return launch.finish(finished) if launch.finish else finished
+
+
+async def _stay(life: _Life) -> None:
+    while True:
+        with anyio.move_on_after(_IDLE_S):
+            await life.unwanted.wait()
+            return
+        if anyio.current_time() - life.asked > _IDLE_S:
+            life.unwanted.set()
+
+
+async def _exchange(life: _Life, line: bytes, mark: bytes, output: Sink) -> bool:
+    """Whether a line that begins with the mark came, before the end or too much of something else."""
+    assert life.kept is not None
+    sought, seen, scanned, at = b"\n" + mark, bytearray(), 0, -1
+    try:
+        await life.kept.stdin.send(line)
+        while output.cut_bytes == 0 and not life.flooded.is_set():
+            chunk = await life.kept.stdout.receive()
+            output.add(chunk)
+            seen += chunk
+            at = at if at >= 0 else seen.find(sought, max(0, scanned - len(sought)))
+            scanned = len(seen)
+            if at >= 0 and seen.find(b"\n", at + len(sought)) >= 0:
+                return output.cut_bytes == 0
+    except (*BROKEN, anyio.EndOfStream):
+        return False
+    return False
+
+
+async def _read_errors(kept: Kept, life: _Life) -> None:
+    try:
+        async for chunk in kept.stderr:
+            if not life.errors.add(chunk):
+                life.flooded.set()
+                life.unwanted.set()
+                return
+    except BROKEN:
+        pass
