@@ -283,10 +283,8 @@ async def test_hooks_can_be_turned_off(world: World) -> None:
     assert "here" not in str(world.sent()["messages"][-1])
 
 
-def write_skill(world: World, hooks: dict[str, Any], *, strangers: bool = False) -> Path:
-    head = f"hooks: {json.dumps(hooks)}\n"
-    folder = world.add_skill("careful", "Take care.", head=head, strangers=strangers)
-    return folder
+def write_skill(world: World, hooks: dict[str, Any]) -> Path:
+    return world.add_skill("careful", "Take care.", head=f"hooks: {json.dumps(hooks)}\n")
 
 
 async def test_the_hooks_of_a_skill_act_from_when_it_is_loaded_and_after_a_resume(world: World) -> None:

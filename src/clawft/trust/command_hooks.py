@@ -30,13 +30,17 @@ MAX_SCRIPT = 4 << 20
 
 
 class CommandStanding(Struct, frozen=True):
-    """Command hooks that were found, with their state. `runs` are those that may be run, if it is ready."""
+    """Command hooks that were found, with their state. `runs` are those that may be run, if it is ready.
+
+    `digest` and `scripts` are what an approval of a project's is bound to, as it was looked at.
+    """
 
     found: FoundCommands
     state: State
     reasons: tuple[Diagnostic, ...] = ()
     runs: tuple[CommandHook, ...] = ()
-    scripts: tuple[tuple[str, str], ...] = ()  # of a project's: each with the hash that it was approved with
+    digest: str = ""
+    scripts: tuple[tuple[str, str], ...] = ()  # paths, each with the hash of the file
 
     @property
     def name(self) -> str:
@@ -90,12 +94,13 @@ def _judge(
         objection = None
     if objection is not None:
         state: State = "untrusted" if objection.code == "untrusted" else "blocked"
-        return CommandStanding(found, state, (objection, *found.diagnostics))
+        said = (objection, *found.diagnostics)
+        return CommandStanding(found, state, said, (), bound.digest, bound.scripts)
     runs, refused = _sift(found, lines, workspace)
     said = (*found.diagnostics, *refused)
     if not runs:
         return CommandStanding(found, "ineligible", said)
-    return CommandStanding(found, "ready", said, runs, bound.scripts)
+    return CommandStanding(found, "ready", said, runs, bound.digest, bound.scripts)
 
 
 def _find_off(found: FoundCommands, settings: HooksSettings, all_off: bool) -> str:

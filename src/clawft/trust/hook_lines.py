@@ -6,7 +6,7 @@ be: the user who wrote it, or who approved the file or the skill that it stands 
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -77,11 +77,28 @@ def find_files(judged: str, cwd: str, home: str) -> tuple[str, ...]:
     for command in commands:
         name, *rest = command.texts
         if "/" in name:
-            found.append(name)
+            found += _find_file(name, cwd, home)
         if os.path.basename(name) in _INTERPRETERS:
-            found += [one for one in rest if not one.startswith("-")]
-    paths = (resolve_path(one, cwd, home) for one in found)
-    return tuple(dict.fromkeys(one for one in paths if os.path.isfile(one)))
+            found += _find_scripts(rest, cwd, home)
+    return tuple(dict.fromkeys(found))
+
+
+def _find_scripts(arguments: Sequence[str], cwd: str, home: str) -> list[str]:
+    """The script that an interpreter is given, and files that its options name; what follows is for the script."""
+    found: list[str] = []
+    before = ""
+    for one in arguments:
+        files = [] if one.startswith("-") else _find_file(one, cwd, home)
+        found += files
+        if files and not before.startswith("-"):
+            break
+        before = one
+    return found
+
+
+def _find_file(path: str, cwd: str, home: str) -> list[str]:
+    full = resolve_path(path, cwd, home)
+    return [full] if os.path.isfile(full) else []
 
 
 class LinePolicy:

@@ -1,0 +1,75 @@
+"""The lines of hooks: what stands for folders stays one word, and what the user denies stays denied."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.config.tools import ExecSettings
+from clawft.trust.hook_lines import LinePolicy, fill_line, find_files
+from clawft.trust.patterns import parse_pattern
+from clawft.trust.rules import Rule, Rules
+from clawft.workspace import Workspace
+
+PLACES = {"CLAUDE_PROJECT_DIR": "/home/me/my project", "CLAUDE_SKILL_DIR": "/skills/x", "HOME": "/home/me"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("$CLAUDE_PROJECT_DIR/a.sh", ["/home/me/my project/a.sh"]),
+        ('"$CLAUDE_PROJECT_DIR"/a.sh x', ["/home/me/my project/a.sh", "x"]),
+        ('"${CLAUDE_PROJECT_DIR}/a.sh"', ["/home/me/my project/a.sh"]),
+        ("sh ${CLAUDE_SKILL_DIR}/b.sh", ["sh", "/skills/x/b.sh"]),
+        ("~/.claude/c.sh a~/b", ["/home/me/.claude/c.sh", "a~/b"]),
+        ("echo '$HOME' \\$HOME $OTHER", ["echo", "$HOME", "$HOME", "$OTHER"]),
+    ],
+)
+def test_what_stands_for_a_folder_is_one_word(line: str, words: list[str]) -> None:
+    assert shlex.split(fill_line(line, PLACES).line) == words
+
+
+@given(st.text(min_size=1, max_size=20).filter(lambda text: "\0" not in text))
+def test_whatever_a_folder_is_called_it_is_one_word(folder: str) -> None:
+    places = {"CLAUDE_PROJECT_DIR": folder}
+    for line in ("run $CLAUDE_PROJECT_DIR x", 'run "${CLAUDE_PROJECT_DIR}" x'):
+        assert shlex.split(fill_line(line, places).line) == ["run", folder, "x"]
+
+
+def test_a_folder_with_an_odd_name_does_not_keep_a_line_from_being_run(tmp_path: Path) -> None:
+    lines = LinePolicy(ExecSettings(), Rules(), _workspace(tmp_path))
+    assert lines.object_to(fill_line('"$CLAUDE_PROJECT_DIR"/a.sh', PLACES).judged) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("jq -r .x | xargs prettier --write", ""),
+        ("echo no >&2; exit 2", ""),
+        ("x=$(cat)", "command substitution is not understood"),
+        ("curl example.com", "Bash(curl:*)"),
+        ("echo x | curl example.com", "Bash(curl:*)"),
+        ("shutdown now", "it matches 'shut' (tools.exec.denied_patterns)"),
+    ],
+)
+def test_what_the_policy_or_a_rule_denies_is_objected_to_and_what_they_would_ask_is_not(
+    tmp_path: Path, line: str, why: str
+) -> None:
+    rules = Rules(deny=(Rule("deny", parse_pattern("Bash(curl:*)")),), ask=(Rule("ask", parse_pattern("Bash")),))
+    lines = LinePolicy(ExecSettings(denied_patterns=("shut",)), rules, _workspace(tmp_path))
+    assert why in lines.object_to(line) if why else lines.object_to(line) == ""
+
+
+def test_the_files_that_a_line_starts_are_found(tmp_path: Path) -> None:
+    for name in ("a.sh", "b.py", "c.txt"):
+        (tmp_path / name).write_text("")
+    found = find_files("./a.sh c.txt | python3 b.py c.txt && cat c.txt", str(tmp_path), "")
+    assert [Path(one).name for one in found] == ["a.sh", "b.py"]
+    assert len(find_files("node -r ./c.txt b.py", str(tmp_path), "")) == 2
+    assert find_files("cat c.txt", str(tmp_path), "") == ()
+
+
+def _workspace(folder: Path) -> Workspace:
+    return Workspace(home=str(folder), cwd=str(folder), project=str(folder), user_dir=str(folder / ".clawft"))
