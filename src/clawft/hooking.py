@@ -14,6 +14,8 @@ from clawft.hooks.command import CommandHandler, Remembered, Surroundings
 from clawft.hooks.command_jobs import make_command_handlers
 from clawft.hooks.deno import Deno
 from clawft.hooks.handlers import DenoHandler, make_job
+from clawft.hooks.host import Hosts
+from clawft.hooks.notes import Notes
 from clawft.hooks.registry import Handler, Hooks
 from clawft.tools.environment import command_env
 from clawft.tools.skill_env import Supplies
@@ -39,6 +41,7 @@ __all__ = [
     "load_standings",
     "make_handlers",
     "open_hooks",
+    "open_hosts",
 ]
 
 
@@ -156,14 +159,20 @@ def make_handlers(app: "App", sandbox: "Sandbox", row: HookRow, settings: HooksS
     one = row.standing
     if isinstance(one, HookStanding):
         job = make_job(one, settings, app.workspace, app.environ)
-        return [DenoHandler(one, job, entry_of(one.found, settings), Deno(sandbox))]
+        notes = Notes(app.audit, app.secrets)
+        return [DenoHandler(one, job, entry_of(one.found, settings), Deno(sandbox, notes), notes)]
     assert one is not None
     return list(_command_handlers(app, sandbox, [one], settings, Remembered()))
 
 
-def open_hooks(app: "App", sandbox: "Sandbox", only: str = "") -> Hooks:
+def open_hosts(app: "App", sandbox: "Sandbox") -> Hosts:
+    """The processes of hooks that are kept: entered where they are to be ended, too."""
+    return Hosts(Deno(sandbox, Notes(app.audit, app.secrets)))
+
+
+def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | None = None) -> Hooks:
     """The hooks that hear what happens; looked up when the first event comes, and after `refresh`."""
-    deno = Deno(sandbox)
+    runner, notes = hosts or open_hosts(app, sandbox), Notes(app.audit, app.secrets)
     remembered = Remembered()
 
     def load(given: "Sequence[Standing] | None") -> tuple[Sequence[Handler], Sequence[Diagnostic]]:
@@ -180,7 +189,7 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "") -> Hooks:
             except ClawftError as error:
                 problems.append(error.diagnostic)
             else:
-                handlers.append(DenoHandler(one, job, entry_of(one.found, settings), deno))
+                handlers.append(DenoHandler(one, job, entry_of(one.found, settings), runner, notes))
         try:
             commands = load_command_standings(now, skills, settings)
             handlers += _command_handlers(now, sandbox, commands, settings, remembered)

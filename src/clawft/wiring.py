@@ -13,7 +13,7 @@ from msgspec import structs
 from clawft.config.mcp import find_confined
 from clawft.errors import ClawftError
 from clawft.files import create_private
-from clawft.hooking import open_hooks
+from clawft.hooking import open_hooks, open_hosts
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
@@ -71,7 +71,8 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
     os.makedirs(os.path.join(user_dir, "output"), mode=0o700, exist_ok=True)
     async with AsyncExitStack() as stack:
         sandbox = app.open_sandbox()
-        hooks = open_hooks(app, sandbox, only)
+        hosts = await stack.enter_async_context(open_hosts(app, sandbox))
+        hooks = open_hooks(app, sandbox, only, hosts)
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
         memory = open_memory(app.workspace, config.memory) if config.memory.enabled else None
