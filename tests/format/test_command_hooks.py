@@ -36,7 +36,7 @@ def test_a_command_is_read_with_what_is_said_of_it() -> None:
         (one(type="http", url="http://localhost"), "hook-unsupported"),
         (one(type="prompt", prompt="is it safe?"), "hook-unsupported"),
         (one(**{"if": "Bash(git:*)"}), "hook-unsupported"),
-        (one(**{"async": True}), "hook-unsupported"),
+        (one("Stop", "", **{"async": True}), "hook-unsupported"),
         (one(shell="powershell"), "hook-unsupported"),
         (one(matcher="(?!x)"), "hook-matcher"),
         (one(matcher="a" * MAX_MATCHER + "."), "hook-matcher"),

@@ -23,7 +23,7 @@ from clawft.workspace import Workspace
 if TYPE_CHECKING:
     from clawft.trust.audit import Audit
 
-__all__ = ["KIND", "CommandStanding", "approve_commands", "digest_commands", "judge_commands"]
+__all__ = ["KIND", "CommandStanding", "approve_commands", "hash_script", "judge_commands"]
 
 KIND = "claude-hooks"
 MAX_SCRIPT = 4 << 20
@@ -143,11 +143,6 @@ def _check_approval(
         changed = f"They, or a script that they start, changed since they were approved on {known.at[:10]}"
         return Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
     return None
-
-
-def digest_commands(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> str:
-    """What an approval of these is bound to; '' if a script cannot be read."""
-    return _bind(found, lines, workspace).digest
 
 
 def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bound:

@@ -13,8 +13,8 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, say
 from clawft.cli.skills._review import review_json, review_lines
 from clawft.errors import ClawftError, Refused
-from clawft.hooking import HookRow, find_row, hook_settings, line_policy, load_rows
-from clawft.trust.command_hooks import CommandStanding, approve_commands, digest_commands
+from clawft.hooking import HookRow, find_row, hook_settings, load_rows
+from clawft.trust.command_hooks import CommandStanding, approve_commands
 from clawft.trust.hooks import HookStanding
 from clawft.trust.review import HookReview
 
@@ -92,8 +92,7 @@ def _approve(app: App, look: HookReview | CommandStanding, *, yes: bool, output:
     if agreed and isinstance(look, HookReview):
         app.desk.approve_hooks([look])
     elif agreed and isinstance(look, CommandStanding):
-        digest = digest_commands(look.found, line_policy(app), app.workspace)
-        approve_commands(look.found, digest, app.approvals, app.audit)
+        approve_commands(look.found, look.digest, app.approvals, app.audit)  # as it was when it was shown
     return agreed
 
 
@@ -117,4 +116,5 @@ def _command_lines(app: App, standing: CommandStanding) -> list[str]:
     for one in standing.found.hooks:
         matcher = f" ({one.matcher})" if one.matcher else ""
         lines.append("  " + one_line(f"at {one.event}{matcher}: {one.command}"))
-    return lines
+    scripts = ", ".join(app.workspace.shorten(path) for path, _ in standing.scripts)
+    return [*lines, one_line(f"With the scripts of the project as they are now: {scripts}")] if scripts else lines
