@@ -18,9 +18,11 @@ from clawft.config.runs import RunsSettings, own_runs
 from clawft.cron import find_zone, name_zone
 from clawft.cron.file import file_path
 from clawft.errors import ClawftError
+from clawft.hooking import open_hooks
 from clawft.run import Runtime
 from clawft.run.durable import open_runs
 from clawft.run.durable.request import RunRequest
+from clawft.run.hooking import Outside
 from clawft.wiring import open_runtime, open_usage
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
     from clawft.run.durable.worker import Chore, Plan, RunWorker
 
-__all__ = ["Runtimes", "open_app_runs", "open_worker", "run_settings", "start_run", "take_over_jobs"]
+__all__ = ["Runtimes", "open_app_runs", "open_gateway", "open_worker", "run_settings", "start_run", "take_over_jobs"]
 
 _KEEP_S = 10.0  # how long a runtime that nobody uses stays open
 
@@ -90,6 +92,11 @@ async def open_worker(
         await to_thread.run_sync(scans.close)
         await runtimes.close()
         database.dispose()
+
+
+def open_gateway(app: App) -> Outside:
+    """What tells hooks that a worker starts and stops: those of the user, and of the folder it was started in."""
+    return Outside(open_hooks(app, app.open_sandbox()), app.secrets, app.workspace.project)
 
 
 def _watch(app: App, worker: "RunWorker") -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clawft.app import App
     from clawft.run.durable.jobs import Fired
     from clawft.run.durable.worker import Chore, Plan
+    from clawft.run.hooking import Outside
 
 __all__ = ["command", "make_plan", "work_here"]
 
@@ -144,7 +145,7 @@ async def work_here(
     """
     import anyio
 
-    from clawft.working import open_worker
+    from clawft.working import open_gateway, open_worker
 
     caught: list[int] = []
     failed: ClawftError | None = None
@@ -153,22 +154,44 @@ async def work_here(
     async with open_worker(app, plan, tell, _unheard(show_error), fired) as worker:
         worker.chores += chores
         tell(f"worker {worker.id} takes from {', '.join(plan.queues)}, {plan.concurrency} at a time")
-        with anyio.open_signal_receiver(*heard) as signals:
-            async with anyio.create_task_group() as group:
+        gateway = open_gateway(app)
+        # Beside the work, which waits for no hook; none takes longer than it may.
+        async with anyio.create_task_group() as starting:
+            starting.start_soon(_tell_hooks, gateway, "gateway:startup", {"reason": "start"}, tell)
+            with anyio.open_signal_receiver(*heard) as signals:
+                async with anyio.create_task_group() as group:
 
-                async def listen() -> None:
-                    async for number in signals:
-                        caught.append(number)
-                        tell("stopping: what is being done comes to its end; once more cuts it short")
-                        worker.stop()
+                    async def listen() -> None:
+                        async for number in signals:
+                            caught.append(number)
+                            tell("stopping: what is being done comes to its end; once more cuts it short")
+                            worker.stop()
 
-                group.start_soon(listen)
-                try:
-                    await worker.run()
-                except ClawftError as error:  # a group would hide it among others
-                    failed = error
-                group.cancel_scope.cancel()
+                    group.start_soon(listen)
+                    try:
+                        await worker.run()
+                    except ClawftError as error:  # a group would hide it among others
+                        failed = error
+                    group.cancel_scope.cancel()
+        reason = "error" if failed else signal.Signals(caught[0]).name if caught else "idle"
+        await _tell_hooks(gateway, "gateway:shutdown", {"reason": reason}, tell)
         if failed is not None:
             raise failed
         tell("stopped")
     return caught[0] if caught else 0
+
+
+async def _tell_hooks(gateway: "Outside", key: str, context: dict[str, str], tell: Callable[[str], None]) -> None:
+    """Tell hooks what the worker does, and what they say in its log. Nothing that goes wrong with them stops it."""
+    from anyio import to_thread
+
+    from clawft.cli.telling import tell as put
+    from clawft.messages import Noticed
+
+    try:
+        if not await to_thread.run_sync(gateway.hooks.wants, key):  # it may read much, and the work goes on
+            return
+        for event in await gateway.tell(key, context):
+            tell(f"{event.code}: {event.message}" if isinstance(event, Noticed) else put(event))
+    except Exception as error:
+        tell(f"hooks of {key} could not be called: {error}")

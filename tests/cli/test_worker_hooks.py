@@ -1,0 +1,30 @@
+"""A worker tells hooks that it starts and stops, and what they do keeps it from neither."""
+
+from pathlib import Path
+
+import pytest
+
+from clawft.app import open_app
+from clawft.cli.worker import make_plan, work_here
+from world import World
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_hooks_hear_that_a_worker_starts_and_stops_whatever_they_do(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    (world.user_dir / "config.toml").write_text("[hooks.entries.hangs]\ntimeout_s = 0.5\n")
+    world.add_hook("ears", "gateway", "event.messages.push(JSON.stringify([event.action, context]));")
+    world.add_hook("hangs", "gateway:startup", "while (true) {}")
+    world.add_hook("throws", "gateway:shutdown", "throw new Error('oh dear');")
+    app = open_app(world.environ, str(world.project))
+    said: list[str] = []
+    await work_here(app, make_plan(app, idle=True, soon=True), said.append)
+    shared = f'"workspaceDir":"{world.project}","agentId":"","cfg":{{}}'
+    assert [line for line in said if not line.startswith("worker ")] == [
+        f'» ears: ["startup",{{{shared},"reason":"start"}}]',
+        "hook-timeout: The hook 'hangs' failed at gateway:startup: It took longer than 0.5 seconds and was ended",
+        f'» ears: ["shutdown",{{{shared},"reason":"idle"}}]',
+        "hook-failed: The hook 'throws' failed at gateway:shutdown: oh dear",
+        "stopped",
+    ]
