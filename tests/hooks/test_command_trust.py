@@ -34,7 +34,7 @@ def approve(world: World, name: str = "claude-project") -> None:
 
 
 def untrusted(events: list[Event]) -> list[str]:
-    return [one.message for one in only(events, Noticed) if one.code == "untrusted"]
+    return [one.message for one in only(events, Noticed) if one.code == "hooks-untrusted"]
 
 
 @pytest.mark.parametrize("file", ["settings.json", "settings.local.json"])

@@ -55,7 +55,8 @@ def hook_insertion(hooks: Hooks) -> Insertion:
         for one in found:
             if one not in told:
                 message = f"Hooks in {one.path}: {one.message}" if one.path else one.message
-                turn.notice(Noticed(code=one.code, message=message, severity="warning", hint=one.hint))
+                code = "hooks-untrusted" if one.code == "untrusted" else one.code
+                turn.notice(Noticed(code=code, message=message, severity="warning", hint=one.hint))
         told.update(found)
 
     return Insertion(Phase.PRE_ROUTE, "hooks", tell)
