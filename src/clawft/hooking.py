@@ -183,6 +183,7 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | No
         skills = now.load_skills(only) if given is None else given
         for one in load_standings(now, skills, settings):
             if one.state != "ready":
+                problems += _find_kept(one)
                 continue
             try:
                 job = make_job(one, settings, now.workspace, now.environ)
@@ -196,10 +197,22 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | No
         except ClawftError as error:
             problems.append(error.diagnostic)
         else:
-            problems += [said for one in commands for said in one.reasons if said.severity != "note"]
+            problems += [said for one in commands for said in _find_kept(one)]
         return handlers, problems
 
     return Hooks(load)
+
+
+def _find_kept(one: HookStanding | CommandStanding) -> list[Diagnostic]:
+    """What keeps a hook, or a part of its commands, from being run, and is to be told in a turn.
+
+    That a skill may not be used is told of the skill.
+    """
+    kept = one.state in ("untrusted", "blocked", "broken")
+    if (kept and one.found.skill is not None) or one.state in ("disabled", "shadowed"):
+        return []
+    said = one.reasons if kept or isinstance(one, CommandStanding) else ()
+    return [reason for reason in said if reason.severity != "note"]
 
 
 def _command_handlers(
