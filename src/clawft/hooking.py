@@ -1,6 +1,6 @@
 """The composition root of hooks: from an app to the hooks there are, with their state, and to those that run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HookRow",
-    "find_names",
     "find_row",
     "hook_settings",
     "line_policy",
@@ -131,15 +130,6 @@ def _command_row(one: CommandStanding) -> HookRow:
     found = one.found
     origin = f"skill {found.skill.name}" if found.skill is not None else found.scope
     return HookRow(one.name, "command", one.state, found.events, origin, found.file, "", one.reasons, one)
-
-
-def find_names(app: "App") -> Iterator[tuple[str, str]]:
-    """The names that hooks go by, and what each is; none is judged."""
-    folders = hook_locations(app.workspace, hook_settings(app).load.extra_dirs, find_plugins(app.workspace))
-    for one in (*load_hooks(folders), *load_skill_hooks(app.catalog.found)):
-        yield one.name, one.hook.about.description if one.hook else ""
-    for each in (*load_claude_hooks(app.workspace), *load_skill_commands(app.catalog.found)):
-        yield each.name, ", ".join(each.events)
 
 
 def find_row(rows: Sequence[HookRow], reference: str) -> HookRow:

@@ -54,7 +54,7 @@ def complete_hooks(ctx: click.Context, _param: click.Parameter, incomplete: str)
     """Of folders only as they are named: whether one may run is not asked in the middle of a line."""
 
     def names() -> Iterator[tuple[str, str]]:
-        from clawft.hooking import find_names
+        from clawft.cli.hooks._names import find_names
 
         yield from find_names(_app(ctx))
 

@@ -28,7 +28,7 @@ async def _run(repl: "Repl", rest: str) -> None:
 
 
 def _complete(repl: "Repl", partial: str) -> list[str]:
-    from clawft.hooking import find_names
+    from clawft.cli.hooks._names import find_names
 
     return offer((name for name, _ in find_names(repl.app)), partial)
 

@@ -1,0 +1,108 @@
+"""`weft hooks run`: one hook called by hand, with real Deno."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Weft = Callable[..., subprocess.CompletedProcess[str]]
+Hook = Callable[..., Path]
+
+BLOCK = (
+    'if (event.context.params.command.includes("rm")) return { block: true, blockReason: "no rm" };'
+    'console.log("looked at it"); event.messages.push("\\u001b[31mfine");'
+)
+
+
+def test_it_is_called_for_each_event_that_it_names_with_an_example(weft: Weft, hook: Hook) -> None:
+    hook("mine", "event.messages.push(event.action + ' ' + Object.keys(event.context).sort());", events="session")
+    done = weft("hooks", "run", "mine", "--format", "json")
+
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["schema"]) == (0, "clawft.hooks.run.v1")
+    assert [(one["event"], one["answer"]["messages"]) for one in document["calls"]] == [
+        ("session:start", ["start agentId,cfg,source,workspaceDir"]),
+        ("session:compact:before", ["compact:before agentId,cfg,messageCount,tokenCount,workspaceDir"]),
+        (
+            "session:compact:after",
+            [
+                "compact:after agentId,cfg,compactedCount,messageCount,summaryLength,tokenCount,tokensAfter,"
+                "tokensBefore,workspaceDir"
+            ],
+        ),
+    ]
+
+
+def test_an_event_of_a_file_is_told_and_what_comes_back_is_shown(weft: Weft, hook: Hook, tmp_path: Path) -> None:
+    hook("guard", BLOCK)
+    event = {
+        "type": "tool",
+        "action": "before",
+        "context": {"toolName": "exec_shell", "params": {"command": "rm -r x"}},
+    }
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    blocked = weft("hooks", "run", "guard", "--event", tmp_path / "event.json")
+
+    assert blocked.returncode == 0
+    assert blocked.stdout.endswith("  blocks: no rm\n")
+    plain = weft("hooks", "run", "guard", "--event-key", "tool:before").stdout
+    assert plain.startswith("tool:before (")
+    assert plain.endswith(" ms)\n  says: \ufffd[31mfine\n  prints: looked at it\n")
+
+
+def test_what_changes_of_the_prompt_is_shown(weft: Weft, hook: Hook) -> None:
+    code = 'event.context.bootstrapFiles.push({ path: "MORE.md", content: "Be brief.", virtual: true });'
+    hook("mine", code, events="agent:bootstrap")
+
+    assert '"path": "MORE.md"' in weft("hooks", "run", "mine").stdout
+
+
+def test_a_failure_is_told_with_exit_1(weft: Weft, hook: Hook) -> None:
+    hook("mine", 'await Deno.readTextFile("/etc/hostname");')
+    done = weft("hooks", "run", "mine")
+
+    assert done.returncode == 1
+    assert "error[hook-denied]: " in done.stdout
+
+
+def test_one_that_is_off_is_called_and_one_that_nobody_approved_is_not(weft: Weft, hook: Hook, project: Path) -> None:
+    made = project / "made"
+    hook("mine", 'event.messages.push("here");')
+    hook(
+        "theirs", f'await Deno.writeTextFile("{made}", "x");', of="project", more=f", permissions: {{write: [{made}]}}"
+    )
+    weft("hooks", "disable", "mine", "theirs")
+    own, stranger = weft("hooks", "run", "mine"), weft("hooks", "run", "theirs")
+
+    assert own.returncode == 0
+    assert "  says: here" in own.stdout
+    assert "note: mine is turned off" in own.stderr
+    assert stranger.returncode == 3
+    assert "error[hook-untrusted]" in stranger.stderr
+    assert not made.exists()
+
+
+def test_a_strangers_hook_runs_as_it_was_approved(weft: Weft, hook: Hook) -> None:
+    folder = hook("theirs", 'event.messages.push((await import("./part.ts")).word);', of="project")
+    (folder / "part.ts").write_text('export const word = "approved";\n')
+    weft("hooks", "enable", "theirs", "--yes")
+
+    assert "  says: approved" in weft("hooks", "run", "theirs").stdout
+    (folder / "part.ts").write_text('export const word = "changed";\n')
+    assert weft("hooks", "run", "theirs").returncode == 3
+
+
+def test_wrong_events_are_told_with_what_was_meant(weft: Weft, hook: Hook, tmp_path: Path) -> None:
+    hook("mine")
+    bad = tmp_path / "bad.json"
+    for text, said in (
+        ("{", "The event is no JSON"),
+        ("[]", "The event should be an object"),
+        ("{}", "The event has no type and action"),
+        ('{"type": "tool", "action": "befor"}', "There is no event 'tool:befor'"),
+        ('{"type": "agent", "action": "stop"}', "hears none of these events"),
+    ):
+        bad.write_text(text)
+        done = weft("hooks", "run", "mine", "--event", bad)
+        assert (done.returncode, said in done.stderr) == (1, True), text
+    assert weft("hooks", "run", "mine", "--event", tmp_path / "none.json").returncode == 1
