@@ -73,6 +73,10 @@ class Hooks:
         """Whether anybody hears an event."""
         return bool(self._find(key))
 
+    def names(self, key: str) -> tuple[str, ...]:
+        """Who hears an event, in order."""
+        return tuple(dict.fromkeys(one.name for one in self._find(key)))
+
     def check(self) -> tuple[Diagnostic, ...]:
         return self.diagnostics
 

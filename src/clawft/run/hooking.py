@@ -43,7 +43,9 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
         turn=turn.id,
         skills=tuple(dict.fromkeys((*active, *turn.skills.loaded))),
     )
-    outcome = await conversation.steps.run(Step("hook", key), lambda: hooks.fire(event), Outcome, at=f"hook.{key}.{at}")
+    step = Step("hook", key, summary=", ".join(hooks.names(key)))
+    place = f"{key}-{at}" if at else key
+    outcome = await conversation.steps.run(step, lambda: hooks.fire(event), Outcome, at=place)
     for one in _show(outcome):
         if isinstance(one, Noticed):
             turn.notice(one)

@@ -27,10 +27,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     `ms` is None while it goes on; the time that a step spent waiting for a person is not in it, but in a `wait`.
     """
 
-    kind: Literal["queued", "model", "tool", "command", "wait", "resumed"]
+    kind: Literal["queued", "model", "tool", "command", "hook", "wait", "resumed"]
     started: str
     ms: int | None
-    name: str = ""  # of a model or a tool; the kind of a question; why a run had to be resumed
+    name: str = ""  # of a model, a tool or what hooks heard; the kind of a question; why a run had to be resumed
     summary: str = ""
     place: str = ""
     depth: int = 0
@@ -113,7 +113,7 @@ def _make_wait(question: "Question") -> Entry:
 def _make_step(place: str, recorded: "Recorded", waits: Sequence[Entry]) -> Entry:
     value: Mapping[str, Any] = recorded.value
     result = value.get("result")
-    failed = isinstance(result, dict) and result.get("status") == "error"
+    failed = isinstance(result, dict) and (result.get("status") == "error" or bool(result.get("problems")))
     usage = value.get("usage")
     return Entry(
         kind=value["kind"],
@@ -210,12 +210,12 @@ def _add_up(run: "Run", entries: Sequence[Entry], now: str) -> Totals:
     for one in entries:
         usage = usage.merge(one.usage) if one.usage else usage
         cost = cost if one.cost_usd is None else (cost or 0.0) + one.cost_usd
-    done = [one for one in entries if one.kind in ("model", "tool", "command") and one.ms is not None]
+    done = [one for one in entries if one.kind in ("model", "tool", "command", "hook") and one.ms is not None]
     waits = [between(one.started, now) if one.ms is None else one.ms for one in entries if one.kind == "wait"]
     return Totals(
         steps=len(done),
         model_ms=sum(one.ms or 0 for one in done if one.kind == "model"),
-        tool_ms=sum(one.ms or 0 for one in done if one.kind != "model" and one.place not in forked),
+        tool_ms=sum(one.ms or 0 for one in done if one.kind in ("tool", "command") and one.place not in forked),
         waited_ms=sum(waits),
         elapsed_ms=between(run.created, run.finished or now),
         usage=usage,
