@@ -78,10 +78,6 @@ class Hooks:
         return tuple(dict.fromkeys(one.name for one in self._find(key)))
 
     def check(self) -> tuple[Diagnostic, ...]:
-        return self.diagnostics
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What keeps hooks that are there from being called."""
         self._look()
         return self._diagnostics
