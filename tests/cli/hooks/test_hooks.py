@@ -161,7 +161,7 @@ def test_a_hook_that_the_scanner_blocks_cannot_be_enabled(weft: Weft, hook: Hook
     done = weft("hooks", "enable", "theirs", "--yes")
 
     assert done.returncode == 3
-    assert "error[hook-blocked]: The hook 'theirs' is blocked by the scanner: " in done.stderr
+    assert "error[hook-scan-blocked]: The hook 'theirs' is blocked by the scanner: " in done.stderr
     assert "hint: Look at it: weft scan " in done.stderr
     assert _states(weft) == {"theirs": "blocked"}
 

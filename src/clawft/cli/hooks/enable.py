@@ -58,7 +58,9 @@ def _check(row: HookRow) -> None:
         raise ClawftError("hook-broken", f"The hook '{row.name}' cannot be read{why}", path=row.file)
     if row.state == "blocked":
         message = f"The hook '{row.name}' is blocked by the scanner{why}"
-        raise Refused("hook-blocked", message, path=first.path if first else row.file, hint=first.hint if first else "")
+        raise Refused(
+            "hook-scan-blocked", message, path=first.path if first else row.file, hint=first.hint if first else ""
+        )
     skill = row.standing.found.skill if row.standing else None
     if skill is not None and row.state in ("untrusted", "disabled"):
         message = f"The hook '{row.name}' belongs to the skill '{skill.name}', which is {row.state}"

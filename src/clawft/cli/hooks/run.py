@@ -82,9 +82,11 @@ def _check(row: HookRow) -> None:
     first = row.reasons[0] if row.reasons else None
     message = f"The hook '{row.name}' is {row.state}" + (f": {first.message}" if first else "")
     hint = first.hint if first else ""
-    if row.state in ("untrusted", "blocked"):
-        raise Refused(f"hook-{row.state}", message, path=row.file, hint=hint)
-    raise ClawftError(f"hook-{row.state}", message, path=row.file, hint=hint)
+    if row.state == "untrusted":
+        raise Refused("hook-untrusted", message, path=row.file, hint=hint)
+    if row.state == "blocked":
+        raise Refused("hook-scan-blocked", message, path=row.file, hint=hint)
+    raise ClawftError("hook-broken" if row.state == "broken" else "hook-ineligible", message, path=row.file, hint=hint)
 
 
 def _choose_events(app: App, handlers: Sequence[Handler], file: str | None, key: str | None) -> list[HookEvent]:
@@ -115,7 +117,7 @@ def _load(file: str) -> dict[str, Any]:
     try:
         data = sys.stdin.buffer.read(MAX_BYTES + 1) if file == "-" else read_regular(file, MAX_BYTES, follow=True)[0]
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ClawftError("no-file", "There is no such file", path=file, hint="Check --event") from error
+        raise ClawftError("hook-event", "There is no such file", path=file, hint="Check --event") from error
     try:
         event = msgspec.json.decode(data[:MAX_BYTES])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
