@@ -68,6 +68,18 @@ async def test_it_sees_no_secret_of_the_environment_nor_of_the_event(world: Worl
     assert not any(one in seen for one in (KEY, "another-secret-0123"))
 
 
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"])
+async def test_a_secret_that_it_knows_reaches_no_model(world: World, event: str) -> None:
+    world.environ["OPENAI_API_KEY"] = KEY
+    told = {"SessionStart": f"echo at last {KEY}", "UserPromptSubmit": f"echo at last {KEY}"}
+    plant(world, told.get(event, f"echo at last {KEY} >&2; exit 2"), event)
+    world.replies = [call("list_directory", {}), *[say("done")] * 5]
+    await world.run()
+    sent = str([one.body for one in world.server.asked])
+    assert "at last <secret>" in sent
+    assert KEY not in sent
+
+
 async def test_it_writes_nothing_outside_the_project_nor_where_agents_are_told_what_to_do(world: World) -> None:
     (world.project / ".git").mkdir()
     places = [world.home / "x", world.home.parent / "x", world.project / ".git" / "config", world.user_dir / "x"]

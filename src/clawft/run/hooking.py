@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct, structs
 
 from clawft.hooks.events import HookEvent, Outcome, Said
@@ -45,7 +46,7 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
     )
     step = Step("hook", key, summary=", ".join(hooks.names(key)))
     place = f"{key}-{at}" if at else key
-    outcome = await conversation.steps.run(step, lambda: hooks.fire(event), Outcome, at=place)
+    outcome = await conversation.steps.run(step, lambda: _fire(hooks, event, turn.runtime.secrets), Outcome, at=place)
     for one in _show(outcome):
         if isinstance(one, Noticed):
             turn.notice(one)
@@ -53,6 +54,12 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
             turn.emit(one)
     hear(conversation, outcome)
     return outcome
+
+
+async def _fire(hooks: "Hooks", event: HookEvent, secrets: "Secrets") -> Outcome:
+    """What hooks make of an event, without any secret: it is kept, shown, and sent to a model."""
+    outcome = await hooks.fire(event)
+    return msgspec.convert(secrets.mask_value(msgspec.to_builtins(outcome)), Outcome) if secrets else outcome
 
 
 def _show(outcome: Outcome, secrets: "Secrets | None" = None) -> list[MessageSent | Noticed]:
