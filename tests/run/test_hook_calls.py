@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from clawft.hooks.events import HookEvent
+from clawft.hooks.events import Reply as HookReply
+from clawft.hooks.registry import Hooks
 from clawft.messages import ApprovalNeeded, Event, MessageSent, Noticed, ToolFinished, TurnFinished
+from clawft.trust.modes import Mode
 from wire import Reply, call, say
-from world import Person, World, error_of, only
+from world import Person, World, collect, error_of, only
 
 pytestmark = pytest.mark.anyio
 
@@ -110,4 +114,38 @@ async def test_a_hook_that_is_set_to_refuse_when_it_fails_does(world: World) -> 
     assert error_of(only(events, ToolFinished)[0]).startswith(
         "PERMISSION_DENIED: Not allowed: the hook 'guard': it failed"
     )
+    assert not (world.project / "x").exists()
+
+
+class Asking:
+    """A handler of another kind than Deno's: it wants the person asked."""
+
+    name = "careful"
+    events = frozenset({"tool:before"})
+    strict = False
+    hosts = None
+
+    def hears(self, event: HookEvent) -> bool:
+        return True
+
+    async def call(self, event: HookEvent) -> HookReply:
+        return HookReply(asks="look twice")
+
+
+@pytest.mark.parametrize("mode", [Mode.AUTO_EDIT, Mode.FULL])
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("write_file", {"path": "x", "content": ""}), ("exec_shell", {"command": "echo hi > x"})]
+)
+async def test_a_hook_has_the_person_asked_about_what_would_be_done_unasked(
+    world: World, tool: str, arguments: dict[str, str], mode: Mode
+) -> None:
+    world.replies = [call(tool, arguments), say("sorry")]
+    person = Person("no")
+    async with world.talk(approve=person) as conversation:
+        conversation.set_mode(mode, "test")
+        conversation.runtime.hooks = Hooks(lambda _: ((Asking(),), ()))
+        events = await collect(conversation, "go")
+    assert len(person.asked) == 1
+    assert "PERMISSION_DENIED" in error_of(only(events, ToolFinished)[0])
+    assert "the hook 'careful': look twice" in person.asked[0].reason
     assert not (world.project / "x").exists()

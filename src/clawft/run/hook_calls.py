@@ -6,10 +6,10 @@ Our own rules come first: no hook is asked about what is refused anyway. Then ho
 from clawft.hooks.events import Outcome
 from clawft.messages import ToolCall
 from clawft.run.hooking import fire, mark_all, tell_added
-from clawft.run.permit import is_denied
+from clawft.run.permit import is_denied, tell_asker
 from clawft.run.turn import Turn
 from clawft.tools.execute import Envelope, render_for_model
-from clawft.tools.tool import Tool, ToolContext
+from clawft.tools.tool import Ask, Tool, ToolContext
 
 __all__ = ["ask_hooks", "tell_hooks"]
 
@@ -20,7 +20,19 @@ async def ask_hooks(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext
     """What hooks have against a call; None where nobody was asked."""
     if not turn.runtime.hooks.wants("tool:before") or is_denied(turn, tool, call, context):
         return None
-    return await fire(turn, "tool:before", _tell_call(tool, call), str(at))
+    outcome = await fire(turn, "tool:before", _tell_call(tool, call), str(at))
+    if outcome is not None and outcome.asks is not None:
+        context.ask = _name_asker(context.ask, tell_asker(outcome.asks))
+    return outcome
+
+
+def _name_asker(ask: Ask, who: str) -> Ask:
+    """Ask as before. Whatever else is the reason, the person reads that a hook wants it."""
+
+    async def named(question: str, reason: str, *, grave: bool = False) -> bool:
+        return await ask(question, reason if who in reason else f"{reason}; {who}", grave=grave)
+
+    return named
 
 
 async def tell_hooks(turn: Turn, tool: Tool, call: ToolCall, envelope: Envelope, at: int) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from clawft.errors import ClawftError
-from clawft.hooks.events import Outcome
+from clawft.hooks.events import Outcome, Said
 from clawft.messages import Answer, ApprovalNeeded, ToolCall
 from clawft.sessions import SkillRecord
 from clawft.tools.exec_shell import show_all
@@ -36,6 +36,7 @@ __all__ = [
     "list_prompted",
     "permit",
     "recorder",
+    "tell_asker",
 ]
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
@@ -166,7 +167,7 @@ async def permit(
     if decision.decision == "allow" and context.mode is not Mode.FULL and _is_brought(turn, tool.name):
         decision = Decision("ask", f"{decision.rule} does not say which skill's tool it means")
     if hooked is not None and hooked.asks is not None and decision.decision != "ask":
-        decision = Decision("ask", f"the hook '{hooked.asks.hook}': {hooked.asks.text}")
+        decision = Decision("ask", tell_asker(hooked.asks))
     if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
         context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
     elif decision.decision == "ask":
@@ -195,6 +196,11 @@ def check_hidden(turn: "Turn", call: ToolCall, context: ToolContext) -> None:
     tool = every.find(call.name) or every.find(canonical_tool(call.name))
     if tool is not None:
         _judge(turn, tool, call, context)
+
+
+def tell_asker(asks: Said) -> str:
+    """Why a person is asked: a hook wants it."""
+    return f"the hook '{asks.hook}': {asks.text}"
 
 
 def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> bool:
