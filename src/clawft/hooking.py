@@ -95,7 +95,7 @@ def load_command_standings(
     app: "App", skills: "Sequence[Standing]", settings: HooksSettings | None = None
 ) -> tuple[CommandStanding, ...]:
     """Claude Code's command hooks with their state: of its settings files, then of skills. Raises: ClawftError."""
-    found = load_claude_hooks(app.workspace)
+    found = load_claude_hooks(app.workspace, find_plugins(app.workspace))
     brought = load_skill_commands([one.found for one in skills])
     if not found and not brought:
         return ()

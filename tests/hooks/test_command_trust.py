@@ -133,6 +133,21 @@ async def test_a_hook_of_a_strangers_skill_waits_for_the_skill(world: World) -> 
     assert not (world.project / "x").exists()
 
 
+async def test_the_hooks_of_a_plugin_run_on_the_folder_that_was_approved(world: World) -> None:
+    plugin = world.user_dir / "plugins" / "greeter"
+    (plugin / "hooks").mkdir(parents=True)
+    (plugin / "greet.sh").write_text("echo hello from $(basename $CLAUDE_PLUGIN_ROOT)\n")
+    command = {"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/greet.sh"}
+    (plugin / "hooks" / "hooks.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}}))
+    assert standing(world, "plugin:greeter").state == "untrusted"
+    approve(world, "plugin:greeter")
+    world.replies = lambda _: say("done")
+    await world.run()
+    assert "hello from greeter" in str(world.sent()["messages"][-1])
+    (plugin / "greet.sh").write_text("echo changed\n")
+    assert standing(world, "plugin:greeter").state == "untrusted"
+
+
 async def test_nothing_is_approved_where_a_script_cannot_be_read(world: World) -> None:
     (world.project / "big.sh").write_bytes(b"#" * (5 << 20))
     write_settings(world, "sh big.sh")

@@ -1,4 +1,4 @@
-"""Command hooks on disk: in Claude Code's settings of the user and of the project, and in the frontmatter of skills."""
+"""Command hooks on disk: in Claude Code's settings of the user and of the project, in plugins, and in skills."""
 
 import os
 from collections.abc import Iterable
@@ -19,7 +19,8 @@ MAX_BYTES = 1 << 20
 
 
 class FoundCommands(Struct, frozen=True):
-    """The command hooks of one settings file, or of one skill. `written` is what an approval is bound to."""
+    """The command hooks of one file, or of one skill. `written` is what an approval of a project's is bound to;
+    `folder` is that of a plugin."""
 
     name: str
     scope: str
@@ -30,6 +31,7 @@ class FoundCommands(Struct, frozen=True):
     off: bool = False  # it says `disableAllHooks`
     problem: Diagnostic | None = None
     skill: Found | None = None
+    folder: str = ""
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -37,14 +39,15 @@ class FoundCommands(Struct, frozen=True):
         return tuple(dict.fromkeys(one.event for one in self.hooks))
 
 
-def load_claude_hooks(workspace: Workspace) -> tuple[FoundCommands, ...]:
-    """Those of the settings files that have hooks, or say something of them: the user's first."""
+def load_claude_hooks(workspace: Workspace, plugins: Iterable[str] = ()) -> tuple[FoundCommands, ...]:
+    """Those of the settings files that have hooks, or say something of them: the user's first; then of plugins."""
     home, project = f"{workspace.home}/.claude", f"{workspace.project}/.claude"
     places = [("claude-user", "user", f"{home}/settings.json")]
     if real_path(home) != real_path(project):
         places.append(("claude-project", "project", f"{project}/settings.json"))
         places.append(("claude-local", "project", f"{project}/settings.local.json"))
-    found = (_load(*place) for place in places)
+    found = [_load(*place) for place in places]
+    found += [_load(f"plugin:{os.path.basename(one)}", "plugin", f"{one}/hooks/hooks.json", one) for one in plugins]
     return tuple(one for one in found if one is not None)
 
 
@@ -61,9 +64,9 @@ def load_skill_commands(skills: Iterable[Found]) -> tuple[FoundCommands, ...]:
     return tuple(found)
 
 
-def _load(name: str, scope: str, file: str) -> FoundCommands | None:
+def _load(name: str, scope: str, file: str, folder: str = "") -> FoundCommands | None:
     try:
-        data = read_optional(file, MAX_BYTES, follow=True)
+        data = read_optional(file, MAX_BYTES, follow=not folder)  # what a digest covers holds no links
         settings = _decode(data, file) if data is not None else {}
     except ClawftError as error:
         return FoundCommands(name, scope, file, problem=error.diagnostic)
@@ -75,7 +78,7 @@ def _load(name: str, scope: str, file: str) -> FoundCommands | None:
         return None
     read = parse_command_hooks(written or {}, file)
     kept = msgspec.json.encode(written, order="deterministic")
-    return FoundCommands(name, scope, os.path.abspath(file), read.hooks, read.diagnostics, kept, off)
+    return FoundCommands(name, scope, os.path.abspath(file), read.hooks, read.diagnostics, kept, off, folder=folder)
 
 
 def _decode(data: bytes, file: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Surroundings(Struct, frozen=True):
 
 class CommandJob(Struct, frozen=True):
     """A command that may be run. It is meant by any of its `matchers`; `skill` is whose it is, `scripts` are files of
-    the project that it was approved with."""
+    the project that it was approved with. `folder` is that of the skill, or of a plugin, which has a `digest`."""
 
     name: str
     hook: CommandHook
@@ -66,6 +66,7 @@ class CommandJob(Struct, frozen=True):
     hosts: tuple[str, ...] | None = None
     skill: str = ""
     folder: str = ""
+    digest: str = ""
     scripts: tuple[tuple[str, str], ...] = ()
     env: Mapping[str, str] = {}
     readable: tuple[str, ...] = ()
@@ -79,7 +80,7 @@ class CommandJob(Struct, frozen=True):
 
 
 class _Place(Struct, frozen=True):
-    """Where a command runs: the skill's folder as it sees it, and what of that is shown to it."""
+    """The folder of a skill or plugin as a command sees it, and the copy that it is shown there."""
 
     folder: str = ""
     copy: str = ""
@@ -162,14 +163,14 @@ class CommandHandler:
 
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[_Place]:
-        if self._clear is None:
+        if not self.job.folder:
             yield _Place()
             return
-        cleared = await to_thread.run_sync(self._clear)
-        if cleared.stranger:
+        cleared = await to_thread.run_sync(self._clear) if self._clear else None
+        if cleared and cleared.stranger:
             self.hosts = cleared.granted.network if cleared.granted else ()
-        sandbox = self._around.sandbox
-        async with open_skill_copy(sandbox.workspace.user_dir, self.job.folder, cleared.digest) as copy:
+        digest, sandbox = cleared.digest if cleared else self.job.digest, self._around.sandbox
+        async with open_skill_copy(sandbox.workspace.user_dir, self.job.folder, digest) as copy:
             mounted = (await to_thread.run_sync(sandbox.status)).kind == "bubblewrap"
             yield _Place(self.job.folder if mounted else copy, copy, cleared)
 

@@ -9,7 +9,7 @@ from clawft.config.hooks import HookEntry, HooksSettings
 from clawft.discovery.catalog import Found
 from clawft.hooks.command import CommandHandler, CommandJob, Surroundings
 from clawft.trust.cleared import Cleared
-from clawft.trust.command_hooks import CommandStanding
+from clawft.trust.command_hooks import STRANGE, CommandStanding
 from clawft.trust.hook_lines import fill_line, find_files
 from clawft.workspace import Workspace, resolve_path
 
@@ -72,9 +72,10 @@ def _make_jobs(
             min(hook.timeout_s, entry.timeout_s or hook.timeout_s),
             settings.max_output_bytes,
             strict=entry.on_failure == "deny",
-            hosts=() if found.scope == "project" and found.skill is None else None,
+            hosts=() if found.scope in STRANGE and found.skill is None else None,
             skill=found.skill.name if found.skill else "",
-            folder=found.skill.folder if found.skill else "",
+            folder=found.skill.folder if found.skill else found.folder,
+            digest=standing.digest if found.folder else "",
             scripts=standing.scripts,
             env=given,
             readable=(*read, *(_own_files(hook.command, workspace) if own else ())),

@@ -1,7 +1,7 @@
 """May the command hooks of a settings file, or of a skill, be run, and which of them?
 
 The user's own are the user's word. A project's need an approval of what is written there, and of the scripts of the
-project that it starts. Those of a skill stand and fall with it.
+project that it starts; a plugin's one of its whole folder. Those of a skill stand and fall with it.
 """
 
 import os
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from clawft.config.hooks import HooksSettings
 from clawft.discovery.claude_hooks import FoundCommands
+from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, read_regular, real_path
 from clawft.format.command_hooks import CommandHook
@@ -23,9 +24,10 @@ from clawft.workspace import Workspace
 if TYPE_CHECKING:
     from clawft.trust.audit import Audit
 
-__all__ = ["KIND", "CommandStanding", "approve_commands", "hash_script", "judge_commands"]
+__all__ = ["KIND", "STRANGE", "CommandStanding", "approve_commands", "hash_script", "judge_commands"]
 
 KIND = "claude-hooks"
+STRANGE = ("project", "plugin")
 MAX_SCRIPT = 4 << 20
 
 
@@ -87,7 +89,7 @@ def _judge(
     bound = _Bound("")
     if found.skill is not None:
         objection = _check_skill(found, skills)
-    elif found.scope == "project":
+    elif found.scope in STRANGE:
         bound = _bind(found, lines, workspace)
         objection = _check_approval(found, bound.digest, approvals)
     else:
@@ -136,9 +138,8 @@ def _check_approval(
     except ClawftError as error:
         return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
     if known is None:
-        return Diagnostic(
-            "untrusted", "warning", "They come with the project and are not approved", found.file, 0, hint
-        )
+        message = f"They come with the {found.scope} and are not approved"
+        return Diagnostic("untrusted", "warning", message, found.file, 0, hint)
     if not digest or known.digest != digest:
         changed = f"They, or a script that they start, changed since they were approved on {known.at[:10]}"
         return Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
@@ -146,6 +147,8 @@ def _check_approval(
 
 
 def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bound:
+    if found.folder:
+        return _Bound(compute_digest(found.folder).value)
     places = {"CLAUDE_PROJECT_DIR": workspace.project, "HOME": workspace.home}
     named = [
         path
@@ -173,7 +176,7 @@ def _sift(
     found: FoundCommands, lines: LinePolicy, workspace: Workspace
 ) -> tuple[tuple[CommandHook, ...], tuple[Diagnostic, ...]]:
     """The hooks whose lines may be run, and what is to say of the others."""
-    folder = found.skill.folder if found.skill else workspace.project
+    folder = found.skill.folder if found.skill else found.folder or workspace.project
     places = {
         "CLAUDE_PROJECT_DIR": workspace.project,
         "CLAUDE_SKILL_DIR": folder,
@@ -193,8 +196,8 @@ def _sift(
 
 
 def approve_commands(found: FoundCommands, digest: str, approvals: Approvals, audit: "Audit") -> None:
-    """Approve a project's command hooks as they were looked at. Raises: ClawftError."""
+    """Approve a stranger's command hooks as they were looked at. Raises: ClawftError."""
     if not digest:
-        raise ClawftError("unreadable", "A script that the hooks start cannot be read", path=found.file)
+        raise ClawftError("unreadable", "A file that the hooks start cannot be read", path=found.file)
     audit.write("approval", f"{KIND} {found.file}", decision="allowed", digest=digest)
     approvals.record([make_approval(KIND, found.file, digest, found.name)])
