@@ -1,7 +1,6 @@
 """Hooks around tool calls: asked before, told after, and never in the way of a turn."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -77,14 +76,19 @@ async def test_no_hook_can_allow_what_a_person_is_asked(world: World) -> None:
 
 
 async def test_the_hooks_of_calls_run_beside_each_other(world: World) -> None:
-    wait = "await new Promise((done) => setTimeout(done, 400));"
-    world.add_hook("slow", "tool:before", wait)
-    world.add_hook("sloth", "tool:before", wait)
-    calls = tuple((f"c{n}", "read_file", '{"path": "."}') for n in range(2))
+    """Each of the four waits for the other three."""
+    (world.project / "met").mkdir()
+    world.config = "".join(f'[hooks.entries.{name}.permissions]\nwrite = ["met"]\n' for name in ("one", "two"))
+    meet = """const folder = context.workspaceDir + "/met";
+    Deno.writeTextFileSync(`${folder}/NAME-${context.toolCallId}`, "");
+    while ([...Deno.readDirSync(folder)].length < 4) await new Promise((done) => setTimeout(done, 10));"""
+    for name in ("one", "two"):
+        world.add_hook(name, "tool:before", meet.replace("NAME", name))
+    calls = tuple((f"c{n}", "list_directory", '{"path": "."}') for n in range(2))
     world.replies = [Reply(calls=calls), say("done")]
-    started = time.monotonic()
-    await world.run()
-    assert time.monotonic() - started < 1.5  # four times 0.4 s, and four processes to start
+    events = await world.run()
+    assert [one.code for one in only(events, Noticed) if one.code.startswith("hook")] == []
+    assert len(list((world.project / "met").iterdir())) == 4
 
 
 @pytest.mark.parametrize(
