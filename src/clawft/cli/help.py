@@ -18,6 +18,7 @@ _EXPLAINED = {
     "security": ("approval", "approvals", "approve", "sandbox", "secrets", "stranger", "trust", "untrusted"),
     "permissions": ("mode", "modes", "patterns", "permission", "rules"),
     "writing": ("context", "dynamic", "fork", "forks"),
+    "hooks": ("deno", "hook", "lifecycle"),
     "tools": ("allowed-tools", "exec", "shell"),
 }
 

@@ -25,6 +25,7 @@ _TOPICS = (
     "runs",
     "security",
     "permissions",
+    "hooks",
     "scan",
     "cron",
     "mcp",

@@ -21,7 +21,7 @@ def test_it_is_called_for_each_event_that_it_names_with_an_example(weft: Weft, h
     document = json.loads(done.stdout)
     assert (done.returncode, document["schema"]) == (0, "clawft.hooks.run.v1")
     assert [(one["event"], one["answer"]["messages"]) for one in document["calls"]] == [
-        ("session:start", ["start agentId,cfg,source,workspaceDir"]),
+        ("session:start", ["start agentId,cfg,sessionId,source,workspaceDir"]),
         ("session:compact:before", ["compact:before agentId,cfg,messageCount,tokenCount,workspaceDir"]),
         (
             "session:compact:after",

@@ -9,25 +9,26 @@ from clawft.workspace import Workspace
 
 __all__ = ["expand_events", "make_example"]
 
-_ENTRY = {"sessionId": "example", "updatedAt": 0}
+_KEY = "cli:example"
+_ENTRY = {"sessionId": _KEY, "sessionKey": _KEY, "sessionFile": ""}
+_PLACE = {"channelId": "cli", "conversationId": _KEY, "messageId": f"{_KEY}:1"}
 _MESSAGE = {
     "from": "user",
     "content": "What is new in this project?",
-    "channelId": "cli",
-    "conversationId": "example",
-    "messageId": "1",
-    "metadata": {},
+    **_PLACE,
+    "metadata": {"skill": "", "images": 0},
 }
 _COMPACT = {"messageCount": 40, "tokenCount": 90_000}
 _TOOL = {"toolName": "exec_shell", "params": {"command": "ls -la"}, "toolCallId": "call-1"}
+_FILES = [{"path": "AGENTS.md", "name": "AGENTS.md", "content": "Be kind.\n"}]
 _CONTEXTS: dict[str, dict[str, Any]] = {
     "command": {
         "commandSource": "cli",
         "senderId": "user",
         "sessionEntry": _ENTRY,
-        "previousSessionEntry": {**_ENTRY, "sessionId": "before"},
+        "previousSessionEntry": _ENTRY,
     },
-    "session:start": {"source": "startup"},
+    "session:start": {"source": "startup", "sessionId": _KEY},
     "session:compact:before": _COMPACT,
     "session:compact:after": {
         **_COMPACT,
@@ -36,12 +37,13 @@ _CONTEXTS: dict[str, dict[str, Any]] = {
         "tokensBefore": 90_000,
         "tokensAfter": 20_000,
     },
-    "agent:bootstrap": {"bootstrapFiles": [{"path": "AGENTS.md", "name": "AGENTS.md", "content": "Be kind.\n"}]},
+    "agent:bootstrap": {"bootstrapFiles": _FILES, "sessionKey": _KEY, "sessionId": _KEY},
     "agent:stop": {"stopHookActive": False, "lastMessage": "Nothing is new."},
+    "gateway:startup": {"reason": "start"},
     "gateway:shutdown": {"reason": "SIGTERM"},
     "message:received": _MESSAGE,
     "message:preprocessed": {**_MESSAGE, "bodyForAgent": _MESSAGE["content"]},
-    "message:sent": {"to": "user", "content": "Nothing is new.", "success": True, "error": "", "channelId": "cli"},
+    "message:sent": {"to": "user", "content": "Nothing is new.", "success": True, **_PLACE},
     "tool:before": _TOOL,
     "tool:after": {**_TOOL, "result": "README.md\n", "isError": False, "durationMs": 12},
 }
@@ -58,4 +60,4 @@ def make_example(key: str, workspace: Workspace, agent: str) -> HookEvent:
     context = _CONTEXTS.get(key) or _CONTEXTS.get(kind, {})
     shared = {"workspaceDir": workspace.project, "agentId": agent, "cfg": {}}
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return HookEvent(kind, action, "cli:example", {**shared, **context}, now, "ask")
+    return HookEvent(kind, action, _KEY, {**shared, **context}, now, "ask")
