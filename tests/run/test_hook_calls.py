@@ -102,7 +102,7 @@ async def test_the_hooks_of_calls_run_beside_each_other(world: World) -> None:
     ],
 )
 async def test_a_hook_that_fails_is_told_and_the_call_is_made(world: World, body: str, code: str) -> None:
-    world.config = "[hooks]\ntimeout_s = 0.7\n"
+    world.config = "[hooks]\ntimeout_s = 0.7\n" if code == "hook-timeout" else ""
     world.add_hook("bad", "tool:before", body)
     world.replies = [call("write_file", {"path": "x", "content": "done"}), say("done")]
     events = await world.run()
