@@ -22,7 +22,7 @@ from clawft.run.database import Database, Records, work_on
 from clawft.run.insertions import (
     TELL_SANDBOX,
     TELL_UNTRUSTED,
-    hook_insertion,
+    hook_insertions,
     memory_insertions,
     server_insertion,
 )
@@ -99,7 +99,7 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
             Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit),
             hooks,
             build_tools(config, memory),
-            (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, hook_insertion(hooks), INVOKE, *servers, *remembering),
+            (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, *hook_insertions(hooks), INVOKE, *servers, *remembering),
         )
         runtime.start_run = partial(_start_run, app, only)
         stack.push_async_callback(runtime.close)

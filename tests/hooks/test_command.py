@@ -302,6 +302,15 @@ async def test_the_hooks_of_a_skill_act_from_when_it_is_loaded_and_after_a_resum
     assert not (world.project / "c").exists()
 
 
+async def test_what_is_not_run_of_a_skill_is_told_once_it_is_loaded(world: World) -> None:
+    write_skill(world, {"PreCompact": [{"hooks": [{"type": "command", "command": "true"}]}]})
+    world.replies = [say("done"), call("Skill", {"name": "careful"}), say("done"), say("done")]
+    async with world.talk() as conversation:
+        told = [noticed(await collect(conversation, "hello")) for _ in range(3)]
+    assert [len(one) for one in told] == [0, 1, 0]
+    assert "Hooks for PreCompact are not run" in told[1][0]
+
+
 async def test_a_hook_of_a_skill_that_runs_once_does(world: World) -> None:
     once = {"type": "command", "command": "echo ran >> ran.txt", "once": True}
     write_skill(world, {"PostToolUse": [{"matcher": "Read", "hooks": [once]}]})

@@ -12,7 +12,7 @@ from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.mcp import server_tools
 from clawft.trust.unfollowed import find_unfollowed
 
-__all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "hook_insertion", "memory_insertions", "server_insertion"]
+__all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "hook_insertions", "memory_insertions", "server_insertion"]
 
 MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
 MAX_HISTORY = 300
@@ -46,20 +46,20 @@ async def _tell_sandbox(turn: Turn) -> None:
 TELL_SANDBOX = Insertion(Phase.PRE_ROUTE, "sandbox", _tell_sandbox)
 
 
-def hook_insertion(hooks: Hooks) -> Insertion:
-    """Tell what is wrong with hooks, or keeps them from being run, when it is first seen."""
+def hook_insertions(hooks: Hooks) -> tuple[Insertion, ...]:
+    """Tell what keeps hooks from being run when it is first seen; of a skill's, once that is loaded."""
     told: set[Diagnostic] = set()
 
     async def tell(turn: Turn) -> None:
-        found = hooks.check()
-        for one in found:
-            if one not in told:
-                message = f"Hooks in {one.path}: {one.message}" if one.path else one.message
-                code = "hooks-untrusted" if one.code == "untrusted" else one.code
-                turn.notice(Noticed(code=code, message=message, severity="warning", hint=one.hint))
-        told.update(found)
+        waiting = {one.found.file for one in turn.skills.standings if one.name not in turn.skills.loaded}
+        new = [one for one in hooks.check() if one not in told and one.path not in waiting]
+        for one in new:
+            message = f"Hooks in {one.path}: {one.message}" if one.path else one.message
+            code = "hooks-untrusted" if one.code == "untrusted" else one.code
+            turn.notice(Noticed(code=code, message=message, severity="warning", hint=one.hint))
+        told.update(new)
 
-    return Insertion(Phase.PRE_ROUTE, "hooks", tell)
+    return Insertion(Phase.PRE_ROUTE, "hooks", tell), Insertion(Phase.POST_SCORE, "hooks", tell)
 
 
 def server_insertion(hub: McpHub) -> Insertion:
