@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from urllib.parse import quote
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError
 from clawft.hooks.events import HookEvent, Reply
-from clawft.hooks.grants import Grants, HookJob, allow_flags
+from clawft.hooks.grants import HookJob, allow_flags
 from clawft.hooks.notes import Notes
 from clawft.hooks.reading import read_finished
 from clawft.sandbox.confinement import Confinement, Limits
@@ -131,15 +132,16 @@ class Deno:
         )
         handler = f"file://{quote(os.path.join(place, job.handler))}"
         record = self._notes.recorder(job) if self._notes else _ignore
-        return _Program(words, "/", {**self._own_env(grants), **grants.env}, confinement, handler, record)
+        return _Program(words, "/", {**self._own_env(job), **grants.env}, confinement, handler, record)
 
-    def _own_env(self, grants: Grants) -> dict[str, str]:
-        """What Deno itself is told. It keeps what it compiles in the home folder, which is private in the sandbox:
-        nothing is left there for the next process to find."""
+    def _own_env(self, job: HookJob) -> dict[str, str]:
+        """What Deno itself is told. It keeps what it compiles, and what hooks store, in the home folder, which is
+        private in the sandbox: nothing is left there for the next process to find."""
         env = {"DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1", "HOME": "/tmp"}
         if self._sandbox.settings.mode == "off":
-            return {**env, "DENO_DIR": os.path.join(self._sandbox.workspace.user_dir, "cache", "deno")}
-        return {**env, "DENO_DIR": "/tmp/deno"} if "HOME" in grants.env else env
+            own = sha256(os.fsencode(job.root)).hexdigest()[:16]
+            return {**env, "DENO_DIR": os.path.join(self._sandbox.workspace.user_dir, "cache", "deno", own)}
+        return {**env, "DENO_DIR": "/tmp/deno"} if "HOME" in job.grants.env else env
 
 
 def _limit(limits: Limits, memory_mb: int) -> Limits:
