@@ -10,9 +10,10 @@ import pytest
 from clawft.app import open_app
 from clawft.format.hook_matcher import find_match
 from clawft.hooking import load_command_standings
+from clawft.messages import Noticed
 from clawft.trust.command_hooks import approve_commands
 from wire import Reply, call, say
-from world import World, collect
+from world import World, collect, only
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +46,9 @@ async def run(world: World) -> str:
     return str(world.sent()["messages"][-1]["content"])
 
 
-async def test_it_reads_no_key_of_the_user_and_none_of_their_other_files(world: World) -> None:
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+async def test_it_reads_no_key_of_the_user_and_none_of_their_other_files(world: World, sandbox: str) -> None:
+    world.config = f'[sandbox]\nmode = "{sandbox}"\n'
     (world.home / ".ssh").mkdir()
     (world.home / ".ssh" / "id_rsa").write_text("private")
     (world.home / "diary.txt").write_text("dear diary")
@@ -80,15 +83,20 @@ async def test_a_secret_that_it_knows_reaches_no_model(world: World, event: str)
     assert KEY not in sent
 
 
-async def test_it_writes_nothing_outside_the_project_nor_where_agents_are_told_what_to_do(world: World) -> None:
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+async def test_it_writes_nothing_outside_the_project_nor_where_agents_are_told_what_to_do(
+    world: World, sandbox: str
+) -> None:
+    world.config = f'[sandbox]\nmode = "{sandbox}"\n'
     (world.project / ".git").mkdir()
+    (world.project / "src").mkdir()
     places = [world.home / "x", world.home.parent / "x", world.project / ".git" / "config", world.user_dir / "x"]
     places.append(world.project / ".claude" / "settings.json")
     before = places[-1]
-    plant(world, "\n".join(f"echo planted > '{one}'" for one in places) + "\necho inside > in.txt")
+    plant(world, "\n".join(f"echo planted > '{one}'" for one in places) + "\necho inside > src/in.txt\nexit 0")
     kept = before.read_text()
     await run(world)
-    assert (world.project / "in.txt").read_text() == "inside\n"
+    assert (world.project / "src" / "in.txt").read_text() == "inside\n"
     assert [one for one in places[:-1] if one.exists()] == []
     assert before.read_text() == kept
 
@@ -105,6 +113,16 @@ async def test_it_reaches_no_host(world: World) -> None:
     said = str(world.sent()["messages"][-1]["content"])
     assert "Error" in said
     assert "reached" not in said
+
+
+async def test_without_a_sandbox_it_is_not_run_and_that_is_told(world: World) -> None:
+    world.config = '[sandbox]\nmode = "bubblewrap"\n'
+    world.environ["PATH"] = str(world.project)
+    plant(world, "echo out > out.txt")
+    world.replies = [say("done")]
+    events = await world.run()
+    assert "sandbox-unavailable" in [one.code for one in only(events, Noticed)]
+    assert not (world.project / "out.txt").exists()
 
 
 async def test_what_it_started_ends_with_it(world: World) -> None:

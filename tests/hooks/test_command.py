@@ -143,10 +143,8 @@ async def test_a_hook_refuses_a_prompt_and_no_model_reads_it(world: World) -> No
     world.replies = [say("done")]
     events = await world.run()
     (failed,) = only(events, TurnFailed)
-    assert (failed.code, failed.message) == (
-        "hook-blocked",
-        "The hook 'claude-user' refused the message: that is a secret",
-    )
+    assert (failed.code, failed.exit_code) == ("hook-blocked", 3)
+    assert failed.message == "The hook 'claude-user' refused the message: that is a secret"
     assert world.server.asked == []
 
 
@@ -195,6 +193,28 @@ async def test_a_hook_that_fails_is_told_and_the_call_is_made(world: World, comm
     assert [one.partition(":")[0] for one in noticed(events)] == [code]
     assert "'claude-user' failed at tool:before: `" in noticed(events)[0]
     assert (world.project / "x").read_text() == "done"
+
+
+async def test_what_the_sandbox_keeps_a_hook_from_is_no_refusal(world: World) -> None:
+    hook(world, "PreToolUse", "jq -r .tool_input.path >> ~/.claude/log.txt", "Write")
+    world.replies = [call("write_file", {"path": "x", "content": ""}), say("done")]
+    events = await world.run()
+    (told,) = (one for one in only(events, Noticed) if one.code == "hook-failed")
+    assert told.hint.startswith(
+        "It runs in a sandbox. To let it reach more: permissions in [hooks.entries.claude-user]"
+    )
+    assert (world.project / "x").exists()
+
+
+async def test_what_the_config_grants_a_hook_can_reach(world: World) -> None:
+    world.config = (
+        '[hooks.entries.claude-user]\npermissions = { write = ["~/.claude/logs"] }\nenv = { GREETING = "hi" }\n'
+    )
+    (world.home / ".claude" / "logs").mkdir(parents=True)
+    hook(world, "UserPromptSubmit", "echo $GREETING >> ~/.claude/logs/log.txt")
+    world.replies = [say("done")]
+    assert noticed(await world.run()) == []
+    assert (world.home / ".claude" / "logs" / "log.txt").read_text() == "hi\n"
 
 
 async def test_a_guard_that_is_set_to_refuse_when_it_fails_does(world: World) -> None:

@@ -4,6 +4,8 @@ It may write the project, as commands of the conversation may, and reach the hos
 of a skill run on a copy of what was approved.
 """
 
+import os
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
@@ -32,6 +34,12 @@ from clawft.trust.rules import Rules
 __all__ = ["CommandHandler", "CommandJob", "Remembered", "Surroundings"]
 
 _TOOLS = ("PreToolUse", "PostToolUse")
+# Theirs are run by bash. To sh, a file that cannot be opened is exit code 2, which would be taken for a no.
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
+_IN_THE_WAY = re.compile(
+    r"Read-only file system|Permission denied|No such file or directory|Operation not permitted|Could not resolve host"
+    r"|Network is unreachable|Temporary failure in name resolution|Name or service not known|ENOTFOUND|EAI_AGAIN|EROFS"
+)
 
 
 class Remembered:
@@ -141,7 +149,12 @@ class CommandHandler:
         try:
             answered = read_output(job.hook.event, code, output, errors)
         except HookFailed as error:
-            raise HookFailed(error.code, f"{job.shown}: {error}") from error
+            hint = (
+                f"It runs in a sandbox. To let it reach more: permissions in [hooks.entries.{job.name}] of your config"
+            )
+            raise HookFailed(
+                error.code, f"{job.shown}: {error}", hint=hint if _IN_THE_WAY.search(errors) else ""
+            ) from error
         new = [one for one in answered.unfollowed if (job.name, one) not in remembered.told]
         remembered.told.update((job.name, one) for one in new)
         said = tuple(f"Not followed: {one}. A hook can refuse and ask, not allow or change" for one in new)
@@ -192,7 +205,7 @@ class CommandHandler:
         said = make_input(event, job.hook.event, around.lines.cwd, workspace.home)
         try:
             return await around.sandbox.run(
-                filled.line,
+                (next(filter(os.path.exists, _SHELLS), "sh"), "-c", filled.line),
                 cwd=cwd,
                 env={**around.env, **own, **job.env, **folders},
                 timeout_s=job.timeout_s,
