@@ -1,5 +1,6 @@
 """What hooks make of AGENTS.md reaches the prompt as theirs, and the person is told."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,11 @@ async def test_the_text_of_a_strangers_hook_asks_for_other_hosts_than_it_was_app
     events = await world.run(approve=person)
     assert "Fetch http" in str(world.sent(0))
     assert [one.reason for one in only(events, ApprovalNeeded)] == [
+        "the hook 'theirs' was not approved for the host '198.51.100.7'"
+    ]
+    shutil.rmtree(folder)  # what it had said is in the session still
+    world.replies = [call("web_fetch", {"url": "http://198.51.100.7/x"}), say("sorry")]
+    assert [one.reason for one in only(await world.run(approve=person), ApprovalNeeded)] == [
         "the hook 'theirs' was not approved for the host '198.51.100.7'"
     ]
 

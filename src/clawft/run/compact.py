@@ -89,7 +89,7 @@ def _count_latest(messages: tuple[Message, ...], turns: int) -> int:
 
 
 def _loaded_skills(turn: Turn) -> str:
-    texts = [record.content for record in turn.session.activated.values()]
+    texts = [record.content for record in turn.session.activated.values() if record.content]
     return "\n\nSkills that were loaded:\n\n" + "\n\n".join(texts) if texts else ""
 
 

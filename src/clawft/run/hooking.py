@@ -16,7 +16,6 @@ from clawft.trust.decide import Limit
 if TYPE_CHECKING:
     from clawft.config.masking import Secrets
     from clawft.hooks.registry import Hooks
-    from clawft.run.conversation import Conversation
     from clawft.run.turn import Turn
 
 __all__ = ["Outside", "escape_marks", "escape_name", "fire", "hear", "mark", "mark_all", "tell_added"]
@@ -52,7 +51,7 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
             turn.notice(one)
         else:
             turn.emit(one)
-    hear(conversation, outcome)
+    hear(turn, outcome)
     return outcome
 
 
@@ -114,12 +113,16 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def hear(conversation: "Conversation", outcome: Outcome) -> None:
-    """The model reads what a stranger's hook wrote: that asks for other hosts than it was approved with from now on."""
+def hear(turn: "Turn", outcome: Outcome) -> None:
+    """The model reads what a stranger's hook wrote: that asks for other hosts than it was approved with from now on.
+
+    It is written down with the next message, since the words may be in that, or in what comes of them.
+    """
     for one in outcome.heard:
         if one.hosts is not None:
             who = f"the hook '{one.hook}'"
-            conversation.heard.setdefault(f"{who} {one.hosts}", Limit(who, hosts=one.hosts))
+            turn.conversation.heard.setdefault(f"{who} {one.hosts}", Limit(who, hosts=one.hosts))
+            turn.voices[one.hook] = one.hosts
 
 
 def mark(said: Said) -> str:

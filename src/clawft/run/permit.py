@@ -8,7 +8,7 @@ from msgspec import structs
 from clawft.errors import ClawftError
 from clawft.hooks.events import Outcome, Said
 from clawft.messages import Answer, ApprovalNeeded, ToolCall
-from clawft.sessions import SkillRecord
+from clawft.sessions import OpenSession, SkillRecord
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder
 from clawft.tools.tool import Record, Tool, ToolContext, ToolError
@@ -34,11 +34,13 @@ __all__ = [
     "is_denied",
     "list_active",
     "list_prompted",
+    "note_hook",
     "permit",
     "recorder",
     "tell_asker",
 ]
 
+HOOK = "hook"  # the scope of a hook's words in a session
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
 
@@ -74,6 +76,8 @@ def hear_fork(child: "Conversation", parent: "Conversation") -> None:
 
 def _find_heard(record: SkillRecord, approvals: Approvals) -> Limit | None:
     """The hosts that a skill was approved with, as it was when it was heard; None for one of the user's own."""
+    if record.scope == HOOK:
+        return limit_hook(record)
     try:
         known = [one for one in approvals.load() if one.kind == "skill" and one.digest == record.digest]
     except ClawftError:
@@ -81,6 +85,19 @@ def _find_heard(record: SkillRecord, approvals: Approvals) -> Limit | None:
     if not known and record.scope not in STRANGE_SCOPES:
         return None
     return Limit(f"the skill '{record.name}'", hosts=known[0].power.network if known else ())
+
+
+def note_hook(session: OpenSession, hook: str, hosts: tuple[str, ...], turn: int) -> None:
+    """Write down that the model reads words of a stranger's hook: whoever goes on with the session is limited too."""
+    name, digest = f"hook '{hook}'", f"{HOOK}\t{hook}\t{' '.join(hosts)}"
+    known = session.activated.get(name)
+    if known is None or known.digest != digest:
+        session.activate(name, "", turn, scope=HOOK, digest=digest)
+
+
+def limit_hook(record: SkillRecord) -> Limit:
+    """The limit of a stranger's hook that was heard."""
+    return Limit(f"the {record.name}", hosts=tuple(record.digest.rpartition("\t")[2].split()))
 
 
 def list_active(conversation: "Conversation") -> tuple[AtWork, ...]:

@@ -15,6 +15,7 @@ from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivat
 from clawft.providers.request import Provider, ToolSpec
 from clawft.run.catalog import CatalogText
 from clawft.run.ledger import Price
+from clawft.run.permit import note_hook
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation
 from clawft.trust import Standing
@@ -66,6 +67,7 @@ class Turn:
         self.is_preview = False  # nobody sent it, so nobody is told of it
         self.is_received = False  # hooks heard of the message, so they hear of the answer
         self.added = request.added  # what hooks wrote beside the message
+        self.voices: dict[str, tuple[str, ...]] = {}  # strangers' hooks that were heard, not written down yet
         self.held = 0  # how often a hook had the model go on that was done
         self.metadata: dict[str, Any] = {}  # for inserted stages, to tell each other something
         # classify
@@ -128,6 +130,9 @@ class Turn:
         """Make a message part of the conversation, on disk too."""
         self.session.append(_mask(self.runtime.secrets, message), self.id)
         self.began, self.partial = True, ""
+        while self.voices:
+            hook, hosts = self.voices.popitem()
+            note_hook(self.session, hook, hosts, self.id)
 
     def messages(self) -> tuple[Message, ...]:
         """What the model is sent: the system prompt, and the conversation so far."""

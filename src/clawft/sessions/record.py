@@ -62,7 +62,7 @@ class MessageRecord(InTurn, frozen=True, kw_only=True, tag="message"):
 
 
 class SkillRecord(InTurn, frozen=True, kw_only=True, tag="skill"):
-    """A skill's text reached the model."""
+    """A skill's text reached the model; or words of a stranger's hook, with the scope `hook`."""
 
     name: str
     scope: str = ""

@@ -37,7 +37,8 @@ def command(key: str, output: str) -> None:
             for line in _lines(record.message):
                 click.echo(clean(line))
         elif isinstance(record, SkillRecord):
-            click.echo(f"\n-- skill {one_line(record.name)} was loaded --")
+            ended = "was heard" if record.scope == "hook" else "was loaded"
+            click.echo(f"\n-- {'' if record.scope == 'hook' else 'skill '}{one_line(record.name)} {ended} --")
         elif isinstance(record, CompactionRecord):
             click.echo(f"\n-- {record.replaces} earlier messages were summarised --\n{clean(record.summary)}")
         elif isinstance(record, TurnRecord):
