@@ -53,10 +53,10 @@ class DenoHandler:
             return await self._runner.call(self._job, event)
         self._notes.run(self._job, event)
         try:
-            return await self._runner.call(self._job, event)
+            return self._notes.mask(await self._runner.call(self._job, event))
         except ClawftError as error:
             self._notes.failed(self._job, event, error.code)
-            raise
+            raise self._notes.mask_failure(error) from error
 
 
 def make_job(

@@ -1,7 +1,10 @@
 """What is written down of hooks in TypeScript: that each ran, which secrets it got, and which hosts it reached."""
 
+from msgspec import structs
+
 from clawft.config.masking import Secrets
-from clawft.hooks.events import HookEvent
+from clawft.errors import ClawftError
+from clawft.hooks.events import HookEvent, Reply
 from clawft.hooks.grants import HookJob
 from clawft.sandbox.proxy import Record
 from clawft.trust.audit import Audit
@@ -36,6 +39,17 @@ class Notes:
         for name in job.secret:
             self._secrets.add([job.grants.env[name]])
             self._audit.write("secret", name, decision="used", rule=rule, digest=job.digest, detail={"hook": job.name})
+
+    def mask(self, reply: Reply) -> Reply:
+        """An answer without secrets, for all that is made of it: hooks get some, and may give them away."""
+        parts = {name: self._secrets.mask_value(value) for name, value in structs.asdict(reply).items()}
+        return Reply(**parts)
+
+    def mask_failure(self, error: ClawftError) -> ClawftError:
+        """What a hook threw may hold a secret, too."""
+        said = error.diagnostic
+        message, hint = self._secrets.mask(said.message), self._secrets.mask(said.hint)
+        return type(error)(said.code, message, path=said.path, line=said.line, hint=hint)
 
     def recorder(self, job: HookJob) -> Record:
         """Writes down what is decided about a host that a hook wants to reach."""
