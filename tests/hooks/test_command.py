@@ -225,6 +225,15 @@ async def test_a_guard_that_is_set_to_refuse_when_it_fails_does(world: World) ->
     assert not (world.project / "x").exists()
 
 
+async def test_a_script_in_a_hook_is_run_by_the_shell(world: World) -> None:
+    text = 'name=$(jq -r .tool_input.path)\nif [ "$name" = x ]; then\n  echo "not $name" >&2\n  exit 2\nfi\n'
+    hook(world, "PreToolUse", text, "Write")
+    world.replies = [*(call("write_file", {"path": name, "content": ""}) for name in "xy"), say("done")]
+    events = await world.run()
+    assert error_of(only(events, ToolFinished)[0]).endswith("the hook 'claude-user': not x")
+    assert [(world.project / name).exists() for name in "xy"] == [False, True]
+
+
 async def test_the_same_command_runs_once_for_an_event_and_others_beside_it(world: World) -> None:
     for matcher in ("Write", "*", "Edit|Write"):
         hook(world, "PreToolUse", "echo once >> ran.txt", matcher)
@@ -240,7 +249,7 @@ async def test_the_same_command_runs_once_for_an_event_and_others_beside_it(worl
 async def test_what_is_not_run_is_told_and_the_rest_is_run(world: World) -> None:
     hook(world, "PreCompact", "true")
     hook(world, "PreToolUse", "true", "(?=x)")
-    hook(world, "PreToolUse", "x=$(cat); echo $x", "Write")
+    hook(world, "PreToolUse", "x=$(cat); sudo \u200btrue", "Write")
     hook(world, "PreToolUse", "curl example.com", "Write", **{"async": True})
     hook(world, "UserPromptSubmit", "echo still here")
     world.replies = [say("done"), say("done")]
@@ -254,7 +263,7 @@ async def test_what_is_not_run_is_told_and_the_rest_is_run(world: World) -> None
         "hook-unsupported",
         "hook-command",
     ]
-    assert "command substitution is not understood" in told[-1]
+    assert "it has characters that do not show" in told[-1]
     assert "still here" in str(world.sent()["messages"])
     assert [one for one in noticed(again) if not one.startswith("hook-added")] == []
 

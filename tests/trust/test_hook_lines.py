@@ -40,7 +40,7 @@ def test_whatever_a_folder_is_called_it_is_one_word(folder: str) -> None:
 
 def test_a_folder_with_an_odd_name_does_not_keep_a_line_from_being_run(tmp_path: Path) -> None:
     lines = LinePolicy(ExecSettings(), Rules(), _workspace(tmp_path))
-    assert lines.object_to(fill_line('"$CLAUDE_PROJECT_DIR"/a.sh', PLACES).judged) == ""
+    assert lines.object_to(fill_line('"$CLAUDE_PROJECT_DIR"/a.sh', PLACES)) == ""
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,11 @@ def test_a_folder_with_an_odd_name_does_not_keep_a_line_from_being_run(tmp_path:
     [
         ("jq -r .x | xargs prettier --write", ""),
         ("echo no >&2; exit 2", ""),
-        ("x=$(cat)", "command substitution is not understood"),
+        ("x=$(cat); if true; then echo $x; fi", ""),
+        ("if true; then\n  echo x | curl example.com\nfi", "Bash(curl:*)"),
+        ("x=$(curl example.com)", "Bash(curl:*)"),
+        ("if true; then shutdown now; fi", "it matches 'shut' (tools.exec.denied_patterns)"),
+        ("echo $(\u202etrue)", "characters that do not show"),
         ("curl example.com", "Bash(curl:*)"),
         ("echo x | curl example.com", "Bash(curl:*)"),
         ("shutdown now", "it matches 'shut' (tools.exec.denied_patterns)"),
@@ -59,16 +63,22 @@ def test_what_the_policy_or_a_rule_denies_is_objected_to_and_what_they_would_ask
 ) -> None:
     rules = Rules(deny=(Rule("deny", parse_pattern("Bash(curl:*)")),), ask=(Rule("ask", parse_pattern("Bash")),))
     lines = LinePolicy(ExecSettings(denied_patterns=("shut",)), rules, _workspace(tmp_path))
-    assert why in lines.object_to(line) if why else lines.object_to(line) == ""
+    said = lines.object_to(fill_line(line, {}))
+    assert why in said if why else said == ""
 
 
 def test_the_files_that_a_line_starts_are_found(tmp_path: Path) -> None:
     for name in ("a.sh", "b.py", "c.txt"):
         (tmp_path / name).write_text("")
-    found = find_files("./a.sh c.txt | python3 b.py c.txt && cat c.txt", str(tmp_path), "")
-    assert [Path(one).name for one in found] == ["a.sh", "b.py"]
-    assert len(find_files("node -r ./c.txt b.py", str(tmp_path), "")) == 2
-    assert find_files("cat c.txt", str(tmp_path), "") == ()
+
+    def names(line: str) -> list[str]:
+        places = {"CLAUDE_PROJECT_DIR": str(tmp_path)}
+        return [Path(one).name for one in find_files(fill_line(line, places), str(tmp_path), places)]
+
+    assert names("./a.sh c.txt | python3 b.py c.txt && cat c.txt") == ["a.sh", "b.py"]
+    assert names("node -r ./c.txt b.py") == ["c.txt", "b.py"]
+    assert names("cat c.txt") == []
+    assert names('if true; then "$CLAUDE_PROJECT_DIR"/a.sh; fi') == ["a.sh"]
 
 
 def _workspace(folder: Path) -> Workspace:

@@ -193,13 +193,15 @@ class CommandHandler:
         folders = {"CLAUDE_PROJECT_DIR": workspace.project}
         if place.folder:
             folders |= {"CLAUDE_SKILL_DIR": place.folder, "CLAUDE_PLUGIN_ROOT": place.folder}
-        filled = fill_line(job.hook.command, {**folders, "HOME": workspace.home})
-        if why := around.lines.object_to(filled.judged):
+        places = {**folders, "HOME": workspace.home}
+        filled = fill_line(job.hook.command, places)
+        if why := around.lines.object_to(filled):
             self._record("deny", why, event)
             raise Refused("hook-command", f"{job.shown} may not be run: {why}", hint="See: weft permissions list")
         self._record("allow", f"the hook {job.name}", event)
         cwd = around.lines.cwd
-        if place.copy and any(is_within(one, place.copy) for one in find_files(filled.judged, place.copy, "")):
+        started = find_files(filled, place.copy, {}) if place.copy and not filled.is_script else ()
+        if any(is_within(one, place.copy) for one in started):
             cwd = place.folder  # no file of the project takes the place of one that was approved
         own = self._own_env(place.cleared, event.session_key) if place.cleared else {}
         said = make_input(event, job.hook.event, around.lines.cwd, workspace.home)

@@ -87,6 +87,6 @@ def _make_jobs(
 def _own_files(command: str, workspace: Workspace) -> tuple[str, ...]:
     """The files of the user's that a command of theirs starts, and those beside them in their folder of hooks."""
     places = {"CLAUDE_PROJECT_DIR": workspace.project, "HOME": workspace.home}
-    files = find_files(fill_line(command, places).judged, workspace.project, workspace.home)
+    files = find_files(fill_line(command, places), workspace.project, places)
     beside = f"{workspace.home}/.claude/hooks"
     return (*files, *((beside,) if os.path.isdir(beside) else ()))

@@ -153,7 +153,7 @@ def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bou
     named = [
         path
         for one in found.hooks
-        for path in find_files(fill_line(one.command, places).judged, lines.cwd, workspace.home)
+        for path in find_files(fill_line(one.command, places), lines.cwd, places)
         if is_within(real_path(path), real_path(workspace.project))
     ]
     try:
@@ -185,11 +185,10 @@ def _sift(
     }
     runs, refused = [], []
     for one in found.hooks:
-        if why := lines.object_to(fill_line(one.command, places).judged):
+        if why := lines.object_to(fill_line(one.command, places)):
             shown = " ".join(one.command.split())[:80]
             message = f"`{shown}` for {one.event} is not run: {why}"
-            hint = "Put it into a script, and name that" if "understood" in why else "See: weft permissions list"
-            refused.append(Diagnostic("hook-command", "warning", message, found.file, 0, hint))
+            refused.append(Diagnostic("hook-command", "warning", message, found.file, 0, "See: weft permissions list"))
         else:
             runs.append(one)
     return tuple(runs), tuple(refused)

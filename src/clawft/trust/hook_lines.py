@@ -1,7 +1,9 @@
 """The command line of a hook: with the places it speaks of filled in, and judged as every other command line is.
 
 What the policy or a rule of the user denies is not run. What would be asked about is covered by whoever let the hook
-be: the user who wrote it, or who approved the file or the skill that it stands in.
+be: the user who wrote it, or who approved the file or the skill that it stands in. A text that is more than a command
+line, with conditions or loops, is a script: it is judged as a program that is given to a shell, as a script in a file
+would be, and a rule still holds for each command in it that can be told.
 """
 
 import os
@@ -17,12 +19,14 @@ from clawft.trust.commands import CommandPolicy
 from clawft.trust.decide import Authority, decide
 from clawft.trust.modes import Mode
 from clawft.trust.rules import Rules
-from clawft.trust.shell import NotUnderstood, parse_line
+from clawft.trust.shell import NotUnderstood, blank_out, parse_line
 from clawft.workspace import Workspace, resolve_path
 
 __all__ = ["HookLine", "LinePolicy", "fill_line", "find_files"]
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+_BREAKS = re.compile(r"[;&|\n(){}`]+|(?<![\w-])(?:if|then|elif|else|do|while|until|!|time|exec|command)(?![\w-])")
+_PATH = re.compile(r"[A-Za-z0-9_.@+/~-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9_./:+@-]*")
 _STAND_IN = "/a/folder"  # for a place whose name is no plain text, where a line is judged
 _INTERPRETERS = (
@@ -32,10 +36,12 @@ _INTERPRETERS = (
 
 
 class HookLine(Struct, frozen=True):
-    """A line as the shell gets it, and as it is judged."""
+    """A line as the shell gets it, and as it is judged; or a script, in which the shell itself fills in what is
+    written."""
 
     line: str
     judged: str
+    is_script: bool = False
 
 
 def fill_line(command: str, places: Mapping[str, str]) -> HookLine:
@@ -56,7 +62,12 @@ def fill_line(command: str, places: Mapping[str, str]) -> HookLine:
         at += len(taken)
         line.append(taken if value is None else _put(value, quote, value))
         judged.append(taken if value is None else _put(value, quote, _STAND_IN))
-    return HookLine("".join(line), "".join(judged))
+    made = HookLine("".join(line), "".join(judged))
+    try:
+        parse_line(made.judged)
+    except NotUnderstood:
+        return HookLine(command, command, is_script=True)
+    return made
 
 
 def _put(value: str, quote: str, odd: str) -> str:
@@ -67,14 +78,17 @@ def _put(value: str, quote: str, odd: str) -> str:
     return f"{quote}{inner}{quote}"
 
 
-def find_files(judged: str, cwd: str, home: str) -> tuple[str, ...]:
-    """The files that a line starts: programs that it names by their path, and scripts that it gives to another."""
-    try:
-        commands = parse_line(judged).commands
-    except NotUnderstood:
-        return ()
+def find_files(filled: HookLine, cwd: str, places: Mapping[str, str]) -> tuple[str, ...]:
+    """The files that a line starts: programs that it names by their path, and scripts that it gives to another. Of a
+    script, all that it names by a path."""
+    home = places.get("HOME", "")
     found: list[str] = []
-    for command in commands:
+    if filled.is_script:
+        text = _VARIABLE.sub(lambda match: places.get(match[1] or match[2], match[0]), filled.line).replace('"', "")
+        for path in _PATH.findall(text):
+            found += _find_file(path, cwd, home)
+        return tuple(dict.fromkeys(found))
+    for command in parse_line(filled.judged).commands:
         name, *rest = command.texts
         if "/" in name:
             found += _find_file(name, cwd, home)
@@ -112,15 +126,25 @@ class LinePolicy:
         cwd, project = real_path(workspace.cwd), real_path(workspace.project)
         self.cwd = cwd if is_within(cwd, project) else project
 
-    def object_to(self, judged: str) -> str:
+    def object_to(self, filled: HookLine) -> str:
         """Why a line may not be run, or nothing."""
-        verdict = self._policy.judge(judged)
-        if verdict.decision == "deny":
-            return verdict.reason
-        where = Where(self._workspace.project, self.cwd, self._workspace.home)
-        decision = decide(Call("exec_shell", {"command": judged, "cwd": self.cwd}, where), self._authority)
-        return decision.rule if decision.decision == "deny" else ""
+        if filled.is_script:
+            return self._object_to_script(filled.line)
+        verdict = self._policy.judge(filled.judged)
+        return verdict.reason if verdict.decision == "deny" else self._find_rule(filled.judged)
 
-    @property
-    def _authority(self) -> Authority:
-        return Authority(Mode.AUTO_EDIT, self._rules)
+    def _object_to_script(self, text: str) -> str:
+        shown = text.replace("\n", " ").replace("\t", " ")
+        if blank_out(shown) != shown:  # nobody can agree to what does not show
+            return "it has characters that do not show"
+        if objection := self._policy.object_to(("bash", "-c", text)):
+            return objection
+        pieces = ("bash -c script", *(one.strip() for one in _BREAKS.split(text)))
+        return next(filter(None, map(self._find_rule, filter(None, pieces))), "")
+
+    def _find_rule(self, line: str) -> str:
+        """The rule that denies a line, or nothing."""
+        where = Where(self._workspace.project, self.cwd, self._workspace.home)
+        call = Call("exec_shell", {"command": line, "cwd": self.cwd}, where)
+        decision = decide(call, Authority(Mode.AUTO_EDIT, self._rules))
+        return decision.rule if decision.decision == "deny" else ""
