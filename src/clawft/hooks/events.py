@@ -144,7 +144,7 @@ class Version(Struct, frozen=True):
 class Outcome(Struct, frozen=True):
     """What came of an event, of all hooks together."""
 
-    context: dict[str, Any] = {}
+    context: dict[str, Any] = {}  # as they left it, where they may change it
     said: tuple[Said, ...] = ()
     added: tuple[Said, ...] = ()
     blocked: Said | None = None

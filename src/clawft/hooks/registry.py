@@ -73,9 +73,9 @@ class Hooks:
         """Whether anybody hears an event."""
         return bool(self._find(key))
 
-    def names(self, key: str) -> tuple[str, ...]:
-        """Who hears an event, in order."""
-        return tuple(dict.fromkeys(one.name for one in self._find(key)))
+    def find_names(self, event: HookEvent) -> tuple[str, ...]:
+        """Who wants to hear of this very event, in order."""
+        return tuple(dict.fromkeys(one.name for one in self._find(event.key) if one.hears(event)))
 
     def check(self) -> tuple[Diagnostic, ...]:
         """What keeps hooks that are there from being called."""
@@ -127,7 +127,7 @@ async def _fire_together(handlers: Sequence[Handler], event: HookEvent) -> Outco
     async with anyio.create_task_group() as group:
         for at, one in enumerate(handlers):
             group.start_soon(run, at, one)
-    outcome = Outcome(event.context)
+    outcome = Outcome()  # what was told is not kept again: nothing of it can have changed
     for at, one in enumerate(handlers):
         outcome = _add(outcome, one, replies[at], event)
     return outcome

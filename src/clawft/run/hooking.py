@@ -43,7 +43,10 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
         turn=turn.id,
         skills=tuple(dict.fromkeys((*active, *turn.skills.loaded))),
     )
-    step = Step("hook", key, summary=", ".join(hooks.names(key)))
+    names = hooks.find_names(event)
+    if not names:  # some hear of such things, and none of this one
+        return None
+    step = Step("hook", key, summary=", ".join(names))
     place = f"{key}-{at}" if at else key
     outcome = await conversation.steps.run(step, lambda: _fire(hooks, event, turn.runtime.secrets), Outcome, at=place)
     for one in _show(outcome):
