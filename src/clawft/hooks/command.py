@@ -6,13 +6,14 @@ of a skill run on a copy of what was approved.
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
+from clawft.config.keys import join_path
 from clawft.errors import Refused
 from clawft.files import is_within
 from clawft.format.command_hooks import CommandHook
@@ -77,6 +78,7 @@ class CommandJob(Struct, frozen=True):
     digest: str = ""
     scripts: tuple[tuple[str, str], ...] = ()
     env: Mapping[str, str] = {}
+    secret: tuple[str, ...] = ()  # of these
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     net: tuple[str, ...] = ()
@@ -143,18 +145,14 @@ class CommandHandler:
         if job.hook.once:
             remembered.done.add(self._once(event))
         await to_thread.run_sync(self._check_scripts)
+        refused: list[str] = []  # hosts
         async with self._place() as place:
-            finished = await self._run(event, place)
+            finished = await self._run(event, place, refused)
         code, output, errors = self._read(finished)
         try:
             answered = read_output(job.hook.event, code, output, errors)
         except HookFailed as error:
-            hint = (
-                f"It runs in a sandbox. To let it reach more: permissions in [hooks.entries.{job.name}] of your config"
-            )
-            raise HookFailed(
-                error.code, f"{job.shown}: {error}", hint=hint if _IN_THE_WAY.search(errors) else ""
-            ) from error
+            raise HookFailed(error.code, f"{job.shown}: {error}", hint=self._hint(errors, refused)) from error
         new = [one for one in answered.unfollowed if (job.name, one) not in remembered.told]
         remembered.told.update((job.name, one) for one in new)
         said = tuple(f"Not followed: {one}. A hook can refuse and ask, not allow or change" for one in new)
@@ -162,6 +160,15 @@ class CommandHandler:
         return msgspec.structs.replace(
             reply, messages=(*reply.messages, *said), time_ms=round(finished.seconds * 1000, 1)
         )
+
+    def _hint(self, errors: str, refused: Sequence[str]) -> str:
+        """What to do where the sandbox was in the way, or nothing."""
+        at = join_path(("hooks", "entries", self.name))
+        if refused:
+            hosts = ", ".join(dict.fromkeys(refused))
+            return f"It was kept from reaching {hosts}. To allow it: permissions.net in [{at}] of your config"
+        found = _IN_THE_WAY.search(errors)
+        return f"It runs in a sandbox. To let it reach more: permissions in [{at}] of your config" if found else ""
 
     def _check_scripts(self) -> None:
         """What was approved is what runs: a script that was changed since is not. Raises: Refused."""
@@ -187,7 +194,7 @@ class CommandHandler:
             mounted = (await to_thread.run_sync(sandbox.status)).kind == "bubblewrap"
             yield _Place(self.job.folder if mounted else copy, copy, cleared)
 
-    async def _run(self, event: HookEvent, place: _Place) -> Finished:
+    async def _run(self, event: HookEvent, place: _Place, refused: list[str]) -> Finished:
         job, around = self.job, self._around
         workspace = around.sandbox.workspace
         folders = {"CLAUDE_PROJECT_DIR": workspace.project}
@@ -203,7 +210,8 @@ class CommandHandler:
         started = find_files(filled, place.copy, {}) if place.copy and not filled.is_script else ()
         if any(is_within(one, place.copy) for one in started):
             cwd = place.folder  # no file of the project takes the place of one that was approved
-        own = self._own_env(place.cleared, event.session_key) if place.cleared else {}
+        own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
+        self._record_secrets(event)
         said = make_input(event, job.hook.event, around.lines.cwd, workspace.home)
         try:
             return await around.sandbox.run(
@@ -214,7 +222,7 @@ class CommandHandler:
                 max_bytes=job.max_bytes,
                 streams=Streams(stdin=msgspec.json.encode(said), merged=False),
                 confinement=self._confine(event, place),
-                record=lambda *told: self._record_host(told, event),
+                record=lambda *told: self._record_host(told, event, refused),
             )
         except OSError as error:
             raise HookFailed("hook-failed", f"{job.shown} cannot be started: {error.strerror}") from error
@@ -246,8 +254,19 @@ class CommandHandler:
             detail=detail,
         )
 
-    def _record_host(self, told: tuple[str, str, str, str], event: HookEvent) -> None:
+    def _record_secrets(self, event: HookEvent) -> None:
+        """Raises: Refused if it cannot be written."""
+        rule = join_path(("hooks", "entries", self.name))
+        for name in self.job.secret:
+            detail = {"hook": self.name}
+            self._around.audit.write(
+                "secret", name, decision="used", rule=rule, session=event.session_key, detail=detail
+            )
+
+    def _record_host(self, told: tuple[str, str, str, str], event: HookEvent, refused: list[str]) -> None:
         kind, subject, decision, rule = told
+        if decision == "deny":
+            refused.append(subject)
         self._around.audit.tell(kind, subject, decision=decision, rule=rule, session=event.session_key)
 
     def _read(self, finished: Finished) -> tuple[int, str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import structs
 
 from clawft.config.hooks import HookEntry, HooksSettings
+from clawft.config.secret import names_secret
 from clawft.discovery.catalog import Found
 from clawft.hooks.command import CommandHandler, CommandJob, Surroundings
 from clawft.trust.cleared import Cleared
@@ -78,6 +79,7 @@ def _make_jobs(
             digest=standing.digest if found.folder else "",
             scripts=standing.scripts,
             env=given,
+            secret=tuple(name for name, value in entry.env.items() if value.is_reference or names_secret(name)),
             readable=(*read, *(_own_files(hook.command, workspace) if own else ())),
             writable=write,
             net=wanted.net if wanted else (),
