@@ -356,13 +356,11 @@ async def test_a_skill_of_a_fork_is_still_guarded_there(world: World) -> None:
     guard = {"type": "command", "command": "exit 2"}
     write_skill(world, {"PreToolUse": [{"matcher": "Write", "hooks": [guard]}]})
     write = Reply(calls=(("w", "write_file", '{"path": "x", "content": ""}'),))
-    world.replies = [
-        call("Skill", {"name": "careful"}),
-        call("delegate", {"task": "write x", "target": "local"}),
-        write,
-        say("forked"),
-        say("done"),
-    ]
-    await world.run(approve=Person())
-    assert len(world.server.asked) == 5
+    fork = [call("delegate", {"task": "write x", "target": "local"}), write, say("forked"), say("done")]
+    world.replies = [call("Skill", {"name": "careful"}), *fork, *fork]
+    async with world.talk(approve=Person()) as conversation:
+        await collect(conversation, "hello")
+        assert len(world.server.asked) == 5
+        await collect(conversation, "again")  # the skill restricts nothing any more, and its hooks still hold
+    assert len(world.server.asked) == 9
     assert not (world.project / "x").exists()

@@ -198,7 +198,7 @@ class CommandHandler:
         job, around = self.job, self._around
         workspace = around.sandbox.workspace
         folders = {"CLAUDE_PROJECT_DIR": workspace.project}
-        if place.folder:
+        if os.path.isdir(place.copy):  # one of Claude's commands has no folder
             folders |= {"CLAUDE_SKILL_DIR": place.folder, "CLAUDE_PLUGIN_ROOT": place.folder}
         places = {**folders, "HOME": workspace.home}
         filled = fill_line(job.hook.command, places)

@@ -35,13 +35,13 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
     if not hooks.wants(key):
         return None
     conversation = turn.conversation
-    active = (one.name for one in conversation.lineage.active)
+    above = (*conversation.lineage.loaded, *(one.name for one in conversation.lineage.active))
     shared = {"workspaceDir": turn.runtime.workspace.project, "agentId": turn.agent.name, "cfg": {}}
     event = structs.replace(
         _make_event(key, turn.session.key, turn.runtime.secrets.mask_value({**shared, **context})),
         mode=conversation.effective_mode.value,
         turn=turn.id,
-        skills=tuple(dict.fromkeys((*active, *turn.skills.loaded))),
+        skills=tuple(dict.fromkeys((*above, *turn.skills.loaded))),
     )
     names = hooks.find_names(event)
     if not names:  # some hear of such things, and none of this one

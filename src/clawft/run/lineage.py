@@ -59,6 +59,7 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     above: tuple[AgentPower, ...]
     active: tuple[AtWork, ...]  # the skills at work above
     prompted: tuple[AtWork, ...]  # strangers' skills in the prompts above
+    loaded: tuple[str, ...]  # the skills that were loaded above: their hooks last as long as the session
     heard: tuple[Heard, ...]
     approved: tuple[str, ...]  # what the person allowed for the session, by digest
     forks: tuple[str, ...]  # the skills that were forked, down to here
@@ -79,6 +80,7 @@ def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
         above=(),
         active=(),
         prompted=(),
+        loaded=(),
         heard=(),
         approved=(),
         forks=(),
@@ -99,6 +101,7 @@ def lineage_of(conversation: "Conversation") -> Lineage:
         above=conversation.agents,
         active=list_active(conversation),
         prompted=list_prompted(conversation),
+        loaded=tuple(dict.fromkeys((*lineage.loaded, *conversation.skills.loaded))),
         heard=tuple(dict.fromkeys(Heard(one.who, one.hosts or ()) for one in heard)),
         approved=tuple(sorted(conversation.approved)),
         forks=conversation.forks,
