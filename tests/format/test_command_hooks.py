@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.format.command_hooks import CommandHook, parse_command_hooks, parse_skill_commands
+from clawft.format.command_hooks import CommandHook, check_commands, parse_command_hooks
 from clawft.format.hook_matcher import MAX_MATCHER, check_matcher, find_match
 from clawft.format.skill import parse_skill_md
 
@@ -73,9 +73,8 @@ def test_once_holds_in_skills_only() -> None:
 
 def test_commands_before_and_after_a_skill_are_said_not_to_run() -> None:
     text = "---\nname: x\ndescription: y\nhook-before: ./a.sh\nhook-after: ./b.sh\n---\n\nz\n"
-    read = parse_skill_commands(parse_skill_md(text, "x", path="SKILL.md"), "SKILL.md")
-    assert read.hooks == ()
-    assert [said.message.partition(" is")[0] for said in read.diagnostics] == ["'hook-before'", "'hook-after'"]
+    said = check_commands(parse_skill_md(text, "x", path="SKILL.md"), "SKILL.md")
+    assert [one.message.partition(" is")[0] for one in said] == ["'hook-before'", "'hook-after'"]
 
 
 _ANY = st.recursive(

@@ -12,7 +12,14 @@ from clawft.errors import Diagnostic, find_close
 from clawft.format.hook_matcher import check_matcher
 from clawft.format.model import Skill
 
-__all__ = ["CLAUDE_EVENTS", "CommandHook", "CommandHooks", "parse_command_hooks", "parse_skill_commands"]
+__all__ = [
+    "CLAUDE_EVENTS",
+    "CommandHook",
+    "CommandHooks",
+    "check_commands",
+    "parse_command_hooks",
+    "parse_skill_commands",
+]
 
 # Theirs -> what happens here.
 CLAUDE_EVENTS: Mapping[str, str] = {
@@ -89,6 +96,11 @@ def parse_skill_commands(skill: Skill, path: str) -> CommandHooks:
         for name in written
     ]
     return CommandHooks(read.hooks, (*read.diagnostics, *said))
+
+
+def check_commands(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
+    """What of the hooks in the frontmatter of a skill is not run, and why."""
+    return parse_skill_commands(skill, path).diagnostics
 
 
 def _is_run(event: str, note: _Note) -> bool:
