@@ -67,7 +67,7 @@ def test_show_tells_what_it_asks_for_and_what_it_gets(weft: Weft, hook: Hook, us
         "Requires bins: sh",
         "Asks for: read data; reach a.example; variables LANG, TOKEN",
         "Gets: read ~/.clawft/hooks/mine/data; reach a.example; variables LANG, EXTRA",
-        "Not given: TOKEN (name it in env of [hooks.entries.mine])",
+        "Not given: TOKEN (give it in env of [hooks.entries.mine])",
         "Limits: 3 s, 256 MB, 1048576 bytes of output",
         "On failure: a tool call that it hears is refused",
     ):
@@ -149,6 +149,25 @@ def test_an_approval_is_listed_and_taken_back(weft: Weft, hook: Hook) -> None:
     assert done.stdout.startswith("Taken back: the approval of theirs\ntheirs is untrusted")
     assert _states(weft) == {"theirs": "untrusted"}
     assert weft("hooks", "disable", "theirs", "--revoke").returncode == 1
+
+
+def test_claude_codes_hooks_of_the_project_are_shown_approved_and_taken_back(weft: Weft, project: Path) -> None:
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]}]}
+    (project / ".claude").mkdir()
+    (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    script = project / "check.sh"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    nobody = weft("hooks", "enable", "claude-project")
+
+    assert nobody.returncode == 3
+    assert "  at PreToolUse (Bash): ./check.sh\n" in nobody.stderr
+    assert weft("hooks", "enable", "claude-project", "--yes").returncode == 0
+    assert _states(weft) == {"claude-project": "ready"}
+    approvals = json.loads(weft("skills", "trust", "--list", "--format", "json").stdout)["approvals"]
+    assert [(one["kind"], one["holds"]) for one in approvals] == [("claude-hooks", "yes")]
+    script.write_text("#!/bin/sh\nexit 2\n")
+    assert _states(weft) == {"claude-project": "untrusted"}
+    assert weft("hooks", "disable", "claude-project", "--revoke").returncode == 0
 
 
 def test_a_hook_that_the_scanner_blocks_cannot_be_enabled(weft: Weft, hook: Hook, user_dir: Path) -> None:

@@ -22,7 +22,7 @@ class Given(Struct, frozen=True):
 
     job: HookJob | None
     asked: bool  # it gets what it asks for; else what the config says
-    missing: tuple[str, ...] = ()  # variables that it asks for in vain
+    missing: tuple[str, ...] = ()  # variables that it asks for, or was promised, and that have no value
     problem: Diagnostic | None = None
     strict: bool = False
 
@@ -41,7 +41,7 @@ def load_given(app: App, standing: HookStanding, settings: HooksSettings) -> Giv
     except ClawftError as error:
         return Given(None, asked, problem=error.diagnostic, strict=strict)
     wanted = (found.hook.wants if found.hook else Permissions()) if asked else entry.permissions or Permissions()
-    missing = tuple(name for name in wanted.env if name not in job.grants.env)
+    missing = tuple(name for name in dict.fromkeys((*wanted.env, *entry.env)) if not job.grants.env.get(name))
     return Given(job, asked, missing, strict=strict)
 
 
@@ -53,9 +53,10 @@ def given_lines(given: Given, shorten: Callable[[str], str]) -> list[str]:
     grants = job.grants
     parts = {"read": [*map(shorten, grants.read)], "write": [*map(shorten, grants.write)], "net": grants.net}
     whose = "" if given.asked else " (your config says so)"
-    lines = [f"Gets: {say_reach({**parts, 'env': tuple(grants.env)}) or NOTHING}{whose}"]
+    known = [name for name, value in grants.env.items() if value]
+    lines = [f"Gets: {say_reach({**parts, 'env': known}) or NOTHING}{whose}"]
     if given.missing:
-        lines.append(f"Not given: {one_line(', '.join(given.missing))} (name it in env of [hooks.entries.{job.name}])")
+        lines.append(f"Not given: {one_line(', '.join(given.missing))} (give it in env of [hooks.entries.{job.name}])")
     kept = ", kept between calls" if job.persistent else ""
     lines.append(f"Limits: {job.timeout_s:g} s, {job.memory_mb} MB, {job.max_bytes} bytes of output{kept}")
     return [*lines, "On failure: a tool call that it hears is refused"] if given.strict else lines
@@ -70,7 +71,7 @@ def given_json(given: Given) -> dict[str, Any] | None:
     grants = {name: getattr(job.grants, name) for name in ("read", "write", "net")}
     return {
         **grants,
-        "env": sorted(job.grants.env),
+        "env": sorted(name for name, value in job.grants.env.items() if value),
         "missing_env": given.missing,
         "as_asked": given.asked,
         **{name: getattr(job, name) for name in names},

@@ -68,6 +68,10 @@ def _check_row(app: App, row: HookRow) -> list[Diagnostic]:
     if row.state == "ready" and isinstance(row.standing, HookStanding):
         given = load_given(app, row.standing, hook_settings(app))
         said += [given.problem] if given.problem else []
+        if given.missing:
+            hint = f"Give them in env of [hooks.entries.{row.name}] of your config"
+            message = f"It is to get variables that have no value: {', '.join(given.missing)}"
+            said.append(Diagnostic("hook-env", "warning", message, row.file, 0, hint))
     return said
 
 

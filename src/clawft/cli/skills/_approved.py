@@ -36,12 +36,14 @@ def matches(listed: Listed, name: str) -> bool:
     return name in (listed.id, one.name, one.path) or (bool(one.name) and name.rpartition(":")[2] == one.name)
 
 
-def holds(one: Approval) -> str:
+def holds(app: App, one: Approval) -> str:
     """Whether what was approved is what is there now, in a word."""
     if one.kind == "tool":  # a question, which has no file
         return "yes"
     if not os.path.lexists(one.path):
         return "gone"
+    if one.kind == "claude-hooks":
+        return _holds_commands(app, one)
     if one.kind in ("skill", "hook"):
         covered = one.path if one.kind == "skill" else find_pack(one.path)
         return "yes" if compute_digest(covered).value == one.digest else "changed"
@@ -49,3 +51,13 @@ def holds(one: Approval) -> str:
         return "yes" if hash_bytes(read_regular(one.path, MAX_BYTES, follow=True)[0]) == one.digest else "changed"
     except (ClawftError, OSError):
         return "unreadable"
+
+
+def _holds_commands(app: App, one: Approval) -> str:
+    """The same of command hooks, whose approval covers scripts too. Those of another project are not looked at."""
+    from clawft.hooking import load_command_standings
+
+    known = {each.file: each.digest for each in load_command_standings(app, ())}
+    if one.path not in known:
+        return "elsewhere"
+    return "yes" if known[one.path] == one.digest else "changed"

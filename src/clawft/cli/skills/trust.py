@@ -202,7 +202,7 @@ def _ask(skills: int, agents: int) -> bool:
 def _list(app: App, options: _Options) -> int:
     known = list_approvals(app)
     if options.output == "json":
-        told = [{"id": one.id, **_fields(one.approval), "holds": holds(one.approval)} for one in known]
+        told = [{"id": one.id, **_fields(one.approval), "holds": holds(app, one.approval)} for one in known]
         print_json("clawft.skills.trust.v1", approvals=told)
         return 0
     if not known:
@@ -215,7 +215,7 @@ def _list(app: App, options: _Options) -> int:
 
 def _row(app: App, number: str, one: Approval) -> tuple[str, ...]:
     where = app.workspace.shorten(one.path)
-    return number, one.kind, one.name, one.at[:10], one.by, holds(one), where
+    return number, one.kind, one.name, one.at[:10], one.by, holds(app, one), where
 
 
 def _fields(one: Approval) -> dict[str, Any]:
