@@ -7,7 +7,8 @@ import pytest
 
 from clawft.app import open_app
 from clawft.errors import ClawftError
-from clawft.hooking import load_command_standings
+from clawft.hooking import load_command_standings, open_hooks
+from clawft.hooks.events import HookEvent
 from clawft.messages import Event, Noticed
 from clawft.trust.command_hooks import CommandStanding, approve_commands
 from wire import call, say
@@ -72,6 +73,21 @@ async def test_a_script_that_was_changed_since_it_was_approved_does_not_run(worl
     world.replies = [say("done")]
     await world.run()
     assert world.sent()["messages"][-1]["content"] == "hello"
+
+
+async def test_wherever_weft_is_started_hooks_run_where_the_project_begins(world: World) -> None:
+    (world.project / "greet.sh").write_text("pwd\n")
+    write_settings(world, "sh ./greet.sh")
+    approve(world)
+    below = world.project / "src"
+    below.mkdir()
+    (below / "greet.sh").write_text("echo another\n")
+    app = open_app(world.environ, str(below))
+    (one,) = load_command_standings(app, ())
+    assert one.state == "ready"
+    hooks = open_hooks(app, app.open_sandbox())
+    outcome = await hooks.fire(HookEvent("message", "received", "s", {"content": "hello"}))
+    assert [said.text for said in outcome.added] == [str(world.project)]
 
 
 async def test_a_script_that_a_model_changes_in_a_turn_does_not_run_in_it(world: World) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clawft.config.keys import join_path
 from clawft.errors import Refused
-from clawft.files import is_within
+from clawft.files import is_within, real_path
 from clawft.format.command_hooks import CommandHook
 from clawft.format.hook_matcher import find_match
 from clawft.hooks.claude import make_input, names_of, read_output
@@ -31,6 +31,7 @@ from clawft.trust.granted import granted_hosts
 from clawft.trust.hook_lines import LinePolicy, fill_line, find_files
 from clawft.trust.modes import Mode
 from clawft.trust.rules import Rules
+from clawft.workspace import Workspace
 
 __all__ = ["CommandHandler", "CommandJob", "Remembered", "Surroundings"]
 
@@ -206,13 +207,13 @@ class CommandHandler:
             self._record("deny", why, event)
             raise Refused("hook-command", f"{job.shown} may not be run: {why}", hint="See: weft permissions list")
         self._record("allow", f"the hook {job.name}", event)
-        cwd = around.lines.cwd
+        cwd = around.lines.project
         started = find_files(filled, place.copy, {}) if place.copy and not filled.is_script else ()
         if any(is_within(one, place.copy) for one in started):
             cwd = place.folder  # no file of the project takes the place of one that was approved
         own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
         self._record_secrets(event)
-        said = make_input(event, job.hook.event, around.lines.cwd, workspace.home)
+        said = make_input(event, job.hook.event, _find_base(workspace), workspace.home)
         try:
             return await around.sandbox.run(
                 (next(filter(os.path.exists, _SHELLS), "sh"), "-c", filled.line),
@@ -282,3 +283,9 @@ class CommandHandler:
             told = finished.errors.decode("utf-8", "replace").strip()[:300]
             raise HookFailed("hook-failed", f"{job.shown} was not found: {told}", hint="Is it in the project?")
         return finished.code, finished.output.decode("utf-8", "replace"), finished.errors.decode("utf-8", "replace")
+
+
+def _find_base(workspace: Workspace) -> str:
+    """What paths of tools start at: the current folder, if it is inside the project."""
+    cwd, project = real_path(workspace.cwd), real_path(workspace.project)
+    return cwd if is_within(cwd, project) else project

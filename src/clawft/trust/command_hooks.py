@@ -153,7 +153,7 @@ def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bou
     named = [
         path
         for one in found.hooks
-        for path in find_files(fill_line(one.command, places), lines.cwd, places)
+        for path in find_files(fill_line(one.command, places), lines.project, places)
         if is_within(real_path(path), real_path(workspace.project))
     ]
     try:

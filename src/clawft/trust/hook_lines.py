@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from clawft.config.tools import ExecSettings
-from clawft.files import is_within, real_path
+from clawft.files import real_path
 from clawft.trust.call import Call, Where
 from clawft.trust.commands import CommandPolicy
 from clawft.trust.decide import Authority, decide
@@ -123,8 +123,7 @@ class LinePolicy:
         self._policy = CommandPolicy(settings)
         self._rules = rules
         self._workspace = workspace
-        cwd, project = real_path(workspace.cwd), real_path(workspace.project)
-        self.cwd = cwd if is_within(cwd, project) else project
+        self.project = real_path(workspace.project)  # where they run, wherever the user is
 
     def object_to(self, filled: HookLine) -> str:
         """Why a line may not be run, or nothing."""
@@ -144,7 +143,7 @@ class LinePolicy:
 
     def _find_rule(self, line: str) -> str:
         """The rule that denies a line, or nothing."""
-        where = Where(self._workspace.project, self.cwd, self._workspace.home)
-        call = Call("exec_shell", {"command": line, "cwd": self.cwd}, where)
+        where = Where(self._workspace.project, self.project, self._workspace.home)
+        call = Call("exec_shell", {"command": line, "cwd": self.project}, where)
         decision = decide(call, Authority(Mode.AUTO_EDIT, self._rules))
         return decision.rule if decision.decision == "deny" else ""
