@@ -12,6 +12,7 @@ from folder import Folder, open_folder
 from lines_audit import measure_audit
 from lines_dynamic import measure_dynamic
 from lines_fork import measure_fork
+from lines_hooks import measure_hooks
 from lines_memory import measure_memory_search
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
@@ -79,6 +80,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_fork(temporary / "fork", sizes.turns),
         *measure_background(temporary / "runs", quick=quick),
         *measure_sandbox(temporary / "sandbox", 5 if quick else 100),
+        *measure_hooks(temporary / "hooks", 3 if quick else 60),
         measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),

@@ -116,7 +116,7 @@ async def test_a_process_that_ended_between_calls_is_started_anew(stage: Stage) 
     async with Hosts(stage.deno) as hosts:
         assert await _tell(hosts, job, stage.event()) == "told"
         with anyio.fail_after(10):
-            while _find_kept(stage):
+            while _find_kept(stage, b"bwrap", b"deno", b"python"):
                 await anyio.sleep(0.01)
         assert await _tell(hosts, job, stage.event()) == "told"
 
@@ -150,7 +150,10 @@ async def test_a_late_answer_of_a_call_is_not_the_next_calls(stage: Stage) -> No
 
 
 async def test_a_call_that_is_given_up_leaves_nothing(stage: Stage) -> None:
-    job = stage.job("let n = 0; export default (e) => e.context.params.hang ? new Promise(() => {}) : void n++;")
+    job = stage.job(
+        "let n = 0; export default (e) => e.context.params.hang ? wait() : void n++;\n"
+        "const wait = () => new Promise(() => setInterval(() => {}, 1));"
+    )
     async with Hosts(stage.deno) as hosts:
         await hosts.call(job, stage.event())
         (before,) = _find_kept(stage)
@@ -208,14 +211,14 @@ async def _tell(runner: Runner, job: HookJob, event: HookEvent) -> str:
     return " ".join(reply.messages)
 
 
-def _find_kept(stage: Stage) -> list[int]:
-    """The kept processes of Deno of this stage; not those that bubblewrap puts around them."""
+def _find_kept(stage: Stage, *programs: bytes) -> list[int]:
+    """The kept processes of this stage: those of Deno, or also of what is around it."""
     found = []
     for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[0].endswith(b"deno") and any(os.fsencode(stage.hook) in word for word in words):
+        if words[0].endswith(programs or b"deno") and any(os.fsencode(stage.hook) in word for word in words):
             found.append(pid)
     return found

@@ -1,11 +1,13 @@
 """Bombs of all kinds end with the run, and the machine does not notice. Each is small enough to be harmless itself."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clawft.sandbox.output import FLOOD_BYTES
+from clawft.sandbox.watch import of_namespace
 
 pytestmark = pytest.mark.anyio
 Box = Any
@@ -72,3 +74,7 @@ async def test_output_without_end_is_stopped(box: Box, tmp_path: Path) -> None:
 
 async def test_no_core_is_written(box: Box) -> None:
     assert await box.say("ulimit -c") == "0\n"
+
+
+def test_processes_of_the_machine_are_not_counted_before_a_program_has_its_own() -> None:
+    assert of_namespace(os.getpid())(10) == []

@@ -128,6 +128,7 @@ class Deno:
             mounts=mounts,
             hosts=grants.net,
             limits=_limit(self._sandbox.limits, job.memory_mb),
+            least=True,
             host_hint=f"Add {{host}} to permissions.net in [hooks.entries.{job.name}] of the config",
         )
         handler = f"file://{quote(os.path.join(place, job.handler))}"
@@ -147,7 +148,7 @@ class Deno:
 def _limit(limits: Limits, memory_mb: int) -> Limits:
     """V8 holds its heap to the limit itself. Beside that it needs some room, and asks for much that it never uses."""
     return msgspec.structs.replace(
-        limits, memory_bytes=(memory_mb + 256) * _MB, data_bytes=(2 * memory_mb + 1280) * _MB, processes=64
+        limits, memory_bytes=(memory_mb + 256) * _MB, data_bytes=(2 * memory_mb + 1280) * _MB, processes=128
     )
 
 

@@ -4,6 +4,7 @@ Same flags, same sandbox, same answers as a process for each call, in a tenth of
 stays from call to call. A process that hangs, ends or floods is ended, and started anew at the next call.
 """
 
+import os
 import secrets
 import signal
 from types import TracebackType
@@ -87,7 +88,7 @@ class _Life:
 
     @property
     def usable(self) -> bool:
-        gone = self.kept is not None and self.kept.process.returncode is not None
+        gone = self.kept is not None and _has_exited(self.kept.process.pid)
         return not (gone or self.over.is_set() or self.unwanted.is_set() or anyio.current_time() - self.since > _OLD_S)
 
 
@@ -188,6 +189,14 @@ class _Host:
             raise life.failure or HookFailed("hook-ended", "Its process was ended")
         ended = life.ended
         return structs.replace(finished, code=ended.code, exceeded=ended.exceeded, errors=life.errors.content())
+
+
+def _has_exited(pid: int) -> bool:
+    """Whether a child has ended, which the loop may not have heard of yet."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # and was reaped
+        return True
 
 
 def _finish(launch: Launch, kept: Kept, life: _Life) -> Finished:

@@ -19,6 +19,7 @@ _AT = re.compile(r"\s+at file://(?P<path>\S+):(?P<line>\d+):\d+$")
 _NEEDS = re.compile(r"Requires \S+ access[^\n]*")
 # How V8 and Deno themselves end when nothing is left, and what a hook gets that asks for more.
 _ENDED = (b"Fatal JavaScript out of memory", b"Fatal process out of memory", b"memory allocation of ")
+_WAITS = b"Top-level await promise never resolved"
 _REFUSED = ("Array buffer allocation failed", "Unable to grow instance memory", "could not allocate memory")
 
 
@@ -35,6 +36,8 @@ def read_finished(job: HookJob, event: HookEvent, finished: Finished, mark: byte
         raise HookFailed("hook-ended", "It started too many processes and was ended")
     if finished.exceeded or any(one in finished.errors for one in _ENDED):
         raise _need_memory(job)
+    if not (found and ended) and _WAITS in finished.errors:
+        raise HookFailed("hook-failed", "It waits for something that never comes", path=_find_place(job, job.handler))
     if not (found and ended):
         how = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
         raise HookFailed("hook-ended", f"It ended without an answer ({how})", hint=told.rpartition("\n")[2][:300])

@@ -21,7 +21,7 @@ _ALONE = (
 )  # fmt: skip
 
 
-def base_flags(home: str, limits: Limits, *, nested: bool) -> list[str]:
+def base_flags(home: str, limits: Limits, *, nested: bool, etc: Sequence[str] = ETC) -> list[str]:
     """Namespaces and the minimal root. `nested` keeps user namespaces usable, where they cannot be turned off."""
     flags = [*_ALONE, *(() if nested else ("--disable-userns",))]
     for folder in FOLDERS:
@@ -29,7 +29,7 @@ def base_flags(home: str, limits: Limits, *, nested: bool) -> list[str]:
             flags += "--symlink", os.readlink(folder), folder
         elif os.path.isdir(folder):
             flags += "--ro-bind", folder, folder
-    for name in ETC:
+    for name in etc:
         if os.path.lexists(f"/etc/{name}"):
             flags += _show_setting(f"/etc/{name}")
     room = str(limits.tmp_bytes)

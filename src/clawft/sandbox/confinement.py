@@ -36,6 +36,7 @@ class Confinement(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     limits: Limits | None = None  # those of the settings
     host_hint: str = HOST_HINT
+    least: bool = False  # it needs hardly anything of the system's settings, as a command of a person may
 
 
 def limits_of(settings: SandboxSettings) -> Limits:

@@ -16,7 +16,7 @@ from clawft.sandbox.confinement import Limits
 from clawft.sandbox.job import Job
 from clawft.sandbox.landlocked import Landlocked
 from clawft.sandbox.process import Streams, run_launch
-from clawft.sandbox.system import find_outside
+from clawft.sandbox.system import LEAST_ETC, find_outside
 from clawft.sandbox.view import View
 from clawft.sandbox.wrapped import Wrapped
 from clawft.workspace import Workspace
@@ -42,6 +42,7 @@ class Found(Struct, frozen=True):
     status: Status
     bwrap: str = ""
     base: tuple[str, ...] = ()
+    least: tuple[str, ...] = ()  # the same for a program that needs little of the system; each mount takes its time
 
 
 def probe(mode: Mode, path: str, workspace: Workspace, limits: Limits) -> Found:
@@ -56,7 +57,8 @@ def probe(mode: Mode, path: str, workspace: Workspace, limits: Limits) -> Found:
             base = tuple(base_flags(workspace.home, limits, nested=nested))
             reason = _try(partial(Wrapped, bwrap, base), limits)
             if not reason:
-                return Found(Status("bubblewrap"), bwrap, base)
+                least = base_flags(workspace.home, limits, nested=nested, etc=LEAST_ETC)
+                return Found(Status("bubblewrap"), bwrap, base, tuple(least))
         reasons.append(f"{reason}" if not bwrap else f"bubblewrap does not work ({reason})")
     if mode != "bubblewrap":
         reason = _check_landlock() or _try(Landlocked, limits)

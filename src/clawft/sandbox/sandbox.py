@@ -129,7 +129,8 @@ class Sandbox:
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if gate else {})}
             limits = confinement.limits or self.limits
             job = Job(words, cwd, {**env, **own}, _keep_held(view, places), limits, gate)
-            with Landlocked(job) if by_children else Wrapped(found.bwrap, found.base, job) as confined:
+            base = found.least if confinement.least else found.base
+            with Landlocked(job) if by_children else Wrapped(found.bwrap, base, job) as confined:
                 yield confined
         finally:
             places.release()

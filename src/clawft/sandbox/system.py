@@ -10,7 +10,7 @@ from itertools import islice
 
 from clawft.files import real_path
 
-__all__ = ["ETC", "FOLDERS", "find_outside", "find_programs", "outside_path"]
+__all__ = ["ETC", "FOLDERS", "LEAST_ETC", "find_outside", "find_programs", "outside_path"]
 
 FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 ETC = (
@@ -20,6 +20,8 @@ ETC = (
     "pki/ca-trust", "pki/tls/certs", "profile", "protocols", "python3", "services", "shells", "ssl/certs",
     "ssl/openssl.cnf", "static", "terminfo", "timezone", "xdg",
 )  # fmt: skip
+# What a program needs that is not a command of somebody's, but ours: to start, and to know the time and whom to trust.
+LEAST_ETC = ("ld.so.cache", "localtime", "nsswitch.conf", "pki/tls/certs", "ssl/certs")
 # What a folder of programs leans on, from the folder above it; less where that also holds other things of the user.
 _BESIDE = (
     "lib",

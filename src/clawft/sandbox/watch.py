@@ -43,11 +43,16 @@ async def watch(census: Census, limits: Limits, when_many: Callable[[], object] 
 
 
 def of_namespace(pid: int) -> Census:
-    """All processes of a namespace, as the process `pid` sees them on its own /proc."""
-    root = f"/proc/{pid}/root/proc"
+    """All processes of a namespace, as the process `pid` sees them on its own /proc.
+
+    Until it has one it sees ours, with all processes of this machine: then there are none to be counted.
+    """
+    root, ours = f"/proc/{pid}/root/proc", os.stat("/proc").st_dev
 
     def census(most: int) -> list[str]:
         try:
+            if os.stat(root).st_dev == ours:
+                return []
             with os.scandir(root) as entries:  # not all at once: a fork bomb adds faster than can be listed
                 return [entry.path for entry in islice((one for one in entries if one.name.isdecimal()), most)]
         except OSError:  # it has ended

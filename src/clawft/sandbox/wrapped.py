@@ -76,7 +76,7 @@ class Wrapped:
         if self._failure:
             raise self._failure
         ended = _EXIT.search(self._said)
-        if ended is None and finished.code >= 0:
+        if ended is None and finished.code >= 0 and not self._exceeded:
             said = (finished.errors or finished.output).decode("utf-8", "replace").strip()
             if said.startswith("bwrap: execvp ") and said.endswith(": No such file or directory"):
                 return structs.replace(finished, code=NOT_FOUND)

@@ -8,6 +8,8 @@ const { apply } = Reflect;
 const { then } = Promise.prototype;
 const [Later, Text, Time] = [Promise, String, Date];
 
+export const NEVER = "It waits for something that never comes";
+
 // Calls `finish` with the answer as text.
 export async function answer({ handler, export: name, event }, finish) {
   try {

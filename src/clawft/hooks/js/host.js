@@ -1,7 +1,7 @@
 // A process that is kept for one hook: one call after the other, each a line of JSON {mark, handler, export, event},
 // each answered by a line of its own: the mark and the answer as JSON. What the hook's module holds stays.
-import { answer, explain } from "./answer.js";
-import { endAtOnce, onStray, readLine, write } from "./wire.js";
+import { answer, explain, NEVER } from "./answer.js";
+import { endAtOnce, onIdle, onStray, readLine, write } from "./wire.js";
 
 const { exit } = Deno;
 const { parse } = JSON;
@@ -10,6 +10,7 @@ let finish; // of the call that is being answered
 
 endAtOnce();
 onStray((error) => finish ? finish(explain(error)) : console.error(error));
+onIdle(() => finish?.(explain(NEVER)));
 
 function serve({ mark, ...call }) {
   return new Later((done) => {
@@ -24,6 +25,9 @@ function serve({ mark, ...call }) {
   });
 }
 
-setInterval(() => {}, 1 << 30); // a promise that never settles is a matter of time
-for (let line; (line = await readLine()) !== null;) await serve(parse(line));
-exit(0);
+async function serveAll() {
+  for (let line; (line = await readLine()) !== null;) await serve(parse(line));
+  exit(0);
+}
+
+serveAll(); // not awaited: a module that waits for ever is an error of its own

@@ -2,8 +2,8 @@
 // imports is checked against the permissions of the process: what the main module imports by itself is not.
 //
 // Reads one JSON document: {mark, handler, export, event}. Writes the mark, the answer as JSON, and a line end.
-import { answer, explain } from "./answer.js";
-import { endAtOnce, onStray, readAll, write } from "./wire.js";
+import { answer, explain, NEVER } from "./answer.js";
+import { endAtOnce, onIdle, onStray, readAll, write } from "./wire.js";
 
 const { exit } = Deno;
 const { mark, ...call } = JSON.parse(readAll());
@@ -18,5 +18,5 @@ function finish(text) {
 
 endAtOnce();
 onStray((error) => finish(explain(error)));
-setInterval(() => {}, 1 << 30); // a promise that never settles is a matter of time
+onIdle(() => finish(explain(NEVER)));
 answer(call, finish);

@@ -52,6 +52,14 @@ export function onStray(tell) {
   });
 }
 
+// Nothing is left that could go on. (A timer to wait for would take 9 ms to load.)
+export function onIdle(tell) {
+  addEventListener("beforeunload", (event) => {
+    apply(preventDefault, event, []);
+    tell();
+  });
+}
+
 // Nothing of a hook runs once its answer is written.
 export function endAtOnce() {
   addEventListener("unload", (event) => apply(stopImmediatePropagation, event, []));
