@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.cli import main
 from clawft.cron import make_job
 from clawft.cron.jobs import Task
 
@@ -32,31 +31,6 @@ SCRIPT = {
         {"text": "An answer."},
     ],
 }
-
-
-@pytest.fixture
-def weft(
-    project: Path,
-    child_env: dict[str, str],
-    environ: MutableMapping[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Weft:
-    """Run `weft ARGS…` in the project, in this process; keyword arguments change its environment for once."""
-    monkeypatch.chdir(project)
-
-    def run(*args: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-        environ.update(child_env | more)
-        monkeypatch.setattr(sys, "argv", ["weft", *map(str, args)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        for name in more.keys() - child_env.keys():
-            del environ[name]
-        assert isinstance(ended.value.code, int)
-        return subprocess.CompletedProcess(sys.argv, ended.value.code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

@@ -14,6 +14,13 @@ from clawft.cli.output import width_of
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 Terminal = Callable[..., tuple[int, str]]
 
+
+@pytest.fixture
+def weft(weft_apart: Weft) -> Weft:
+    """A process of its own: this is about what the system sees of it."""
+    return weft_apart
+
+
 COMMANDS = [
     ("skills", "list"),
     ("skills", "show"),

@@ -1,39 +1,11 @@
-"""What tests of `weft hooks` share: the command line in this process, and hooks to speak of."""
+"""What tests of `weft hooks` share: hooks to speak of."""
 
-import subprocess
-import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from clawft.cli import main
-
 Hook = Callable[..., Path]
-
-
-@pytest.fixture
-def weft(
-    project: Path,
-    child_env: dict[str, str],
-    environ: MutableMapping[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `weft ARGS…` in the project, in this process, with `typed` as its input."""
-    monkeypatch.chdir(project)
-
-    def run(*args: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-        environ.clear()
-        environ.update(child_env | more)
-        monkeypatch.setattr(sys, "argv", ["weft", *map(str, args)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return subprocess.CompletedProcess(sys.argv, ended.value.code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture
