@@ -214,7 +214,9 @@ def test_a_hook_in_which_the_scanner_finds_an_attack_is_blocked(tmp_path: Path) 
 
     assert judged.state == "blocked"
     assert judged.reasons[0].code == "scan-blocked"
-    assert judged.reasons[0].hint == f"Look at it: weft scan {hook}"
+    assert judged.reasons[0].hint.startswith(
+        f"Look at it: weft scan {hook}. To use it anyway: weft skills allow helper "
+    )
 
 
 def test_what_it_requires_is_asked_of_this_machine(tmp_path: Path) -> None:

@@ -118,8 +118,8 @@ def _screen(found: Sequence[FoundHook], rules: HookRules) -> dict[str, tuple[boo
     for one, screening in zip(alone, scanned.screenings, strict=True):
         if screening is not None:
             blocked, reasons = check_screening(as_skill(one), screening, scanned)
-            hint = f"Look at it: weft scan {quote(one.root)}"
-            said[one.folder] = blocked, tuple(structs.replace(each, hint=each.hint and hint) for each in reasons)
+            look = (f"weft skills show {quote(one.name)}", f"weft scan {quote(one.root)}")
+            said[one.folder] = blocked, tuple(structs.replace(each, hint=each.hint.replace(*look)) for each in reasons)
     return said
 
 

@@ -1,6 +1,7 @@
 """`weft hooks list`, `show`, `check`, `enable` and `disable`."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -183,6 +184,15 @@ def test_a_hook_that_the_scanner_blocks_cannot_be_enabled(weft: Weft, hook: Hook
     assert "error[hook-scan-blocked]: The hook 'theirs' is blocked by the scanner: " in done.stderr
     assert "hint: Look at it: weft scan " in done.stderr
     assert _states(weft) == {"theirs": "blocked"}
+    rules = re.findall(r"scan-blocked.*?([a-z]+(?:-[a-z]+)+): ", weft("hooks", "show", "theirs").stdout)
+    named = [word for rule in rules for word in ("--rule", rule)]
+    allowed = weft("skills", "allow", "theirs", *named, "--because", "It is mine", "--yes")
+    assert (allowed.returncode, allowed.stdout) == (
+        0,
+        "theirs is untrusted: it is a stranger's, and nobody approved it as it is now\n",
+    )
+    assert weft("hooks", "enable", "theirs", "--yes").returncode == 0
+    assert _states(weft) == {"theirs": "ready"}
 
 
 def test_a_hook_of_a_skill_is_approved_with_the_skill(weft: Weft, hook: Hook, project: Path) -> None:

@@ -1,4 +1,4 @@
-"""`weft skills allow NAME --rule R --because "…"`: use a skill though a rule of the scanner objects."""
+"""`weft skills allow NAME --rule R --because "…"`: use a skill, or a hook, though a rule of the scanner objects."""
 
 import re
 from collections.abc import Sequence
@@ -15,12 +15,14 @@ from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
 from clawft.cli.skills._scanned import finding_lines, load_scanned, override_json, scanned_lines
 from clawft.discovery.digest import compute_digest
+from clawft.discovery.hooks import HOOK_FILE
 from clawft.errors import NotFound, Refused
 from clawft.scan.findings import Report
 from clawft.scan.rules import load_rules
 from clawft.scan.screening import Objection, screen_report
 from clawft.trust import STATES, Standing
 from clawft.trust.approvals import current_user
+from clawft.trust.hooks import HOOK_STATES
 from clawft.trust.overrides import NEVER, Override
 
 __all__ = ["command"]
@@ -57,7 +59,7 @@ def command(name: str | None, **given: Any) -> int:
     """Use a skill though a rule of the scanner objects to it.
 
     It holds for this rule, for the skill as it is now, and for a while: when the skill changes it is blocked again.
-    A skill that could not be scanned cannot be allowed.
+    A skill that could not be scanned cannot be allowed. NAME may also be a hook that `weft hooks list` shows.
     """
     options = _Options(**given)
     app = open_here(options.dirs)
@@ -65,7 +67,7 @@ def command(name: str | None, **given: Any) -> int:
         return _list(app, name, options.output)
     if not name:
         raise click.UsageError("Say which skill: weft skills allow NAME")
-    standing = app.get_skill(name)
+    standing = _find(app, name)
     rules = list(dict.fromkeys(map(_rule_id, options.rules)))
     if options.remove:
         return _remove(app, standing, rules, options.output)
@@ -74,6 +76,29 @@ def command(name: str | None, **given: Any) -> int:
     if not options.because.strip():
         raise click.UsageError('Say why: --because "…"')
     return _allow(app, standing, rules, options)
+
+
+def _find(app: App, name: str) -> Standing:
+    """The skill of a name, or the hook. Raises: NotFound."""
+    try:
+        return app.get_skill(name)
+    except NotFound:
+        from clawft.cli.hooks._alone import load_alone  # a skill needs none of what hooks do
+
+        hooks = load_alone(app)
+        if name not in hooks:
+            raise
+        return hooks[name]
+
+
+def _judge_now(app: App, standing: Standing) -> Standing:
+    """The same skill, or hook, as it stands now."""
+    skills = [one for one in app.load_skills() if one.found.file == standing.found.file]
+    if skills:
+        return skills[0]
+    from clawft.cli.hooks._alone import load_alone
+
+    return load_alone(app.reopen()).get(standing.name, standing)
 
 
 def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options) -> int:
@@ -103,13 +128,14 @@ def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options
         subject, name = f"scan rule for {found.folder}", standing.name
         app.audit.write("approval", subject, decision="allowed", rule=one.rule, skill=name, digest=digest, detail=facts)
     app.overrides.add(made)
-    now = next((one for one in app.load_skills() if one.found.file == found.file), standing)
+    now = _judge_now(app, standing)
     if options.output == "json":
         print_json("clawft.skills.allow.v1", allowed=[override_json(one) for one in made], state=now.state)
         return 0
     until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
     say(one_line(f"Allowed for {standing.name}: {', '.join(one.rule for one in made)}{until}"))
-    click.echo(one_line(f"{now.name} is {now.state}: {STATES[now.state]}"))
+    states = HOOK_STATES if now.found.file.endswith(f"/{HOOK_FILE}") else STATES
+    click.echo(one_line(f"{now.name} is {now.state}: {states[now.state]}"))
     for reason in now.reasons if now.state == "blocked" else ():
         show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
     return 0
@@ -142,7 +168,7 @@ def _ask(name: str, rules: Sequence[str]) -> bool:
 def _list(app: App, name: str | None, output: str) -> int:
     made = app.overrides.load()
     if name:
-        folder = app.get_skill(name).found.folder
+        folder = _find(app, name).found.folder
         made = tuple(one for one in made if one.path == folder)
     if output == "json":
         print_json("clawft.skills.allow.v1", allowed=[override_json(one) for one in made])
