@@ -32,12 +32,12 @@ def test_quick_run_prints_every_line_and_writes_json(tmp_path: Path, child_env: 
     names = [line["name"] for line in document["lines"]]
     expected = [
         "cold", "warm", "peer", "start-up", "linear", "memory", "R176", "R55", "R84",
-        "first-token", "concurrent", "dynamic", "fork", "runs-step", "sandbox", "audit", "session", "memory-search",
+        "first-token", "concurrent", "dynamic", "fork", "runs-step", "sandbox", "hook", "hook-kept", "audit", "session", "memory-search",
         "prompt", "keystroke",
         "scan-warm", "scan-unchanged", "scan-large", "scan-memory",
     ]  # fmt: skip
     if "sandbox" not in names:  # where there is no bubblewrap
-        expected.remove("sandbox")
+        expected = [one for one in expected if one not in ("sandbox", "hook", "hook-kept")]
     assert names[: len(expected)] == expected
     assert names[len(expected) :] in ([], ["scan-peer", "scan-start"])  # where Cisco's scanner is installed
     for line in document["lines"]:
