@@ -8,8 +8,8 @@ import pytest
 
 from clawft.app import App, open_app
 from clawft.errors import ClawftError, Refused
-from clawft.hooking import load_rows, load_standings
-from clawft.trust.hooks import HookStanding, digest_of
+from clawft.hooking import hook_settings, load_rows, load_standings
+from clawft.trust.hooks import HookStanding, digest_of, entry_of
 
 
 def _open(tmp_path: Path, project: str = "project") -> App:
@@ -259,3 +259,23 @@ def test_what_links_cover_cannot_be_approved_as_a_handler(tmp_path: Path) -> Non
     assert judged.state == "broken"
     with pytest.raises(ClawftError, match="is broken"):
         app.desk.review_hook(judged.found)
+
+
+def test_a_strangers_hook_takes_neither_the_place_nor_the_settings_of_ones_own(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    _hook(home / ".clawft" / "hooks" / "mail", ", requires: {bins: [no-such-program]}")
+    _hook(project / "hooks" / "mail")
+    _hook(project / "hooks" / "keyed", ", hookKey: mail")
+    _config(tmp_path, 'hooks.entries.mail.env.TOKEN = "secret"\n')
+    app = _open(tmp_path)
+    waiting = [one.found for one in load_standings(app, app.skills) if one.state == "untrusted"]
+    app.desk.approve_hooks([app.desk.review_hook(one) for one in waiting])
+
+    judged = load_standings(app.reopen(), app.skills)
+    assert [(one.name, one.found.scope, one.state) for one in judged] == [
+        ("mail", "user", "ineligible"),
+        ("keyed", "project", "ready"),
+        ("mail", "project", "shadowed"),
+    ]
+    settings = hook_settings(app)
+    assert [sorted(entry_of(one.found, settings).env) for one in judged] == [["TOKEN"], [], ["TOKEN"]]

@@ -40,6 +40,7 @@ HOOK_STATES: dict[State, str] = {
     "ready": "it runs at its events",
 }
 _STRANGE = {"project": "It comes with the project", "plugin": "It comes with the plugin {}", "installed": "It is of {}"}
+_KEYED = ("user", "extra", "installed")
 _NO_ENTRY = HookEntry()
 
 
@@ -71,8 +72,9 @@ class HookRules(Struct, frozen=True):
 
 
 def entry_of(found: FoundHook, settings: HooksSettings) -> HookEntry:
-    """What the settings say of a hook, by its name or its key."""
-    key = found.hook.key if found.hook else ""
+    """What the settings say of a hook, by its name or its key. What came with something goes by its name alone: it
+    could give itself the key of another, and with that what was meant for the other."""
+    key = found.hook.key if found.hook and found.skill is None and found.scope in _KEYED else ""
     return settings.entries.get(found.name) or settings.entries.get(key) or _NO_ENTRY
 
 
@@ -105,7 +107,12 @@ def judge_hooks(found: Sequence[FoundHook], rules: HookRules) -> tuple[HookStand
     """The state of every hook found, in the order found."""
     blocked = _screen(found, rules)
     judged = [_judge(one, rules, blocked.get(one.folder)) for one in found]
-    return tuple(_shadow(judged))
+    own = {one.name: one for one in reversed(judged) if one.found.skill is None and _is_own(one.found, rules)}
+    return tuple(_shadow(judged, own))
+
+
+def _is_own(found: FoundHook, rules: HookRules) -> bool:
+    return not why_strange(found, rules.workspace)
 
 
 def _screen(found: Sequence[FoundHook], rules: HookRules) -> dict[str, tuple[bool, tuple[Diagnostic, ...]]]:
@@ -199,13 +206,15 @@ def _distrust(found: FoundHook, message: str, hint: str, state: State = "untrust
     return _Trusted(objection=Diagnostic(code, "warning", message, found.file, 0, hint), state=state)
 
 
-def _shadow(standings: list[HookStanding]) -> list[HookStanding]:
-    """Of two hooks of a name that could run the first does."""
+def _shadow(standings: list[HookStanding], own: Mapping[str, HookStanding]) -> list[HookStanding]:
+    """Of two hooks of a name that could run the first does. A stranger's never takes the place of one's own, whatever
+    keeps that from running: settings were meant for that one."""
     first: dict[str, HookStanding] = {}
     for index, one in enumerate(standings):
         if one.state != "ready":
             continue
-        winner = first.setdefault(one.name, one)
+        winner = own.get(one.name, one) if one.hosts is not None else one
+        winner = first.setdefault(one.name, winner) if winner is one else winner
         if winner is not one:
             message = f"{winner.found.scope} has '{one.name}' too and comes first"
             reason = Diagnostic("shadowed", "warning", message, winner.found.file)

@@ -14,16 +14,17 @@ from clawft.config.edit import Change, Edited
 from clawft.config.hooks import HookEntry, HooksSettings
 from clawft.config.load import own_values
 from clawft.hooking import HookRow, hook_settings, load_rows
-from clawft.trust.hooks import HOOK_STATES, HookStanding
+from clawft.trust.hooks import HOOK_STATES, HookStanding, entry_of
 
 __all__ = ["as_enabled", "key_of", "tell", "write_enabled"]
 
 
 def key_of(row: HookRow, settings: HooksSettings) -> str:
     """Under which name the config has a hook: its own, or the key that it gives itself."""
-    hook = row.standing.found.hook if isinstance(row.standing, HookStanding) else None
-    key = hook.key if hook else ""
-    return key if key in settings.entries and row.name not in settings.entries else row.name
+    if not isinstance(row.standing, HookStanding) or row.name in settings.entries:
+        return row.name
+    entry, hook = entry_of(row.standing.found, settings), row.standing.found.hook
+    return hook.key if hook and settings.entries.get(hook.key) is entry else row.name
 
 
 def as_enabled(settings: HooksSettings, rows: Sequence[HookRow]) -> HooksSettings:

@@ -15,7 +15,8 @@ def find_names(app: App) -> Iterator[tuple[str, str]]:
     """Each with what it is. Raises: ClawftError."""
     extra = own_hooks(app.config, app.workspace.user_dir, app.environ).load.extra_dirs
     skills = app.catalog.found
-    folders = hook_locations(app.workspace, extra, find_plugins(app.workspace))
+    plugins = find_plugins(app.workspace)
+    folders = hook_locations(app.workspace, extra, plugins)
     for one in (*load_hooks(folders), *load_skill_hooks(skills)):
         yield one.name, one.hook.about.description if one.hook else ""
     for each in (*load_claude_hooks(app.workspace, find_plugins(app.workspace)), *load_skill_commands(skills)):
