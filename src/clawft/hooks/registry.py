@@ -91,6 +91,8 @@ class Hooks:
             self._diagnostics = tuple(said)
         except ClawftError as error:  # as when the config was broken meanwhile: those of before stay
             self._diagnostics = (structs.replace(error.diagnostic, severity="warning"),)
+        except OSError as error:
+            self._diagnostics = (Diagnostic("hook-failed", "warning", f"Hooks cannot be looked for: {error}"),)
 
     def _find(self, key: str) -> list[Handler]:
         self._look()
