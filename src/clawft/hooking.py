@@ -129,6 +129,8 @@ def _row(one: HookStanding) -> HookRow:
 def _command_row(one: CommandStanding) -> HookRow:
     found = one.found
     origin = f"skill {found.skill.name}" if found.skill is not None else found.scope
+    if found.scope == "plugin" and found.skill is None:
+        origin = found.name.replace(":", " ", 1)
     return HookRow(one.name, "command", one.state, found.events, origin, found.file, "", one.reasons, one)
 
 

@@ -55,6 +55,8 @@ def test_what_changes_of_the_prompt_is_shown(weft: Weft, hook: Hook) -> None:
     hook("mine", code, events="agent:bootstrap")
 
     assert '"path": "MORE.md"' in weft("hooks", "run", "mine").stdout
+    hook("mine", "event.context.bootstrapFiles.reverse();", events="agent:bootstrap")
+    assert weft("hooks", "run", "mine").stdout.endswith("  answers nothing\n")
 
 
 def test_a_failure_is_told_with_exit_1(weft: Weft, hook: Hook) -> None:

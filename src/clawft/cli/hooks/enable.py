@@ -1,5 +1,7 @@
 """`weft hooks enable NAME`: a hook is put into use; a stranger's is looked at and approved first."""
 
+import os
+
 import click
 from msgspec import structs
 
@@ -12,7 +14,11 @@ from clawft.cli.hooks._entries import as_enabled, tell, write_enabled
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, say
 from clawft.cli.skills._review import review_json, review_lines
+from clawft.cli.skills._scanned import finding_lines, power_lines
+from clawft.discovery import Found
+from clawft.discovery.locations import Location
 from clawft.errors import ClawftError, Refused
+from clawft.format.model import Skill
 from clawft.hooking import HookRow, find_row, hook_settings, load_rows
 from clawft.trust.command_hooks import CommandStanding, approve_commands
 from clawft.trust.hooks import HookStanding
@@ -119,4 +125,15 @@ def _command_lines(app: App, standing: CommandStanding) -> list[str]:
         matcher = f" ({one.matcher})" if one.matcher else ""
         lines.append("  " + one_line(f"at {one.event}{matcher}: {one.command}"))
     scripts = ", ".join(app.workspace.shorten(path) for path, _ in standing.scripts)
-    return [*lines, one_line(f"With the scripts of the project as they are now: {scripts}")] if scripts else lines
+    lines += [one_line(f"With the scripts of the project as they are now: {scripts}")] if scripts else []
+    return [*lines, *_plugin_lines(app, standing)] if standing.found.folder else lines
+
+
+def _plugin_lines(app: App, standing: CommandStanding) -> list[str]:
+    """What the scanner says of all that a plugin brings, which is approved as one."""
+    folder = standing.found.folder
+    at = Location("plugin", standing.name, os.path.dirname(folder))
+    report = app.load_report(Found(at, folder, standing.file, Skill(name=standing.name)))
+    verdict = "not scanned" if report.failed else f"{report.verdict} ({report.confidence:.0%} sure)"
+    lines = [one_line(f"With all files of {app.workspace.shorten(folder)} as they are now"), f"Verdict: {verdict}"]
+    return [*lines, *power_lines("Would use", report.power), *finding_lines(report)]

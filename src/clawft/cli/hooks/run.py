@@ -180,8 +180,9 @@ def _print(called: _Called, *, several: bool) -> None:
 def _changes(called: _Called) -> dict[str, str]:
     """What of the context is another than before, as JSON."""
     after = called.reply.context if called.reply else {}
-    changed = {name: value for name, value in after.items() if value != called.event.context.get(name)}
-    return {name: msgspec.json.format(msgspec.json.encode(value), indent=2).decode() for name, value in changed.items()}
+    texts = {name: msgspec.json.encode(value, order="deterministic") for name, value in after.items()}
+    before = {name: msgspec.json.encode(called.event.context.get(name), order="deterministic") for name in after}
+    return {name: msgspec.json.format(text).decode() for name, text in texts.items() if text != before[name]}
 
 
 def _to_json(called: _Called) -> dict[str, Any]:
