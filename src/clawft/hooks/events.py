@@ -173,5 +173,11 @@ def read_reply(event: HookEvent, answer: Any, *, printed: str = "", time_ms: flo
     blocked = None
     if isinstance(changes, _Verdict) and changes.block:
         blocked = changes.blockReason.strip() or "it gave no reason"
-    context = msgspec.to_builtins(changes) if kind.in_order else {}
+    context = _to_builtins(changes) if kind.in_order else {}
     return Reply(context, tuple(one for one in result.messages if one.strip()), "", blocked, None, printed, time_ms)
+
+
+def _to_builtins(changes: Struct) -> dict[str, Any]:
+    """What counts of a context, as it is told: a tuple is no list, and would be a change."""
+    plain: dict[str, Any] = msgspec.to_builtins(changes)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}

@@ -55,6 +55,9 @@ def test_what_changes_of_the_prompt_is_shown(weft: Weft, hook: Hook) -> None:
     hook("mine", code, events="agent:bootstrap")
 
     assert '"path": "MORE.md"' in weft("hooks", "run", "mine").stdout
+    hook("mine", code.replace("Be brief.", "\\ud800"), events="agent:bootstrap")  # half a character
+    assert '"content": "\ufffd"' in weft("hooks", "run", "mine").stdout
+    assert weft("hooks", "run", "mine", "--format", "json").returncode == 0
     hook("mine", "event.context.bootstrapFiles.reverse();", events="agent:bootstrap")
     assert weft("hooks", "run", "mine").stdout.endswith("  answers nothing\n")
 

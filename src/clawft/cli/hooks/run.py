@@ -1,5 +1,6 @@
 """`weft hooks run NAME`: one hook, called by hand with an event, as a turn would call it."""
 
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -180,9 +181,14 @@ def _print(called: _Called, *, several: bool) -> None:
 def _changes(called: _Called) -> dict[str, str]:
     """What of the context is another than before, as JSON."""
     after = called.reply.context if called.reply else {}
-    texts = {name: msgspec.json.encode(value, order="deterministic") for name, value in after.items()}
-    before = {name: msgspec.json.encode(called.event.context.get(name), order="deterministic") for name in after}
-    return {name: msgspec.json.format(text).decode() for name, text in texts.items() if text != before[name]}
+    before = called.event.context
+    changed = {name: value for name, value in after.items() if _text(value) != _text(before.get(name))}
+    return {name: _text(value) for name, value in changed.items()}
+
+
+def _text(value: Any) -> str:
+    """Not msgspec's JSON, which has no words for half a character."""
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
 
 
 def _to_json(called: _Called) -> dict[str, Any]:
