@@ -20,7 +20,8 @@ SECRET = "s3cret-of-the-user"
 class Stage:
     """One user. Handlers are called in a process of their own, or in one that is `kept`."""
 
-    def __init__(self, folder: Path, kind: Any = "bubblewrap", *, kept: bool = False) -> None:
+    def __init__(self, folder: Path, kind: Any = "bubblewrap", *, kept: bool = False, path: str = "") -> None:
+        self._environ = {"PATH": path or os.environ.get("PATH", os.defpath)}
         self.kept = kept
         self.home, self.project = folder / "home", folder / "project"
         self.hook = self.home / ".clawft/hooks/it"
@@ -37,8 +38,7 @@ class Stage:
         self._open(WebSettings())
 
     def _open(self, web: WebSettings) -> None:
-        environ = {"PATH": os.environ.get("PATH", os.defpath)}
-        self.sandbox = Sandbox(SandboxSettings(mode=self.kind), self.workspace, environ, web)
+        self.sandbox = Sandbox(SandboxSettings(mode=self.kind), self.workspace, self._environ, web)
         self.deno = Deno(self.sandbox)
 
     def allow_private(self) -> None:

@@ -31,6 +31,7 @@ TAMPERS = {
     "events": "globalThis.addEventListener = () => {}; Event.prototype.preventDefault = () => { throw 1 };",
     "String": "globalThis.String = () => 'no'; globalThis.Error = class {}; globalThis.Promise = class {};",
 }
+BOMB = "const all = []; for (;;) all.push(new Array(500).fill(0).map((x) => ({x})));"
 ENDS = {
     "Deno.exit(3)": "(exit code 3)",
     "Deno.exit(0)": "(exit code 0)",
@@ -49,7 +50,14 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
     return stage
 
 
-@pytest.mark.parametrize("name", TAMPERS)
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        *(("bubblewrap-once", name) for name in TAMPERS),
+        *(("bubblewrap-kept", name) for name in ("prints an answer", "JSON", "stdout", "promises", "toJSON")),
+    ],
+    indirect=["stage"],
+)
 async def test_a_hook_that_throws_has_failed_whatever_it_changed_before(stage: Stage, name: str) -> None:
     code = f"const Oops = Error; export default (event) => {{ {TAMPERS[name]} throw new Oops('it broke'); }}"
     with pytest.raises(HookFailed) as failed:
@@ -113,17 +121,42 @@ async def test_a_hook_that_waits_for_nothing_is_not_waited_for(stage: Stage, cod
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("stage", "code"),
     [
-        "const all = []; for (;;) all.push(new Array(500).fill(0).map((x) => ({x})));",
-        "const all = []; for (;;) all.push(new Uint8Array(1 << 25).fill(1));",
-        "const all = new WebAssembly.Memory({initial: 1, maximum: 65536});"
-        " for (;;) { all.grow(512); new Uint8Array(all.buffer).fill(1); }",
+        ("bubblewrap-once", BOMB),
+        ("bubblewrap-kept", BOMB),
+        ("bubblewrap-once", "const all = []; for (;;) all.push(new Uint8Array(1 << 25).fill(1));"),
+        (
+            "bubblewrap-once",
+            "const all = new WebAssembly.Memory({initial: 1, maximum: 65536});"
+            " for (;;) { all.grow(512); new Uint8Array(all.buffer).fill(1); }",
+        ),
     ],
+    indirect=["stage"],
 )
 async def test_a_hook_that_takes_ever_more_memory_is_ended(stage: Stage, code: str) -> None:
     said = await stage.say(f"export default () => {{ {code} }}", memory_mb=64)
     assert said == "hook-memory: It needed more than 64 MB of memory"
+    assert not _find_running(stage)
+
+
+@pytest.mark.parametrize("stage", ["bubblewrap-once", "landlock-once"], indirect=True)
+async def test_a_hook_that_lifts_the_limit_of_its_heap_is_ended_all_the_same(stage: Stage) -> None:
+    lift = "import v8 from 'v8';\nv8.setFlagsFromString('--max-old-space-size=9000');\n"
+    said = await stage.say(f"{lift}export default () => {{ {BOMB} }}", memory_mb=64)
+    assert said == "hook-memory: It needed more than 64 MB of memory"
+
+
+@pytest.mark.parametrize("stage", ["landlock-once", "landlock-kept"], indirect=True)
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("for (;;);", "hook-timeout: It took longer than 1 seconds and was ended"),
+        ("Deno.exit(3);", "hook-ended: It ended without an answer (exit code 3)"),
+    ],
+)
+async def test_a_hook_under_landlock_ends_as_others_do(stage: Stage, code: str, said: str) -> None:
+    assert await stage.say(f"export default () => {{ {code} }}", timeout_s=1.0) == said
     assert not _find_running(stage)
 
 

@@ -57,6 +57,25 @@ DENIED: dict[str, str | tuple[str, ...]] = {
     "Deno.readTextFileSync('/proc/self/root/etc/hosts')": "NotCapable: Requires",
     "Deno.readTextFileSync('/proc/1/cmdline')": "NotCapable: Requires",
     "Deno.openSync('/dev/stdin')": "NotCapable: Requires",
+    "Deno.realPathSync('/etc/hosts')": 'NotCapable: Requires read access to "/etc/hosts"',
+    "Deno.lstatSync('/etc/shadow')": 'NotCapable: Requires read access to "/etc/shadow"',
+    "process.chdir('/etc')": 'NotCapable: Requires read access to "/etc"',
+    "fs.openAsBlob('/etc/hosts')": 'NotCapable: Requires read access to "/etc/hosts"',
+    "new sqlite.DatabaseSync('/etc/hosts', {readOnly: true})": "NotCapable: Requires read access",
+    "new sqlite.DatabaseSync(':memory:', {allowExtension: true}).loadExtension('/x.so')": "NotCapable: Requires ffi",
+    "new sqlite.DatabaseSync(':memory:').exec(\"ATTACH DATABASE '/tmp/x' AS b\")": "Error: too many attached databases",
+    "new WASI({version: 'preview1', preopens: {'/': '/etc'}})": 'Error: uvwasi_init: failed to open preopen "/etc"',
+    "new WASI({version: 'preview1', preopens: {'/': here}})": "NotCapable: Requires write access to",
+    "v8.writeHeapSnapshot(here + '/made')": "NotCapable: Requires write access to",
+    "inspector.open(9229)": 'NotCapable: Requires sys access to "inspector"',
+    "Deno.linkSync(here + '/notes.txt', here + '/made')": "NotCapable: Requires write access to",
+    "Deno.chmodSync(here + '/notes.txt', 0o777)": "NotCapable: Requires write access to",
+    "Deno.truncateSync(here + '/notes.txt')": "NotCapable: Requires write access to",
+    "Deno.createHttpClient({proxy: {url: 'http://127.0.0.1:8080'}})": "NotCapable: Requires net access",
+    "vm.runInNewContext('this.constructor.constructor(\"return Deno\")()').readTextFileSync('/etc/hosts')": (
+        'NotCapable: Requires read access to "/etc/hosts"'
+    ),
+    "import('data:text/javascript,Deno.readTextFileSync(\"/etc/hosts\")')": "NotCapable: Requires read access",
     "Deno.readDirSync('/').next()": 'NotCapable: Requires read access to "/"',
     "Deno.readTextFileSync(here + '/link')": "PermissionDenied: Permission denied",
     "Deno.readTextFileSync(here + '/.env')": "PermissionDenied: Permission denied",
@@ -92,7 +111,12 @@ import dns from "dns";
 import fs from "fs";
 import net from "net";
 import os from "os";
+import inspector from "inspector";
 import process from "process";
+import v8 from "v8";
+import vm from "vm";
+import * as sqlite from "node:sqlite";
+import { WASI } from "node:wasi";
 import { createRequire } from "module";
 const require = createRequire(import.meta.url);
 const own = import.meta.dirname;
@@ -105,11 +129,11 @@ export default async function (event) {
       const got = await attempt(here);
       told[name] = "GOT " + (typeof got === "object" ? JSON.stringify(got) : String(got)).slice(0, 200);
     } catch (error) {
-      told[name] = `${error?.name}: ${error?.message}`.slice(0, 300);
+      told[name] = `${error?.name}: ${error?.message}`.slice(0, 200);
     }
   }
   const all = Object.entries(told);
-  for (let at = 0; at < all.length; at += 6) event.messages.push(JSON.stringify(all.slice(at, at + 6)));
+  for (let at = 0; at < all.length; at += 8) event.messages.push(JSON.stringify(all.slice(at, at + 8)));
 }
 """
 

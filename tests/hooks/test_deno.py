@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from clawft.discovery.digest import compute_digest
 from clawft.errors import Refused
@@ -115,3 +116,24 @@ async def test_a_strangers_hook_runs_on_what_was_approved(tmp_path: Path, kind: 
         await stage.run(code, digest=digest)
     assert refused.value.code == "skill-changed"
     assert not list((stage.home / ".clawft/cache/programs").iterdir())
+
+
+async def test_without_a_sandbox_denos_permissions_still_hold(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "off")
+    assert await stage.say(f"export default (event) => {{ {TELL}; }}") == "heard"
+    said = await stage.say("import t from '/etc/hosts' with {type: 'text'};\nexport default () => t;")
+    assert said == 'hook-denied: Requires read access to "/etc/hosts"'
+    other = structs.replace(stage.job("export default (event) => { event.messages.push(localStorage.a ?? 'none'); }"))
+    await stage.run("export default () => { localStorage.a = 'mine'; }", "first.ts")
+    elsewhere = stage.home / "another"
+    elsewhere.mkdir()
+    (elsewhere / "handler.ts").write_text((stage.hook / "handler.ts").read_text())
+    reply = await stage.deno.call(structs.replace(other, root=str(elsewhere)), stage.event())
+    assert reply.messages == ("none",)  # what one hook stores is not another's
+
+
+async def test_where_there_is_no_sandbox_no_hook_is_run(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "bubblewrap", path=str(tmp_path))
+    with pytest.raises(Refused) as refused:
+        await stage.run("export default () => {}")
+    assert refused.value.code == "sandbox-unavailable"
