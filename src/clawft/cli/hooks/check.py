@@ -51,8 +51,10 @@ def command(name: str | None, output: str) -> int:
 
 
 def _print(app: App, row: HookRow, problems: Iterable[Diagnostic]) -> None:
-    mark = "✗" if row.state in _FAILS or _has_error(problems) else "✓" if row.state == "ready" else "·"
-    click.echo(one_line(f"{mark} {row.name} is {row.state}: {HOOK_STATES.get(row.state, '')}"))
+    fails = row.state in _FAILS or _has_error(problems)
+    mark = "✗" if fails else "✓" if row.state == "ready" else "·"
+    meaning = "but cannot run" if fails and row.state == "ready" else HOOK_STATES.get(row.state, "")
+    click.echo(one_line(f"{mark} {row.name} is {row.state}{',' if meaning.startswith('but') else ':'} {meaning}"))
     for one in problems:
         where = app.workspace.shorten(one.where) if one.path != row.file else f"line {one.line}" if one.line else ""
         show_diagnostic(one, where=where, err=False, indent="    ")
