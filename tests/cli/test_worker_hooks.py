@@ -1,25 +1,22 @@
 """A worker tells hooks that it starts and stops, and what they do keeps it from neither."""
 
+import json
+import subprocess
 from pathlib import Path
 
-import pytest
-
-from clawft.app import open_app
-from clawft.cli.worker import make_plan, work_here
 from world import World
 
-pytestmark = pytest.mark.anyio
 
-
-async def test_hooks_hear_that_a_worker_starts_and_stops_whatever_they_do(tmp_path: Path) -> None:
+def test_hooks_hear_that_a_worker_starts_and_stops_whatever_they_do(tmp_path: Path, child_env: dict[str, str]) -> None:
     world = World(tmp_path)
     (world.user_dir / "config.toml").write_text("[hooks.entries.hangs]\ntimeout_s = 0.5\n")
     world.add_hook("ears", "gateway", "event.messages.push(JSON.stringify([event.action, context]));")
     world.add_hook("hangs", "gateway:startup", "while (true) {}")
     world.add_hook("throws", "gateway:shutdown", "throw new Error('oh dear');")
-    app = open_app(world.environ, str(world.project))
-    said: list[str] = []
-    await work_here(app, make_plan(app, idle=True, soon=True), said.append)
+    words = ["weft", "worker", "--until-idle", "--format", "json"]
+    env = child_env | {"HOME": str(world.home)}
+    done = subprocess.run(words, env=env, cwd=world.project, capture_output=True, text=True, timeout=60, check=True)
+    said = [json.loads(line)["text"] for line in done.stdout.splitlines()]
     shared = f'"workspaceDir":"{world.project}","agentId":"","cfg":{{}}'
     assert [line for line in said if not line.startswith("worker ")] == [
         f'» ears: ["startup",{{{shared},"reason":"start"}}]',

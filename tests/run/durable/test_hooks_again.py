@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from clawft.app import open_app
 from clawft.cli.runs.show import load_timeline
-from clawft.cli.worker import make_plan, work_here
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.values import now_text
 from clawft.sessions import SessionStore
@@ -36,10 +33,7 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.anyio
-async def test_hooks_hear_of_each_thing_once_however_often_a_run_is_begun(
-    tmp_path: Path, child_env: dict[str, str]
-) -> None:
+def test_hooks_hear_of_each_thing_once_however_often_a_run_is_begun(tmp_path: Path, child_env: dict[str, str]) -> None:
     world = World(tmp_path / "world")
     env = child_env | {"HOME": str(world.home)}
     script, heard = tmp_path / "script.json", world.project / "heard"
@@ -51,8 +45,7 @@ async def test_hooks_hear_of_each_thing_once_however_often_a_run_is_begun(
     told = "`${event.type}:${event.action}\\n`"
     body = f"Deno.writeTextFileSync(`${{context.workspaceDir}}/heard`, {told}, {{ append: true }});"
     world.add_hook("count", "agent message session tool", f"{body} event.messages.push(event.action);")
-    app = open_app(env, str(world.project))
-    runs = open_app_runs(app)
+    runs = open_app_runs(open_app(env, str(world.project)))
     try:
         script.write_text(json.dumps({"by_turn": True, "steps": [LOOK, {"text": "Done.", "delay_ms": 120_000}]}))
         run = runs.start(RunRequest(kind="agent", cwd=str(world.project), text="look", session="k"))
@@ -65,7 +58,7 @@ async def test_hooks_hear_of_each_thing_once_however_often_a_run_is_begun(
             worker.wait(60)
         assert heard.read_text().split() == BEFORE
         script.write_text(json.dumps({"by_turn": True, "steps": [LOOK, {"text": "Done."}]}))
-        await work_here(app, make_plan(app, idle=True, soon=True), lambda _: None)
+        subprocess.run([*command, "--until-idle"], env=env, cwd=world.project, check=True, timeout=60)
         assert runs.store.get(run).status == "done"
         assert heard.read_text().split() == [*BEFORE, "agent:stop", "message:sent"]
         shown = [
