@@ -94,6 +94,16 @@ async def test_what_is_denied_is_told_with_the_way_to_allow_it(stage: Stage) -> 
     assert said.hint == "To allow it: permissions in [hooks.entries.it] of your config"
 
 
+async def test_who_is_given_home_may_ask_node_for_it_and_for_nothing_else_of_the_system(stage: Stage) -> None:
+    code = "import os from 'os';\nexport default (e) => { e.messages.push(os.homedir()); os.hostname(); }"
+    with pytest.raises(HookFailed) as failed:
+        await stage.run(code)
+    assert failed.value.hint == "To allow it: give it the variable HOME in [hooks.entries.it] of your config"
+    said = await stage.say(code, env={"HOME": "/home/me"})
+    assert said == 'hook-denied: Requires sys access to "hostname"'
+    assert await stage.say(code.replace("os.hostname();", ""), env={"HOME": "/home/me"}) == "/home/me"
+
+
 async def test_a_handler_that_is_not_there_is_told(stage: Stage) -> None:
     job = stage.job("export default 1")
     (stage.hook / "handler.ts").unlink()

@@ -121,6 +121,17 @@ async def test_a_process_that_ended_between_calls_is_started_anew(stage: Stage) 
         assert await _tell(hosts, job, stage.event()) == "told"
 
 
+async def test_a_process_that_nobody_asks_for_long_is_ended(stage: Stage) -> None:
+    code = "let n = 0;\nexport default async (e) => { await wait(50); e.messages.push(`${++n}`); };\n"
+    job = stage.job(code + "const wait = (ms) => new Promise((done) => setTimeout(done, ms));")
+    async with Hosts(stage.deno, idle_s=0.02) as hosts:
+        assert await _tell(hosts, job, stage.event()) == "1"  # which takes longer than that
+        with anyio.fail_after(10):
+            while _find_kept(stage):
+                await anyio.sleep(0.01)
+        assert await _tell(hosts, job, stage.event()) == "1"
+
+
 async def test_an_error_between_calls_is_not_the_next_calls(stage: Stage) -> None:
     code = """let n = 0, late = false;
     setTimeout(() => { late = true; throw new Error('stray'); }, 5);

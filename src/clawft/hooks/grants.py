@@ -69,6 +69,8 @@ def allow_flags(read: Iterable[str], grants: Grants) -> list[str]:
         flags.append(f"--allow-net={','.join(dict.fromkeys(map(_host, hosts)))}")
     if grants.env:
         flags.append(f"--allow-env={','.join(grants.env)}")
+    if "HOME" in grants.env:  # `os.homedir()` says the same, and many ask it
+        flags.append("--allow-sys=homedir")
     return flags
 
 

@@ -4,6 +4,7 @@ Same flags, same sandbox, same answers as a process for each call, in a tenth of
 stays from call to call. A process that hangs, ends or floods is ended, and started anew at the next call.
 """
 
+import math
 import os
 import secrets
 import signal
@@ -37,8 +38,9 @@ class Hosts:
     `async with` none is kept.
     """
 
-    def __init__(self, deno: Deno) -> None:
+    def __init__(self, deno: Deno, *, idle_s: float = _IDLE_S) -> None:
         self._deno = deno
+        self._idle_s = idle_s
         self._group: TaskGroup | None = None
         self._hosts: dict[tuple[str, str, str], _Host] = {}
 
@@ -66,7 +68,7 @@ class Hosts:
         if host is None or host.job != job:  # what it may reach, or what it is, changed
             if host is not None:
                 host.retire()
-            host = self._hosts[key] = _Host(self._deno, job, self._group)
+            host = self._hosts[key] = _Host(self._deno, job, self._group, self._idle_s)
         return await host.call(event)
 
 
@@ -95,8 +97,9 @@ class _Life:
 class _Host:
     """One hook as it is now, and its process, if there is one."""
 
-    def __init__(self, deno: Deno, job: HookJob, group: TaskGroup) -> None:
+    def __init__(self, deno: Deno, job: HookJob, group: TaskGroup, idle_s: float) -> None:
         self.job = job
+        self._idle_s = idle_s
         self._deno = deno
         self._group = group
         self._lock = anyio.Lock()
@@ -132,6 +135,7 @@ class _Host:
         if life is None:
             life = self._life = _Life(self.job.max_bytes)
             self._group.start_soon(self._live, life)
+        life.asked = math.inf  # as long as it is being asked it is not idle
         await life.started.wait()
         if life.failure is not None:
             raise life.failure
@@ -146,7 +150,7 @@ class _Host:
                     life.kept = kept
                     kept.group.start_soon(_read_errors, kept, life)
                     life.started.set()
-                    await _stay(life)
+                    await _stay(life, self._idle_s)
                 life.ended = _finish(launch, kept, life)
         except Exception as error:  # whoever called is told
             life.failure = error
@@ -157,7 +161,7 @@ class _Host:
     async def _ask(self, life: _Life, event: HookEvent, mark: str) -> Finished:
         """Send a call, and read what is written until it is answered."""
         assert life.kept is not None
-        job, life.asked = self.job, anyio.current_time()
+        job, started = self.job, anyio.current_time()
         call = {"mark": mark, "handler": life.handler, "export": job.export, "event": event.to_dict()}
         life.errors = Sink(job.max_bytes)
         output = Sink(job.max_bytes)
@@ -166,11 +170,12 @@ class _Host:
             answered = await _exchange(life, msgspec.json.encode(call) + b"\n", mark.encode(), output)
             for _ in range(2 * answered):  # what it wrote on the other pipe before is there, and only to be read
                 await checkpoint()
+        life.asked = anyio.current_time()
         finished = Finished(
             0,
             output.content(),
             life.errors.content(),
-            anyio.current_time() - life.asked,
+            anyio.current_time() - started,
             truncated=output.cut_bytes > 0,
             timed_out=scope.cancelled_caught,
             flooded=life.flooded.is_set(),
@@ -206,12 +211,12 @@ def _finish(launch: Launch, kept: Kept, life: _Life) -> Finished:
     return launch.finish(finished) if launch.finish else finished
 
 
-async def _stay(life: _Life) -> None:
-    while True:
-        with anyio.move_on_after(_IDLE_S):
+async def _stay(life: _Life, idle_s: float) -> None:
+    """Wait until nobody wants it, or has asked it anything for long."""
+    while not life.unwanted.is_set():
+        with anyio.move_on_after(idle_s):
             await life.unwanted.wait()
-            return
-        if anyio.current_time() - life.asked > _IDLE_S:
+        if anyio.current_time() - life.asked > idle_s:
             life.unwanted.set()
 
 

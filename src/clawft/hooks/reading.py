@@ -64,8 +64,9 @@ def _explain(job: HookJob, problem: Mapping[str, Any]) -> HookFailed:
     message, kind, name = str(problem["message"])[:_MAX_MESSAGE], problem["kind"], str(problem["name"])[:100]
     needs = _NEEDS.search(message)
     if kind == "denied" or (needs and kind == "thrown"):  # what may not be imported is no error of its own for Deno
-        hint = f"To allow it: permissions in [hooks.entries.{job.name}] of your config"
         denied = needs[0] if needs else message
+        what = "give it the variable HOME" if '"homedir"' in denied else "permissions"
+        hint = f"To allow it: {what} in [hooks.entries.{job.name}] of your config"
         return HookFailed("hook-denied", denied.partition(", run again")[0], hint=hint)
     if any(one in message for one in _REFUSED):
         return _need_memory(job)
