@@ -1,5 +1,6 @@
 """The composition root of hooks: from an app to the hooks there are, with their state, and to those that run."""
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HookRow",
+    "check_folders",
     "find_row",
     "hook_settings",
     "line_policy",
@@ -79,7 +81,7 @@ def load_standings(
         app.workspace,
         {one.found.folder: one for one in skills},
         lambda: app.approvals.load(),
-        lambda found, digest: app.strangers.clear(found, digest, []),
+        lambda found, digest: app.strangers.clear(found, digest(), []) if app.strangers.is_strange(found) else None,
         app.screen,
     )
     return judge_hooks((*own, *brought), rules)
@@ -115,6 +117,14 @@ def load_rows(app: "App", settings: HooksSettings | None = None) -> tuple[HookRo
     deno = load_standings(app, app.skills, settings)
     commands = load_command_standings(app, app.skills, settings)
     return (*(_row(one) for one in deno), *(_command_row(one) for one in commands))
+
+
+def check_folders(app: "App") -> list[Diagnostic]:
+    """Folders that the config names and that are not there."""
+    named = hook_locations(app.workspace, hook_settings(app).load.extra_dirs)
+    lost = [one.path for one in named if one.scope == "extra" and not os.path.isdir(one.path)]
+    hint = "It stands in hooks.load.extra_dirs"
+    return [Diagnostic("no-folder", "warning", "There is no such folder", path, 0, hint) for path in lost]
 
 
 def _row(one: HookStanding) -> HookRow:

@@ -60,14 +60,15 @@ class HookStanding(Struct, frozen=True):
 
 class HookRules(Struct, frozen=True):
     """What hooks are judged by. `skills` are those that brought some, by folder; `clear` gives the approval of a
-    stranger's skill, None for one's own, and refuses what is not approved; `screen` asks the scanner."""
+    stranger's skill, None for one's own, whose digest is not taken, and refuses what is not approved; `screen` asks the
+    scanner."""
 
     settings: HooksSettings
     host: Host
     workspace: Workspace
     skills: Mapping[str, Standing]
     approvals: Callable[[], Sequence[Approval]]
-    clear: Callable[[Found, Digest], Approval | None]
+    clear: Callable[[Found, Callable[[], Digest]], Approval | None]
     screen: Callable[[Sequence[Found]], Scanned | None]
 
 
@@ -195,7 +196,7 @@ def _trust_skill(found: FoundHook, brought: Found, rules: HookRules) -> _Trusted
         state: State = skill.state if skill else "broken"
         return _distrust(found, f"Its skill '{brought.name}' is {state}", hint, state)
     try:
-        approval = rules.clear(brought, digest_of(found))
+        approval = rules.clear(brought, lambda: digest_of(found))
     except ClawftError as error:
         return _distrust(found, f"Its skill '{brought.name}' is not approved", error.hint or hint)
     return _Trusted(approval.digest, approval.power.network) if approval else _Trusted()

@@ -54,6 +54,17 @@ def test_without_hooks_it_is_said_where_to_read_of_them(weft: Weft) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "No hooks found. See: weft help hooks\n")
 
 
+def test_a_folder_that_is_named_and_not_there_is_told(weft: Weft, hook: Hook, user_dir: Path) -> None:
+    hook("mine")
+    hook("more", of=str(user_dir / "elsewhere"))
+    with (user_dir / "config.toml").open("a") as file:
+        file.write('hooks.load.extra_dirs = ["~/.clawft/elsewhere", "~/gone"]\n')
+    done = weft("hooks", "list")
+
+    assert "~/gone: warning[no-folder]: There is no such folder" in done.stderr
+    assert _states(weft) == {"mine": "ready", "more": "ready"}
+
+
 def test_show_tells_what_it_asks_for_and_what_it_gets(weft: Weft, hook: Hook, user_dir: Path) -> None:
     more = ", permissions: {read: [data], net: [a.example], env: [LANG, TOKEN]}, requires: {bins: [sh]}, export: run"
     hook("mine", more=more)

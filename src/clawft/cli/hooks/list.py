@@ -7,7 +7,7 @@ import click
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
-from clawft.hooking import HookRow, load_rows
+from clawft.hooking import HookRow, check_folders, load_rows
 from clawft.trust import STATES
 
 __all__ = ["command", "count_rows", "row_lines"]
@@ -22,7 +22,7 @@ def command(output: str) -> None:
     """List every hook found, with its state and why."""
     app = open_here()
     rows = sorted(load_rows(app), key=lambda one: one.name)
-    said = app.config.diagnostics
+    said = (*app.config.diagnostics, *check_folders(app))
     if output == "json":
         listed = [row_json(one) for one in rows]
         return print_json("clawft.hooks.list.v1", hooks=listed, diagnostics=[to_json(one) for one in said])
