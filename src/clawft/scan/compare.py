@@ -15,6 +15,7 @@ __all__ = ["PowerChange", "compare_declared", "compare_power"]
 MAX_DEPTH = 8
 _ADDRESS = re.compile(r"https?://[^\s\"'<>)\]},]{1,300}", re.IGNORECASE)
 # What every program has and uses: it says nothing about a skill.
+_SAID = (ON_LOAD, "openclaw:hook")  # a HOOK.md says itself what it is
 _EVERYDAY_ENV = frozenset((
     "HOME", "PATH", "USER", "LOGNAME", "PWD", "OLDPWD", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP",
     "EDITOR", "PAGER", "COLUMNS", "LINES", "NO_COLOR", "DEBUG", "CI", "HOSTNAME", "XDG_CONFIG_HOME",
@@ -62,7 +63,7 @@ def compare_declared(skill: Skill, power: Power) -> Power:
         files=_keep(power.files, lambda one: one.startswith(("~", "/")) and not one.startswith(_OWN_PLACES)),
         env=_keep(power.env, lambda one: one not in variables),
         persistence=power.persistence,
-        hooks=_keep(power.hooks, lambda one: not one.startswith(ON_LOAD) and one.rpartition(":")[2] not in skill.hooks),
+        hooks=_keep(power.hooks, lambda one: not one.startswith(_SAID) and one.rpartition(":")[2] not in skill.hooks),
     )
 
 

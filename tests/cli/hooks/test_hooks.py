@@ -217,6 +217,7 @@ def test_a_hook_of_a_skill_is_approved_with_the_skill(weft: Weft, hook: Hook, pr
     shown = weft("skills", "trust", "notes", "--yes")
     section = "Brings hooks, which run by themselves:\n  remember at tool:before\n    asks for: reach a.example\n"
     assert section in shown.stderr
+    assert "Does not declare" not in shown.stderr
     assert _states(weft) == {"remember": "ready"}
     assert section in weft("skills", "show", "notes").stdout
     (brought,) = json.loads(weft("skills", "show", "notes", "--format", "json").stdout)["brings_hooks"]
