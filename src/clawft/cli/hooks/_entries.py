@@ -46,6 +46,8 @@ def write_enabled(app: App, rows: Sequence[HookRow], *, enabled: bool) -> Edited
         entry: dict[str, Any] = written.get(key, {})
         if not enabled:
             changes.append(Change((*path, "enabled"), False))
+        elif entry.get("enabled", True):
+            continue  # it is on already
         elif entry.keys() <= {"enabled"}:
             changes.append(Change(path, UNSET))
         else:
