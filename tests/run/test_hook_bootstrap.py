@@ -122,3 +122,18 @@ async def test_a_hook_of_the_project_does_not_run_until_it_is_approved_and_that_
         ("hooks-untrusted", True)
     ]
     assert not [one for one in only(again, Noticed) if "hook" in one.code]
+
+
+async def test_a_handler_in_the_shape_of_published_ones_leaves_forks_alone(world: World) -> None:
+    world.add_hook(
+        "memo",
+        "agent:bootstrap",
+        """if (event.sessionKey.includes(":subagent:")) return;
+        if (Array.isArray(event.context.bootstrapFiles)) {
+          event.context.bootstrapFiles.push({ path: "MEMO.md", content: "Note what you learn.", virtual: true });
+        }""",
+    )
+    world.replies = [call("delegate", {"task": "look"}), say("seen"), say("done")]
+    await world.run("hi")
+    prompts = ["MEMO.md" in str(world.sent(at)["messages"][0]["content"]) for at in range(3)]
+    assert prompts == [True, False, True]

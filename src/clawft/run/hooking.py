@@ -38,7 +38,7 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
     above = (*conversation.lineage.loaded, *(one.name for one in conversation.lineage.active))
     shared = {"workspaceDir": turn.runtime.workspace.project, "agentId": turn.agent.name, "cfg": {}}
     event = structs.replace(
-        _make_event(key, turn.session.key, turn.runtime.secrets.mask_value({**shared, **context})),
+        _make_event(key, _name_session(turn), turn.runtime.secrets.mask_value({**shared, **context})),
         mode=conversation.effective_mode.value,
         turn=turn.id,
         skills=tuple(dict.fromkeys((*above, *turn.skills.loaded))),
@@ -56,6 +56,12 @@ async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "")
             turn.emit(one)
     hear(turn, outcome)
     return outcome
+
+
+def _name_session(turn: "Turn") -> str:
+    """The session as hooks know it: published ones tell a fork by this word in its key, and leave it alone."""
+    conversation, key = turn.conversation, turn.session.key
+    return f"{conversation.account}:subagent:{key}" if conversation.depth else key
 
 
 async def _fire(hooks: "Hooks", event: HookEvent, secrets: "Secrets") -> Outcome:
