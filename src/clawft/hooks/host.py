@@ -116,11 +116,12 @@ class _Host:
         """Raises: HookFailed; ClawftError."""
         mark = secrets.token_hex(16)
         async with self._lock:
-            life = await self._come_alive()
             try:
+                life = await self._come_alive()
                 finished = await self._ask(life, event, mark)
             except BaseException:
-                life.unwanted.set()  # whatever it is at now, nobody waits for it
+                if self._life is not None:
+                    self._life.unwanted.set()  # whatever it is at now, nobody waits for it
                 raise
             if self._retired:
                 life.unwanted.set()
