@@ -26,11 +26,6 @@ DENIED: dict[str, str | tuple[str, ...]] = {
     "new Promise((ok, no) => dns.lookup('a.test', (e) => no(e)))": "Error: getaddrinfo EPERM a.test",
     "new WebSocket('ws://127.0.0.1:8080')": 'NotCapable: Requires net access to "127.0.0.1:8080"',
     "new Promise((ok, no) => net.connect(80, '127.0.0.1').on('error', no))": "NotCapable: Requires net access",
-    "Deno.env.get('HOME')": 'NotCapable: Requires env access to "HOME"',
-    "Deno.env.toObject()": "NotCapable: Requires env access",
-    "Deno.env.set('LD_PRELOAD', 'x')": 'NotCapable: Requires env access to "LD_PRELOAD"',
-    "process.env.PATH": 'NotCapable: Requires env access to "PATH"',
-    "Object.keys(process.env)": "NotCapable: Requires env access",
     "Deno.writeTextFileSync(here + '/made', 'x')": "NotCapable: Requires write access to",
     "Deno.makeTempFileSync()": "NotCapable: Requires write access to",
     "Deno.removeSync(here + '/notes.txt')": "NotCapable: Requires write access to",
@@ -40,7 +35,7 @@ DENIED: dict[str, str | tuple[str, ...]] = {
     "Deno.openKv('/tmp/kv')": "TypeError: Deno.openKv is not a function",
     "new Deno.Command('/bin/sh').outputSync()": 'NotCapable: Requires run access to "/bin/sh"',
     "new Deno.Command(Deno.execPath(), {args: ['eval', '1']}).outputSync()": "NotCapable: Requires run access",
-    "child.execFileSync('/bin/sh')": "NotCapable: Requires env access",
+    "child.execFileSync('/bin/sh')": "Error: Command failed: /bin/sh",
     "child.execFileSync('/bin/echo', ['hi'], {env: {}})": "Error: Command failed: /bin/echo",
     "new Promise((ok, no) => child.fork('./it.ts', [], {env: {}}).on('error', no))": "NotCapable: Requires run access",
     "ran(child.spawnSync('/bin/echo', ['hi'], {env: {}}).stdout)": "Error: nothing ran",
@@ -164,6 +159,18 @@ async def test_a_hook_reaches_nothing_that_it_was_not_granted(stage: Stage) -> N
     assert not wrong
     assert SECRET not in str(told) + reply.printed
     assert sorted(os.listdir(stage.project)) == [".env", "link", "notes.txt", "private", "src"]
+
+
+async def test_a_hook_sees_and_changes_no_variable_but_those_it_was_given(stage: Stage) -> None:
+    code = """export default async (event) => {
+      const { LANG, HOME, PATH, ...rest } = process.env;
+      Deno.env.set("LD_PRELOAD", "x");
+      process.env.PATH = "/tmp";
+      const seen = [Deno.env.get("HOME") ?? null, process.env.PATH ?? null, Deno.env.get("LD_PRELOAD") ?? null];
+      event.messages.push(JSON.stringify([LANG, HOME ?? null, PATH ?? null, rest, seen, Deno.env.toObject()]));
+    }"""
+    said = await stage.say(code, env={"LANG": "C"})
+    assert json.loads(said) == ["C", None, None, {}, [None, None, None], {"LANG": "C"}]
 
 
 WORKERS = {

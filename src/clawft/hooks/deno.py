@@ -117,6 +117,7 @@ class Deno:
         own = () if mounts else (place,)
         words = (
             self._binary, "run", "--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock",
+            "--ignore-env",  # published hooks ask for variables that they may not get, and take nothing for an answer
             "--unstable-detect-cjs", "--no-code-cache", f"--v8-flags=--max-old-space-size={job.memory_mb}",
             f"--import-map={_JS}/imports.json", *allow_flags((place, project, _JS), grants), f"{_JS}/{main}",
         )  # fmt: skip
