@@ -32,7 +32,8 @@ def test_quick_run_prints_every_line_and_writes_json(tmp_path: Path, child_env: 
     names = [line["name"] for line in document["lines"]]
     expected = [
         "cold", "warm", "peer", "start-up", "linear", "memory", "R176", "R55", "R84",
-        "first-token", "concurrent", "dynamic", "fork", "runs-step", "sandbox", "hook", "hook-kept", "audit", "session", "memory-search",
+        "first-token", "concurrent", "dynamic", "fork", "runs-step", "sandbox", "hook",
+        "hook-kept", "audit", "session", "memory-search",
         "prompt", "keystroke",
         "scan-warm", "scan-unchanged", "scan-large", "scan-memory",
     ]  # fmt: skip
