@@ -50,16 +50,52 @@ def test_an_event_of_a_file_is_told_and_what_comes_back_is_shown(weft: Weft, hoo
     assert plain.endswith(" ms)\n  says: \ufffd[31mfine\n  prints: looked at it\n")
 
 
-def test_what_changes_of_the_prompt_is_shown(weft: Weft, hook: Hook) -> None:
-    code = 'event.context.bootstrapFiles.push({ path: "MORE.md", content: "Be brief.", virtual: true });'
-    hook("mine", code, events="agent:bootstrap")
+def test_what_changes_of_the_prompt_is_shown_file_by_file(weft: Weft, hook: Hook, tmp_path: Path) -> None:
+    hook(
+        "mine",
+        "const files = event.context.bootstrapFiles; files.shift(); files[0].content = 'One\\nThree\\n';"
+        "files.push({ path: 'MORE.md', content: '# More\\n\\nBe brief.\\n', virtual: true });"
+        "files.push({ path: 'LONG.md', content: 'x\\n'.repeat(50) });"
+        "files.push({ path: 'EMPTY.md' });",
+        events="agent:bootstrap",
+    )
+    files = [{"path": "GONE.md", "content": "x"}, {"path": "KEPT.md", "content": "One\nTwo\n"}]
+    event = {"type": "agent", "action": "bootstrap", "context": {"bootstrapFiles": files}}
+    (tmp_path / "event.json").write_text(json.dumps(event))
 
-    assert '"path": "MORE.md"' in weft("hooks", "run", "mine").stdout
-    hook("mine", code.replace("Be brief.", "\\ud800"), events="agent:bootstrap")  # half a character
-    assert '"content": "\ufffd"' in weft("hooks", "run", "mine").stdout
+    shown = weft("hooks", "run", "mine", "--event", tmp_path / "event.json").stdout.splitlines()
+    assert shown[1:10] == [
+        "  removes GONE.md",
+        "  changes KEPT.md:",
+        "    @@ -1,2 +1,2 @@",
+        "     One",
+        "    -Two",
+        "    +Three",
+        "  adds MORE.md:",
+        "    # More",
+        "",
+    ]
+    assert shown[10:13] == ["    Be brief.", "  adds LONG.md:", "    x"]
+    assert shown[-2:] == ["    … (10 lines more)", "  adds EMPTY.md, which is empty"]
+
+
+def test_what_is_no_text_of_the_prompt_is_shown_all_the_same(weft: Weft, hook: Hook) -> None:
+    push = 'event.context.bootstrapFiles.push({ path: "MORE.md", content: "\\ud800" });'  # half a character
+    hook("mine", push, events="agent:bootstrap")
+    assert weft("hooks", "run", "mine").stdout.endswith("  adds MORE.md:\n    \ufffd\n")
     assert weft("hooks", "run", "mine", "--format", "json").returncode == 0
     hook("mine", "event.context.bootstrapFiles.reverse();", events="agent:bootstrap")
     assert weft("hooks", "run", "mine").stdout.endswith("  answers nothing\n")
+    hook("mine", f"{push} event.context.bootstrapFiles.reverse();", events="agent:bootstrap")
+    assert "  adds MORE.md:\n" in weft("hooks", "run", "mine").stdout
+
+
+def test_an_event_that_it_does_not_hear_is_told_with_those_that_it_does(weft: Weft, hook: Hook) -> None:
+    hook("mine")
+    done = weft("hooks", "run", "mine", "--event-key", "agent:stop")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "The hook 'mine' does not hear agent:stop\n" in done.stderr
+    assert "hint: It hears tool:before\n" in done.stderr
 
 
 def test_a_failure_is_told_with_exit_1(weft: Weft, hook: Hook) -> None:
@@ -67,7 +103,8 @@ def test_a_failure_is_told_with_exit_1(weft: Weft, hook: Hook) -> None:
     done = weft("hooks", "run", "mine")
 
     assert done.returncode == 1
-    assert "error[hook-denied]: " in done.stdout
+    assert "~/.clawft/hooks/mine/handler.ts:1: error[hook-denied]: " in done.stdout
+    assert 'hint: To allow it: permissions = { read = ["/etc/hostname"] } in [hooks.entries.mine]' in done.stdout
 
 
 def test_one_that_is_off_is_called_and_one_that_nobody_approved_is_not(weft: Weft, hook: Hook, project: Path) -> None:
@@ -105,7 +142,7 @@ def test_wrong_events_are_told_with_what_was_meant(weft: Weft, hook: Hook, tmp_p
         ("[]", "The event should be an object"),
         ("{}", "The event has no type and action"),
         ('{"type": "tool", "action": "befor"}', "There is no event 'tool:befor'"),
-        ('{"type": "agent", "action": "stop"}', "hears none of these events"),
+        ('{"type": "agent", "action": "stop"}', "does not hear agent:stop"),
     ):
         bad.write_text(text)
         done = weft("hooks", "run", "mine", "--event", bad)

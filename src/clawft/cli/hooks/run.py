@@ -16,6 +16,7 @@ from clawft.app import App
 from clawft.cli._complete import complete_hooks
 from clawft.cli.hooks._entries import as_enabled
 from clawft.cli.hooks._examples import expand_events, make_example
+from clawft.cli.hooks._files import tell_files
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, to_json
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
@@ -29,6 +30,7 @@ __all__ = ["command"]
 
 MAX_BYTES = 4 << 20
 MAX_SHOWN = 4000  # characters of what came back
+_FILES = "bootstrapFiles"
 
 
 class _Called(Struct, frozen=True):
@@ -70,10 +72,22 @@ def command(name: str, file: str | None, key: str | None, output: str) -> int:
         print_json("clawft.hooks.run.v1", name=row.name, calls=[_to_json(one) for one in called])
     else:
         for one in called:
-            _print(one, several=len(handlers) > 1)
+            _print(app, one, several=len(handlers) > 1)
     if not called:
-        raise ClawftError("hook-event", f"The hook '{row.name}' hears none of these events", path=row.file)
+        raise _explain_silence(row, handlers, events)
     return int(any(one.problem is not None for one in called))
+
+
+def _explain_silence(row: HookRow, handlers: Sequence[Handler], events: Sequence[HookEvent]) -> ClawftError:
+    """Why nothing was called: it hears other events, or nothing of this one."""
+    keys = ", ".join(one.key for one in events)
+    if any(not one.events.isdisjoint((event.key, event.type)) for one in handlers for event in events):
+        message = f"The hook '{row.name}' hears {keys}, but nothing of it is for this one"
+        hint = f"See its matchers: weft hooks show {row.name}. Then give one that they name with --event"
+    else:
+        message = f"The hook '{row.name}' does not hear {keys}"
+        hint = f"It hears {', '.join(dict.fromkeys(name for one in handlers for name in sorted(one.events)))}"
+    return ClawftError("hook-event", message, path=row.file, hint=hint)
 
 
 def _check(row: HookRow) -> None:
@@ -161,29 +175,30 @@ async def _call(handler: Handler, event: HookEvent) -> _Called:
     return _Called(event, handler.name, (time.perf_counter() - began) * 1000, reply, problem)
 
 
-def _print(called: _Called, *, several: bool) -> None:
+def _print(app: App, called: _Called, *, several: bool) -> None:
     who = f", {called.handler}" if several else ""
     click.echo(one_line(f"{called.event.key}{who} ({called.time_ms:.0f} ms)"))
     if called.problem is not None:
-        show_diagnostic(called.problem, where="", err=False, indent="  ")
+        show_diagnostic(called.problem, where=app.workspace.shorten(called.problem.where), err=False, indent="  ")
     reply = called.reply or Reply()
     lines = [f"says: {one}" for one in reply.messages]
     lines += [f"blocks: {reply.blocked}"] if reply.blocked is not None else []
     lines += [f"wants you to be asked: {reply.asks}"] if reply.asks is not None else []
     lines += [f"tells the model: {reply.added}"] if reply.added else []
-    lines += [f"changes {name}: {value}" for name, value in _changes(called).items()]
-    lines += [f"prints: {reply.printed}"] if reply.printed else []
+    lines += _changes(called)
+    lines += [f"prints: {reply.printed}"] if reply.printed and reply.printed.strip() != reply.added else []
     for line in lines or (["answers nothing"] if called.reply else []):
         shown = clean(line) if len(line) <= MAX_SHOWN else clean(line[:MAX_SHOWN]) + " …"
-        click.echo("\n".join(f"  {one}" for one in shown.splitlines()))
+        click.echo("\n".join(f"  {one}".rstrip() for one in shown.splitlines()))
 
 
-def _changes(called: _Called) -> dict[str, str]:
-    """What of the context is another than before, as JSON."""
+def _changes(called: _Called) -> list[str]:
+    """What of the context is another than before: files one by one, all else as JSON."""
     after = called.reply.context if called.reply else {}
     before = called.event.context
-    changed = {name: value for name, value in after.items() if _text(value) != _text(before.get(name))}
-    return {name: _text(value) for name, value in changed.items()}
+    said = tell_files(before.get(_FILES), after[_FILES]) if _FILES in after else []
+    others = [name for name in after if name != _FILES and _text(after[name]) != _text(before.get(name))]
+    return said + [f"changes {name}: {_text(after[name])}" for name in others]
 
 
 def _text(value: Any) -> str:
