@@ -22,6 +22,6 @@ def test_hooks_hear_that_a_worker_starts_and_stops_whatever_they_do(tmp_path: Pa
         f'» ears: ["startup",{{{shared},"reason":"start"}}]',
         "hook-timeout: The hook 'hangs' failed at gateway:startup: It took longer than 0.5 seconds and was ended",
         f'» ears: ["shutdown",{{{shared},"reason":"idle"}}]',
-        "hook-failed: The hook 'throws' failed at gateway:shutdown: oh dear",
+        "hook-failed: The hook 'throws' failed at gateway:shutdown: oh dear (handler.js:3)",
         "stopped",
     ]

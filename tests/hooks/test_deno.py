@@ -1,13 +1,15 @@
 """Hooks called by real Deno: what a handler may look like, what it gets, and what is made of its answer."""
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from msgspec import structs
 
 from clawft.discovery.digest import compute_digest
-from clawft.errors import Refused
+from clawft.errors import ClawftError, Refused
 from clawft.hooks.events import HookFailed
 from hook_stage import Stage
 
@@ -49,8 +51,8 @@ async def test_another_export_is_called_where_the_hook_names_one(stage: Stage) -
     code = f"export const onTool = (event) => {{ {TELL}; }};\nexport default () => {{ throw new Error('no'); }};"
     assert await stage.say(code, export="onTool") == "heard"
     assert await stage.say(f"exports.onTool = (event) => {{ {TELL}; }};", "x.js", export="onTool") == "heard"
-    assert await stage.say(code, export="onMessage") == "hook-failed: There is no function 'onMessage' in it"
-    assert await stage.say("export default 5") == "hook-failed: There is no function 'default' in it"
+    assert await stage.say(code, export="onMessage") == "hook-failed: It exports no function 'onMessage'"
+    assert await stage.say("export default 5") == "hook-failed: It exports no function 'default'"
 
 
 async def test_a_handler_gets_exactly_its_event(stage: Stage) -> None:
@@ -91,7 +93,44 @@ async def test_what_is_denied_is_told_with_the_way_to_allow_it(stage: Stage) -> 
         await stage.run("import t from '/etc/hosts' with {type: 'text'};\nexport default (e) => e.messages.push(t)")
     said = failed.value.diagnostic
     assert (said.code, said.message) == ("hook-denied", 'Requires read access to "/etc/hosts"')
-    assert said.hint == "To allow it: permissions in [hooks.entries.it] of your config"
+    assert said.hint == (
+        'To allow it: permissions = { read = ["/etc/hosts"] } in [hooks.entries.it] of your config, '
+        "beside all else that it needs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "line", "hint"),
+    [
+        ("export default () => {\n  null.x;\n}", "TypeError: Cannot read properties of null", 2, ""),
+        ("export default async () => {\n\n  throw new Error('no');\n}", "no", 3, ""),
+        ("export const other = 1;", "It exports no function 'default'", 0, "Write `export default`"),
+        ("import x from 'lodash';\nexport default () => x;", 'Import "lodash"', 1, "A hook imports its own files"),
+        ("export default () => Deno.mkdirSync('x');", 'Requires write access to "x"', 1, "Its paths start at /"),
+        (
+            "import { execSync } from 'child_process';\nexport default () => {\n  execSync('ls');\n}",
+            "Command failed: ls",
+            3,
+            "A hook cannot start programs",
+        ),
+    ],
+)
+async def test_what_goes_wrong_is_told_with_its_line_and_what_to_do(
+    stage: Stage, code: str, said: str, line: int, hint: str
+) -> None:
+    with pytest.raises(HookFailed) as failed:
+        await stage.run(code)
+    told = failed.value.diagnostic
+    assert told.message.startswith(said)
+    assert told.where == f"{stage.hook}/handler.ts" + (f":{line}" if line else "")
+    assert told.hint.startswith(hint)
+    assert bool(told.hint) is bool(hint)
+
+
+async def test_a_package_of_denos_name_is_not_deno(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "deno", ModuleType("deno"))
+    with pytest.raises(ClawftError, match="need Deno, which is not installed"):
+        await stage.run("export default 1")
 
 
 async def test_who_is_given_home_may_ask_node_for_it_and_for_nothing_else_of_the_system(stage: Stage) -> None:

@@ -52,7 +52,7 @@ async def test_a_hook_that_failed_is_written_down_and_told(world: World) -> None
     world.add_hook("it", "agent:bootstrap", "throw new Error('broken');")
     world.replies = [say("done")]
     (told,) = [one for one in only(await world.run(), Noticed) if one.code == "hook-failed"]
-    assert told.message == "The hook 'it' failed at agent:bootstrap: broken"
+    assert told.message == "The hook 'it' failed at agent:bootstrap: broken (handler.js:3)"
     assert [(one["decision"], one["rule"]) for one in world.audit("hook")] == [
         ("allowed", "one's own"),
         ("failed", "hook-failed"),
@@ -101,7 +101,7 @@ async def test_a_secret_in_what_a_hook_throws_is_not_told(world: World) -> None:
     world.replies = [say("done")]
     events = await world.run()
     (told,) = [one for one in only(events, Noticed) if one.code == "hook-failed"]
-    assert told.message == "The hook 'it' failed at agent:bootstrap: with <secret>"
+    assert told.message == "The hook 'it' failed at agent:bootstrap: with <secret> (handler.js:3)"
     assert KEY not in str(events)
 
 

@@ -1,6 +1,5 @@
 """Runs hooks with Deno: our runner loads the handler with the permissions it was granted, inside the sandbox."""
 
-import importlib.util
 import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
@@ -31,11 +30,11 @@ _MB = 1024 * 1024
 
 def find_deno() -> str:
     """Where Deno is. Raises: ClawftError without the extra."""
-    if importlib.util.find_spec("deno") is None:
+    try:
+        from deno import find_deno_bin
+    except ImportError as error:  # also where something else has its name
         message = "Hooks in TypeScript need Deno, which is not installed"
-        raise ClawftError("deno-missing", message, hint="Install clawft[deno]")
-    from deno import find_deno_bin
-
+        raise ClawftError("deno-missing", message, hint="Install clawft[deno]") from error
     try:
         return os.path.realpath(str(find_deno_bin()))
     except FileNotFoundError as error:

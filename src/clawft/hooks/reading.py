@@ -15,12 +15,21 @@ __all__ = ["read_finished"]
 
 _MAX_PRINTED = 4_000
 _MAX_MESSAGE = 1_000
+_MAX_STACK = 20_000
 _AT = re.compile(r"\s+at file://(?P<path>\S+):(?P<line>\d+):\d+$")
+_FRAME = re.compile(r"file://(?P<path>[^\s()]+):(?P<line>\d{1,7}):\d+")
+_ACCESS = re.compile(r'Requires (?P<kind>\S+) access to "(?P<what>[^"]*)"')
 _NEEDS = re.compile(r"Requires \S+ access[^\n]*")
 # How V8 and Deno themselves end when nothing is left, and what a hook gets that asks for more.
 _ENDED = (b"Fatal JavaScript out of memory", b"Fatal process out of memory", b"memory allocation of ")
 _WAITS = b"Top-level await promise never resolved"
 _REFUSED = ("Array buffer allocation failed", "Unable to grow instance memory", "could not allocate memory")
+_HINTS = (
+    ("not in import map", "A hook imports its own files and node: modules: put what else it needs into its folder"),
+    ("Command failed", "A hook cannot start programs"),
+    ("Read-only file system", "Only a file or a folder that is there already can be written: make it first"),
+    ("(os error 2): writefile", "Where it writes must be there already: make the folder first"),
+)
 
 
 def read_finished(job: HookJob, event: HookEvent, finished: Finished, mark: bytes) -> Reply:
@@ -29,9 +38,11 @@ def read_finished(job: HookJob, event: HookEvent, finished: Finished, mark: byte
     answer, ended, after = rest.partition(b"\n")
     told = _decode((before + after if found else finished.output) + finished.errors)
     if finished.timed_out:
-        raise HookFailed("hook-timeout", f"It took longer than {job.timeout_s:g} seconds and was ended")
+        hint = f"If it needs longer, raise timeout_s in [hooks.entries.{job.name}] of your config"
+        raise HookFailed("hook-timeout", f"It took longer than {job.timeout_s:g} seconds and was ended", hint=hint)
     if finished.flooded or finished.truncated:
-        raise HookFailed("hook-flooded", f"It wrote more than {job.max_bytes} bytes and was ended")
+        hint = "If it needs more, raise hooks.max_output_bytes in your config"
+        raise HookFailed("hook-flooded", f"It wrote more than {job.max_bytes} bytes and was ended", hint=hint)
     if finished.exceeded == "processes":
         raise HookFailed("hook-ended", "It started too many processes and was ended")
     if finished.exceeded or any(one in finished.errors for one in _ENDED):
@@ -62,21 +73,49 @@ def _read(job: HookJob, event: HookEvent, answer: bytes, printed: str, time_ms: 
 def _explain(job: HookJob, problem: Mapping[str, Any]) -> HookFailed:
     """Our own modules wrote it, of what the hook threw."""
     message, kind, name = str(problem["message"])[:_MAX_MESSAGE], problem["kind"], str(problem["name"])[:100]
+    path, line = _find_frame(job, str(problem.get("stack", ""))[:_MAX_STACK])
     needs = _NEEDS.search(message)
     if kind == "denied" or (needs and kind == "thrown"):  # what may not be imported is no error of its own for Deno
-        denied = needs[0] if needs else message
-        what = "give it the variable HOME" if '"homedir"' in denied else "permissions"
-        hint = f"To allow it: {what} in [hooks.entries.{job.name}] of your config"
-        return HookFailed("hook-denied", denied.partition(", run again")[0], hint=hint)
+        denied = (needs[0] if needs else message).partition(", run again")[0]
+        return HookFailed("hook-denied", denied, path=path, line=line, hint=_hint_denied(job, denied))
     if any(one in message for one in _REFUSED):
         return _need_memory(job)
+    if kind == "export":
+        hint = "Write `export default`, or name what it exports in metadata.openclaw.export of its HOOK.md"
+        return HookFailed("hook-failed", message, path=_find_place(job, job.handler), hint=hint)
+    if kind == "result":
+        return HookFailed("hook-result", f"It answered something that is no event: {message}")
+    hint = next((hint for sign, hint in _HINTS if sign in message), "")
+    said = f"{name}: {message}" if name not in ("", "Error") else message
     at = _AT.search(message)
     if at:  # Deno says where it is in a last line, and quotes the line
         path, line = _find_place(job, unquote(at["path"])), int(at["line"])
-        return HookFailed("hook-failed", message[: at.start()].partition("\n")[0], path=path, line=line)
-    if kind == "result":
-        return HookFailed("hook-result", f"It answered something that is no event: {message}")
-    return HookFailed("hook-failed", f"{name}: {message}" if name not in ("", "Error") else message)
+        said = message[: at.start()].partition("\n")[0].partition(' from "file:')[0]
+    return HookFailed("hook-failed", said, path=path, line=line, hint=hint)
+
+
+def _hint_denied(job: HookJob, denied: str) -> str:
+    """What to write where, so that it is allowed: the words of the config for what Deno names."""
+    asked = _ACCESS.match(denied)
+    kind, what = (asked["kind"], asked["what"]) if asked else ("", "")
+    entry = f"[hooks.entries.{job.name}] of your config"
+    if kind in ("read", "write") and not what.startswith("/"):
+        return "Its paths start at /. Begin this one with event.context.workspaceDir, or at import.meta.dirname"
+    if what == "homedir":
+        return f"To allow it: give it the variable HOME in {entry}"
+    if kind in ("read", "write", "net"):
+        return f'To allow it: permissions = {{ {kind} = ["{what}"] }} in {entry}, beside all else that it needs'
+    return "No hook can be allowed this"
+
+
+def _find_frame(job: HookJob, stack: str) -> tuple[str, int]:
+    """The first line of the hook's own in what led to an error. The hook may have written that itself: what is told
+    of it is the name of a file that is there, and a number."""
+    for frame in _FRAME.finditer(stack):
+        path = _find_place(job, unquote(frame["path"]))
+        if path.startswith(f"{job.root}/") and os.path.isfile(path):
+            return path, int(frame["line"])
+    return "", 0
 
 
 def _find_place(job: HookJob, path: str) -> str:

@@ -4,6 +4,7 @@ A hook that fails is told, and never stops what it was called for. Those that he
 that name the event; each in the order they were found.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -139,7 +140,8 @@ async def _call(handler: Handler, event: HookEvent) -> Reply | Diagnostic:
     try:
         return await handler.call(event)
     except ClawftError as error:
-        said = f"The hook '{handler.name}' failed at {event.key}: {error}"
+        place = os.path.basename(error.diagnostic.where)
+        said = f"The hook '{handler.name}' failed at {event.key}: {error}{f' ({place})' if place else ''}"
         return structs.replace(error.diagnostic, severity="warning", message=said)
     except Exception as error:  # whatever is wrong with how it was called, the turn goes on
         said = f"The hook '{handler.name}' could not be called at {event.key}: {type(error).__name__}: {error}"

@@ -246,7 +246,6 @@ def test_without_deno_that_is_said_once_and_nothing_else_fails(
     hook("one")
     hook("two")
     monkeypatch.setitem(sys.modules, "deno", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None if name == "deno" else object())
     done = weft("hooks", "check")
 
     assert done.returncode == 1

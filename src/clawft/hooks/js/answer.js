@@ -14,7 +14,7 @@ export const NEVER = "It waits for something that never comes";
 export async function answer({ handler, export: name, event }, finish) {
   try {
     const run = find(await import(handler), name);
-    if (typeof run !== "function") return finish(fail("export", `There is no function '${name}' in it`));
+    if (typeof run !== "function") return finish(fail("export", `It exports no function '${name}'`));
     const given = { ...event, timestamp: new Time(event.timestamp), messages: [] };
     settle(run(given), (returned) => finish(tell(given, returned)), (error) => finish(explain(error)));
   } catch (error) {
@@ -26,7 +26,7 @@ export async function answer({ handler, export: name, event }, finish) {
 export function explain(error) {
   try {
     const name = Text(error?.name ?? "");
-    return fail(name === "NotCapable" ? "denied" : "thrown", Text(error?.message ?? error), name);
+    return fail(name === "NotCapable" ? "denied" : "thrown", Text(error?.message ?? error), name, trace(error));
   } catch {
     return fail("thrown", "Something that cannot be told was thrown");
   }
@@ -61,8 +61,17 @@ function told(error) {
   }
 }
 
-function fail(kind, message, name = "") {
-  return stringify({ __proto__: null, error: { __proto__: null, kind, message, name } });
+// Where it was thrown. A hook may have put anything there.
+function trace(error) {
+  try {
+    return Text(error?.stack ?? "");
+  } catch {
+    return "";
+  }
+}
+
+function fail(kind, message, name = "", stack = "") {
+  return stringify({ __proto__: null, error: { __proto__: null, kind, message, name, stack } });
 }
 
 // What CommonJS exports is the default of the module that wraps it.
