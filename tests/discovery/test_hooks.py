@@ -72,6 +72,8 @@ def test_what_is_wrong_with_one_hides_no_other(tmp_path: Path) -> None:
         "pipe": "not-a-file",
         "yaml": "yaml-invalid",
     }
+    said = {one.name: one.problem.message for one in _load(tmp_path) if one.problem}
+    assert said["empty"] == "there is no frontmatter"  # and not that it is a skill's
 
 
 def test_a_mark_and_line_ends_of_other_systems_are_read(tmp_path: Path) -> None:

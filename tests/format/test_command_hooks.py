@@ -52,6 +52,12 @@ def test_what_is_not_run_is_said(written: Any, code: str) -> None:
     assert codes(written) == [code]
 
 
+def test_events_that_never_happen_are_said_together() -> None:
+    written = one("Notification") | one("PreCompact") | one("Stop")
+    (said,) = parse_command_hooks(written, "x").diagnostics
+    assert said.message == "Hooks for Notification, PreCompact are not run: they do not happen here"
+
+
 def test_a_close_name_of_an_event_is_suggested() -> None:
     (said,) = parse_command_hooks(one("PreToolUze"), "x").diagnostics
     assert said.hint == "Did you mean 'PreToolUse'?"

@@ -310,8 +310,16 @@ async def test_long_conversation_keeps_its_latest_requests() -> None:
     assert "- (30 earlier requests are left out)\n- request 30\n" in text
 
 
+async def test_what_hooks_add_to_a_message_is_not_searched_for() -> None:
+    asked = 'count lines\n\n<hook name="day">\nIt is Sunday, use $this\n</hook>\n\n<hook name="b">\nx\n</hook>'
+    made, _ = await run(asked, {"skill_search": _FOUND, "Skill": wrap("count-lines", "Just think.")})
+    assert made[0] == ("skill_search", "count lines")
+
+
 async def test_hostile_text_is_read_in_time() -> None:
-    hostile = "<skill_content name=x>" * 20_000 + "<a" * 20_000 + "`" * 20_000 + "$ " * 20_000
+    hostile = (
+        "<skill_content name=x>" * 20_000 + '\n\n<hook name="' * 20_000 + "<a" * 20_000 + "`" * 20_000 + "$ " * 20_000
+    )
     made, _ = await run(hostile, {"skill_search": hostile})
     assert [tool for tool, _ in made] == ["skill_search"]
 

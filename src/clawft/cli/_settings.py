@@ -22,9 +22,11 @@ def settings_of(kind: type[Struct]) -> Iterator[tuple[str, str, str]]:
     rows = inspect.getsource(kind).split("\n")
     for field in msgspec.structs.fields(kind):
         row = next(number for number, line in enumerate(rows) if line.strip().startswith(f"{field.name}:"))
-        comment = re.match(r"\s*#: (.*)", rows[row - 1])
+        comment: list[str] = []
+        while line := re.match(r"\s*#: (.*)", rows[row - 1 - len(comment)]):
+            comment.insert(0, line[1])
         if comment:
-            yield field.name, _default_of(field), comment[1]
+            yield field.name, _default_of(field), " ".join(comment)
 
 
 def _default_of(field: msgspec.structs.FieldInfo) -> str:

@@ -78,6 +78,10 @@ def parse_command_hooks(written: Any, path: str, *, of_skill: bool = False) -> C
     if not isinstance(written, dict):
         note("hook-shape", "'hooks' should be a table of events, so none of them is run", "")
         return CommandHooks((), tuple(said))
+    if others := [str(event) for event in written if event in _OTHERS]:
+        never = "it does not" if len(others) == 1 else "they do not"
+        what = f"Hooks for {', '.join(others)} are not run: {never} happen here"
+        note("hook-unsupported", what, f"There are {', '.join(CLAUDE_EVENTS)}")
     for event, groups in written.items():
         if _is_run(str(event), note):
             found += _read_groups(str(event), groups, of_skill, note)
@@ -104,15 +108,12 @@ def check_commands(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
 
 
 def _is_run(event: str, note: _Note) -> bool:
-    """Whether an event happens here; if not, that is said."""
+    """Whether an event happens here; if there is none such, that is said."""
     if event in CLAUDE_EVENTS:
         return True
-    known = ", ".join(CLAUDE_EVENTS)
-    if event in _OTHERS:
-        note("hook-unsupported", f"Hooks for {event} are not run: it does not happen here", f"There are {known}")
-    else:
+    if event not in _OTHERS:
         close = find_close(event, CLAUDE_EVENTS)
-        hint = f"Did you mean '{close}'?" if close else f"There are {known}"
+        hint = f"Did you mean '{close}'?" if close else f"There are {', '.join(CLAUDE_EVENTS)}"
         note("hook-event-unknown", f"There is no event '{event[:60]}'", hint)
     return False
 

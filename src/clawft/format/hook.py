@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.hooks import Permissions
-from clawft.errors import Diagnostic, find_close
+from clawft.errors import Diagnostic, SkillLoadError, find_close
 from clawft.format.model import Skill
 from clawft.format.needs import NAMESPACES
 from clawft.format.skill import parse_skill_md
@@ -65,7 +65,12 @@ class Hook(Struct, frozen=True):
 
 def parse_hook(text: str, dir_name: str, *, path: str) -> Hook:
     """Read a HOOK.md whose folder is `dir_name`. Raises: MissingFrontmatter, YamlParse."""
-    about = parse_skill_md(text, dir_name, path=path, strict=True)
+    try:
+        about = parse_skill_md(text, dir_name, path=path, strict=True)
+    except SkillLoadError as error:  # which says that it is of a skill
+        said_of = error.diagnostic
+        message = said_of.message.removeprefix(f"skill/{dir_name}: ")
+        raise type(error)(said_of.code, message, path=path, line=said_of.line, hint=said_of.hint) from error
     block = _merge_blocks(about.metadata)
     said: list[Diagnostic] = [one for one in about.diagnostics if one.code != "name-not-folder"]
 

@@ -84,7 +84,8 @@ def _judge(
     if found.problem is not None:
         return CommandStanding(found, "broken", (found.problem,))
     if why := _find_off(found, settings, all_off):
-        return CommandStanding(found, "disabled", (Diagnostic("disabled", "note", why, found.file),))
+        hint = f"Run: weft hooks enable {found.name}" if ".entries." in why else ""
+        return CommandStanding(found, "disabled", (Diagnostic("disabled", "note", why, found.file, 0, hint),))
     lines, workspace = by
     bound = _Bound("")
     if found.skill is not None:
@@ -124,7 +125,9 @@ def _check_skill(found: FoundCommands, skills: Mapping[str, Standing]) -> Diagno
     if skill is not None and skill.usable:
         return None
     state = skill.state if skill else "not there"
-    code, hint = "untrusted" if state == "untrusted" else "hook-skill", f"Run: weft skills why {found.skill.name}"
+    code, hint = "hook-skill", f"Run: weft skills why {found.skill.name}"
+    if state == "untrusted":
+        code, hint = "untrusted", f"Look at it, then: weft skills trust {found.skill.name}"
     return Diagnostic(code, "warning", f"Its skill is {state}", found.file, 0, hint)
 
 

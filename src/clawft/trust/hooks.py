@@ -194,6 +194,8 @@ def _trust_skill(found: FoundHook, brought: Found, rules: HookRules) -> _Trusted
     hint = f"Run: weft skills why {brought.name}"
     if skill is None or not skill.usable:
         state: State = skill.state if skill else "broken"
+        if state == "untrusted":
+            hint = f"Look at it, then: weft skills trust {brought.name}"
         return _distrust(found, f"Its skill '{brought.name}' is {state}", hint, state)
     try:
         approval = rules.clear(brought, lambda: digest_of(found))

@@ -14,6 +14,7 @@ from clawft.providers.request import Request
 __all__ = ["Loaded", "Match", "Turn", "Used", "read_turn"]
 
 _OPENING = re.compile(r"<skill_content\s+name=[\"']?([^\"'>\n]+)[\"']?[^>\n]*>")
+_HOOK, _HOOK_END = '\n\n<hook name="', "</hook>"
 _STEM = 5  # letters that words of one stem share
 _CLOSING = "</skill_content>"
 _BASE = "Base directory for this skill: "
@@ -114,8 +115,8 @@ class Turn(Struct, frozen=True):
 
     @property
     def question(self) -> str:
-        """What the person wrote, without the text of a skill they started."""
-        return _outside_skills(self.asked).strip()
+        """What the person wrote, without the text of a skill they started, and without what hooks added to it."""
+        return _without_hooks(_outside_skills(self.asked).strip())
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -190,6 +191,11 @@ def _outside_skills(text: str) -> str:
     opening = _OPENING.search(text)
     end = text.rfind(_CLOSING)
     return text[: opening.start()] + text[end + len(_CLOSING) :] if opening and end > opening.end() else text
+
+
+def _without_hooks(text: str) -> str:
+    """What hooks add comes last."""
+    return text.partition(_HOOK)[0] if text.endswith(_HOOK_END) else text
 
 
 def _unwrap(name: str, inner: str) -> Loaded:
