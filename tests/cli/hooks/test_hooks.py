@@ -240,6 +240,23 @@ def test_check_exits_1_only_for_what_is_to_run_and_cannot(weft: Weft, hook: Hook
     assert weft("hooks", "check", "needy").returncode == 1
 
 
+def test_what_a_hook_is_given_in_vain_is_told(weft: Weft, hook: Hook, project: Path) -> None:
+    (project / "there").mkdir()
+    hosts = "['127.0.0.1:8080', '[::1]:80', localhost, example.com]"
+    hook("mine", more=f", permissions: {{write: [{project}/there, {project}/notes], net: {hosts}}}")
+    done = weft("hooks", "check", "mine")
+
+    told = re.findall(r"warning\[(.*?)\]: It may \w+ (\S+), which", done.stdout)
+    assert done.returncode == 0
+    assert told == [
+        ("hook-write", "notes"),
+        ("hook-net", "127.0.0.1:8080"),
+        ("hook-net", "[::1]:80"),
+        ("hook-net", "localhost"),
+    ]
+    assert re.findall(r"warning\[(.*?)\]: It may", weft("hooks", "show", "mine").stdout) == [code for code, _ in told]
+
+
 def test_without_deno_that_is_said_once_and_nothing_else_fails(
     weft: Weft, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:

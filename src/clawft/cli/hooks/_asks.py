@@ -1,5 +1,6 @@
 """What a hook is given when it runs: `show`, `enable` and `check` share it."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,10 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.hooks.grants import HookJob
 from clawft.hooks.handlers import make_job
 from clawft.trust.hooks import HookStanding, entry_of, why_strange
+from clawft.trust.hosts import parse_grant
+from clawft.trust.urls import PrivateIp, UrlPolicy
 
-__all__ = ["Given", "given_json", "given_lines", "load_given"]
+__all__ = ["Given", "find_vain", "given_json", "given_lines", "load_given"]
 
 
 class Given(Struct, frozen=True):
@@ -43,6 +46,27 @@ def load_given(app: App, standing: HookStanding, settings: HooksSettings) -> Giv
     wanted = (found.hook.wants if found.hook else Permissions()) if asked else entry.permissions or Permissions()
     missing = tuple(name for name in dict.fromkeys((*wanted.env, *entry.env)) if not job.grants.env.get(name))
     return Given(job, asked, missing, strict=strict)
+
+
+def find_vain(app: App, given: Given, file: str) -> list[Diagnostic]:
+    """What it is given and cannot use: places to write to that are not there, addresses that nothing here reaches."""
+    if given.job is None:
+        return []
+    said = []
+    for path in given.job.grants.write:
+        if not os.path.lexists(path):
+            what = f"It may change {app.workspace.shorten(path)}, which is not there, so it cannot"
+            said.append(("hook-write", what, "Make it first: only what is there can be opened to a hook"))
+    policy = UrlPolicy(app.config.tools.web)
+    for grant in given.job.grants.net:
+        host = parse_grant(grant).host
+        try:
+            policy.read_allowed(f"http://{f'[{host}]' if ':' in host else host}/")
+        except PrivateIp as error:
+            said.append(("hook-net", f"It may reach {grant}, which is kept from it: {error}", error.hint))
+        except ClawftError:
+            continue  # the proxy says so when it is tried
+    return [Diagnostic(code, "warning", what, file, 0, hint) for code, what, hint in said]
 
 
 def given_lines(given: Given, shorten: Callable[[str], str]) -> list[str]:

@@ -6,7 +6,7 @@ import click
 
 from clawft.app import App
 from clawft.cli._complete import complete_hooks
-from clawft.cli.hooks._asks import load_given
+from clawft.cli.hooks._asks import find_vain, load_given
 from clawft.cli.hooks.show import all_reasons
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
@@ -70,6 +70,7 @@ def _check_row(app: App, row: HookRow) -> list[Diagnostic]:
     if row.state == "ready" and isinstance(row.standing, HookStanding):
         given = load_given(app, row.standing, hook_settings(app))
         said += [given.problem] if given.problem else []
+        said += find_vain(app, given, row.file)
         if given.missing:
             hint = f"Give them in env of [hooks.entries.{row.name}] of your config"
             message = f"It is to get variables that have no value: {', '.join(given.missing)}"

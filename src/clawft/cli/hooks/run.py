@@ -46,7 +46,13 @@ class _Called(Struct, frozen=True):
 @click.command("run")
 @click.argument("name", shell_complete=complete_hooks)
 @click.option("--event", "file", metavar="FILE", help="The event as a JSON object; - reads it from the input.")
-@click.option("--event-key", "key", metavar="TYPE:ACTION", help="Which event, with an example of what it tells.")
+@click.option(
+    "--event-key",
+    "key",
+    metavar="TYPE:ACTION",
+    help="Which event, with an example of what it tells.",
+    shell_complete=lambda _context, _option, begun: [key for key in EVENTS if key.startswith(begun)],
+)
 @format_option
 def command(name: str, file: str | None, key: str | None, output: str) -> int:
     """Call one hook by hand, and show what comes back.

@@ -7,7 +7,7 @@ import msgspec
 
 from clawft.app import App
 from clawft.cli._complete import complete_hooks
-from clawft.cli.hooks._asks import Given, given_json, given_lines, load_given
+from clawft.cli.hooks._asks import Given, find_vain, given_json, given_lines, load_given
 from clawft.cli.hooks._brought import asks_line
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
@@ -29,7 +29,7 @@ def command(name: str, output: str) -> None:
     app = open_here()
     row = find_row(load_rows(app), name)
     if output == "json":
-        fields = row_json(row) | {"reasons": [to_json(one) for one in all_reasons(row)]}
+        fields = row_json(row) | {"reasons": [to_json(one) for one in (*all_reasons(row), *_find_vain(app, row))]}
         return print_json("clawft.hooks.show.v1", **fields, **_details(app, row))
     for line in detail_lines(app, row):
         click.echo(line)
@@ -52,7 +52,7 @@ def detail_lines(app: App, row: HookRow) -> list[str]:
         said += _deno_lines(app, row.standing)
     elif isinstance(row.standing, CommandStanding):
         said += _command_lines(row.standing)
-    for one in all_reasons(row):
+    for one in (*all_reasons(row), *_find_vain(app, row)):
         elsewhere = one.path != row.file
         where = shorten(one.where) if elsewhere else f"line {one.line}" if one.line else ""
         said += diagnostic_lines(one, where=where)
@@ -80,6 +80,11 @@ def _deno_lines(app: App, standing: HookStanding) -> list[str]:
         *given_lines(_given(app, standing), app.workspace.shorten),
         f"Digest: {digest_of(found).value or 'none'}" + (" (approved)" if standing.digest else ""),
     ]
+
+
+def _find_vain(app: App, row: HookRow) -> list[Diagnostic]:
+    one = row.standing
+    return find_vain(app, _given(app, one), row.file) if isinstance(one, HookStanding) and one.found.hook else []
 
 
 def _given(app: App, standing: HookStanding) -> Given:
