@@ -12,6 +12,7 @@ _WHAT_I_AM = (
     "This answer comes from `offline`, which is not a language model: it looks for a skill that fits, runs the"
     " commands that the skill's own shell blocks name, and reports. It understands neither your question nor the skill."
 )
+_BY_HOOK = "Not allowed: the hook '"
 _NEXT = "To have a language model answer: weft onboard"
 _SHOWN_LINES = 6
 _SHOWN_WIDTH = 160
@@ -74,7 +75,10 @@ def _advice(loaded: Loaded, used: Sequence[Used], is_left: bool) -> list[str]:
     advice = [_NEXT]
     if is_left:
         advice.insert(0, f"Do by hand what was left undone: weft skills show {loaded.name}")
-    if any(one.refused for one in used):
+    refused = [one for one in used if one.refused]
+    if refused and all(_BY_HOOK in one.told for one in refused):
+        advice.insert(0, "A hook refused it, which no rule outweighs: weft hooks list")
+    elif refused:
         advice.insert(0, "Allow the command where you are asked, or with a rule: weft help permissions")
     return advice
 
