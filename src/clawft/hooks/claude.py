@@ -1,7 +1,6 @@
 """Claude Code's words for what hooks get and answer: tools and their arguments, the event on stdin, the answer on
 stdout and in the exit code."""
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.hooks.events import HookEvent, HookFailed, Reply
+from clawft.hooks.text import read_json
 from clawft.trust.modes import CLAUDE_MODES
 from clawft.trust.tools import TOOL_ALIASES
 from clawft.workspace import resolve_path
@@ -154,7 +154,7 @@ def read_output(name: str, code: int, output: str, errors: str) -> Answered:
         heard = name in ("UserPromptSubmit", "SessionStart")
         return Answered(Reply(added=output.strip() if heard else "", printed=output))
     try:
-        answer = msgspec.convert(json.loads(output), _Answer)
+        answer = msgspec.convert(read_json(output), _Answer)
     except (ValueError, RecursionError) as error:  # also what msgspec raises
         raise HookFailed("hook-result", f"it answered something that is not understood: {str(error)[:300]}") from error
     reply = _follow(name, answer, output)

@@ -20,6 +20,7 @@ from clawft.format.command_hooks import CommandHook
 from clawft.format.hook_matcher import find_match
 from clawft.hooks.claude import make_input, names_of, read_output
 from clawft.hooks.events import HookEvent, HookFailed, Reply
+from clawft.hooks.text import write_json
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished, Streams
 from clawft.sandbox.sandbox import Sandbox
@@ -221,7 +222,7 @@ class CommandHandler:
                 env={**around.env, **own, **job.env, **folders},
                 timeout_s=job.timeout_s,
                 max_bytes=job.max_bytes,
-                streams=Streams(stdin=msgspec.json.encode(said), merged=False),
+                streams=Streams(stdin=write_json(said), merged=False),
                 confinement=self._confine(event, place),
                 record=lambda *told: self._record_host(told, event, refused),
             )

@@ -8,14 +8,14 @@ from hashlib import sha256
 from urllib.parse import quote
 
 import msgspec
-from anyio import to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError
 from clawft.hooks.events import HookEvent, Reply
-from clawft.hooks.grants import HookJob, allow_flags
+from clawft.hooks.grants import HookJob, allow_flags, find_tellable
 from clawft.hooks.notes import Notes
 from clawft.hooks.reading import read_finished
+from clawft.hooks.text import write_json
 from clawft.sandbox.confinement import Confinement, Limits
 from clawft.sandbox.process import Launch, Streams
 from clawft.sandbox.proxy import Record
@@ -73,7 +73,7 @@ class Deno:
                 env=program.env,
                 timeout_s=job.timeout_s,
                 max_bytes=job.max_bytes,
-                streams=Streams(stdin=msgspec.json.encode(call), merged=False),
+                streams=Streams(stdin=write_json(call), merged=False),
                 confinement=program.confinement,
                 record=program.record,
             )
@@ -107,9 +107,8 @@ class Deno:
             return
         user_dir = self._sandbox.workspace.user_dir
         async with open_skill_copy(user_dir, job.root, job.digest) as copy:
-            mounted = (await to_thread.run_sync(self._sandbox.status)).kind == "bubblewrap"
-            place = job.root if mounted else copy  # where nothing can be mounted, the copy is used where it is
-            yield self._program(job, main, place, ((copy, place),))
+            # Not at its own place: what it requires or imports would be looked for in the project around it, too.
+            yield self._program(job, main, copy, ((copy, copy),))
 
     def _program(self, job: HookJob, main: str, place: str, mounts: tuple[tuple[str, str], ...]) -> _Program:
         grants, project = job.grants, self._sandbox.workspace.project
@@ -118,7 +117,8 @@ class Deno:
             self._binary, "run", "--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock",
             "--ignore-env",  # published hooks ask for variables that they may not get, and take nothing for an answer
             "--unstable-detect-cjs", "--no-code-cache", f"--v8-flags=--max-old-space-size={job.memory_mb}",
-            f"--import-map={_JS}/imports.json", *allow_flags((place, project, _JS), grants), f"{_JS}/{main}",
+            f"--import-map={_JS}/imports.json", *allow_flags((place, self._tell(project), _JS), grants),
+            f"{_JS}/{main}",
         )  # fmt: skip
         confinement = Confinement(
             writable=grants.write,
@@ -134,6 +134,11 @@ class Deno:
         handler = f"file://{quote(os.path.join(place, job.handler))}"
         record = self._notes.recorder(job) if self._notes else _ignore
         return _Program(words, "/", {**self._own_env(job), **grants.env}, confinement, handler, record)
+
+    def _tell(self, project: str) -> str:
+        """The project as Deno can be told of it. It has no words for some names; the sandbox around it knows the very
+        folder then: whoever names one must not have the user's own hooks fail in it."""
+        return project if self._sandbox.settings.mode == "off" else find_tellable(project)
 
     def _own_env(self, job: HookJob) -> dict[str, str]:
         """What Deno itself is told. It keeps what it compiles, and what hooks store, in the home folder, which is

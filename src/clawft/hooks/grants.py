@@ -1,5 +1,6 @@
 """What one hook may reach, all decided: for Deno's own permissions, and for the sandbox around it."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +9,7 @@ from msgspec import Struct
 from clawft.errors import ClawftError
 from clawft.trust.hosts import Grant, parse_grant
 
-__all__ = ["Grants", "HookJob", "allow_flags", "check_grants"]
+__all__ = ["Grants", "HookJob", "allow_flags", "check_grants", "find_tellable"]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STEERS = ("DENO_", "LD_")  # these would be told to Deno itself, or to the loader, before any permission counts
@@ -80,10 +81,23 @@ def _host(grant: Grant) -> str:
     return f"{'*.' if grant.subdomains else ''}{name}{f':{grant.port}' if grant.port else ''}"
 
 
+def find_tellable(path: str) -> str:
+    """A folder, or the nearest one above it that a flag of Deno's can name; itself where there is none."""
+    above = path
+    while not _is_tellable(above):
+        above = os.path.dirname(above)
+    return path if above == "/" else above
+
+
+def _is_tellable(path: str) -> bool:
+    return "," not in path and "\0" not in path and path.encode("utf-8", "ignore").decode() == path
+
+
 def _check_paths(paths: Iterable[str]) -> None:
     for path in paths:
-        if "," in path or "\0" in path:
-            raise _refuse(f"Deno cannot be told of a path with a comma in it: {path[:200]!a}")
+        if not _is_tellable(path):
+            what = "a comma" if "," in path else "what is no UTF-8"
+            raise _refuse(f"Deno cannot be told of a path with {what} in it: {path[:200]!a}")
 
 
 def _refuse(message: str) -> ClawftError:

@@ -11,7 +11,6 @@ import signal
 from types import TracebackType
 
 import anyio
-import msgspec
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 from msgspec import structs
@@ -20,6 +19,7 @@ from clawft.hooks.deno import Deno
 from clawft.hooks.events import KINDS, HookEvent, HookFailed, Reply
 from clawft.hooks.grants import HookJob
 from clawft.hooks.reading import read_finished
+from clawft.hooks.text import write_json
 from clawft.sandbox.kept import BROKEN, Kept, open_kept
 from clawft.sandbox.output import Sink
 from clawft.sandbox.process import Finished, Launch
@@ -168,7 +168,7 @@ class _Host:
         output = Sink(job.max_bytes)
         answered = False
         with anyio.move_on_after(job.timeout_s) as scope:
-            answered = await _exchange(life, msgspec.json.encode(call) + b"\n", mark.encode(), output)
+            answered = await _exchange(life, write_json(call) + b"\n", mark.encode(), output)
             for _ in range(2 * answered):  # what it wrote on the other pipe before is there, and only to be read
                 await checkpoint()
         life.asked = anyio.current_time()

@@ -1,6 +1,5 @@
 """The answer of a hook in what its process wrote, or why there is none: the same for both ways of running it."""
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from urllib.parse import unquote
 
 from clawft.hooks.events import HookEvent, HookFailed, Reply, read_reply
 from clawft.hooks.grants import HookJob
+from clawft.hooks.text import read_json
 from clawft.sandbox.process import Finished
 
 __all__ = ["read_finished"]
@@ -61,7 +61,7 @@ def _decode(printed: bytes) -> str:
 
 def _read(job: HookJob, event: HookEvent, answer: bytes, printed: str, time_ms: float) -> Reply:
     try:
-        said: dict[str, Any] = json.loads(answer)
+        said: dict[str, Any] = read_json(answer)
     except (ValueError, RecursionError) as error:
         raise HookFailed("hook-result", "Its answer cannot be read: it is too deep, or no JSON") from error
     problem = said.get("error")

@@ -1,0 +1,70 @@
+"""What a project can do to hooks by its names and its files: nothing unapproved runs, nothing stays unheard."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clawft.discovery.digest import compute_digest
+from clawft.errors import ClawftError
+from clawft.hooks.grants import HookJob
+from clawft.messages import Noticed, ToolFinished
+from hook_stage import Stage
+from wire import call, say
+from world import World, only
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.mark.parametrize("name", [b"a,b", b"no\xffutf8"])
+async def test_no_name_of_a_project_keeps_a_hook_of_the_user_from_refusing(world: World, name: bytes) -> None:
+    world.add_hook("guard", "tool:before", "return {block: true, blockReason: 'not here'};")
+    moved = os.fsdecode(os.path.join(os.fsencode(world.project.parent), name))
+    world.project = world.project.rename(moved)
+    world.replies = [call("list_directory", {}), say("done")]
+    events = await world.run()
+    assert [one.result["error"]["message"] for one in only(events, ToolFinished)] == [
+        "Not allowed: the hook 'guard': not here"
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const lib = require('dep'); module.exports = (event) => { event.messages.push(lib); };",
+        "import {createRequire} from 'node:module';\n"
+        "export default (event) => { event.messages.push(createRequire(import.meta.url)('dep')); };",
+        "import lib from '../../../dep.js'; export default (event) => { event.messages.push(lib); };",
+        "export default async (event) => { event.messages.push((await import('../../../dep.js')).default); };",
+    ],
+)
+async def test_code_of_the_project_around_a_strangers_hook_is_not_part_of_it(tmp_path: Path, code: str) -> None:
+    stage = Stage(tmp_path)
+    root, package = stage.project / ".clawft/hooks/it", stage.project / "node_modules/dep"
+    root.mkdir(parents=True)
+    package.mkdir(parents=True)
+    (package / "index.js").write_text("module.exports = 'never approved';")
+    (stage.project / "dep.js").write_text("export default 'never approved';")
+    (root / "handler.js").write_text(code)
+    job = HookJob("it", str(root), "handler.js", compute_digest(str(root)).value)
+    with pytest.raises(ClawftError, match="Requires read access") as error:
+        await stage.deno.call(job, stage.event())
+    assert error.value.code == "hook-denied"
+
+
+@pytest.mark.parametrize(
+    "said", ["event.messages.push(half)", "throw new Error(half)", "return {block: true, blockReason: half}"]
+)
+async def test_half_a_character_of_a_hook_is_written_nowhere(world: World, said: str) -> None:
+    world.add_hook("odd", "tool:before", f"const half = '\\ud800'; {said};")
+    world.replies = [call("list_directory", {}), say("done")]
+    events = await world.run()
+    told = [str(one) for one in events]
+    assert any("odd" in one for one in told)
+    assert not any("\\ud800" in one or "\ud800" in one for one in told)
+    assert not [one for one in only(events, Noticed) if "could not be called" in one.message]
