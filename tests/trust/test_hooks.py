@@ -249,6 +249,16 @@ def test_of_two_of_a_name_the_first_that_could_run_does(tmp_path: Path) -> None:
     assert states == [("user", "ready"), ("user", "shadowed"), ("project", "untrusted")]
 
 
+def test_a_hint_about_one_of_several_of_a_name_says_which(tmp_path: Path) -> None:
+    _hook(tmp_path / "home" / ".clawft" / "hooks" / "mail")
+    _hook(tmp_path / "project" / "hooks" / "mail")
+    _hook(tmp_path / "project" / "hooks" / "alone")
+    app = _open(tmp_path)
+    hints = {one.name: one.reasons[0].hint for one in load_standings(app, app.skills) if one.reasons}
+    assert hints["mail"] == "Look at it, then: weft hooks enable project:mail"
+    assert hints["alone"] == "Look at it, then: weft hooks enable alone"
+
+
 def test_what_links_cover_cannot_be_approved_as_a_handler(tmp_path: Path) -> None:
     hook = _hook(tmp_path / "project" / "hooks" / "guard")
     (hook / "handler.js").unlink()

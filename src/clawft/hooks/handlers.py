@@ -8,7 +8,7 @@ from typing import Protocol
 from clawft.config.hooks import HookEntry, HooksSettings, Permissions
 from clawft.config.secret import names_secret
 from clawft.discovery.digest import list_covered
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
 from clawft.files import is_within, real_path
 from clawft.hooks.events import KINDS, HookEvent, Reply
 from clawft.hooks.grants import Grants, HookJob, check_grants
@@ -56,7 +56,14 @@ class DenoHandler:
             return self._notes.mask(await self._runner.call(self._job, event))
         except ClawftError as error:
             self._notes.failed(self._job, event, error.code)
-            raise self._notes.mask_failure(error) from error
+            raise self._notes.mask_failure(self._name(error)) from error
+
+    def _name(self, error: ClawftError) -> ClawftError:
+        """What is said of a skill, of a hook that belongs to none."""
+        if error.code != "skill-changed" or self.standing.found.skill is not None:
+            return error
+        hint = f"Look at it, then: weft hooks enable {self.name}"
+        return Refused("hook-untrusted", "It changed since it was approved", path=error.diagnostic.path, hint=hint)
 
 
 def make_job(

@@ -1,5 +1,6 @@
 """The state of a hook, and why: as for skills, one function decides it, and every surface prints its answer."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 
@@ -107,9 +108,21 @@ def why_strange(found: FoundHook, workspace: Workspace) -> str:
 def judge_hooks(found: Sequence[FoundHook], rules: HookRules) -> tuple[HookStanding, ...]:
     """The state of every hook found, in the order found."""
     blocked = _screen(found, rules)
-    judged = [_judge(one, rules, blocked.get(one.folder)) for one in found]
+    judged = _tell_apart([_judge(one, rules, blocked.get(one.folder)) for one in found])
     own = {one.name: one for one in reversed(judged) if one.found.skill is None and _is_own(one.found, rules)}
     return tuple(_shadow(judged, own))
+
+
+def _tell_apart(judged: list[HookStanding]) -> list[HookStanding]:
+    """The same; a hint that names one of several of a name says which."""
+    several = {name for name, count in Counter(one.name for one in judged).items() if count > 1}
+    for index, one in enumerate(judged):
+        bare = f"weft hooks enable {one.name}"
+        if one.name in several and one.found.skill is None:
+            exact = f"weft hooks enable {one.found.scope}:{one.name}"
+            said = tuple(structs.replace(each, hint=each.hint.replace(bare, exact)) for each in one.reasons)
+            judged[index] = structs.replace(one, reasons=said)
+    return judged
 
 
 def _is_own(found: FoundHook, rules: HookRules) -> bool:

@@ -257,6 +257,21 @@ def test_what_a_hook_is_given_in_vain_is_told(weft: Weft, hook: Hook, project: P
     assert re.findall(r"warning\[(.*?)\]: It may", weft("hooks", "show", "mine").stdout) == [code for code, _ in told]
 
 
+def test_a_stranger_that_may_change_what_was_approved_is_told_of(weft: Weft, hook: Hook) -> None:
+    folder = hook("theirs", of="project", more=", permissions: {write: [out]}", events="tool")
+    (folder / "out").mkdir()
+    (folder / "handler.ts").write_text(f"export default () => Deno.writeTextFileSync('{folder}/out/x', 'x');")
+    assert weft("hooks", "enable", "theirs", "--yes").returncode == 0
+    assert "which is approved with it: if it does, it waits again" in weft("hooks", "check", "theirs").stdout
+
+    twice = weft("hooks", "run", "theirs")  # before a tool and after it
+    assert twice.returncode == 1
+    assert "error[hook-untrusted]: It changed since it was approved\n" in twice.stdout
+    again = weft("hooks", "run", "theirs")
+    assert again.returncode == 3
+    assert "hint: Look at it, then: weft hooks enable theirs" in again.stderr
+
+
 def test_without_deno_that_is_said_once_and_nothing_else_fails(
     weft: Weft, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from clawft.cli.hooks._brought import NOTHING, say_reach
 from clawft.cli.output import one_line
 from clawft.config.hooks import HooksSettings, Permissions
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import is_within
 from clawft.hooks.grants import HookJob
 from clawft.hooks.handlers import make_job
 from clawft.trust.hooks import HookStanding, entry_of, why_strange
@@ -28,6 +29,7 @@ class Given(Struct, frozen=True):
     missing: tuple[str, ...] = ()  # variables that it asks for, or was promised, and that have no value
     problem: Diagnostic | None = None
     strict: bool = False
+    strange: bool = False  # somebody else wrote it
 
 
 def load_given(app: App, standing: HookStanding, settings: HooksSettings) -> Given:
@@ -45,7 +47,7 @@ def load_given(app: App, standing: HookStanding, settings: HooksSettings) -> Giv
         return Given(None, asked, problem=error.diagnostic, strict=strict)
     wanted = (found.hook.wants if found.hook else Permissions()) if asked else entry.permissions or Permissions()
     missing = tuple(name for name in dict.fromkeys((*wanted.env, *entry.env)) if not job.grants.env.get(name))
-    return Given(job, asked, missing, strict=strict)
+    return Given(job, asked, missing, strict=strict, strange=standing.hosts is not None)
 
 
 def find_vain(app: App, given: Given, file: str) -> list[Diagnostic]:
@@ -54,7 +56,11 @@ def find_vain(app: App, given: Given, file: str) -> list[Diagnostic]:
         return []
     said = []
     for path in given.job.grants.write:
-        if not os.path.lexists(path):
+        if given.strange and is_within(os.path.realpath(path), os.path.realpath(given.job.root)):
+            what = f"It may change {app.workspace.shorten(path)}, which is approved with it: if it does, it waits again"
+            hint = f"Let it write elsewhere: permissions in [hooks.entries.{given.job.name}] of your config"
+            said.append(("hook-write", what, hint))
+        elif not os.path.lexists(path):
             what = f"It may change {app.workspace.shorten(path)}, which is not there, so it cannot"
             said.append(("hook-write", what, "Make it first: only what is there can be opened to a hook"))
     policy = UrlPolicy(app.config.tools.web)
