@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, read_regular, real_path
 from clawft.format.command_hooks import CommandHook
 from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
-from clawft.trust.hook_lines import LinePolicy, fill_line, find_files
+from clawft.trust.hook_lines import LinePolicy, fill_line, find_named
 from clawft.trust.state import Standing, State
 from clawft.workspace import Workspace
 
@@ -152,20 +152,19 @@ def _check_approval(
 def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bound:
     if found.folder:
         return _Bound(compute_digest(found.folder).value)
-    places = {"CLAUDE_PROJECT_DIR": workspace.project, "HOME": workspace.home}
-    named = [
-        path
-        for one in found.hooks
-        for path in find_files(fill_line(one.command, places), lines.project, places)
-        if is_within(real_path(path), real_path(workspace.project))
-    ]
     try:
+        named = [
+            path
+            for one in found.hooks
+            for path in find_named(one.command, lines.project, workspace.home)
+            if is_within(real_path(path), lines.project)
+        ]
         scripts = tuple(sorted((path, hash_script(path)) for path in set(named)))
     except (OSError, ClawftError):
         return _Bound("")
     parts = [
         hash_bytes(found.written),
-        *(f"{os.path.relpath(path, workspace.project)} {sum_}" for path, sum_ in scripts),
+        *(f"{os.path.relpath(path, lines.project)} {sum_}" for path, sum_ in scripts),
     ]
     return _Bound(hash_bytes("\n".join(parts).encode("utf-8", "surrogateescape")), scripts)
 

@@ -9,10 +9,12 @@ would be, and a rule still holds for each command in it that can be told.
 import os
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from clawft.config.tools import ExecSettings
+from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.trust.call import Call, Where
 from clawft.trust.commands import CommandPolicy
@@ -22,7 +24,7 @@ from clawft.trust.rules import Rules
 from clawft.trust.shell import NotUnderstood, blank_out, parse_line
 from clawft.workspace import Workspace, resolve_path
 
-__all__ = ["HookLine", "LinePolicy", "fill_line", "find_files"]
+__all__ = ["HookLine", "LinePolicy", "fill_line", "find_files", "find_named"]
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _BREAKS = re.compile(r"[;&|\n(){}`]+|(?<![\w-])(?:if|then|elif|else|do|while|until|!|time|exec|command)(?![\w-])")
@@ -33,6 +35,16 @@ _INTERPRETERS = (
     "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua",
     "tsx", "Rscript", "env",
 )  # fmt: skip
+# Files of the folder that a program is started in, which say what it runs.
+_MAKE, _NODE = ("GNUmakefile", "makefile", "Makefile"), ("package.json",)
+_READS = {
+    "make": _MAKE, "gmake": _MAKE, "just": ("justfile", "Justfile", ".justfile"), "rake": ("Rakefile",),
+    "task": ("Taskfile.yml", "Taskfile.yaml"), "deno": ("deno.json", "deno.jsonc"),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _NODE),
+}  # fmt: skip
+_MODULES = (".py", "/__init__.py", "/__main__.py")
+_WRITES = re.compile(r"[0-9&]?>[>|]?[ \t]*[^\s;&|<>()]+|\btee[ \t]+(?:-a[ \t]+)?[^\s;&|<>()]+")  # what it writes
+_MAX_NAMED = 10_000  # files to look for
 
 
 class HookLine(Struct, frozen=True):
@@ -95,6 +107,33 @@ def find_files(filled: HookLine, cwd: str, places: Mapping[str, str]) -> tuple[s
         if os.path.basename(name) in _INTERPRETERS:
             found += _find_scripts(rest, cwd, home)
     return tuple(dict.fromkeys(found))
+
+
+def find_named(command: str, cwd: str, home: str) -> tuple[str, ...]:
+    """All files that a line could run: every file that it names, also from a folder that it names, modules for Python,
+    and what some programs look for by themselves. Rather one too many: an approval is bound to them.
+
+    Raises: ClawftError for a line that names too much to look for.
+    """
+    places = {"CLAUDE_PROJECT_DIR": ".", "HOME": home}
+    filled = fill_line(command, places)
+    parsed = () if filled.is_script else parse_line(filled.judged).commands
+    words = [word for one in parsed if one.texts[0] != "tee" for word in one.texts]
+    words += [each.target.text for one in parsed for each in one.redirects if each.kind == "<"]
+    text = _WRITES.sub(" ", _VARIABLE.sub(lambda match: places.get(match[1] or match[2], match[0]), filled.line))
+    pieces = _PATH.findall(text.replace('"', "").replace("'", ""))
+    names = dict.fromkeys((*words, *pieces))
+    names |= dict.fromkeys(one.lstrip("/") for one in names if one.startswith("/"))  # `${CLAUDE_PROJECT_DIR:-.}/x.sh`
+    names |= dict.fromkeys(each for one in pieces for each in _READS.get(os.path.basename(one), ()))
+    for before, module in pairwise(pieces):
+        if before == "-m":
+            names |= dict.fromkeys(f"{module.replace('.', '/')}{end}" for end in _MODULES)
+    folders = dict.fromkeys((cwd, *(one for name in names if os.path.isdir(one := resolve_path(name, cwd, home)))))
+    if len(folders) * len(names) > _MAX_NAMED:
+        raise ClawftError(
+            "hook-command", "A command names too many files and folders to be approved", hint="Shorten it"
+        )
+    return tuple(dict.fromkeys(path for at in folders for name in names for path in _find_file(name, at, home)))
 
 
 def _find_scripts(arguments: Sequence[str], cwd: str, home: str) -> list[str]:

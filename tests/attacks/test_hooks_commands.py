@@ -1,0 +1,75 @@
+"""Command hooks of a project: an approval holds for what they start, however they start it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clawft.app import open_app
+from clawft.hooking import load_command_standings
+from clawft.trust.command_hooks import CommandStanding, approve_commands
+from world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def plant(world: World, *commands: str) -> CommandStanding:
+    """Hooks that came with the project; how they stand."""
+    (world.project / ".claude").mkdir(exist_ok=True)
+    (world.user_dir / "config.toml").write_text("")
+    hooks = [{"type": "command", "command": one} for one in commands]
+    (world.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"Stop": [{"hooks": hooks}]}}))
+    app = open_app(world.environ, str(world.project))
+    (one,) = load_command_standings(app, ())
+    return one
+
+
+def approve(world: World, one: CommandStanding) -> None:
+    app = open_app(world.environ, str(world.project))
+    approve_commands(one.found, one.digest, app.approvals, app.audit)
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("timeout 5 ./s.sh", "s.sh"),
+        ("nice -n 5 bash s.sh", "s.sh"),
+        ("uv run s.py", "s.py"),
+        ("python3.12 s.py", "s.py"),
+        ("cat s.sh | sh", "s.sh"),
+        ("sh < s.sh", "s.sh"),
+        ("cd sub && ./s.sh", "sub/s.sh"),
+        ("cd ./sub; if true; then sh s.sh; fi", "sub/s.sh"),
+        ("timeout 5 './my script.sh'", "my script.sh"),
+        ('"$CLAUDE_PROJECT_DIR"/s.sh', "s.sh"),
+        ("${CLAUDE_PROJECT_DIR:-.}/s.sh", "s.sh"),
+        ('find . -exec "$CLAUDE_PROJECT_DIR/s.sh" ";"', "s.sh"),
+        ("python3 -m tools.check", "tools/check.py"),
+        ("make check", "Makefile"),
+        ("npm run --silent check", "package.json"),
+    ],
+)
+def test_an_approval_ends_when_a_file_changes_that_a_command_runs(world: World, command: str, file: str) -> None:
+    world.project = world.project.rename(world.project.with_name("my project"))
+    (world.project / file).parent.mkdir(exist_ok=True)
+    (world.project / file).write_text("as it was approved")
+    approve(world, plant(world, command))
+    assert plant(world, command).state == "ready"
+    (world.project / file).write_text("something else")
+    assert plant(world, command).state == "untrusted"
+
+
+def test_what_a_command_writes_is_none_of_what_it_runs(world: World) -> None:
+    (world.project / "log.txt").write_text("")
+    for command in ("date >> log.txt", "date 2>log.txt", "date | tee -a log.txt", "if true; then date >> log.txt; fi"):
+        assert plant(world, command).scripts == ()
+
+
+def test_a_command_that_names_more_than_can_be_looked_for_is_never_approved(world: World) -> None:
+    (world.project / "s.sh").write_text("")
+    many = " ".join(f"{number:x}" for number in range(3_000))
+    one = plant(world, f"if true; then echo {many} . / /usr /bin; ./s.sh; fi")
+    assert (one.state, one.digest) == ("untrusted", "")
