@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config.hooks import HooksSettings, own_hooks
 from clawft.discovery.claude_hooks import load_claude_hooks, load_skill_commands
@@ -190,7 +190,8 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | No
             try:
                 job = make_job(one, settings, now.workspace, now.environ)
             except ClawftError as error:
-                problems.append(error.diagnostic)
+                said = f"The hook '{one.name}' cannot run: {error}"
+                problems.append(structs.replace(error.diagnostic, message=said))
             else:
                 handlers.append(DenoHandler(one, job, entry_of(one.found, settings), runner, notes))
         try:

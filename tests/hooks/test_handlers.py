@@ -59,6 +59,14 @@ async def test_a_hook_that_failed_is_written_down_and_told(world: World) -> None
     ]
 
 
+async def test_a_hook_that_is_given_what_cannot_be_given_is_told_by_its_name(world: World) -> None:
+    world.add_hook("it", "agent:bootstrap", "")
+    world.config = "[hooks.entries.it.permissions]\nnet = ['http://x/y']\n"
+    world.replies = [say("done")]
+    (told,) = [one for one in only(await world.run(), Noticed) if one.code == "host-invalid"]
+    assert told.message == "The hook 'it' cannot run: 'http://x/y' is no host"
+
+
 @pytest.mark.parametrize("kept", [False, True])
 async def test_a_secret_of_a_hook_is_for_the_hook_alone(world: World, kept: bool) -> None:
     world.environ["HOOK_SECRET"] = KEY

@@ -257,7 +257,7 @@ async def test_results_of_a_search_in_json_are_read() -> None:
 
 async def test_search_that_fails_is_told() -> None:
     _, text = await run("count", {"skill_search": missing})
-    assert "The search failed" in text
+    assert "The search failed: There is no skill\n" in text
 
 
 @pytest.mark.parametrize(

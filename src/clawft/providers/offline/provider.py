@@ -79,9 +79,9 @@ def _choose(turn: Turn) -> Step:
 
 def _failures(turn: Turn) -> tuple[str, ...]:
     """What kept skills from being loaded or found."""
-    searches = [f"The search failed: {one.text[:300]}" for one in turn.of_tool("skill_search") if one.is_error]
+    searches = [f"The search failed: {one.told[:300]}" for one in turn.of_tool("skill_search") if one.is_error]
     loads = [
-        f"The skill '{one.call.arguments.get('name')}' could not be loaded: {one.text[:300]}"
+        f"The skill '{one.call.arguments.get('name')}' could not be loaded: {one.told[:300]}"
         for one in turn.of_tool("Skill")
     ]
     return (*searches, *loads)
