@@ -7,8 +7,10 @@ import pytest
 
 from clawft.app import open_app
 from clawft.hooking import load_command_standings
+from clawft.messages import ToolFinished
 from clawft.trust.command_hooks import CommandStanding, approve_commands
-from world import World
+from wire import call, say
+from world import World, error_of, only
 
 
 @pytest.fixture
@@ -25,6 +27,28 @@ def plant(world: World, *commands: str) -> CommandStanding:
     app = open_app(world.environ, str(world.project))
     (one,) = load_command_standings(app, ())
     return one
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 -c 'import json, sys; json.load(sys.stdin); sys.exit(2)'",
+        "python3 -Bc 'import json, sys; sys.exit(2)'",
+        "python3 -m json.tool > /dev/null && exit 2",
+        "echo 'import json, sys; sys.exit(2)' | python3",
+        "python3 - <<'END'\nimport json, sys\nsys.exit(2)\nEND",
+    ],
+)
+async def test_no_file_of_the_project_takes_the_place_of_what_a_users_hook_means(world: World, command: str) -> None:
+    (world.home / ".claude").mkdir()
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
+    (world.home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    (world.project / "json.py").write_text("import os\nopen('ran', 'w').close()\nos._exit(0)\n")
+    world.replies = [call("list_directory", {}), say("done")]
+    (done,) = only(await world.run(), ToolFinished)
+    assert "the hook 'claude-user'" in error_of(done)
+    assert not (world.project / "ran").exists()
 
 
 def approve(world: World, one: CommandStanding) -> None:

@@ -6,6 +6,7 @@ of a skill run on a copy of what was approved.
 
 import os
 import re
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -39,6 +40,10 @@ __all__ = ["CommandHandler", "CommandJob", "Remembered", "Surroundings"]
 _TOOLS = ("PreToolUse", "PostToolUse")
 # Theirs are run by bash. To sh, a file that cannot be opened is exit code 2, which would be taken for a no.
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
+# Python without a script looks for what it imports in the folder that it is started in, before its own library.
+_BARE = re.compile(
+    r"\bpython[0-9.]*(?:\s+-[A-Za-z]+)*?\s*(?:\s-[A-Za-z]*c\b|\s-(?=\s|$)|\s-m\s+(?P<name>\w+)|[<|;&)\n]|$)"
+)
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|No such file or directory|Operation not permitted|Could not resolve host"
     r"|Network is unreachable|Temporary failure in name resolution|Name or service not known|ENOTFOUND|EAI_AGAIN|EROFS"
@@ -219,7 +224,7 @@ class CommandHandler:
             return await around.sandbox.run(
                 (next(filter(os.path.exists, _SHELLS), "sh"), "-c", filled.line),
                 cwd=cwd,
-                env={**around.env, **own, **job.env, **folders},
+                env={**_keep_out(filled.line), **around.env, **own, **job.env, **folders},
                 timeout_s=job.timeout_s,
                 max_bytes=job.max_bytes,
                 streams=Streams(stdin=write_json(said), merged=False),
@@ -284,6 +289,13 @@ class CommandHandler:
             told = finished.errors.decode("utf-8", "replace").strip()[:300]
             raise HookFailed("hook-failed", f"{job.shown} was not found: {told}", hint="Is it in the project?")
         return finished.code, finished.output.decode("utf-8", "replace"), finished.errors.decode("utf-8", "replace")
+
+
+def _keep_out(line: str) -> Mapping[str, str]:
+    """What keeps a file of the project, such as `json.py`, from being run in the place of what a line means."""
+    found = (match["name"] for match in _BARE.finditer(line))
+    is_meant = all(name is not None and name not in sys.stdlib_module_names for name in found)
+    return {} if is_meant else {"PYTHONSAFEPATH": "1"}
 
 
 def _find_base(workspace: Workspace) -> str:
