@@ -1,6 +1,7 @@
 """`weft hooks run`: one hook called by hand, with real Deno."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +97,24 @@ def test_an_event_that_it_does_not_hear_is_told_with_those_that_it_does(weft: We
     assert (done.returncode, done.stdout) == (1, "")
     assert "The hook 'mine' does not hear agent:stop\n" in done.stderr
     assert "hint: It hears tool:before\n" in done.stderr
+
+
+def test_each_command_is_told_with_what_came_of_it(weft: Weft, user_dir: Path) -> None:
+    settings = user_dir.parent / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    commands = [{"type": "command", "command": one} for one in ("echo one", "echo no >&2; exit 2")]
+    hooks = {
+        "PreToolUse": [{"matcher": "Bash", "hooks": commands}],
+        "PostToolUse": [{"matcher": "Edit", "hooks": commands}],
+    }
+    settings.write_text(json.dumps({"hooks": hooks}))
+
+    lines = re.sub(r" \(\d+ ms\)", "", weft("hooks", "run", "claude-user").stdout).splitlines()
+    assert lines == ["tool:before, `echo one`", "  prints: one", "tool:before, `echo no >&2; exit 2`", "  blocks: no"]
+    calls = json.loads(weft("hooks", "run", "claude-user", "--format", "json").stdout)["calls"]
+    assert [one["command"] for one in calls] == ["echo one", "echo no >&2; exit 2"]
+    silent = weft("hooks", "run", "claude-user", "--event-key", "tool:after").stderr
+    assert "hears tool:after, but nothing of it is for this one" in silent
 
 
 def test_a_failure_is_told_with_exit_1(weft: Weft, hook: Hook) -> None:

@@ -23,6 +23,7 @@ from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.files import read_regular
 from clawft.format.hook import EVENTS
 from clawft.hooking import HookRow, find_row, hook_settings, load_rows, make_handlers
+from clawft.hooks.command import CommandHandler
 from clawft.hooks.events import HookEvent, Reply
 from clawft.hooks.registry import Handler
 
@@ -37,10 +38,15 @@ class _Called(Struct, frozen=True):
     """One call: what came back, or what went wrong."""
 
     event: HookEvent
-    handler: str
+    handler: Handler
     time_ms: float
     reply: Reply | None = None
     problem: Diagnostic | None = None
+
+    @property
+    def command(self) -> str | None:
+        """What was run, of a hook that is a command."""
+        return self.handler.job.hook.command if isinstance(self.handler, CommandHandler) else None
 
 
 @click.command("run")
@@ -78,7 +84,7 @@ def command(name: str, file: str | None, key: str | None, output: str) -> int:
         print_json("clawft.hooks.run.v1", name=row.name, calls=[_to_json(one) for one in called])
     else:
         for one in called:
-            _print(app, one, several=len(handlers) > 1)
+            _print(app, one)
     if not called:
         raise _explain_silence(row, handlers, events)
     return int(any(one.problem is not None for one in called))
@@ -178,12 +184,12 @@ async def _call(handler: Handler, event: HookEvent) -> _Called:
         reply = await handler.call(event)
     except ClawftError as error:
         problem = structs.replace(error.diagnostic, severity="error")
-    return _Called(event, handler.name, (time.perf_counter() - began) * 1000, reply, problem)
+    return _Called(event, handler, (time.perf_counter() - began) * 1000, reply, problem)
 
 
-def _print(app: App, called: _Called, *, several: bool) -> None:
-    who = f", {called.handler}" if several else ""
-    click.echo(one_line(f"{called.event.key}{who} ({called.time_ms:.0f} ms)"))
+def _print(app: App, called: _Called) -> None:
+    which = f", {called.handler.job.shown}" if isinstance(called.handler, CommandHandler) else ""
+    click.echo(one_line(f"{called.event.key}{which} ({called.time_ms:.0f} ms)"))
     if called.problem is not None:
         show_diagnostic(called.problem, where=app.workspace.shorten(called.problem.where), err=False, indent="  ")
     reply = called.reply or Reply()
@@ -220,7 +226,8 @@ def _to_json(called: _Called) -> dict[str, Any]:
         answer = {name: getattr(reply, name) for name in names}
     return {
         "event": called.event.key,
-        "handler": called.handler,
+        "handler": called.handler.name,
+        "command": called.command,
         "time_ms": round(called.time_ms, 3),
         "answer": answer,
         "problem": to_json(called.problem) if called.problem else None,
