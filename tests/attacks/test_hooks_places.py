@@ -1,19 +1,20 @@
 """What a project can do to hooks by its names and its files: nothing unapproved runs, nothing stays unheard."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from clawft.app import open_app
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError
+from clawft.hooking import load_rows
 from clawft.hooks.grants import HookJob
 from clawft.messages import Noticed, ToolFinished
 from hook_stage import Stage
 from wire import call, say
 from world import World, only
-
-pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", [b"a,b", b"no\xffutf8"])
 async def test_no_name_of_a_project_keeps_a_hook_of_the_user_from_refusing(world: World, name: bytes) -> None:
     world.add_hook("guard", "tool:before", "return {block: true, blockReason: 'not here'};")
@@ -33,6 +35,7 @@ async def test_no_name_of_a_project_keeps_a_hook_of_the_user_from_refusing(world
     ]
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     "code",
     [
@@ -57,6 +60,7 @@ async def test_code_of_the_project_around_a_strangers_hook_is_not_part_of_it(tmp
     assert error.value.code == "hook-denied"
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     "said", ["event.messages.push(half)", "throw new Error(half)", "return {block: true, blockReason: half}"]
 )
@@ -68,3 +72,40 @@ async def test_half_a_character_of_a_hook_is_written_nowhere(world: World, said:
     assert any("odd" in one for one in told)
     assert not any("\\ud800" in one or "\ud800" in one for one in told)
     assert not [one for one in only(events, Noticed) if "could not be called" in one.message]
+
+
+@pytest.mark.parametrize("name", ["claude-user", "Claude User", "claude-local"])
+def test_no_hook_goes_by_the_name_of_claude_codes_settings(world: World, name: str) -> None:
+    (world.user_dir / "config.toml").write_text('[hooks.entries.claude-user]\nenv = { TOKEN = "of another" }\n')
+    folder = world.add_hook("taker", "tool:before", "", strangers=True)
+    text = (folder / "HOOK.md").read_text()
+    (folder / "HOOK.md").write_text(text.replace("name: taker", f"name: {name}"))
+    (row,) = load_rows(open_app(world.environ, str(world.project)))
+    assert (row.state, row.reasons[0].code) == ("broken", "hook-name")
+
+
+def test_a_pack_is_scanned_once_however_many_hooks_it_names(world: World) -> None:
+    (world.user_dir / "config.toml").write_text("")
+    pack = world.project / "hooks" / "pack"
+    names = [f"./{number}" for number in range(50)]
+    for one in names:
+        folder = pack / one
+        folder.mkdir(parents=True)
+        (folder / "HOOK.md").write_text("---\nname: x\ndescription: y\nmetadata: {events: [agent:stop]}\n---\n")
+        (folder / "handler.js").write_text("export default () => {};\n")
+    (pack / "package.json").write_text(json.dumps({"openclaw": {"hooks": names}}))
+    app = open_app(world.environ, str(world.project))
+    asked: list[int] = []
+    screen = app.screen
+    app.screen = lambda found, **how: (asked.append(len(found)), screen(found, **how))[1]  # type: ignore[method-assign]
+    assert len(load_rows(app)) == len(names)
+    assert max(asked) == 1
+
+
+def test_what_a_digest_leaves_out_holds_no_hook_of_a_skill(world: World) -> None:
+    (world.user_dir / "config.toml").write_text("")
+    hooks = world.add_skill("brings", strangers=True) / "hooks"
+    world.add_hook("later", "tool:before", "").rename(world.user_dir / "later")
+    hooks.mkdir()
+    (world.user_dir / "later").rename(hooks / "__pycache__")
+    assert load_rows(open_app(world.environ, str(world.project))) == ()

@@ -13,9 +13,10 @@ from clawft.files import read_optional, real_path
 from clawft.format.command_hooks import CommandHook, parse_command_hooks, parse_skill_commands
 from clawft.workspace import Workspace
 
-__all__ = ["FoundCommands", "load_claude_hooks", "load_skill_commands"]
+__all__ = ["NAMES", "FoundCommands", "load_claude_hooks", "load_skill_commands"]
 
 MAX_BYTES = 1 << 20
+NAMES = ("claude-user", "claude-project", "claude-local")  # settings go by these: no other hook has one of them
 
 
 class FoundCommands(Struct, frozen=True):
@@ -42,10 +43,10 @@ class FoundCommands(Struct, frozen=True):
 def load_claude_hooks(workspace: Workspace, plugins: Iterable[str] = ()) -> tuple[FoundCommands, ...]:
     """Those of the settings files that have hooks, or say something of them: the user's first; then of plugins."""
     home, project = f"{workspace.home}/.claude", f"{workspace.project}/.claude"
-    places = [("claude-user", "user", f"{home}/settings.json")]
+    places = [(NAMES[0], "user", f"{home}/settings.json")]
     if real_path(home) != real_path(project):
-        places.append(("claude-project", "project", f"{project}/settings.json"))
-        places.append(("claude-local", "project", f"{project}/settings.local.json"))
+        places.append((NAMES[1], "project", f"{project}/settings.json"))
+        places.append((NAMES[2], "project", f"{project}/settings.local.json"))
     found = [_load(*place) for place in places]
     found += [_load(f"plugin:{os.path.basename(one)}", "plugin", f"{one}/hooks/hooks.json", one) for one in plugins]
     return tuple(one for one in found if one is not None)

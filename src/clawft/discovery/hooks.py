@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from clawft.discovery.catalog import Found
+from clawft.discovery.claude_hooks import NAMES
 from clawft.discovery.digest import Content, hash_content
 from clawft.discovery.listing import LEFT_OUT
 from clawft.discovery.locations import Location
@@ -102,7 +103,7 @@ def _list(path: str, *, packs: bool = False) -> list[str]:
         names = sorted(os.listdir(path))
     except OSError:
         return []
-    inside = [f"{path}/{name}" for name in names if not name.startswith(".")]
+    inside = [f"{path}/{name}" for name in names if not name.startswith(".") and name not in LEFT_OUT]
     return [one for one in (path, *inside) if _has(one, HOOK_FILE) or (packs and _has(one, "package.json"))]
 
 
@@ -119,6 +120,9 @@ def _load(folder: str, blank: FoundHook) -> FoundHook:
             return _broken(found, _leaves(folder))
         data = read_regular(found.file, MAX_FILE_BYTES)[0]
         hook = parse_hook(decode_text(data, found.file).text, os.path.basename(folder), path=found.file)
+        if hook.name in NAMES:
+            message = f"'{hook.name}' is the name of Claude Code's settings"
+            raise Unreadable("hook-name", message, path=found.file, hint="Give it another name")
         handler = _find_handler(folder)
     except (FileNotFoundError, NotADirectoryError):
         return _broken(found, Diagnostic("hook-missing", "error", f"There is no {HOOK_FILE} there", folder))

@@ -132,11 +132,14 @@ def _is_own(found: FoundHook, rules: HookRules) -> bool:
 def _screen(found: Sequence[FoundHook], rules: HookRules) -> dict[str, tuple[bool, tuple[Diagnostic, ...]]]:
     """What the scanner says of hooks, by folder. Those of skills were scanned with them."""
     alone = [one for one in found if one.skill is None and one.hook is not None and not _why_off(one, rules.settings)]
-    scanned = rules.screen([as_skill(one) for one in alone]) if alone else None
+    roots = {one.root: as_skill(one) for one in reversed(alone)}  # a pack is looked at once, however many it names
+    scanned = rules.screen(list(roots.values())) if alone else None
     if scanned is None:
         return {}
+    screenings = dict(zip(roots, scanned.screenings, strict=True))
     said = {}
-    for one, screening in zip(alone, scanned.screenings, strict=True):
+    for one in alone:
+        screening = screenings[one.root]
         if screening is not None:
             blocked, reasons = check_screening(as_skill(one), screening, scanned)
             look = (f"weft skills show {quote(one.name)}", f"weft scan {quote(one.root)}")
