@@ -195,6 +195,14 @@ async def test_a_hook_that_fails_is_told_and_the_call_is_made(world: World, comm
     assert (world.project / "x").read_text() == "done"
 
 
+async def test_a_script_that_is_not_there_is_told_with_where_it_may_be(world: World) -> None:
+    hook(world, "PreToolUse", "~/.claude/hooks/gone.sh", "Write")
+    world.replies = [call("write_file", {"path": "x", "content": ""}), say("done")]
+    (told,) = only(await world.run(), Noticed)
+    assert "`~/.claude/hooks/gone.sh` was not found" in told.message
+    assert "a file of the project? Of the home, commands see ~/.claude/hooks" in told.hint
+
+
 async def test_what_the_sandbox_keeps_a_hook_from_is_no_refusal(world: World) -> None:
     hook(world, "PreToolUse", "jq -r .tool_input.path >> ~/.claude/log.txt", "Write")
     world.replies = [call("write_file", {"path": "x", "content": ""}), say("done")]

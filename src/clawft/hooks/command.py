@@ -287,7 +287,8 @@ class CommandHandler:
             raise HookFailed("hook-flooded", f"{job.shown} wrote more than {job.max_bytes} bytes")
         if finished.code == 127 and not finished.output:
             told = finished.errors.decode("utf-8", "replace").strip()[:300]
-            raise HookFailed("hook-failed", f"{job.shown} was not found: {told}", hint="Is it in the project?")
+            hint = "Is it installed, or a file of the project? Of the home, commands see ~/.claude/hooks alone"
+            raise HookFailed("hook-failed", f"{job.shown} was not found: {told}", hint=hint)
         return finished.code, finished.output.decode("utf-8", "replace"), finished.errors.decode("utf-8", "replace")
 
 
