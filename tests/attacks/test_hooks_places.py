@@ -95,11 +95,10 @@ def test_a_pack_is_scanned_once_however_many_hooks_it_names(world: World) -> Non
         (folder / "handler.js").write_text("export default () => {};\n")
     (pack / "package.json").write_text(json.dumps({"openclaw": {"hooks": names}}))
     app = open_app(world.environ, str(world.project))
-    asked: list[int] = []
-    screen = app.screen
-    app.screen = lambda found, **how: (asked.append(len(found)), screen(found, **how))[1]  # type: ignore[method-assign]
+    asked: list[str] = []
+    app.screen = lambda found, **_: asked.extend(one.folder for one in found)  # type: ignore[method-assign]
     assert len(load_rows(app)) == len(names)
-    assert max(asked) == 1
+    assert asked.count(str(pack)) == 1
 
 
 def test_what_a_digest_leaves_out_holds_no_hook_of_a_skill(world: World) -> None:

@@ -137,3 +137,12 @@ async def test_a_handler_in_the_shape_of_published_ones_leaves_forks_alone(world
     await world.run("hi")
     prompts = ["MEMO.md" in str(world.sent(at)["messages"][0]["content"]) for at in range(3)]
     assert prompts == [True, False, True]
+
+
+async def test_a_hook_that_repeats_a_file_has_it_in_the_prompt_once(world: World) -> None:
+    approve_instructions(world, "Be kind to all.")
+    body = "const [one] = context.bootstrapFiles; for (let i = 0; i < 99; i++) context.bootstrapFiles.push(one);"
+    world.add_hook("parrot", "agent:bootstrap", body)
+    world.replies = [say("done")]
+    await world.run()
+    assert system(world).count("Be kind to all.") == 1

@@ -24,9 +24,9 @@ def tell(event: Event) -> str:
         case SkillActivated(name=name, scope=scope):
             return f"· skill {one_line(name)} ({scope})"
         case MessageSent(text=text, hook=hook) if hook:
-            return f"» {one_line(hook)}: {clean(text)}"
+            return f"» {one_line(hook)}: {_indent(text)}"
         case MessageSent(text=text):
-            return f"» {clean(text)}"
+            return f"» {_indent(text)}"
         case Compacted(tokens_before=before, tokens_after=after):
             return f"· older turns were summarised: {before} tokens became {after}"
         case ForkStarted(skill=skill, agent=agent, model=model):
@@ -36,6 +36,11 @@ def tell(event: Event) -> str:
         case ForkFinished():
             return _tell_fork(event)
     return ""
+
+
+def _indent(text: str) -> str:
+    """A text of others, none of whose lines looks like one of ours."""
+    return clean(text).replace("\n", "\n  ")
 
 
 def _tell_fork(event: ForkFinished) -> str:

@@ -162,7 +162,7 @@ def _add(outcome: Outcome, handler: Handler, reply: Reply | Diagnostic, event: H
     added = (Said(name, reply.added),) if reply.added else ()
     blocked = Said(name, reply.blocked) if reply.blocked is not None else None
     asks = Said(name, reply.asks) if reply.asks is not None else None
-    is_heard = changed or added or blocked  # why something was refused is read by the model too
+    is_heard = changed or added or blocked or asks  # why something was refused is read by the model too
     return Outcome(
         context,
         (*outcome.said, *said),

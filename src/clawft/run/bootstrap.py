@@ -35,7 +35,7 @@ async def bootstrap(turn: Turn) -> None:
         by_path[one.path]
         if (one.path, one.content.strip()) in known
         else Instructions(one.path, one.content.encode("utf-8", "replace"), hook=_find_author(one, versions))
-        for one in versions[-1][1]
+        for one in {(one.path, one.content.strip()): one for one in versions[-1][1]}.values()  # each once
         if one.content.strip()
     ]
     _bound(turn)

@@ -22,8 +22,16 @@ __all__ = ["Outside", "escape_marks", "escape_name", "fire", "hear", "mark", "ma
 
 MAX_ADDED = 10_000  # characters of one hook that reach the model at one event
 MAX_ADDED_IN_ALL = 30_000
-# What tells the model whose words it reads: no text of a hook may end its own mark, or begin another's.
-_MARKS = re.compile(r"<(?=\s*/?\s*(?:hook|skill_content|instructions)\b)", re.IGNORECASE)
+# What tells the model whose words it reads: no text of a hook may end its own mark, or begin another's. What does not
+# show is looked through, and what only looks like a bracket is one.
+_UNSEEN = (
+    r"[\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]*+"
+)
+_OURS = "|".join(_UNSEEN.join(name) for name in ("hook", "skill_content", "instructions", "file"))
+_MARKS = re.compile(
+    rf"[<\u2039\u3008\ufe64\uff1c](?={_UNSEEN}[/\u2044\u2215\uff0f]?{_UNSEEN}(?:{_OURS})(?![a-z0-9]))", re.IGNORECASE
+)
 
 
 async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "") -> Outcome | None:

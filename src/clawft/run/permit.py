@@ -8,6 +8,7 @@ from msgspec import structs
 from clawft.errors import ClawftError
 from clawft.hooks.events import Outcome, Said
 from clawft.messages import Answer, ApprovalNeeded, ToolCall
+from clawft.run.hooking import escape_marks
 from clawft.sessions import OpenSession, SkillRecord
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder
@@ -177,7 +178,7 @@ async def permit(
     """
     decision = _judge(turn, tool, call, context)
     if hooked is not None and hooked.blocked is not None:
-        message = f"Not allowed: the hook '{hooked.blocked.hook}': {hooked.blocked.text}"
+        message = f"Not allowed: the hook '{hooked.blocked.hook}': {escape_marks(hooked.blocked.text)}"
         raise ToolError("PERMISSION_DENIED", message)
     if tool.name in PATH_TOOLS:
         context.check_path = lambda real: _check_path(turn, tool, real, context)
@@ -217,7 +218,7 @@ def check_hidden(turn: "Turn", call: ToolCall, context: ToolContext) -> None:
 
 def tell_asker(asks: Said) -> str:
     """Why a person is asked: a hook wants it."""
-    return f"the hook '{asks.hook}': {asks.text}"
+    return f"the hook '{asks.hook}': {escape_marks(asks.text)}"
 
 
 def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> bool:

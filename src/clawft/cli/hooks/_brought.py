@@ -11,7 +11,7 @@ from clawft.discovery.hooks import FoundHook
 from clawft.format.command_hooks import CommandHook, parse_skill_commands
 from clawft.format.model import Skill
 
-__all__ = ["NOTHING", "asks_line", "brought_json", "brought_lines", "say_reach"]
+__all__ = ["NOTHING", "asks_line", "brought_json", "brought_lines", "command_line", "say_reach"]
 
 NOTHING = "nothing beside its own folder and the project, which it reads"
 _WORDS = {"read": "read {}", "write": "change {}", "net": "reach {}", "env": "variables {}"}
@@ -40,8 +40,13 @@ def brought_lines(hooks: Sequence[FoundHook], skill: Skill | None, file: str) ->
             lines += [f"  {one_line(f'{one.name} at {events}')}", f"    asks for: {asks_line(one.hook.wants)}"]
     for each in _commands(skill, file):
         matcher = f" ({each.matcher})" if each.matcher else ""
-        lines.append("  " + one_line(f"a command at {each.event}{matcher}: {each.command}")[:300])
+        lines.append("  " + one_line(f"a command at {each.event}{matcher}: ") + " " + command_line(each.command))
     return ["Brings hooks, which run by themselves:", *lines] if lines else []
+
+
+def command_line(command: str) -> str:
+    """A command as it is shown to whoever agrees to it: whole, and what ends a comment in it is seen."""
+    return one_line(command.replace("\n", " ⏎ "))
 
 
 def brought_json(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from clawft.app import App
 from clawft.cli._complete import complete_hooks
 from clawft.cli._confirm import confirm
 from clawft.cli.hooks._asks import given_lines, load_given
-from clawft.cli.hooks._brought import asks_line
+from clawft.cli.hooks._brought import asks_line, command_line
 from clawft.cli.hooks._entries import as_enabled, tell, write_enabled
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, say
@@ -123,7 +123,7 @@ def _command_lines(app: App, standing: CommandStanding) -> list[str]:
     lines = [one_line(f"{standing.name} ({app.workspace.shorten(standing.file)})"), "Runs these commands:"]
     for one in standing.found.hooks:
         matcher = f" ({one.matcher})" if one.matcher else ""
-        lines.append("  " + one_line(f"at {one.event}{matcher}: {one.command}"))
+        lines.append("  " + one_line(f"at {one.event}{matcher}: ") + " " + command_line(one.command))
     scripts = ", ".join(app.workspace.shorten(path) for path, _ in standing.scripts)
     lines += [one_line(f"With the scripts of the project as they are now: {scripts}")] if scripts else []
     return [*lines, *_plugin_lines(app, standing)] if standing.found.folder else lines

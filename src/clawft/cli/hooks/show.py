@@ -8,7 +8,7 @@ import msgspec
 from clawft.app import App
 from clawft.cli._complete import complete_hooks
 from clawft.cli.hooks._asks import Given, find_vain, given_json, given_lines, load_given
-from clawft.cli.hooks._brought import asks_line
+from clawft.cli.hooks._brought import asks_line, command_line
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
@@ -94,7 +94,8 @@ def _given(app: App, standing: HookStanding) -> Given:
 def _command_lines(standing: CommandStanding) -> list[str]:
     runs = standing.runs if standing.state == "ready" else standing.found.hooks
     return [
-        one_line(f"At {one.event}{f' ({one.matcher})' if one.matcher else ''}: {one.command}")[:1000] for one in runs
+        one_line(f"At {one.event}{f' ({one.matcher})' if one.matcher else ''}: ") + f" {command_line(one.command)}"
+        for one in runs
     ]
 
 
