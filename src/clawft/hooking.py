@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from clawft.config.hooks import HooksSettings, own_hooks
+from clawft.config.hooks import HookEntry, HooksSettings, own_hooks
 from clawft.discovery.claude_hooks import load_claude_hooks, load_skill_commands
-from clawft.discovery.hooks import load_hooks, load_skill_hooks
+from clawft.discovery.hooks import FoundHook, load_hooks, load_skill_hooks
 from clawft.discovery.locations import find_plugins, hook_locations
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.hooks.absent import Absent
 from clawft.hooks.command import CommandHandler, Remembered, Surroundings
 from clawft.hooks.command_jobs import make_command_handlers
 from clawft.hooks.deno import Deno
@@ -182,9 +183,11 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | No
         settings = hook_settings(now)
         handlers: list[Handler] = []
         problems: list[Diagnostic] = []
+        absent: list[Absent] = []
         skills = now.load_skills(only) if given is None else given
         for one in load_standings(now, skills, settings):
             if one.state != "ready":
+                absent += _find_absent(one, settings)
                 problems += _find_kept(one)
                 continue
             try:
@@ -192,6 +195,7 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | No
             except ClawftError as error:
                 said = f"The hook '{one.name}' cannot run: {error}"
                 problems.append(structs.replace(error.diagnostic, message=said))
+                absent += _find_absent(one, settings, error.diagnostic)
             else:
                 handlers.append(DenoHandler(one, job, entry_of(one.found, settings), runner, notes))
         try:
@@ -201,9 +205,28 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | No
             problems.append(error.diagnostic)
         else:
             problems += [said for one in commands for said in _find_kept(one)]
-        return handlers, problems
+            absent += [each for one in commands for each in _find_absent(one, settings)]
+        there = {one.name for one in handlers}
+        return [*handlers, *(one for one in absent if one.name not in there)], problems
 
     return Hooks(load)
+
+
+def _find_absent(
+    one: HookStanding | CommandStanding, settings: HooksSettings, why: Diagnostic | None = None
+) -> list[Absent]:
+    """What stands for a hook that must be asked about tool calls and cannot be. One of a skill falls with the skill."""
+    found = one.found
+    if found.skill is not None or (one.state not in ("broken", "blocked", "untrusted", "ineligible") and why is None):
+        return []
+    if isinstance(found, FoundHook):
+        entry = entry_of(found, settings)
+        asked = found.hook is None or not found.hook.events or not {"tool", "tool:before"}.isdisjoint(found.hook.events)
+    else:
+        entry = settings.entries.get(found.name, HookEntry())
+        asked = not found.hooks or "PreToolUse" in found.events
+    reason = why or next(iter(one.reasons), None)
+    return [Absent(one.name, reason)] if asked and entry.on_failure == "deny" else []
 
 
 def _find_kept(one: HookStanding | CommandStanding) -> list[Diagnostic]:
