@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawft.hooks.events import HookFailed
+from clawft.hooks.host import Hosts
 from hook_stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -173,21 +174,27 @@ async def test_a_hook_that_writes_without_end_is_ended(stage: Stage, code: str) 
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("e.context.x = 'x'.repeat(60_000)", "hook-flooded: It wrote more than 50000 bytes and was ended"),
+        ("e.context.block = 'x'.repeat(60_000)", "hook-flooded: It wrote more than 50000 bytes and was ended"),
         (
-            "e.context.x = 5n",
+            "e.context.block = 5n",
             "hook-result: It answered something that is no event: it cannot be written as JSON: Do not",
         ),
-        ("e.context.x = e", "hook-result: It answered something that is no event: it cannot be written as JSON: Conv"),
+        (
+            "e.context.block = e",
+            "hook-result: It answered something that is no event: it cannot be written as JSON: Conv",
+        ),
         ("e.context = () => 1", "hook-result: It answered something that is no event: its context is no object"),
         ("e.context = null", "hook-result: It answered something that is no event: its context is no object"),
         ("e.context = [1]", "hook-result: It answered something that is no event: its context is no object"),
-        ("e.context = {toJSON: () => [1]}", "hook-result: It answered something that tool:before does not know: Expec"),
+        (
+            "e.context.block = {toJSON: () => [1]}",
+            "hook-result: It answered something that tool:before does not know: Expec",
+        ),
         ("e.messages = 'abc'", "hook-result: It answered something that is no event: its messages are no list"),
         ("e.messages.push(5)", "hook-result: It answered something that tool:before does not know: Expected `str`"),
         ("for (let n = 0; n < 21; n++) e.messages.push('x')", "hook-result: It answered something that tool:before"),
         (
-            "let x = {}; for (let n = 0; n < 3000; n++) x = {x}; e.context.x = x",
+            "let x = {}; for (let n = 0; n < 3000; n++) x = {x}; e.context.block = x",
             "hook-result: Its answer cannot be read",
         ),
         (
@@ -202,6 +209,13 @@ async def test_an_answer_that_makes_no_sense_is_no_answer(stage: Stage, code: st
     told = await stage.say(f"export default (e) => {{ {code} }}", max_bytes=50_000)
     assert told.startswith(said)
     assert bool(told) == bool(said)
+
+
+async def test_no_call_is_so_large_that_a_hook_cannot_refuse_it(stage: Stage) -> None:
+    job = stage.job("export default () => ({block: true, blockReason: 'no'})", max_bytes=1024)
+    async with Hosts(stage.deno) as hosts:
+        reply = await hosts.call(job, stage.event(params={"command": "rm -r x #" + "x" * 3_000_000}))
+    assert reply.blocked == "no"
 
 
 def _find_running(stage: Stage) -> list[str]:

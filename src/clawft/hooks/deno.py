@@ -66,7 +66,7 @@ class Deno:
         """What the handler makes of an event. Raises: HookFailed; Refused if it cannot be confined or has changed."""
         mark = secrets.token_hex(16)
         async with self._prepare(job, "runner.js") as program:
-            call = {"mark": mark, "handler": program.handler, "export": job.export, "event": event.to_dict()}
+            call = {"mark": mark, "handler": program.handler, "export": job.export, **event.to_call()}
             finished = await self._sandbox.run(
                 program.words,
                 cwd=program.cwd,

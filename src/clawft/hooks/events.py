@@ -62,6 +62,10 @@ class HookEvent(Struct, frozen=True):
             "context": self.context,
         }
 
+    def to_call(self) -> dict[str, Any]:
+        """The event with what of its context counts in an answer."""
+        return {"event": self.to_dict(), "counts": KINDS[self.key].changes.__struct_fields__}
+
 
 class BootstrapFile(Struct, frozen=True, omit_defaults=True):
     """A text of the system prompt; a `virtual` one is no file."""

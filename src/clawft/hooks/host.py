@@ -163,7 +163,7 @@ class _Host:
         """Send a call, and read what is written until it is answered."""
         assert life.kept is not None
         job, started = self.job, anyio.current_time()
-        call = {"mark": mark, "handler": life.handler, "export": job.export, "event": event.to_dict()}
+        call = {"mark": mark, "handler": life.handler, "export": job.export, **event.to_call()}
         life.errors = Sink(job.max_bytes)
         output = Sink(job.max_bytes)
         answered = False

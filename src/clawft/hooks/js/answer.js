@@ -11,12 +11,12 @@ const [Later, Text, Time] = [Promise, String, Date];
 export const NEVER = "It waits for something that never comes";
 
 // Calls `finish` with the answer as text.
-export async function answer({ handler, export: name, event }, finish) {
+export async function answer({ handler, export: name, event, counts }, finish) {
   try {
     const run = find(await import(handler), name);
     if (typeof run !== "function") return finish(fail("export", `It exports no function '${name}'`));
     const given = { ...event, timestamp: new Time(event.timestamp), messages: [] };
-    settle(run(given), (returned) => finish(tell(given, returned)), (error) => finish(explain(error)));
+    settle(run(given), (returned) => finish(tell(given, returned, counts)), (error) => finish(explain(error)));
   } catch (error) {
     finish(explain(error));
   }
@@ -41,13 +41,16 @@ function settle(returned, done, failed) {
   }
 }
 
-function tell(given, returned) {
+// Only what counts of the context is written: an event of any size leaves room for the answer.
+function tell(given, returned, counts) {
   try {
     const context = merge(given.context, returned);
     const { messages } = given;
     if (context === null || typeof context !== "object" || isArray(context)) return fail("result", "its context is no object");
     if (!isArray(messages)) return fail("result", "its messages are no list");
-    return stringify({ __proto__: null, context, messages });
+    const kept = { __proto__: null };
+    for (let at = 0; at < counts.length; at++) kept[counts[at]] = context[counts[at]];
+    return stringify({ __proto__: null, context: kept, messages });
   } catch (error) {
     return fail("result", `it cannot be written as JSON: ${told(error)}`);
   }

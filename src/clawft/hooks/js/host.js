@@ -1,5 +1,6 @@
-// A process that is kept for one hook: one call after the other, each a line of JSON {mark, handler, export, event},
-// each answered by a line of its own: the mark and the answer as JSON. What the hook's module holds stays.
+// A process that is kept for one hook: one call after the other, each a line of JSON
+// {mark, handler, export, event, counts}, each answered by a line of its own: the mark and the answer as JSON.
+// What the hook's module holds stays.
 import { answer, explain, NEVER } from "./answer.js";
 import { endAtOnce, onIdle, onStray, readLine, write } from "./wire.js";
 
