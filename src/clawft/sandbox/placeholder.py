@@ -8,6 +8,7 @@ Linux to remove something undoes mounts on it elsewhere.
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -15,6 +16,8 @@ __all__ = ["Placeholders", "is_placeholder"]
 
 # The sticky bit tells ours, of a run that was killed, from what somebody made.
 _MODE = stat.S_IFDIR | 0o1755
+_ATTEMPTS = 20
+_PAUSE_S = 0.001
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -52,20 +55,32 @@ def is_placeholder(path: str) -> bool:
 
 
 def _hold(path: str) -> int | None:
-    """An open, locked descriptor of the placeholder; it may be removed by another while it is opened."""
-    for _ in range(10):
+    """An open, locked descriptor of the placeholder; it may be removed by another while it is opened.
+
+    Who has it for themselves is about to remove it, so it is tried again. A program that can see it may lock it for
+    good: that does not make us wait.
+    """
+    for attempt in range(_ATTEMPTS):
         try:
             descriptor = _make(path)
         except FileNotFoundError:
             continue
         except OSError:
             return None
-        with suppress(BlockingIOError):  # whoever else locks it does not make us wait
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if _is_at(path, descriptor):
+        is_locked = _lock(descriptor)
+        if _is_at(path, descriptor) and (is_locked or attempt == _ATTEMPTS - 1):
             return descriptor
         os.close(descriptor)
+        if not is_locked:
+            time.sleep(_PAUSE_S)
     return None
+
+
+def _lock(descriptor: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def _make(path: str) -> int:
