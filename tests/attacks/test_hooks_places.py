@@ -108,3 +108,11 @@ def test_what_a_digest_leaves_out_holds_no_hook_of_a_skill(world: World) -> None
     hooks.mkdir()
     (world.user_dir / "later").rename(hooks / "__pycache__")
     assert load_rows(open_app(world.environ, str(world.project))) == ()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("grant", ["read", "write"])
+async def test_without_a_sandbox_no_grant_gives_the_folder_of_this_program(tmp_path: Path, grant: str) -> None:
+    stage = Stage(tmp_path, "off")
+    told = await stage.say("export default (event) => { event.messages.push('ran'); }", **{grant: (str(stage.home),)})
+    assert told.startswith("hook-permissions: Without a sandbox")

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
+from clawft.files import is_within
 from clawft.hooks.events import HookEvent, Reply
-from clawft.hooks.grants import HookJob, allow_flags, find_tellable
+from clawft.hooks.grants import Grants, HookJob, allow_flags, find_tellable
 from clawft.hooks.notes import Notes
 from clawft.hooks.reading import read_finished
 from clawft.hooks.text import write_json
@@ -112,6 +113,7 @@ class Deno:
 
     def _program(self, job: HookJob, main: str, place: str, mounts: tuple[tuple[str, str], ...]) -> _Program:
         grants, project = job.grants, self._sandbox.workspace.project
+        self._check_bare(grants)
         own = () if mounts else (place,)
         words = (
             self._binary, "run", "--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock",
@@ -134,6 +136,17 @@ class Deno:
         handler = f"file://{quote(os.path.join(place, job.handler))}"
         record = self._notes.recorder(job) if self._notes else _ignore
         return _Program(words, "/", {**self._own_env(job), **grants.env}, confinement, handler, record)
+
+    def _check_bare(self, grants: Grants) -> None:
+        """Without a sandbox nothing hides this program's own folder in one that was granted. Raises: ClawftError."""
+        ours = os.path.realpath(self._sandbox.workspace.user_dir)
+        if self._sandbox.settings.mode == "off":
+            for path in (*grants.read, *grants.write):
+                if is_within(ours, os.path.realpath(path)):
+                    message = (
+                        f"Without a sandbox {path} cannot be given to a hook: the folder of clawft itself lies in it"
+                    )
+                    raise ClawftError("hook-permissions", message, hint="See: weft doctor")
 
     def _tell(self, project: str) -> str:
         """The project as Deno can be told of it. It has no words for some names; the sandbox around it knows the very
