@@ -97,3 +97,24 @@ def test_a_command_that_names_more_than_can_be_looked_for_is_never_approved(worl
     many = " ".join(f"{number:x}" for number in range(3_000))
     one = plant(world, f"if true; then echo {many} . / /usr /bin; ./s.sh; fi")
     assert (one.state, one.digest) == ("untrusted", "")
+
+
+@pytest.mark.parametrize("linked", ["settings.json", "."])
+def test_settings_of_the_user_that_lie_in_the_project_wait_for_an_approval(world: World, linked: str) -> None:
+    (world.user_dir / "config.toml").write_text("")
+    kept = world.project / "dotfiles"
+    kept.mkdir()
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}
+    (kept / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    own = world.home / ".claude"
+    if linked == ".":
+        own.symlink_to(kept)
+    else:
+        own.mkdir()
+        (own / linked).symlink_to(kept / linked)
+    app = open_app(world.environ, str(world.project))
+    (one,) = load_command_standings(app, ())
+    assert (one.name, one.state) == ("claude-user", "untrusted")
+    approve(world, one)
+    (one,) = load_command_standings(app, ())
+    assert one.state == "ready"

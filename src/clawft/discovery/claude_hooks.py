@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clawft.discovery.catalog import Found
 from clawft.errors import ClawftError, Diagnostic
-from clawft.files import read_optional, real_path
+from clawft.files import is_within, read_optional, real_path
 from clawft.format.command_hooks import CommandHook, parse_command_hooks, parse_skill_commands
 from clawft.workspace import Workspace
 
@@ -43,13 +43,19 @@ class FoundCommands(Struct, frozen=True):
 def load_claude_hooks(workspace: Workspace, plugins: Iterable[str] = ()) -> tuple[FoundCommands, ...]:
     """Those of the settings files that have hooks, or say something of them: the user's first; then of plugins."""
     home, project = f"{workspace.home}/.claude", f"{workspace.project}/.claude"
-    places = [(NAMES[0], "user", f"{home}/settings.json")]
+    places = [(NAMES[0], _find_scope(workspace, f"{home}/settings.json"), f"{home}/settings.json")]
     if real_path(home) != real_path(project):
         places.append((NAMES[1], "project", f"{project}/settings.json"))
         places.append((NAMES[2], "project", f"{project}/settings.local.json"))
     found = [_load(*place) for place in places]
     found += [_load(f"plugin:{os.path.basename(one)}", "plugin", f"{one}/hooks/hooks.json", one) for one in plugins]
     return tuple(one for one in found if one is not None)
+
+
+def _find_scope(workspace: Workspace, file: str) -> str:
+    """Whose the user's file is: the project's where a link leads into it, since tools can write there."""
+    real, closed = real_path(file), f"{real_path(workspace.home)}/.claude"
+    return "project" if is_within(real, real_path(workspace.project)) and not is_within(real, closed) else "user"
 
 
 def load_skill_commands(skills: Iterable[Found]) -> tuple[FoundCommands, ...]:
