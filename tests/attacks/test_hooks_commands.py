@@ -118,3 +118,15 @@ def test_settings_of_the_user_that_lie_in_the_project_wait_for_an_approval(world
     approve(world, one)
     (one,) = load_command_standings(app, ())
     assert one.state == "ready"
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_no_number_in_a_projects_settings_hides_the_hooks_of_the_user(world: World, digits: int) -> None:
+    (world.user_dir / "config.toml").write_text("")
+    hook = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true", "timeout": %s}]}]}}'
+    for folder, timeout in ((world.home, "5"), (world.project, "9" * digits)):
+        (folder / ".claude").mkdir()
+        (folder / ".claude" / "settings.json").write_text(hook % timeout)
+    standings = load_command_standings(open_app(world.environ, str(world.project)), ())
+    assert [one.state for one in standings][0] == "ready"
+    assert len(standings) == 2
