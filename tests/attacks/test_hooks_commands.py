@@ -128,5 +128,5 @@ def test_no_number_in_a_projects_settings_hides_the_hooks_of_the_user(world: Wor
         (folder / ".claude").mkdir()
         (folder / ".claude" / "settings.json").write_text(hook % timeout)
     standings = load_command_standings(open_app(world.environ, str(world.project)), ())
-    assert [one.state for one in standings][0] == "ready"
+    assert standings[0].state == "ready"
     assert len(standings) == 2

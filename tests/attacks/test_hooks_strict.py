@@ -46,7 +46,7 @@ async def test_a_hook_that_can_no_longer_be_asked_refuses(world: World, harm: st
     assert REFUSED in await ask(world)
 
 
-async def test_a_hook_whose_secret_is_gone_refuses(world: World) -> None:
+async def test_a_hook_that_cannot_be_given_what_it_is_to_get_refuses(world: World) -> None:
     world.add_hook("guard", "tool:before", "")
     world.config = STRICT + 'permissions = { read = ["~/.clawft/x"] }\n'
     assert REFUSED in await ask(world)

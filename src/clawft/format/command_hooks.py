@@ -168,9 +168,6 @@ def _read_timeout(fields: Mapping[str, Any], shown: str, note: _Note) -> float:
         note("hook-shape", f"The timeout of `{shown}` is no number of seconds; {_TIMEOUT_S:g} are taken", "")
         return _TIMEOUT_S
     if written > _MAX_TIMEOUT_S:
-        note(
-            "hook-shape",
-            f"The timeout of `{shown}` is {min(written, 1e9):g} seconds; {_MAX_TIMEOUT_S:g} are the most",
-            "",
-        )
+        said = f"{min(written, 1e9):g} seconds; {_MAX_TIMEOUT_S:g} are the most"
+        note("hook-shape", f"The timeout of `{shown}` is {said}", "")
     return float(min(written, _MAX_TIMEOUT_S))
