@@ -296,3 +296,21 @@ async def test_a_granted_host_is_reached_only_as_far_as_the_policy_for_addresses
     # Deno is told of every host here, and the proxy knows better.
     said = await stage.say(f"export default {FETCH.format(f'127.0.0.1:{port}')}", net=("*",))
     assert "not among those that this program may reach" in said
+
+
+async def test_settings_and_packages_of_the_project_that_a_hook_starts_in_are_nothing_to_it(stage: Stage) -> None:
+    (stage.project / "deno.json").write_text('{"imports": {"fs": "./evil.ts"}, "preload": ["./evil.ts"]}')
+    (stage.project / "package.json").write_text('{"type": "commonjs", "dependencies": {"left": "1"}}')
+    (stage.project / "evil.ts").write_text("console.log('EVIL'); export default {};")
+    package = stage.project / "node_modules" / "left"
+    package.mkdir(parents=True)
+    (package / "index.js").write_text("console.log('EVIL'); module.exports = 1;")
+    code = """import fs from "fs";
+    export default async (event) => {
+      const left = await import("left").catch((error) => error.message);
+      event.messages.push(Deno.cwd(), fs.readFileSync("notes.txt", "utf8"), left.slice(0, 32));
+    }"""
+    reply = await stage.run(code)
+    notes = (stage.project / "notes.txt").read_text()
+    assert reply.messages == (str(stage.project), notes, 'Import "left" not a dependency a')
+    assert "EVIL" not in reply.printed

@@ -64,7 +64,7 @@ async def test_a_handler_gets_exactly_its_event(stage: Stage) -> None:
     context = {"workspaceDir": str(stage.project), "toolName": "read_file", "params": {"path": "x"}}
     keys = ["type", "action", "sessionKey", "timestamp", "messages", "context"]
     told = [keys, True, "2026-01-02T03:04:05.678Z", True, 0, "tool", "before", "cli:1", context]
-    assert json.loads(await stage.say(code)) == [*told, [], "/", None, "undefined"]
+    assert json.loads(await stage.say(code)) == [*told, [], str(stage.project), None, "undefined"]
 
 
 async def test_a_handler_decides_by_its_event_or_by_what_it_returns(stage: Stage) -> None:
@@ -106,7 +106,7 @@ async def test_what_is_denied_is_told_with_the_way_to_allow_it(stage: Stage) -> 
         ("export default async () => {\n\n  throw new Error('no');\n}", "no", 3, ""),
         ("export const other = 1;", "It exports no function 'default'", 0, "Write `export default`"),
         ("import x from 'lodash';\nexport default () => x;", 'Import "lodash"', 1, "A hook imports its own files"),
-        ("export default () => Deno.mkdirSync('x');", 'Requires write access to "x"', 1, "Its paths start at /"),
+        ("export default () => Deno.mkdirSync('x');", 'Requires write access to "x"', 1, '{ write = ["x"] }'),
         (
             "import { execSync } from 'child_process';\nexport default () => {\n  execSync('ls');\n}",
             "Command failed: ls",

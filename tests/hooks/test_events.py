@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.hooks.events import HookEvent, Reply, read_reply
+from clawft.hooks.events import HookEvent, HookFailed, Reply, read_reply
 from clawft.hooks.registry import Hooks
 
 pytestmark = pytest.mark.anyio
@@ -26,3 +26,10 @@ async def test_a_hook_that_leaves_the_prompt_as_it_was_has_not_written_any_of_it
     outcome = await Hooks(lambda *_: ([Echo()], [])).fire(event)
 
     assert (outcome.versions, outcome.heard) == ((), ())
+
+
+async def test_a_hook_that_blocks_what_cannot_be_blocked_is_told() -> None:
+    with pytest.raises(HookFailed, match="nothing can be blocked at tool:after"):
+        read_reply(HookEvent("tool", "after"), {"context": {"block": True}, "messages": []})
+    assert read_reply(HookEvent("tool", "before"), {"context": {"block": True}}).blocked == "it gave no reason"
+    assert read_reply(HookEvent("tool", "after"), {"context": {"block": False}, "messages": ["ok"]}).messages == ("ok",)

@@ -135,7 +135,7 @@ class Deno:
         )
         handler = f"file://{quote(os.path.join(place, job.handler))}"
         record = self._notes.recorder(job) if self._notes else _ignore
-        return _Program(words, "/", {**self._own_env(job), **grants.env}, confinement, handler, record)
+        return _Program(words, project, {**self._own_env(job), **grants.env}, confinement, handler, record)
 
     def _check_bare(self, grants: Grants) -> None:
         """Without a sandbox nothing hides this program's own folder in one that was granted. Raises: ClawftError."""

@@ -177,6 +177,8 @@ def read_reply(event: HookEvent, answer: Any, *, printed: str = "", time_ms: flo
     blocked = None
     if isinstance(changes, _Verdict) and changes.block:
         blocked = changes.blockReason.strip() or "it gave no reason"
+    elif result.context.get("block") is True and not isinstance(changes, _Verdict):
+        raise HookFailed("hook-result", f"It blocks, and nothing can be blocked at {event.key}")
     context = _to_builtins(changes) if kind.in_order else {}
     return Reply(context, tuple(one for one in result.messages if one.strip()), "", blocked, None, printed, time_ms)
 

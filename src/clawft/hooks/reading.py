@@ -99,8 +99,6 @@ def _hint_denied(job: HookJob, denied: str) -> str:
     asked = _ACCESS.match(denied)
     kind, what = (asked["kind"], asked["what"]) if asked else ("", "")
     entry = f"[hooks.entries.{job.name}] of your config"
-    if kind in ("read", "write") and not what.startswith("/"):
-        return "Its paths start at /. Begin this one with event.context.workspaceDir, or at import.meta.dirname"
     if what == "homedir":
         return f"To allow it: give it the variable HOME in {entry}"
     if kind in ("read", "write", "net"):
