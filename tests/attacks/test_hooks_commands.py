@@ -51,6 +51,21 @@ async def test_no_file_of_the_project_takes_the_place_of_what_a_users_hook_means
     assert not (world.project / "ran").exists()
 
 
+@pytest.mark.anyio
+async def test_no_program_of_the_project_takes_the_place_of_one_that_a_users_hook_means(world: World) -> None:
+    planted = world.project / "bin" / "grep"
+    planted.parent.mkdir()
+    planted.write_text("#!/bin/sh\nexit 1\n")
+    planted.chmod(0o755)
+    (world.home / ".claude").mkdir()
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "grep -q LS && exit 2"}]}]}
+    (world.home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    world.environ["PATH"] = f"{planted.parent}:{world.environ['PATH']}"
+    world.replies = [call("list_directory", {}), say("done")]
+    (done,) = only(await world.run(), ToolFinished)
+    assert "the hook 'claude-user'" in error_of(done)
+
+
 def approve(world: World, one: CommandStanding) -> None:
     app = open_app(world.environ, str(world.project))
     approve_commands(one.found, one.digest, app.approvals, app.audit)

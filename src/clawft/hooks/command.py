@@ -217,6 +217,9 @@ class CommandHandler:
         started = find_files(filled, place.copy, {}) if place.copy and not filled.is_script else ()
         if any(is_within(one, place.copy) for one in started):
             cwd = place.folder  # no file of the project takes the place of one that was approved
+        base = {**_keep_out(filled.line), **around.env}
+        if job.hosts is None and not job.skill:  # the user's own
+            base |= _put_last(base, cwd)
         own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
         self._record_secrets(event)
         said = make_input(event, job.hook.event, _find_base(workspace), workspace.home)
@@ -224,7 +227,7 @@ class CommandHandler:
             return await around.sandbox.run(
                 (next(filter(os.path.exists, _SHELLS), "sh"), "-c", filled.line),
                 cwd=cwd,
-                env={**_keep_out(filled.line), **around.env, **own, **job.env, **folders},
+                env={**base, **own, **job.env, **folders},
                 timeout_s=job.timeout_s,
                 max_bytes=job.max_bytes,
                 streams=Streams(stdin=write_json(said), merged=False),
@@ -297,6 +300,13 @@ def _keep_out(line: str) -> Mapping[str, str]:
     found = (match["name"] for match in _BARE.finditer(line))
     is_meant = all(name is not None and name not in sys.stdlib_module_names for name in found)
     return {} if is_meant else {"PYTHONSAFEPATH": "1"}
+
+
+def _put_last(env: Mapping[str, str], project: str) -> Mapping[str, str]:
+    """The programs of the project behind all others: none of them takes the place of one that a user's line means."""
+    folders = env["PATH"].split(os.pathsep) if "PATH" in env else []
+    ordered = sorted(folders, key=lambda one: is_within(real_path(one), project))
+    return {"PATH": os.pathsep.join(ordered)} if folders else {}
 
 
 def _find_base(workspace: Workspace) -> str:
