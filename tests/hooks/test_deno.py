@@ -106,7 +106,7 @@ async def test_what_is_denied_is_told_with_the_way_to_allow_it(stage: Stage) -> 
         ("export default async () => {\n\n  throw new Error('no');\n}", "no", 3, ""),
         ("export const other = 1;", "It exports no function 'default'", 0, "Write `export default`"),
         ("import x from 'lodash';\nexport default () => x;", 'Import "lodash"', 1, "A hook imports its own files"),
-        ("export default () => Deno.mkdirSync('x');", 'Requires write access to "x"', 1, '{ write = ["x"] }'),
+        ("export default () => Deno.mkdirSync('x');", 'Requires write access to "x"', 1, "To allow it: perm"),
         (
             "import { execSync } from 'child_process';\nexport default () => {\n  execSync('ls');\n}",
             "Command failed: ls",
