@@ -8,6 +8,8 @@ import pytest
 
 from clawft.app import open_app
 from clawft.discovery.digest import compute_digest
+from clawft.discovery.hooks import load_hooks
+from clawft.discovery.locations import Location
 from clawft.errors import ClawftError
 from clawft.hooking import load_rows
 from clawft.hooks.grants import HookJob
@@ -116,3 +118,15 @@ async def test_without_a_sandbox_no_grant_gives_the_folder_of_this_program(tmp_p
     stage = Stage(tmp_path, "off")
     told = await stage.say("export default (event) => { event.messages.push('ran'); }", **{grant: (str(stage.home),)})
     assert told.startswith("hook-permissions: Without a sandbox")
+
+
+def test_a_folder_full_of_files_is_not_looked_through_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(500):
+        (tmp_path / f"use{number}.js").touch()
+    (tmp_path / "one").mkdir()
+    looked: list[str] = []
+    monkeypatch.setattr("os.path.lexists", lambda path: looked.append(path))
+    assert load_hooks([Location("project", "here", str(tmp_path))]) == ()
+    assert 0 < len(looked) < 10
