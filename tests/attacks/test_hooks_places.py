@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,10 @@ from clawft.discovery.digest import compute_digest
 from clawft.discovery.hooks import load_hooks
 from clawft.discovery.locations import Location
 from clawft.errors import ClawftError
-from clawft.hooking import load_rows
+from clawft.hooking import hook_settings, load_rows, load_standings
 from clawft.hooks.grants import HookJob
 from clawft.messages import Noticed, ToolFinished
+from clawft.trust.hooks import entry_of
 from hook_stage import Stage
 from wire import call, say
 from world import World, only
@@ -116,7 +118,8 @@ def test_what_a_digest_leaves_out_holds_no_hook_of_a_skill(world: World) -> None
 @pytest.mark.parametrize("grant", ["read", "write"])
 async def test_without_a_sandbox_no_grant_gives_the_folder_of_this_program(tmp_path: Path, grant: str) -> None:
     stage = Stage(tmp_path, "off")
-    told = await stage.say("export default (event) => { event.messages.push('ran'); }", **{grant: (str(stage.home),)})
+    given: dict[str, Any] = {grant: (str(stage.home),)}
+    told = await stage.say("export default (event) => { event.messages.push('ran'); }", "handler.ts", **given)
     assert told.startswith("hook-permissions: Without a sandbox")
 
 
@@ -130,3 +133,20 @@ def test_a_folder_full_of_files_is_not_looked_through_one_by_one(
     monkeypatch.setattr("os.path.lexists", lambda path: looked.append(path))
     assert load_hooks([Location("project", "here", str(tmp_path))]) == ()
     assert 0 < len(looked) < 10
+
+
+def test_no_hook_of_a_stranger_gives_itself_the_settings_of_another(world: World) -> None:
+    config = '[hooks.load]\nextra_dirs = ["tools"]\n[hooks.entries.guard]\nenv = { TOKEN = "of another" }\n'
+    (world.user_dir / "config.toml").write_text(config)
+    world.add_hook("guard", "tool:before", "")
+    for place, name in ((world.project / "tools", "near"), (world.home / ".openclaw/hooks", "far")):
+        folder = world.add_hook(name, "tool:before", "", strangers=True)
+        place.mkdir(parents=True)
+        folder = folder.rename(place / name)
+        text = (folder / "HOOK.md").read_text()
+        (folder / "HOOK.md").write_text(text.replace('{"events"', '{"hookKey": "guard", "events"'))
+    app = open_app(world.environ, str(world.project))
+    settings = hook_settings(app)
+    standings = load_standings(app, ())
+    given = {one.name: entry_of(one.found, settings).env for one in standings}
+    assert {name: bool(env) for name, env in given.items()} == {"guard": True, "near": False, "far": False}

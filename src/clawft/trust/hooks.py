@@ -41,7 +41,6 @@ HOOK_STATES: dict[State, str] = {
     "ready": "it runs at its events",
 }
 _STRANGE = {"project": "It comes with the project", "plugin": "It comes with the plugin {}", "installed": "It is of {}"}
-_KEYED = ("user", "extra", "installed")
 _NO_ENTRY = HookEntry()
 
 
@@ -74,9 +73,8 @@ class HookRules(Struct, frozen=True):
 
 
 def entry_of(found: FoundHook, settings: HooksSettings) -> HookEntry:
-    """What the settings say of a hook, by its name or its key. What came with something goes by its name alone: it
-    could give itself the key of another, and with that what was meant for the other."""
-    key = found.hook.key if found.hook and found.skill is None and found.scope in _KEYED else ""
+    """What the settings say of a hook, by its name or its key; one of a skill has none."""
+    key = found.hook.key if found.hook and found.skill is None else ""
     return settings.entries.get(found.name) or settings.entries.get(key) or _NO_ENTRY
 
 
@@ -107,6 +105,7 @@ def why_strange(found: FoundHook, workspace: Workspace) -> str:
 
 def judge_hooks(found: Sequence[FoundHook], rules: HookRules) -> tuple[HookStanding, ...]:
     """The state of every hook found, in the order found."""
+    found = [one if _is_own(one, rules) else _drop_key(one) for one in found]
     blocked = _screen(found, rules)
     judged = _tell_apart([_judge(one, rules, blocked.get(one.folder)) for one in found])
     own = {one.name: one for one in reversed(judged) if one.found.skill is None and _is_own(one.found, rules)}
@@ -123,6 +122,11 @@ def _tell_apart(judged: list[HookStanding]) -> list[HookStanding]:
             said = tuple(structs.replace(each, hint=each.hint.replace(bare, exact)) for each in one.reasons)
             judged[index] = structs.replace(one, reasons=said)
     return judged
+
+
+def _drop_key(found: FoundHook) -> FoundHook:
+    """A stranger's hook, by its name alone: it could give itself the key of another, and what was meant for that."""
+    return structs.replace(found, hook=structs.replace(found.hook, key="")) if found.hook else found
 
 
 def _is_own(found: FoundHook, rules: HookRules) -> bool:
