@@ -1,8 +1,10 @@
-"""What tests share: the skip guard, the Hypothesis profile, environments to change and to pass on."""
+"""What tests share: the skip guard, the Hypothesis profile, environments to change and to pass on, servers."""
 
 import os
 import sysconfig
+import threading
 from collections.abc import Iterator, MutableMapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,25 @@ def headless() -> Iterator[None]:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def site() -> Iterator[ThreadingHTTPServer]:
+    """A server of this machine that says hello."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(10)

@@ -2,9 +2,7 @@
 
 import json
 import os
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -251,50 +249,33 @@ async def test_a_hook_changes_only_what_it_was_granted(stage: Stage) -> None:
     assert not (stage.project / "made").exists()
 
 
-class _Answers(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "5")
-        self.end_headers()
-        self.wfile.write(b"hello")
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
-
-
 FETCH = "async (e) => e.messages.push(await (await fetch('http://{}/')).text())"
 
 
-async def test_a_granted_host_is_reached_through_the_proxy_and_no_other(stage: Stage, port: int) -> None:
+async def test_a_granted_host_is_reached_through_the_proxy_and_no_other(
+    stage: Stage, site: ThreadingHTTPServer
+) -> None:
     stage.allow_private()
-    granted = f"127.0.0.1:{port}"
+    granted = f"127.0.0.1:{site.server_port}"
     assert await stage.say(f"export default {FETCH.format(granted)}", net=(granted,)) == "hello"
-    said = await stage.say(f"export default {FETCH.format(f'localhost:{port}')}", net=(granted,))
-    assert said == f'hook-denied: Requires net access to "localhost:{port}"'
-    connect = f"async (e) => {{ await Deno.connect({{hostname: '127.0.0.1', port: {port}}}) }}"
+    said = await stage.say(f"export default {FETCH.format(f'localhost:{site.server_port}')}", net=(granted,))
+    assert said == f'hook-denied: Requires net access to "localhost:{site.server_port}"'
+    connect = f"async (e) => {{ await Deno.connect({{hostname: '127.0.0.1', port: {site.server_port}}}) }}"
     said = await stage.say(f"export default {connect}", net=(granted,))  # there is no way around the proxy
     assert said.startswith("hook-failed: ConnectionRefused")
 
 
 @pytest.mark.parametrize("stage", ["bubblewrap-once", "landlock-once"], indirect=True)
 async def test_a_granted_host_is_reached_only_as_far_as_the_policy_for_addresses_allows(
-    stage: Stage, port: int
+    stage: Stage, site: ThreadingHTTPServer
 ) -> None:
-    said = await stage.say(f"export default {FETCH.format(f'127.0.0.1:{port}')}", net=(f"127.0.0.1:{port}",))
-    assert said.startswith(f"clawft: 127.0.0.1:{port}: '127.0.0.1' is an address of this machine")
+    said = await stage.say(
+        f"export default {FETCH.format(f'127.0.0.1:{site.server_port}')}", net=(f"127.0.0.1:{site.server_port}",)
+    )
+    assert said.startswith(f"clawft: 127.0.0.1:{site.server_port}: '127.0.0.1' is an address of this machine")
     assert "hello" not in said
     # Deno is told of every host here, and the proxy knows better.
-    said = await stage.say(f"export default {FETCH.format(f'127.0.0.1:{port}')}", net=("*",))
+    said = await stage.say(f"export default {FETCH.format(f'127.0.0.1:{site.server_port}')}", net=("*",))
     assert "not among those that this program may reach" in said
 
 

@@ -3,9 +3,8 @@
 import json
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -53,28 +52,6 @@ def confined(request: pytest.FixtureRequest, workspace: Workspace, audit: Audit)
         return McpHub(McpSettings(servers={"a": settings}), workspace, ENVIRON, confine=confine)
 
     return make
-
-
-@pytest.fixture
-def site() -> Iterator[ThreadingHTTPServer]:
-    """A server of this machine that says hello."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", "5")
-            self.end_headers()
-            self.wfile.write(b"hello")
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join(10)
 
 
 @pytest.mark.anyio

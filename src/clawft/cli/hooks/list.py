@@ -4,15 +4,14 @@ from collections.abc import Sequence
 
 import click
 
+from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
 from clawft.hooking import HookRow, check_folders, load_rows
-from clawft.trust import STATES
 
 __all__ = ["command", "count_rows", "row_lines"]
 
-NARROW = 70  # columns; below, the table has what fits and the rest stands under each row
 _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}
 
 
@@ -51,19 +50,9 @@ def _mark(row: HookRow) -> str:
 
 def _reason(row: HookRow) -> str:
     """One line on why a hook does not simply run, or what else to know of it."""
-    said = [one for one in row.reasons if row.state != "ready" or one.severity == "warning"]
-    if not said:
-        return ""
-    first = said[0]
-    text = f"line {first.line}: {first.message}" if row.state == "broken" and first.line else first.message
-    more = f" (and {len(said) - 1} more: weft hooks show {row.name})" if len(said) > 1 else ""
-    return text + (f". {first.hint}" if first.hint else "") + more
+    return tell_reason(row.state, row.reasons, (), f"weft hooks show {row.name}")
 
 
 def count_rows(rows: Sequence[HookRow]) -> str:
     """How many hooks there are, and of which state."""
-    if not rows:
-        return "No hooks found. See: weft help hooks"
-    counts = {state: sum(one.state == state for one in rows) for state in STATES}
-    parts = [f"{count} {state}" for state, count in reversed(counts.items()) if count]
-    return f"{len(rows)} hook{'s' * (len(rows) != 1)}: {', '.join(parts)}"
+    return count_states("hook", (one.state for one in rows)) if rows else "No hooks found. See: weft help hooks"

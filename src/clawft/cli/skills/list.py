@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import click
 
+from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.options import dir_option, format_option, open_here, scope_option
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
-from clawft.trust import STATES, Standing
+from clawft.trust import Standing
 
-__all__ = ["command", "count_states", "skill_lines"]
+__all__ = ["command", "count_skills", "skill_lines"]
 
-NARROW = 70  # columns; below, the table has what fits and the rest stands under each row
 _MARKS = {"ready": "✓", "manual": "✓", "shadowed": "·"}
 
 
@@ -32,7 +32,7 @@ def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
         click.echo("\n".join(skill_lines(skills, terminal_width())))  # at once: each call flushes
     for diagnostic in said:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
-    say(count_states(skills))
+    say(count_skills(skills))
     if any(app.strangers.object_to_use(one.found) for one in skills if one.found.location.scope == "dir"):
         say("They are only looked at: to run one asks first. See: weft skills trust --help")
     return None
@@ -59,21 +59,12 @@ def _row(standing: Standing) -> tuple[str, ...]:
 
 def _reason(standing: Standing) -> str:
     """One line on why a skill is not simply ready, or what else to know of it."""
-    said = [one for one in standing.reasons if standing.state != "ready" or one.severity == "warning"]
-    if not said:
-        return ""
-    first = said[0]
-    text = first.message.removeprefix(f'skill "{standing.name}" ').removeprefix(f"skill/{standing.name}: ")
-    if standing.state == "broken" and first.line:
-        text = f"line {first.line}: {text}"
-    more = f" (and {len(said) - 1} more: weft skills why {standing.name})" if len(said) > 1 else ""
-    return text + (f". {first.hint}" if first.hint else "") + more
+    about = (f'skill "{standing.name}" ', f"skill/{standing.name}: ")
+    return tell_reason(standing.state, standing.reasons, about, f"weft skills why {standing.name}")
 
 
-def count_states(skills: Sequence[Standing]) -> str:
+def count_skills(skills: Sequence[Standing]) -> str:
     """How many skills there are, and of which state."""
     if not skills:
         return "No skills found. Run: weft doctor (it lists the folders that are searched)"
-    counts = {state: sum(one.state == state for one in skills) for state in STATES}
-    parts = [f"{count} {state}" for state, count in reversed(counts.items()) if count]
-    return f"{len(skills)} skill{'s' * (len(skills) != 1)}: {', '.join(parts)}"
+    return count_states("skill", (one.state for one in skills))

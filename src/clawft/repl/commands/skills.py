@@ -25,13 +25,13 @@ async def _run(repl: "Repl", rest: str) -> None:
 
 
 def _list(repl: "Repl") -> None:
-    from clawft.cli.skills.list import count_states, skill_lines
+    from clawft.cli.skills.list import count_skills, skill_lines
 
     app = repl.app
     skills = sorted(app.skills, key=lambda one: one.name)
     print_lines(repl, skill_lines(skills, repl.screen.width) if skills else ())
     print_diagnostics(repl, (*app.config.diagnostics, *app.catalog.diagnostics))
-    print_lines(repl, [*_collisions(skills), count_states(skills)])
+    print_lines(repl, [*_collisions(skills), count_skills(skills)])
 
 
 def _collisions(skills: Sequence[Standing]) -> list[str]:

@@ -15,7 +15,7 @@ _HELP = "The project is what CLAWFT_PROJECT names, else the nearest folder upwar
 
 
 async def _run(repl: "Repl", _rest: str) -> None:
-    from clawft.cli.skills.list import count_states
+    from clawft.cli.skills.list import count_skills
     from clawft.config import config_files, read_config
     from clawft.git import current_branch
 
@@ -29,7 +29,7 @@ async def _run(repl: "Repl", _rest: str) -> None:
         ("Branch", current_branch(at.project) or ""),
         ("Your folder", at.shorten(at.user_dir)),
         ("Config", ", ".join(map(at.shorten, configs)) or "none"),
-        ("Skills", count_states(app.skills)),
+        ("Skills", count_skills(app.skills)),
         ("Agents", f"{len(app.agents)} agent{'s' * (len(app.agents) != 1)}: {ready} ready"),
     ]
     print_facts(repl, [(label, one_line(value)) for label, value in facts])
