@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from clawft.config.hooks import HookEntry, HooksSettings, own_hooks
+from clawft.config.hooks import HooksSettings, own_hooks
 from clawft.discovery.claude_hooks import load_claude_hooks, load_skill_commands
 from clawft.discovery.hooks import FoundHook, load_hooks, load_skill_hooks
 from clawft.discovery.locations import find_plugins, hook_locations
@@ -21,7 +21,7 @@ from clawft.hooks.notes import Notes
 from clawft.hooks.registry import Handler, Hooks
 from clawft.tools.environment import command_env
 from clawft.tools.skill_env import Supplies
-from clawft.trust.command_hooks import CommandStanding, judge_commands
+from clawft.trust.command_hooks import CommandStanding, entry_for, judge_commands
 from clawft.trust.hook_lines import LinePolicy
 from clawft.trust.hooks import HookRules, HookStanding, entry_of, judge_hooks
 from clawft.trust.rules import load_rules
@@ -223,7 +223,7 @@ def _find_absent(
         entry = entry_of(found, settings)
         asked = found.hook is None or not found.hook.events or not {"tool", "tool:before"}.isdisjoint(found.hook.events)
     else:
-        entry = settings.entries.get(found.name, HookEntry())
+        entry = entry_for(found.name, settings)
         asked = not found.hooks or "PreToolUse" in found.events
     reason = why or next(iter(one.reasons), None)
     return [Absent(one.name, reason)] if asked and entry.on_failure == "deny" else []

@@ -145,3 +145,57 @@ def test_no_number_in_a_projects_settings_hides_the_hooks_of_the_user(world: Wor
     standings = load_command_standings(open_app(world.environ, str(world.project)), ())
     assert standings[0].state == "ready"
     assert len(standings) == 2
+
+
+def write_own(world: World, *commands: str) -> None:
+    (world.home / ".claude").mkdir(exist_ok=True)
+    listed = [{"type": "command", "command": one} for one in commands]
+    (world.home / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": listed}]}}))
+
+
+def find_own(world: World) -> dict[str, CommandStanding]:
+    app = open_app(world.environ, str(world.project))
+    return {one.name: one for one in load_command_standings(app, ())}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"$CLAUDE_PROJECT_DIR"/.claude/check.sh',
+        "sh .claude/check.sh",
+        "./.claude/check.sh && exit 2",
+        'if [ -n "$X" ]; then "$CLAUDE_PROJECT_DIR"/.claude/check.sh; fi',
+    ],
+)
+@pytest.mark.anyio
+async def test_a_users_hook_that_starts_a_file_of_the_project_waits_until_that_is_approved(
+    world: World, command: str
+) -> None:
+    write_own(world, command, "echo mine >&2; exit 2")
+    script = world.project / ".claude" / "check.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\ntouch ran\n")
+    script.chmod(0o755)
+    world.replies = lambda _: say("done")
+    found = find_own(world)
+    assert (found["claude-here"].state, found["claude-user"].state) == ("untrusted", "ready")
+    world.replies = [call("list_directory", {}), say("done")]
+    (done,) = only(await world.run(), ToolFinished)
+    assert "the hook 'claude-user': mine" in error_of(done)
+    assert not (world.project / "ran").exists()
+    approve(world, found["claude-here"])
+    assert find_own(world)["claude-here"].state == "ready"
+    script.write_text("#!/bin/sh\ntouch ran elsewhere\n")
+    assert find_own(world)["claude-here"].state == "untrusted"
+
+
+@pytest.mark.parametrize(
+    "command", ["jq -r .x | grep -q a/b && exit 2", "if true; then exit 2; fi", "python3 -c 'x' y"]
+)
+def test_no_file_of_a_project_keeps_a_users_hook_back_that_does_not_start_it(world: World, command: str) -> None:
+    write_own(world, command)
+    for name in ("jq", "fi", "exit", "x", "y", "grep", "-r", "true"):
+        (world.project / name).write_text("x")
+    (world.project / "a").mkdir()
+    (world.project / "a" / "b").write_text("x")
+    assert {name: one.state for name, one in find_own(world).items()} == {"claude-user": "ready"}

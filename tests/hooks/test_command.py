@@ -24,12 +24,12 @@ def hook(world: World, event: str, command: str, matcher: str = "", **more: Any)
 
 
 def script(world: World, name: str, text: str) -> str:
-    """A script of the project, as a line names it."""
-    path = world.project / name
+    """A script of the user's, as a line names it."""
+    path = world.home / ".claude" / "hooks" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
-    return f'"$CLAUDE_PROJECT_DIR"/{name}'
+    return f"~/.claude/hooks/{name}"
 
 
 def answer(world: World, **said: Any) -> str:
@@ -69,7 +69,7 @@ async def test_a_hook_hears_of_a_call_in_the_words_of_claude_code(world: World) 
 
 
 async def test_exit_code_2_refuses_a_command_and_the_model_reads_why(world: World) -> None:
-    hook(world, "PreToolUse", script(world, ".claude/hooks/guard.sh", 'echo "not on a Sunday" >&2; exit 2'), "Bash")
+    hook(world, "PreToolUse", script(world, "guard.sh", 'echo "not on a Sunday" >&2; exit 2'), "Bash")
     world.replies = [call("exec_shell", {"command": "echo hello"}), say("sorry")]
     events = await world.run()
     said = "PERMISSION_DENIED: Not allowed: the hook 'claude-user': not on a Sunday"

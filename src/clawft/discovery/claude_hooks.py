@@ -16,7 +16,8 @@ from clawft.workspace import Workspace
 __all__ = ["NAMES", "FoundCommands", "load_claude_hooks", "load_skill_commands"]
 
 MAX_BYTES = 1 << 20
-NAMES = ("claude-user", "claude-project", "claude-local")  # settings go by these: no other hook has one of them
+# Settings go by these: no other hook has one of them.
+NAMES = ("claude-user", "claude-project", "claude-local", "claude-here")
 
 
 class FoundCommands(Struct, frozen=True):

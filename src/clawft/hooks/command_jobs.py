@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import structs
 
-from clawft.config.hooks import HookEntry, HooksSettings
+from clawft.config.hooks import HooksSettings
 from clawft.config.secret import names_secret
 from clawft.discovery.catalog import Found
 from clawft.hooks.command import CommandHandler, CommandJob, Surroundings
 from clawft.trust.cleared import Cleared
-from clawft.trust.command_hooks import STRANGE, CommandStanding
+from clawft.trust.command_hooks import STRANGE, CommandStanding, entry_for
 from clawft.trust.hook_lines import fill_line, find_files
 from clawft.workspace import Workspace, resolve_path
 
 __all__ = ["make_command_handlers"]
-
-_NO_ENTRY = HookEntry()
 
 
 def make_command_handlers(
@@ -59,12 +57,12 @@ def _join(handler: CommandHandler, job: CommandJob) -> CommandHandler:
 def _make_jobs(
     standing: CommandStanding, settings: HooksSettings, environ: Mapping[str, str], workspace: Workspace
 ) -> Iterable[CommandJob]:
-    entry = settings.entries.get(standing.name, _NO_ENTRY)
+    entry = entry_for(standing.name, settings)
     found, wanted = standing.found, entry.permissions
     given = {name: value.resolve(environ) for name, value in entry.env.items()}
     read = tuple(resolve_path(one, workspace.project, workspace.home) for one in (wanted.read if wanted else ()))
     write = tuple(resolve_path(one, workspace.project, workspace.home) for one in (wanted.write if wanted else ()))
-    own = found.scope == "user" and found.skill is None
+    own = found.scope in ("user", "here") and found.skill is None
     for hook in standing.runs:
         yield CommandJob(
             standing.name,

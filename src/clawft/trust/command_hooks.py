@@ -1,6 +1,7 @@
 """May the command hooks of a settings file, or of a skill, be run, and which of them?
 
-The user's own are the user's word. A project's need an approval of what is written there, and of the scripts of the
+The user's own are the user's word, but for those that start a file of the project: what that does, the project says, so
+they are approved for each project. A project's need an approval of what is written there, and of the scripts of the
 project that it starts; a plugin's one of its whole folder. Those of a skill stand and fall with it.
 """
 
@@ -8,26 +9,27 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clawft.config.hooks import HooksSettings
+from clawft.config.hooks import HookEntry, HooksSettings
 from clawft.discovery.claude_hooks import FoundCommands
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, read_regular, real_path
 from clawft.format.command_hooks import CommandHook
 from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
-from clawft.trust.hook_lines import LinePolicy, fill_line, find_named
+from clawft.trust.hook_lines import LinePolicy, fill_line, find_named, starts_file_of
 from clawft.trust.state import Standing, State
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawft.trust.audit import Audit
 
-__all__ = ["KIND", "STRANGE", "CommandStanding", "approve_commands", "hash_script", "judge_commands"]
+__all__ = ["KIND", "STRANGE", "CommandStanding", "approve_commands", "entry_for", "hash_script", "judge_commands"]
 
 KIND = "claude-hooks"
-STRANGE = ("project", "plugin")
+HERE = "claude-here"  # the user's commands that start files of this project
+STRANGE = ("project", "plugin", "here")
 MAX_SCRIPT = 4 << 20
 
 
@@ -70,7 +72,21 @@ def judge_commands(
 ) -> tuple[CommandStanding, ...]:
     """The state of all of them, in the order found. `skills` are those that they belong to, by folder."""
     all_off = any(one.off and one.scope == "user" for one in found)
-    return tuple(_judge(one, settings, (lines, workspace), skills, approvals, all_off) for one in found)
+    parts = [part for one in found for part in _part(one, lines, workspace)]
+    return tuple(_judge(one, settings, (lines, workspace), skills, approvals, all_off) for one in parts)
+
+
+def _part(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> list[FoundCommands]:
+    """The user's own commands, and apart from them those that start a file of the project."""
+    if found.scope != "user" or found.skill is not None:
+        return [found]
+    here = tuple(one for one in found.hooks if starts_file_of(one.command, lines.project, workspace.home))
+    if not here:
+        return [found]
+    rest = tuple(one for one in found.hooks if one not in here)
+    written = "\n".join(f"{one.event} {one.matcher} {one.command}" for one in here).encode("utf-8", "surrogatepass")
+    apart = FoundCommands(HERE, "here", lines.project, here, written=written, off=found.off)
+    return [*([structs.replace(found, hooks=rest)] if rest or found.diagnostics else []), apart]
 
 
 def _judge(
@@ -106,13 +122,19 @@ def _judge(
     return CommandStanding(found, "ready", said, runs, bound.digest, bound.scripts)
 
 
+def entry_for(name: str, settings: HooksSettings) -> HookEntry:
+    """What the settings say of command hooks; of the user's that start files here what they say of all of theirs."""
+    known = settings.entries.get(name) or (settings.entries.get("claude-user") if name == HERE else None)
+    return known or HookEntry()
+
+
 def _find_off(found: FoundCommands, settings: HooksSettings, all_off: bool) -> str:
     """Which setting turns these off, or nothing."""
-    entry = settings.entries.get(found.name)
+    entry = entry_for(found.name, settings)
     named = (
         ("The config has hooks.enabled = false", not settings.enabled),
         ("The config has hooks.claude = false", not settings.claude),
-        (f"The config has hooks.entries.{found.name}.enabled = false", entry is not None and not entry.enabled),
+        (f"The config has hooks.entries.{found.name}.enabled = false", not entry.enabled),
         ("Claude's settings have disableAllHooks", found.off or all_off),
     )
     return next((why for why, holds in named if holds), "")
@@ -142,6 +164,8 @@ def _check_approval(
         return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
     if known is None:
         message = f"They come with the {found.scope} and are not approved"
+        if found.name == HERE:
+            message = "Your commands that start files of this project wait until you approve those"
         return Diagnostic("untrusted", "warning", message, found.file, 0, hint)
     if not digest or known.digest != digest:
         changed = f"They, or a script that they start, changed since they were approved on {known.at[:10]}"

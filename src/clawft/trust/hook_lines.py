@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clawft.config.tools import ExecSettings
 from clawft.errors import ClawftError
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 from clawft.trust.call import Call, Where
 from clawft.trust.commands import CommandPolicy
 from clawft.trust.decide import Authority, decide
@@ -24,7 +24,7 @@ from clawft.trust.rules import Rules
 from clawft.trust.shell import NotUnderstood, blank_out, parse_line
 from clawft.workspace import Workspace, resolve_path
 
-__all__ = ["HookLine", "LinePolicy", "fill_line", "find_files", "find_named"]
+__all__ = ["HookLine", "LinePolicy", "fill_line", "find_files", "find_named", "starts_file_of"]
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _BREAKS = re.compile(r"[;&|\n(){}`]+|(?<![\w-])(?:if|then|elif|else|do|while|until|!|time|exec|command)(?![\w-])")
@@ -107,6 +107,23 @@ def find_files(filled: HookLine, cwd: str, places: Mapping[str, str]) -> tuple[s
         if os.path.basename(name) in _INTERPRETERS:
             found += _find_scripts(rest, cwd, home)
     return tuple(dict.fromkeys(found))
+
+
+def starts_file_of(command: str, project: str, home: str) -> bool:
+    """Whether a line spells out a file of the project to be started. Only where programs and their scripts stand: else
+    the project could have a file of any name, and keep a line back that is none of its business."""
+    places = {"CLAUDE_PROJECT_DIR": ".", "HOME": home}
+    filled = fill_line(command, places)
+    if filled.is_script:
+        text = _VARIABLE.sub(lambda match: places.get(match[1] or match[2], match[0]), filled.line).replace('"', "")
+        started = [one for one in _PATH.findall(text) if one.startswith("./")]
+    else:
+        commands = [one.texts for one in parse_line(filled.judged).commands]
+        started = [name for name, *_ in commands if "/" in name]
+        given = [rest[0] for name, *rest in commands if rest and os.path.basename(name) in _INTERPRETERS]
+        started += [one for one in given if not one.startswith("-")]
+    files = [path for one in started for path in _find_file(one, project, home)]
+    return any(is_within(real_path(path), project) for path in files)
 
 
 def find_named(command: str, cwd: str, home: str) -> tuple[str, ...]:
