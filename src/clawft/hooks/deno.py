@@ -5,6 +5,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -65,9 +66,16 @@ class Deno:
 
     async def call(self, job: HookJob, event: HookEvent) -> Reply:
         """What the handler makes of an event. Raises: HookFailed; Refused if it cannot be confined or has changed."""
+        return await self._run(job, event, event.to_call())
+
+    async def load(self, job: HookJob) -> None:
+        """Load the handler, and do not call it. Raises: as `call`."""
+        await self._run(job, HookEvent("session", "start"), {"event": None})
+
+    async def _run(self, job: HookJob, event: HookEvent, asked: Mapping[str, Any]) -> Reply:
         mark = secrets.token_hex(16)
         async with self._prepare(job, "runner.js") as program:
-            call = {"mark": mark, "handler": program.handler, "export": job.export, **event.to_call()}
+            call = {"mark": mark, "handler": program.handler, "export": job.export, **asked}
             finished = await self._sandbox.run(
                 program.words,
                 cwd=program.cwd,

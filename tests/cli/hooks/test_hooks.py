@@ -224,6 +224,24 @@ def test_a_hook_of_a_skill_is_approved_with_the_skill(weft: Weft, hook: Hook, pr
     assert (brought["kind"], brought["name"], brought["asks"]["net"]) == ("deno", "remember", ["a.example"])
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("export default (", "handler.ts:1"),
+        ("export const other = 1;", "It exports no function 'default'"),
+        ('import x from "lodash"; export default () => x;', 'Import "lodash"'),
+        ("throw new Error('at once'); export default 1;", "at once"),
+    ],
+)
+def test_check_loads_a_handler_and_does_not_call_it(weft: Weft, hook: Hook, text: str, said: str) -> None:
+    folder = hook("mine", "throw new Error('called')")
+    assert weft("hooks", "check", "mine").returncode == 0
+    (folder / "handler.ts").write_text(text)
+    done = weft("hooks", "check", "mine")
+    assert (done.returncode, "is ready, but cannot run" in done.stdout) == (1, True)
+    assert said in done.stdout
+
+
 def test_check_exits_1_only_for_what_is_to_run_and_cannot(weft: Weft, hook: Hook) -> None:
     hook("mine")
     hook("theirs", of="project", events="tool:befor")

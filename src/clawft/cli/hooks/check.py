@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+import anyio
 import click
 
 from clawft.app import App
@@ -12,7 +13,10 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
 from clawft.errors import ClawftError, Diagnostic
 from clawft.hooking import HookRow, find_row, hook_settings, load_rows
-from clawft.hooks.deno import find_deno
+from clawft.hooks.deno import Deno, find_deno
+from clawft.hooks.grants import HookJob
+from clawft.hooks.notes import Notes
+from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.hooks import HOOK_STATES, HookStanding
 
 __all__ = ["command"]
@@ -26,13 +30,15 @@ _FAILS = frozenset({"broken", "blocked", "ineligible"})  # what is to run, and c
 def command(name: str | None, output: str) -> int:
     """Tell what keeps hooks from running: all of them, or NAME.
 
-    Exits 1 if one that is to run cannot. One that is off, or that nobody approved, is not to run.
+    Handlers are loaded, with what they are given, and not called. Exits 1 if one that is to run cannot. One that is
+    off, or that nobody approved, is not to run.
     """
     app = open_here()
     rows = load_rows(app)
     chosen = [find_row(rows, name)] if name else sorted(rows, key=lambda one: one.name)
     shared = list(_check_machine(app, chosen))
-    own = {id(row): _check_row(app, row) for row in chosen}
+    sandbox = app.open_sandbox() if not shared else None
+    own = {id(row): _check_row(app, row, sandbox) for row in chosen}
     failed = bool(shared) or any(row.state in _FAILS or _has_error(own[id(row)]) for row in chosen)
     if output == "json":
         checked = [
@@ -64,8 +70,9 @@ def _has_error(problems: Iterable[Diagnostic]) -> bool:
     return any(one.severity == "error" for one in problems)
 
 
-def _check_row(app: App, row: HookRow) -> list[Diagnostic]:
-    """What there is to say of one hook; a secret that it is to get and that is not there, too."""
+def _check_row(app: App, row: HookRow, sandbox: Sandbox | None) -> list[Diagnostic]:
+    """What there is to say of one hook; a secret that it is to get and that is not there, too. With a sandbox to run in
+    it is loaded."""
     said = list(all_reasons(row))
     if row.state == "ready" and isinstance(row.standing, HookStanding):
         given = load_given(app, row.standing, hook_settings(app))
@@ -75,7 +82,17 @@ def _check_row(app: App, row: HookRow) -> list[Diagnostic]:
             hint = f"Give them in env of [hooks.entries.{row.name}] of your config"
             message = f"It is to get variables that have no value: {', '.join(given.missing)}"
             said.append(Diagnostic("hook-env", "warning", message, row.file, 0, hint))
+        said += _load(app, sandbox, given.job) if sandbox and given.job else []
     return said
+
+
+def _load(app: App, sandbox: Sandbox, job: HookJob) -> list[Diagnostic]:
+    """What is wrong with a handler, as a turn would find out."""
+    try:
+        anyio.run(Deno(sandbox, Notes(app.audit, app.secrets)).load, job)
+    except ClawftError as error:
+        return [error.diagnostic]
+    return []
 
 
 def _check_machine(app: App, rows: Iterable[HookRow]) -> Iterator[Diagnostic]:
