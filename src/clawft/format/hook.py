@@ -12,8 +12,6 @@ from msgspec import Struct
 from clawft.config.hooks import Permissions
 from clawft.errors import Diagnostic, SkillLoadError, find_close
 from clawft.format.model import Skill
-from clawft.format.needs import NAMESPACES
-from clawft.format.skill import parse_skill_md
 
 __all__ = ["EVENTS", "HANDLERS", "NEVER", "TYPES", "Hook", "parse_hook"]
 
@@ -65,6 +63,8 @@ class Hook(Struct, frozen=True):
 
 def parse_hook(text: str, dir_name: str, *, path: str) -> Hook:
     """Read a HOOK.md whose folder is `dir_name`. Raises: MissingFrontmatter, YamlParse."""
+    from clawft.format.skill import parse_skill_md  # most sessions have no hook to parse
+
     try:
         about = parse_skill_md(text, dir_name, path=path, strict=True)
     except SkillLoadError as error:  # which says that it is of a skill
@@ -88,6 +88,8 @@ def parse_hook(text: str, dir_name: str, *, path: str) -> Hook:
 
 def _merge_blocks(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What the blocks of clients say, an earlier one of the list winning."""
+    from clawft.format.needs import NAMESPACES
+
     block = dict(metadata)
     for name in reversed(NAMESPACES):
         if isinstance(metadata.get(name), dict):

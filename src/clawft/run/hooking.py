@@ -29,9 +29,7 @@ _UNSEEN = (
     r"\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]*+"
 )
 _OURS = "|".join(_UNSEEN.join(name) for name in ("hook", "skill_content", "instructions", "file"))
-_MARKS = re.compile(
-    rf"[<\u2039\u3008\ufe64\uff1c](?={_UNSEEN}[/\u2044\u2215\uff0f]?{_UNSEEN}(?:{_OURS})(?![a-z0-9]))", re.IGNORECASE
-)
+_MARKS = rf"[<\u2039\u3008\ufe64\uff1c](?={_UNSEEN}[/\u2044\u2215\uff0f]?{_UNSEEN}(?:{_OURS})(?![a-z0-9]))"
 
 
 async def fire(turn: "Turn", key: str, context: Mapping[str, Any], at: str = "") -> Outcome | None:
@@ -164,7 +162,7 @@ def mark_all(said: Sequence[Said]) -> str:
 
 def escape_marks(text: str) -> str:
     """The same text, which neither ends a mark of ours nor begins one."""
-    return _MARKS.sub(r"<\\", text)
+    return re.sub(_MARKS, r"<\\", text, flags=re.IGNORECASE)  # compiled, and kept by `re`, when it is first needed
 
 
 def escape_name(name: str) -> str:
