@@ -1,8 +1,7 @@
 """A pytest plugin: where coverage costs much and tells nothing new, it is left out.
 
-Child processes are measured for one test in eight, and for one in three where commands are tried, which run nowhere
-else: a line needs to be seen once, and most children do less than it costs to measure them. Tests marked
-`unmeasured` are long for their own sake and run the same lines a million times.
+Child processes are measured for one test in eight: a line needs to be seen once, and most children do less than it
+costs to measure them. Tests marked `unmeasured` are long for their own sake and run the same lines a million times.
 Coverage has no way of its own to stop in a worker process, where two of it are at work, one inside the other.
 """
 
@@ -13,7 +12,7 @@ from zlib import crc32
 import pytest
 from coverage.collector import Collector
 
-ONE_IN, ONE_OF_COMMANDS_IN = 8, 3
+ONE_IN = 8
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -23,8 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    every = ONE_OF_COMMANDS_IN if item.nodeid.startswith("tests/cli/") else ONE_IN
-    if crc32(item.nodeid.encode()) % every == 0:
+    if crc32(item.nodeid.encode()) % ONE_IN == 0:
         return (yield)
     hidden = {name: os.environ.pop(name) for name in tuple(os.environ) if name.startswith("COVERAGE_")}
     try:

@@ -9,10 +9,10 @@ from lines_memory import measure_memory_search
 
 @pytest.mark.unmeasured
 def test_search_among_memories_is_measured(tmp_path: Path) -> None:
-    line = measure_memory_search(tmp_path, entries=300, queries=5)
+    line = measure_memory_search(tmp_path, entries=60, queries=5)
 
     assert line.name == "memory-search"
-    assert line.measured.startswith("a search among 300 memories")
+    assert line.measured.startswith("a search among 60 memories")
     assert (line.limit, line.baseline_value, line.unit) == (1, 20, "ms")
     assert line.value > 0
-    assert (tmp_path / "MEMORY.md").read_text().count("## ") == 300
+    assert (tmp_path / "MEMORY.md").read_text().count("## ") == 60
