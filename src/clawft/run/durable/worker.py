@@ -89,7 +89,12 @@ class RunWorker:
         """Work until `stop`, or until there was nothing to do for long enough. Raises: ClawftError."""
         self._stopping = anyio.Event()
         await to_thread.run_sync(self._enrol)
-        self._worker.launch(self._plan.queues, self._plan.concurrency, self._plan.poll_s)
+        try:
+            self._worker.launch(self._plan.queues, self._plan.concurrency, self._plan.poll_s)
+        except Exception:  # whatever the engine says of it: a file that is gone meanwhile is no bug
+            if self._is_orphaned():
+                return
+            raise
         beating = threading.Thread(target=self._beat, name="beat", daemon=True)
         beating.start()
         try:
