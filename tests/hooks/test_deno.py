@@ -24,6 +24,12 @@ FORMS = {
     "index.js": f"exports.default = async function (event) {{ {TELL}; }};",
     "sub/handler.js": f"'use strict';\nObject.defineProperty(exports, '__esModule', {{value: true}});\n"
     f"exports.default = async (event) => {{ {TELL}; }};",
+    "sub/index.ts": "import { runHook } from 'openclaw/hooks';\n"
+    f"await runHook(async (event) => {{ {TELL}; }});",
+    "sub/index.js": "import { runHook } from 'openclaw/hooks';\n"
+    "const tell = (event) => { event.messages.push('he' + event.context.rest); };\n"
+    "const heard = await runHook(tell, {context: {rest: 'ard'}});\n"
+    "export default (event) => { event.messages.push(...heard.messages); };",
     "sub/handler.ts": "import { say } from './say.ts';\nimport { lib } from '../../lib/it.js';\n"
     "import os from 'os';\nimport { readFile } from 'fs/promises';\n"
     "export default (event) => { os.EOL; readFile; event.messages.push(say() + lib); };",

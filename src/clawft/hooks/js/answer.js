@@ -7,6 +7,7 @@ const { isArray } = Array;
 const { apply } = Reflect;
 const { then } = Promise.prototype;
 const [Later, Text, Time] = [Promise, String, Date];
+const REGISTERED = Symbol.for("openclaw.hook");
 
 export const NEVER = "It waits for something that never comes";
 
@@ -78,12 +79,13 @@ function fail(kind, message, name = "", stack = "") {
   return stringify({ __proto__: null, error: { __proto__: null, kind, message, name, stack } });
 }
 
-// What CommonJS exports is the default of the module that wraps it.
+// What CommonJS exports is the default of the module that wraps it. A module without one may have called `runHook`.
 function find(loaded, name) {
   if (typeof loaded[name] === "function") return loaded[name];
   const inner = loaded.default;
-  if (name === "default") return typeof inner?.default === "function" ? inner.default : inner;
-  return inner?.[name];
+  if (name !== "default") return inner?.[name];
+  const own = typeof inner?.default === "function" ? inner.default : inner;
+  return own ?? globalThis[REGISTERED];
 }
 
 // A hook changes the context of its event, or returns what it decides, as OpenClaw's typed hooks do.

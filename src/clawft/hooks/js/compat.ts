@@ -31,8 +31,15 @@ export type HookHandler = (event: HookEvent) => any;
 export type InternalHookEvent = HookEvent;
 export type InternalHookHandler = HookHandler;
 
-/** Call a handler with an event, whose missing parts are filled in; the event as the handler left it. */
-export async function runHook(handler: HookHandler, event: Partial<HookEvent> = {}): Promise<HookEvent> {
+/**
+ * Without an event: the handler is called for the one that this process is for, as a default export would be. With one:
+ * it is called at once, with what is missing filled in; the event as the handler left it.
+ */
+export async function runHook(handler: HookHandler, event?: Partial<HookEvent>): Promise<HookEvent | undefined> {
+  if (event === undefined) {
+    Reflect.set(globalThis, Symbol.for("openclaw.hook"), handler); // answer.js looks here
+    return undefined;
+  }
   const whole: HookEvent = {
     type: event.type ?? "agent",
     action: event.action ?? "",
