@@ -76,11 +76,15 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def site() -> Iterator[ThreadingHTTPServer]:
-    """A server of this machine that says hello."""
+    """A server of this machine that says hello; `/go` leads to `/there`, by another of its names."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            leads = self.path == "/go"
+            self.send_response(302 if leads else 200)
+            if leads:
+                self.send_header("Location", f"http://localhost:{server.server_port}/there")
+            self.send_header("Content-Type", "text/plain")
             self.send_header("Content-Length", "5")
             self.end_headers()
             self.wfile.write(b"hello")

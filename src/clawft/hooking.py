@@ -12,25 +12,21 @@ from clawft.discovery.hooks import FoundHook, load_hooks, load_skill_hooks
 from clawft.discovery.locations import find_plugins, hook_locations
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.hooks.absent import Absent
-from clawft.hooks.command import CommandHandler, Remembered, Surroundings
-from clawft.hooks.command_jobs import make_command_handlers
 from clawft.hooks.deno import Deno
 from clawft.hooks.handlers import DenoHandler, make_job
 from clawft.hooks.host import Hosts
 from clawft.hooks.notes import Notes
-from clawft.hooks.registry import Handler, Hooks
-from clawft.tools.environment import command_env
-from clawft.tools.skill_env import Supplies
-from clawft.trust.command_hooks import CommandStanding, entry_for, judge_commands
-from clawft.trust.hook_lines import LinePolicy
+from clawft.hooks.registry import Handler, Hooks, Remembered
 from clawft.trust.hooks import HookRules, HookStanding, entry_of, judge_hooks
-from clawft.trust.rules import load_rules
 from clawft.trust.state import State
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what commands need is loaded where there are some
     from clawft.app import App
+    from clawft.hooks.command import CommandHandler
     from clawft.sandbox.sandbox import Sandbox
     from clawft.trust import Standing
+    from clawft.trust.command_hooks import CommandStanding
+    from clawft.trust.hook_lines import LinePolicy
 
 __all__ = [
     "HookRow",
@@ -58,7 +54,7 @@ class HookRow(Struct, frozen=True):
     file: str
     description: str = ""
     reasons: tuple[Diagnostic, ...] = ()
-    standing: HookStanding | CommandStanding | None = None
+    standing: "HookStanding | CommandStanding | None" = None
 
 
 def hook_settings(app: "App") -> HooksSettings:
@@ -88,20 +84,25 @@ def load_standings(
     return judge_hooks((*own, *brought), rules)
 
 
-def line_policy(app: "App") -> LinePolicy:
+def line_policy(app: "App") -> "LinePolicy":
     """How the lines of command hooks are judged. Raises: ClawftError."""
+    from clawft.trust.hook_lines import LinePolicy
+    from clawft.trust.rules import load_rules
+
     rules = load_rules(app.config, app.workspace.project)
     return LinePolicy(app.config.tools.exec, rules, app.workspace)
 
 
 def load_command_standings(
     app: "App", skills: "Sequence[Standing]", settings: HooksSettings | None = None
-) -> tuple[CommandStanding, ...]:
+) -> "tuple[CommandStanding, ...]":
     """Claude Code's command hooks with their state: of its settings files, then of skills. Raises: ClawftError."""
     found = load_claude_hooks(app.workspace, find_plugins(app.workspace))
     brought = load_skill_commands([one.found for one in skills])
     if not found and not brought:
         return ()
+    from clawft.trust.command_hooks import judge_commands
+
     by_folder = {one.found.folder: one for one in skills}
     return judge_commands(
         (*found, *brought),
@@ -137,7 +138,7 @@ def _row(one: HookStanding) -> HookRow:
     return HookRow(one.name, "deno", one.state, events, origin, found.file, said, one.reasons, one)
 
 
-def _command_row(one: CommandStanding) -> HookRow:
+def _command_row(one: "CommandStanding") -> HookRow:
     found = one.found
     origin = f"skill {found.skill.name}" if found.skill is not None else found.scope
     if found.scope == "plugin" and found.skill is None:
@@ -213,7 +214,7 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: Hosts | No
 
 
 def _find_absent(
-    one: HookStanding | CommandStanding, settings: HooksSettings, why: Diagnostic | None = None
+    one: "HookStanding | CommandStanding", settings: HooksSettings, why: Diagnostic | None = None
 ) -> list[Absent]:
     """What stands for a hook that must be asked about tool calls and cannot be. One of a skill falls with the skill."""
     found = one.found
@@ -223,34 +224,43 @@ def _find_absent(
         entry = entry_of(found, settings)
         asked = found.hook is None or not found.hook.events or not {"tool", "tool:before"}.isdisjoint(found.hook.events)
     else:
+        from clawft.trust.command_hooks import entry_for
+
         entry = entry_for(found.name, settings)
         asked = not found.hooks or "PreToolUse" in found.events
     reason = why or next(iter(one.reasons), None)
     return [Absent(one.name, reason)] if asked and entry.on_failure == "deny" else []
 
 
-def _find_kept(one: HookStanding | CommandStanding) -> list[Diagnostic]:
+def _find_kept(one: "HookStanding | CommandStanding") -> list[Diagnostic]:
     """What keeps a hook, or a part of its commands, from being run, and is to be told in a turn.
 
-    That a skill may not be used is told of the skill.
+    That a skill may not be used is told of the skill; of what nobody approved, only that.
     """
     kept = one.state in ("untrusted", "blocked", "broken")
     if (kept and one.found.skill is not None) or one.state in ("disabled", "shadowed"):
         return []
-    said = one.reasons if kept or isinstance(one, CommandStanding) else ()
+    said = one.reasons if kept or not isinstance(one, HookStanding) else ()
+    said = said[:1] if one.state == "untrusted" else said
     return [reason for reason in said if reason.severity != "note"]
 
 
 def _command_handlers(
     app: "App",
     sandbox: "Sandbox",
-    standings: Sequence[CommandStanding],
+    standings: "Sequence[CommandStanding]",
     settings: HooksSettings,
     remembered: Remembered,
-) -> list[CommandHandler]:
+) -> "list[CommandHandler]":
     """Raises: ClawftError."""
     if not any(one.state == "ready" for one in standings):
         return []
+    from clawft.hooks.command import Surroundings
+    from clawft.hooks.command_jobs import make_command_handlers
+    from clawft.tools.environment import command_env
+    from clawft.tools.skill_env import Supplies
+    from clawft.trust.rules import load_rules
+
     supplies = Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit)
     env = command_env(app.config.tools.exec, app.environ, {})
     rules = load_rules(app.config, app.workspace.project)

@@ -22,7 +22,7 @@ from clawft.hooking import open_hooks
 from clawft.run import Runtime
 from clawft.run.durable import open_runs
 from clawft.run.durable.request import RunRequest
-from clawft.run.hooking import Outside
+from clawft.run.hooks import Outside
 from clawft.wiring import open_runtime, open_usage
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from clawft.cli.telling import tell
 from clawft.format.skill import parse_skill_md
 from clawft.hooking import load_command_standings
 from clawft.messages import MessageSent, ToolFinished
-from clawft.run.hooking import escape_marks
+from clawft.run.hooks import escape_marks
 from clawft.trust.command_hooks import approve_commands
 from wire import call, say
 from world import Person, World, collect, error_of, only

@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.format import Requires, Skill, parse_skill_md
-from clawft.format.needs import NAMESPACES
+from clawft.format.names import NAMESPACES
 
 
 def _skill(lines: str) -> Skill:

@@ -1,8 +1,6 @@
 """Modes and lasting rules: what is done, asked and refused, with what came of it on disk and in the audit log."""
 
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -95,48 +93,23 @@ async def test_full_asks_nothing_but_keeps_rules_and_policies(world: World) -> N
     assert not (world.project / "outside").exists()
 
 
-@pytest.fixture
-def site() -> Iterator[int]:
-    """The port of a server of this machine which leads from one of its names to the other."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            leads = self.path == "/go"
-            self.send_response(302 if leads else 200)
-            if leads:
-                self.send_header("Location", f"http://localhost:{self.server.server_port}/there")  # type: ignore[attr-defined]
-            self.send_header("Content-Type", "text/plain")
-            self.send_header("Content-Length", "5")
-            self.end_headers()
-            self.wfile.write(b"hello")
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join(10)
-
-
-async def test_a_yes_for_one_host_is_no_yes_for_where_it_leads(world: World, site: int) -> None:
+async def test_a_yes_for_one_host_is_no_yes_for_where_it_leads(world: World, site: ThreadingHTTPServer) -> None:
+    port = site.server_port
     world.config = (
         "[tools.web]\nblock_private_ips = false\n"
-        f'[permissions]\nallow = ["WebFetch(domain:127.0.0.1:{site})"]\nask = ["WebFetch(domain:localhost:{site})"]\n'
+        f'[permissions]\nallow = ["WebFetch(domain:127.0.0.1:{port})"]\nask = ["WebFetch(domain:localhost:{port})"]\n'
     )
     person = Person("no")
     plain, leads = await use(
         world,
         person,
-        ("web_fetch", {"url": f"http://127.0.0.1:{site}/plain"}),
-        ("web_fetch", {"url": f"http://127.0.0.1:{site}/go"}),
+        ("web_fetch", {"url": f"http://127.0.0.1:{port}/plain"}),
+        ("web_fetch", {"url": f"http://127.0.0.1:{port}/go"}),
     )
     assert "hello" in plain.result["text"]
     assert "A redirect to 'localhost' was not followed" in error_of(leads)
     assert [one.question for one in person.asked] == [
-        f"Follow a redirect from 127.0.0.1:{site} to http://localhost:{site}/there"
+        f"Follow a redirect from 127.0.0.1:{port} to http://localhost:{port}/there"
     ]
 
 

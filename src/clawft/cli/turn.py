@@ -11,7 +11,7 @@ from clawft.cli.options import TurnOptions
 from clawft.cli.output import say, show_diagnostic
 from clawft.messages import Event, TurnFailed, TurnFinished
 from clawft.run import Conversation, TurnRequest
-from clawft.run.hooking import Outside
+from clawft.run.hooks import Outside
 from clawft.trust.modes import get_mode
 
 __all__ = ["run_turn_here"]

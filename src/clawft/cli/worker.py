@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clawft.app import App
     from clawft.run.durable.jobs import Fired
     from clawft.run.durable.worker import Chore, Plan
-    from clawft.run.hooking import Outside
+    from clawft.run.hooks import Outside
 
 __all__ = ["command", "make_plan", "work_here"]
 
@@ -193,5 +193,5 @@ async def _tell_hooks(gateway: "Outside", key: str, context: dict[str, str], tel
             return
         for event in await gateway.tell(key, context):
             tell(f"{event.code}: {event.message}" if isinstance(event, Noticed) else put(event))
-    except Exception as error:
+    except Exception as error:  # no hook keeps a worker from starting, or from ending
         tell(f"hooks of {key} could not be called: {error}")

@@ -7,7 +7,7 @@ import msgspec
 
 from clawft.errors import Unreadable
 from clawft.files import read_optional
-from clawft.format.needs import NAMESPACES
+from clawft.format.names import NAMESPACES
 
 __all__ = ["find_pack", "load_pack"]
 

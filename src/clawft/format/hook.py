@@ -12,6 +12,7 @@ from msgspec import Struct
 from clawft.config.hooks import Permissions
 from clawft.errors import Diagnostic, SkillLoadError, find_close
 from clawft.format.model import Skill
+from clawft.format.names import NAMESPACES
 
 __all__ = ["EVENTS", "HANDLERS", "NEVER", "TYPES", "Hook", "parse_hook"]
 
@@ -88,8 +89,6 @@ def parse_hook(text: str, dir_name: str, *, path: str) -> Hook:
 
 def _merge_blocks(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What the blocks of clients say, an earlier one of the list winning."""
-    from clawft.format.needs import NAMESPACES
-
     block = dict(metadata)
     for name in reversed(NAMESPACES):
         if isinstance(metadata.get(name), dict):

@@ -1,11 +1,13 @@
-"""Names of skills and agents: what is canonical, and what is allowed on disk."""
+"""Names of skills and agents: what is canonical, and what is allowed on disk; and of clients, in `metadata`."""
 
 import re
 import unicodedata
 
-__all__ = ["MAX_NAME", "is_canonical", "is_safe_folder", "slugify"]
+__all__ = ["MAX_NAME", "NAMESPACES", "is_canonical", "is_safe_folder", "slugify"]
 
 MAX_NAME = 64
+# The blocks of clients, an earlier one winning (D45).
+NAMESPACES = ("clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot", "clawdhub")
 _CANONICAL = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _SAFE_FOLDER = re.compile(r"[A-Za-z0-9_-]+")
 

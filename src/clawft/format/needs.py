@@ -9,11 +9,11 @@ import msgspec
 
 from clawft.format.fields import BLOCK_KEYS, UNREAD, json_safe, read_names
 from clawft.format.model import Requires
+from clawft.format.names import NAMESPACES
 from clawft.format.notes import Notes
 
-__all__ = ["NAMESPACES", "check_metadata", "read_block", "read_requires"]
+__all__ = ["check_metadata", "read_block", "read_requires"]
 
-NAMESPACES = ("clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot", "clawdhub")
 MAX_METADATA_BYTES = 8192  # R117
 MAX_METADATA_DEPTH = 10
 _OS = {"macos": "darwin", "mac": "darwin", "osx": "darwin", "windows": "win32", "win": "win32"}

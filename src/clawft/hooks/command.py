@@ -21,6 +21,7 @@ from clawft.format.command_hooks import CommandHook
 from clawft.format.hook_matcher import find_match
 from clawft.hooks.claude import make_input, names_of, read_output
 from clawft.hooks.events import HookEvent, HookFailed, Reply
+from clawft.hooks.registry import Remembered
 from clawft.hooks.text import write_json
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished, Streams
@@ -35,7 +36,7 @@ from clawft.trust.modes import Mode
 from clawft.trust.rules import Rules
 from clawft.workspace import Workspace
 
-__all__ = ["CommandHandler", "CommandJob", "Remembered", "Surroundings"]
+__all__ = ["CommandHandler", "CommandJob", "Surroundings"]
 
 _TOOLS = ("PreToolUse", "PostToolUse")
 # Theirs are run by bash. To sh, a file that cannot be opened is exit code 2, which would be taken for a no.
@@ -48,14 +49,6 @@ _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|No such file or directory|Operation not permitted|Could not resolve host"
     r"|Network is unreachable|Temporary failure in name resolution|Name or service not known|ENOTFOUND|EAI_AGAIN|EROFS"
 )
-
-
-class Remembered:
-    """What outlasts a look at the disk: which hooks of sessions ran that run once, and what was said already."""
-
-    def __init__(self) -> None:
-        self.done: set[tuple[str, str, str]] = set()
-        self.told: set[tuple[str, str]] = set()
 
 
 class Surroundings(Struct, frozen=True):

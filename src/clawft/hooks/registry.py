@@ -17,7 +17,7 @@ from clawft.hooks.events import KINDS, HookEvent, Outcome, Reply, Said, Version,
 if TYPE_CHECKING:
     from clawft.trust.state import Standing
 
-__all__ = ["Handler", "Hooks", "Load"]
+__all__ = ["Handler", "Hooks", "Load", "Remembered"]
 
 MAX_PARALLEL = 4
 
@@ -53,6 +53,14 @@ class Handler(Protocol):
 
 
 Load = Callable[["Sequence[Standing] | None"], tuple[Sequence[Handler], Sequence[Diagnostic]]]
+
+
+class Remembered:
+    """What outlasts a look at the disk: which hooks of sessions ran that run once, and what was said already."""
+
+    def __init__(self) -> None:
+        self.done: set[tuple[str, str, str]] = set()
+        self.told: set[tuple[str, str]] = set()
 
 
 class Hooks:

@@ -12,7 +12,7 @@ __all__ = ["tell_command"]
 
 async def tell_command(repl: "Repl", action: Literal["new", "reset", "stop"], key: str) -> None:
     """Tell of a command given in the session of a key; what hooks say is shown. None keeps it from being done."""
-    from clawft.run.hooking import Outside
+    from clawft.run.hooks import Outside
 
     try:
         runtime = await repl.runtime()

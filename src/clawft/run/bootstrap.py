@@ -10,7 +10,7 @@ import msgspec
 from clawft.discovery.instructions import Instructions
 from clawft.hooks.events import BootstrapFile
 from clawft.messages import Noticed
-from clawft.run.hooking import fire
+from clawft.run.hooks import fire
 from clawft.run.turn import Turn
 
 __all__ = ["bootstrap"]

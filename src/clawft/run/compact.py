@@ -6,7 +6,7 @@ from clawft.errors import ClawftError
 from clawft.messages import Compacted, Message
 from clawft.providers.request import Request
 from clawft.run.ask import ask_model, estimate_tokens
-from clawft.run.hooking import fire
+from clawft.run.hooks import fire
 from clawft.run.turn import Turn
 
 __all__ = ["check_fits", "compact_now", "fit_window"]

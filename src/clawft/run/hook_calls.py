@@ -5,7 +5,7 @@ Our own rules come first: no hook is asked about what is refused anyway. Then ho
 
 from clawft.hooks.events import Outcome
 from clawft.messages import ToolCall
-from clawft.run.hooking import fire, mark_all, tell_added
+from clawft.run.hooks import fire, mark_all, tell_added
 from clawft.run.permit import is_denied, tell_asker
 from clawft.run.turn import Turn
 from clawft.tools.execute import Envelope, render_for_model

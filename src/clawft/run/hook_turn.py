@@ -7,7 +7,7 @@ from typing import Any
 
 from clawft.errors import Refused
 from clawft.messages import Message, Noticed, TurnFailed, TurnFinished
-from clawft.run.hooking import fire, mark, tell_added
+from clawft.run.hooks import fire, mark, tell_added
 from clawft.run.turn import Turn
 
 __all__ = ["may_go_on", "preprocess", "receive", "start_session", "tell_sent"]

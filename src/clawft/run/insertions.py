@@ -54,7 +54,8 @@ def hook_insertions(hooks: Hooks) -> tuple[Insertion, ...]:
         waiting = {one.found.file for one in turn.skills.standings if one.name not in turn.skills.loaded}
         new = [one for one in hooks.check() if one not in told and one.path not in waiting]
         for one in new:
-            message = f"Hooks in {one.path}: {one.message}" if one.path else one.message
+            where = turn.runtime.workspace.shorten(one.path)
+            message = f"Hooks in {where}: {one.message}" if one.path else one.message
             code = "hooks-untrusted" if one.code == "untrusted" else one.code
             turn.notice(Noticed(code=code, message=message, severity="warning", hint=one.hint))
         told.update(new)

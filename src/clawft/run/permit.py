@@ -8,7 +8,7 @@ from msgspec import structs
 from clawft.errors import ClawftError
 from clawft.hooks.events import Outcome, Said
 from clawft.messages import Answer, ApprovalNeeded, ToolCall
-from clawft.run.hooking import escape_marks
+from clawft.run.hooks import escape_marks
 from clawft.sessions import OpenSession, SkillRecord
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder

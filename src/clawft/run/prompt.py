@@ -8,7 +8,7 @@ from clawft.config.skills import PromptSettings
 from clawft.discovery.instructions import Instructions
 from clawft.format.model import Agent, Skill
 from clawft.git import current_branch
-from clawft.run.hooking import escape_marks, escape_name
+from clawft.run.hooks import escape_marks, escape_name
 from clawft.workspace import Workspace
 
 __all__ = ["inject_skills", "render_system"]

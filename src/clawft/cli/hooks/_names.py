@@ -19,5 +19,5 @@ def find_names(app: App) -> Iterator[tuple[str, str]]:
     folders = hook_locations(app.workspace, extra, plugins)
     for one in (*load_hooks(folders), *load_skill_hooks(skills)):
         yield one.name, one.hook.about.description if one.hook else ""
-    for each in (*load_claude_hooks(app.workspace, find_plugins(app.workspace)), *load_skill_commands(skills)):
+    for each in (*load_claude_hooks(app.workspace, plugins), *load_skill_commands(skills)):
         yield each.name, ", ".join(each.events)

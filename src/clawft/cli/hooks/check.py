@@ -7,7 +7,7 @@ import click
 
 from clawft.app import App
 from clawft.cli._complete import complete_hooks
-from clawft.cli.hooks._asks import find_vain, load_given
+from clawft.cli.hooks._given import find_vain, load_given
 from clawft.cli.hooks.show import all_reasons
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic, to_json

@@ -8,9 +8,9 @@ from msgspec import structs
 from clawft.app import App
 from clawft.cli._complete import complete_hooks
 from clawft.cli._confirm import confirm
-from clawft.cli.hooks._asks import given_lines, load_given
 from clawft.cli.hooks._brought import asks_line, command_line
 from clawft.cli.hooks._entries import as_enabled, tell, write_enabled
+from clawft.cli.hooks._given import given_lines, load_given
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, say
 from clawft.cli.skills._review import review_json, review_lines

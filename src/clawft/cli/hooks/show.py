@@ -7,8 +7,8 @@ import msgspec
 
 from clawft.app import App
 from clawft.cli._complete import complete_hooks
-from clawft.cli.hooks._asks import Given, find_vain, given_json, given_lines, load_given
 from clawft.cli.hooks._brought import asks_line, command_line
+from clawft.cli.hooks._given import Given, find_vain, given_json, given_lines, load_given
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json

@@ -83,9 +83,9 @@ def _find(app: App, name: str) -> Standing:
     try:
         return app.get_skill(name)
     except NotFound:
-        from clawft.cli.hooks._alone import load_alone  # a skill needs none of what hooks do
+        from clawft.cli.hooks._as_skills import load_as_skills  # a skill needs none of what hooks do
 
-        hooks = load_alone(app)
+        hooks = load_as_skills(app)
         if name not in hooks:
             raise
         return hooks[name]
@@ -96,9 +96,9 @@ def _judge_now(app: App, standing: Standing) -> Standing:
     skills = [one for one in app.load_skills() if one.found.file == standing.found.file]
     if skills:
         return skills[0]
-    from clawft.cli.hooks._alone import load_alone
+    from clawft.cli.hooks._as_skills import load_as_skills
 
-    return load_alone(app.reopen()).get(standing.name, standing)
+    return load_as_skills(app.reopen()).get(standing.name, standing)
 
 
 def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options) -> int:

@@ -5,10 +5,10 @@ from clawft.hooking import load_rows
 from clawft.trust import Standing
 from clawft.trust.hooks import HookStanding, as_skill
 
-__all__ = ["load_alone"]
+__all__ = ["load_as_skills"]
 
 
-def load_alone(app: App) -> dict[str, Standing]:
+def load_as_skills(app: App) -> dict[str, Standing]:
     """By name; the first of a name that can run, or else the first. Raises: ClawftError."""
     hooks: dict[str, Standing] = {}
     for row in sorted(load_rows(app), key=lambda one: one.state != "ready"):

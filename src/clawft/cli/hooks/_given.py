@@ -88,7 +88,7 @@ def given_lines(given: Given, shorten: Callable[[str], str]) -> list[str]:
     if given.missing:
         lines.append(f"Not given: {one_line(', '.join(given.missing))} (give it in env of [hooks.entries.{job.name}])")
     kept = ", kept between calls" if job.persistent else ""
-    lines.append(f"Limits: {job.timeout_s:g} s, {job.memory_mb} MB, {job.max_bytes} bytes of output{kept}")
+    lines.append(f"Limits: {job.timeout_s:g} s, {job.memory_mb} MB, {job.max_bytes / 1024:,.0f} KB of output{kept}")
     return [*lines, "On failure: a tool call that it hears is refused"] if given.strict else lines
 
 
