@@ -18,7 +18,7 @@ from typing import Any
 from clawft.discovery import Catalog, Found
 from clawft.discovery.walk import MAX_DEPTH
 from clawft.errors import Diagnostic
-from clawft.format.needs import NAMESPACES
+from clawft.format.names import NAMESPACES
 from folder import open_folder
 
 SCHEMA = "clawft.corpus.v1"

@@ -24,8 +24,7 @@ FORMS = {
     "index.js": f"exports.default = async function (event) {{ {TELL}; }};",
     "sub/handler.js": f"'use strict';\nObject.defineProperty(exports, '__esModule', {{value: true}});\n"
     f"exports.default = async (event) => {{ {TELL}; }};",
-    "sub/index.ts": "import { runHook } from 'openclaw/hooks';\n"
-    f"await runHook(async (event) => {{ {TELL}; }});",
+    "sub/index.ts": f"import {{ runHook }} from 'openclaw/hooks';\nawait runHook(async (event) => {{ {TELL}; }});",
     "sub/index.js": "import { runHook } from 'openclaw/hooks';\n"
     "const tell = (event) => { event.messages.push('he' + event.context.rest); };\n"
     "const heard = await runHook(tell, {context: {rest: 'ard'}});\n"
