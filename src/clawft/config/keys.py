@@ -21,6 +21,7 @@ Path = tuple[str | int, ...]  # a number is the place in a list
 
 _SKILL_ENV = ["skills", "entries", "*", "env"]
 _HOOK_ENV = ["hooks", "entries", "*", "env"]
+_PLUGIN_ENV = ["plugins", "entries", "*", "env"]
 # Tables whose keys are names that somebody else chose. "*" is any one key; below ".**" every key is.
 _FREE = (
     "skills.entries",
@@ -28,6 +29,10 @@ _FREE = (
     "skills.config.**",
     "hooks.entries",
     ".".join(_HOOK_ENV),
+    "plugins.entries",
+    ".".join(_PLUGIN_ENV),
+    "plugins.entries.*.config.**",
+    "gateway.channels",
     "providers",
     "providers.*.headers",
     "providers.*.models",
@@ -67,13 +72,13 @@ def is_skill_env(path: Path) -> bool:
 
 
 def is_given_env(path: Path) -> bool:
-    """Whether the table at a path holds variables that a skill or a hook is given."""
-    return is_skill_env(path) or _matches(_HOOK_ENV, path)
+    """Whether the table at a path holds variables that a skill, a hook or a plugin is given."""
+    return is_skill_env(path) or _matches(_HOOK_ENV, path) or _matches(_PLUGIN_ENV, path)
 
 
 def _matches(pattern: list[str], path: Path) -> bool:
     if pattern[-1] == "**":
-        return path[: len(pattern) - 1] == tuple(pattern[:-1])
+        return _matches(pattern[:-1], path[: len(pattern) - 1])
     return len(pattern) == len(path) and all(want in ("*", have) for want, have in zip(pattern, path, strict=True))
 
 

@@ -49,8 +49,11 @@ __all__ = [
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
-SECTIONS = ("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs", "hooks")
-LATER = ("serve", "plugins")  # kept as written until something reads them
+SECTIONS = (
+    *("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs", "hooks"),
+    *("plugins", "gateway"),
+)
+LATER = ("serve",)  # kept as written until something reads them
 
 
 class Layer(Struct, frozen=True):

@@ -55,7 +55,7 @@ def _new_name(part: str, path: tuple[str, ...]) -> str:
     if path[-1] == "env":
         return part
     name = part.lower()
-    dashed = path in (("skills", "entries"), ("hooks", "entries")) or path[-1] == "headers"
+    dashed = path in (("skills", "entries"), ("hooks", "entries"), ("plugins", "entries")) or path[-1] == "headers"
     return name.replace("_", "-") if dashed else name
 
 

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.memory import MemorySettings
+from clawft.contracts import MemoryResult, Metadata
 from clawft.errors import ClawftError, Diagnostic
-from clawft.memory.backend import MemoryResult, Metadata
 from clawft.memory.disk import Stamp, append_file, load_text, lock_folder, replace_text, stamp_of
 from clawft.memory.document import Entry, delete_entry, find_entry, parse_entries, parse_notes, store_entry
 from clawft.memory.embedding import FLOORS, Version

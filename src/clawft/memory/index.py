@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from clawft.contracts import MemoryResult
 from clawft.discovery.ranking import STOP_WORDS, telling_words
 from clawft.files import create_private
-from clawft.memory.backend import MemoryResult
 from clawft.memory.embedding import FLOORS, Version
 from clawft.memory.vectors import VECTOR_TABLES, Vectors
 

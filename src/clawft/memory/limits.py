@@ -4,8 +4,8 @@ import re
 
 import msgspec
 
+from clawft.contracts import Metadata
 from clawft.errors import ClawftError
-from clawft.memory.backend import Metadata
 
 __all__ = ["PLACE", "check_key", "check_metadata", "check_size", "check_text", "clean_text"]
 

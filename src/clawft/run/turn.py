@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin
 
 from msgspec import Struct, structs
 
 from clawft.config.masking import Secrets
+from clawft.contracts import Phase
 from clawft.discovery.instructions import Instructions
 from clawft.format.model import Agent
 from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Insertion", "Phase", "Stage", "Turn", "TurnRequest"]
 
 S = TypeVar("S", bound=Struct)
-
-
-class Phase(StrEnum):
-    """Where a stage may be inserted (R135)."""
-
-    PRE_ROUTE = "pre_route"
-    PRE_ASSEMBLE = "pre_assemble"
-    PRE_TRANSPORT = "pre_transport"
-    POST_TRANSPORT = "post_transport"
-    POST_SCORE = "post_score"
 
 
 class TurnRequest(Struct, frozen=True):

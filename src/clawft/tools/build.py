@@ -1,7 +1,7 @@
 """The one place where the tools of an agent are put together (R158); skills, delegation and servers join per turn."""
 
 from clawft.config import Config
-from clawft.memory.backend import MemoryBackend
+from clawft.contracts import MemoryBackend
 from clawft.tools.edit_file import edit_file_tool
 from clawft.tools.exec_shell import exec_shell_tool
 from clawft.tools.glob import glob_tool

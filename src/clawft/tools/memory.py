@@ -7,8 +7,8 @@ import anyio.to_thread
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from clawft.contracts import MemoryBackend, MemoryResult
 from clawft.errors import ClawftError, find_close
-from clawft.memory.backend import MemoryBackend, MemoryResult
 from clawft.tools.tool import Checked, ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool
 
 __all__ = ["memory_tools"]

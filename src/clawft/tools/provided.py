@@ -11,7 +11,7 @@ from msgspec import Struct
 from clawft.discovery.digest import list_files
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill, ToolDefinition
-from clawft.tools.schema import check_schema
+from clawft.format.schema import check_schema
 from clawft.tools.starting import ENDINGS, find_start
 
 __all__ = ["SCRIPTS", "Provided", "check_provided", "find_file", "list_scripts"]

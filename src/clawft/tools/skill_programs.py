@@ -13,10 +13,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, structs
 
 from clawft.errors import Diagnostic, find_close
+from clawft.format.schema import check_arguments
 from clawft.mcp.plain import clean_text
 from clawft.tools.program import Programs, Start
 from clawft.tools.provided import SCRIPTS, Provided, check_provided, find_file, list_scripts
-from clawft.tools.schema import check_arguments
 from clawft.tools.skillset import Loaded
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.trust.tools import known_tool_names

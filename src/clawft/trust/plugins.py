@@ -1,0 +1,251 @@
+"""The state of a plugin, and what it was granted: bound to its version and digest, so that a changed one asks again."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from clawft import __version__
+from clawft.config.plugins import PluginEntry, PluginsSettings
+from clawft.contracts import Permissions
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.plugins import FoundPlugin
+from clawft.errors import ClawftError, Diagnostic
+from clawft.format.schema import check_arguments
+from clawft.trust.approvals import current_user
+from clawft.trust.records import Codes, Records
+from clawft.trust.seal import Seal
+from clawft.trust.state import State
+
+__all__ = [
+    "PLUGIN_STATES",
+    "PluginGrant",
+    "PluginGrants",
+    "PluginStanding",
+    "clip_permissions",
+    "compare_permissions",
+    "entry_of_plugin",
+    "judge_plugins",
+    "make_grant",
+]
+
+PLUGIN_STATES: dict[State, str] = {
+    "broken": "its manifest cannot be used",
+    "shadowed": "another plugin of this id comes first",
+    "disabled": "the config turns it off",
+    "untrusted": "nobody granted it anything as it is now",
+    "ineligible": "it needs another version, or other settings",
+    "ready": "it may be used, with what it was granted",
+}
+_NO_ENTRY = PluginEntry()
+
+
+class PluginGrant(Struct, frozen=True, omit_defaults=True):
+    """One decision: this plugin, as it is in this folder, may be used with these permissions."""
+
+    id: str
+    folder: str
+    version: str
+    digest: str
+    at: str
+    by: str = ""
+    permissions: Permissions = Permissions()
+
+
+class PluginGrants:
+    """What the user granted to plugins, in one sealed file."""
+
+    def __init__(self, path: str, seal: Seal) -> None:
+        self.path = path
+        codes = Codes("grants-damaged", "grants-unsafe", "grants-busy", "grants-tampered")
+        self._records = Records(path, PluginGrant, "grants of plugins", codes, seal)
+
+    def load(self) -> tuple[PluginGrant, ...]:
+        """All of them. Raises: ClawftError for a file that cannot be understood: nothing is granted by accident."""
+        return self._records.load()
+
+    def find(self, found: FoundPlugin) -> PluginGrant | None:
+        """The decision about the plugin of a folder, whatever is there now. Raises: ClawftError."""
+        return next((one for one in self.load() if (one.id, one.folder) == (found.id, found.folder)), None)
+
+    def record(self, grant: PluginGrant) -> None:
+        """Keep a decision, in the place of an older one about the same plugin. Raises: ClawftError."""
+        self._records.change(
+            lambda known: (*(one for one in known if (one.id, one.folder) != (grant.id, grant.folder)), grant)
+        )
+
+    def remove(self, found: FoundPlugin) -> bool:
+        """Take back what was decided about a plugin; whether there was anything. Raises: ClawftError."""
+        before = len(self.load())
+        self._records.change(
+            lambda known: tuple(one for one in known if (one.id, one.folder) != (found.id, found.folder))
+        )
+        return len(self.load()) < before
+
+
+def make_grant(found: FoundPlugin, digest: str, permissions: Permissions) -> PluginGrant:
+    """A decision of the current user, now."""
+    assert found.manifest is not None
+    at = datetime.now().astimezone().isoformat(timespec="seconds")
+    return PluginGrant(found.id, found.folder, found.manifest.version, digest, at, current_user(), permissions)
+
+
+class PluginStanding(Struct, frozen=True):
+    """One plugin with its state and the reasons for it. `grant` is the decision that it may be used by."""
+
+    found: FoundPlugin
+    state: State
+    reasons: tuple[Diagnostic, ...] = ()
+    grant: PluginGrant | None = None
+
+    @property
+    def id(self) -> str:
+        return self.found.id
+
+    @property
+    def permissions(self) -> Permissions:
+        """What it has: of what it asks for, that which was granted."""
+        if self.grant is None or self.found.manifest is None:
+            return Permissions()
+        return clip_permissions(self.found.manifest.permissions, self.grant.permissions)
+
+
+def entry_of_plugin(found: FoundPlugin, settings: PluginsSettings) -> PluginEntry:
+    """What the settings say of a plugin."""
+    return settings.entries.get(found.id, _NO_ENTRY)
+
+
+def clip_permissions(asked: Permissions, granted: Permissions) -> Permissions:
+    """What of one is in the other, too."""
+    return Permissions(
+        tuple(one for one in asked.filesystem if one in granted.filesystem),
+        tuple(one for one in asked.network if one in granted.network),
+        tuple(one for one in asked.env_vars if one in granted.env_vars),
+        asked.shell and granted.shell,
+    )
+
+
+def compare_permissions(before: Permissions, after: Permissions) -> Permissions:
+    """What is asked for now and was not before."""
+    return Permissions(
+        tuple(one for one in after.filesystem if one not in before.filesystem),
+        tuple(one for one in after.network if one not in before.network),
+        tuple(one for one in after.env_vars if one not in before.env_vars),
+        after.shell and not before.shell,
+    )
+
+
+def judge_plugins(
+    found: Sequence[FoundPlugin],
+    settings: PluginsSettings,
+    grants: Callable[[], Sequence[PluginGrant]],
+    *,
+    by_digest: bool = True,
+) -> tuple[PluginStanding, ...]:
+    """The state of every plugin found, in the order found.
+
+    Without `by_digest` a plugin counts as what was granted if only its version is: for lists that run nothing of it.
+    """
+    judged = [_judge(one, settings, grants, by_digest=by_digest) for one in found]
+    first: dict[str, PluginStanding] = {}
+    for index, one in enumerate(judged):
+        if one.found.manifest is None:
+            continue
+        winner = first.setdefault(one.id, one)
+        if winner is not one:
+            message = f"{winner.found.scope} has '{one.id}' too and comes first"
+            reason = Diagnostic("shadowed", "warning", message, winner.found.file)
+            judged[index] = structs.replace(one, state="shadowed", reasons=(reason,))
+    return tuple(judged)
+
+
+def _judge(
+    found: FoundPlugin,
+    settings: PluginsSettings,
+    grants: Callable[[], Sequence[PluginGrant]],
+    *,
+    by_digest: bool,
+) -> PluginStanding:
+    manifest = found.manifest
+    if manifest is None:
+        return PluginStanding(found, "broken", (found.problem,) if found.problem else ())
+    off = _why_off(found, settings)
+    if off is not None:
+        return PluginStanding(found, "disabled", (off,))
+    known, objection = _find_grant(found, grants, by_digest=by_digest)
+    if objection is not None:
+        return PluginStanding(found, "untrusted", (objection, *manifest.diagnostics))
+    unmet = _find_unmet(found, settings)
+    if unmet is not None:
+        return PluginStanding(found, "ineligible", (unmet, *manifest.diagnostics), known)
+    return PluginStanding(found, "ready", (*_tell_withheld(found, known), *manifest.diagnostics), known)
+
+
+def _why_off(found: FoundPlugin, settings: PluginsSettings) -> Diagnostic | None:
+    if settings.enabled and entry_of_plugin(found, settings).enabled:
+        return None
+    name, hint = "plugins.enabled", "Run: weft config set plugins.enabled true"
+    if settings.enabled:
+        name, hint = f'plugins.entries."{found.id}".enabled', f"Run: weft plugins enable {found.id}"
+    return Diagnostic("disabled", "note", f"The config has {name} = false", found.file, 0, hint)
+
+
+def _find_grant(
+    found: FoundPlugin, grants: Callable[[], Sequence[PluginGrant]], *, by_digest: bool
+) -> tuple[PluginGrant | None, Diagnostic | None]:
+    """The decision that a plugin may be used by, or why there is none."""
+    assert found.manifest is not None
+    hint = f"Look at it, then: weft plugins enable {found.id}"
+    try:
+        known = next((one for one in grants() if (one.id, one.folder) == (found.id, found.folder)), None)
+    except ClawftError as error:
+        return None, Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
+    if known is None:
+        return None, Diagnostic("untrusted", "warning", "Nobody granted it anything yet", found.file, 0, hint)
+    if known.version != found.manifest.version:
+        message = f"It is version {found.manifest.version} now; {known.version} was granted on {known.at[:10]}"
+        return None, Diagnostic("untrusted", "warning", message, found.file, 0, hint)
+    if by_digest and compute_digest(found.folder).value != known.digest:
+        message = f"It changed since it was granted on {known.at[:10]}"
+        return None, Diagnostic("untrusted", "warning", message, found.file, 0, hint)
+    return known, None
+
+
+def _find_unmet(found: FoundPlugin, settings: PluginsSettings) -> Diagnostic | None:
+    manifest = found.manifest
+    assert manifest is not None
+    wanted = manifest.min_clawft_version
+    if wanted and _version(wanted) > _version(__version__):
+        message = f"It needs clawft {wanted} or newer; this is {__version__}"
+        return Diagnostic("plugin-version", "warning", message, found.file, 0, "Upgrade clawft")
+    given = entry_of_plugin(found, settings).config
+    if manifest.config_schema is None:
+        if given:
+            message = f'It has no settings; plugins.entries."{found.id}".config is not used'
+            return Diagnostic("plugin-config", "warning", message, found.file, 0, "Remove it")
+        return None
+    problem = check_arguments(given, manifest.config_schema)
+    if problem:
+        message = f"Its settings are not as its config_schema says: {problem}"
+        hint = f"Run: weft config set 'plugins.entries.\"{found.id}\".config.NAME' VALUE"
+        return Diagnostic("plugin-config", "warning", message, found.file, 0, hint)
+    return None
+
+
+def _version(text: str) -> tuple[tuple[int, ...], bool, str]:
+    """A version to compare: a pre-release comes before its release."""
+    numbers, dash, pre = text.partition("+")[0].partition("-")
+    return tuple(int(one) for one in numbers.split(".")), not dash, pre
+
+
+def _tell_withheld(found: FoundPlugin, grant: PluginGrant | None) -> list[Diagnostic]:
+    """What it asks for and did not get."""
+    assert found.manifest is not None
+    assert grant is not None
+    asked = found.manifest.permissions
+    kept = compare_permissions(grant.permissions, asked)
+    named = [*kept.filesystem, *kept.network, *kept.env_vars, *(("shell",) if kept.shell else ())]
+    if not named:
+        return []
+    message = f"It asks for {', '.join(named)}, which it was not granted"
+    return [Diagnostic("plugin-withheld", "note", message, found.file, 0, f"Run: weft plugins grant {found.id}")]
