@@ -80,7 +80,7 @@ def test_show_tells_what_it_asks_for_and_what_it_gets(weft: Weft, hook: Hook, us
         "Asks for: read data; reach a.example; variables LANG, TOKEN",
         "Gets: read ~/.clawft/hooks/mine/data; reach a.example; variables LANG, EXTRA",
         "Not given: TOKEN (give it in env of [hooks.entries.mine])",
-        "Limits: 3 s, 256 MB, 1024 KB of output",
+        "Limits: 3 s, 256 MB, 1,024 KB of output",
         "On failure: a tool call that it hears is refused",
     ):
         assert line in done.stdout.splitlines()
