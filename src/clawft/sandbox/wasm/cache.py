@@ -1,0 +1,119 @@
+"""Compiled code, kept on disk: an accelerator only. What is read back is run as it is, so it has to be ours for sure.
+
+A file is the seal of the user and what the engine made. The key is of the bytes that were compiled, the version of the
+library and the settings of the engine; the seal is bound to it, so that no file fits in the place of another.
+"""
+
+import hashlib
+import os
+import stat
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from clawft.errors import ClawftError
+from clawft.files import read_regular, replace_file
+from clawft.sandbox.wasm.engine import ENGINE_SETTINGS, shared_engine
+from clawft.sandbox.wasm.errors import import_wasmtime, tell_trap
+from clawft.trust.seal import Seal
+
+if TYPE_CHECKING:
+    from wasmtime import Module
+    from wasmtime.component import Component
+
+__all__ = ["CompiledCache"]
+
+Compiled = TypeVar("Compiled", "Component", "Module")
+Kind = Literal["component", "module"]
+MAX_FILES = 64
+_MAX_BYTES = 256 << 20
+_MAC = 64  # characters
+_EXPOSED = 0o022  # others may write
+
+
+class CompiledCache:
+    """`~/.clawft/cache/wasm/`. `hits` and `misses` are counted."""
+
+    def __init__(self, user_dir: str, seal: Seal) -> None:
+        self.folder = os.path.join(user_dir, "cache", "wasm")
+        self._seal = seal
+        self.hits = 0
+        self.misses = 0
+
+    def compile_component(self, data: bytes, path: str = "") -> "Component":
+        """Raises: WasmError if it is no component that can be compiled."""
+        import_wasmtime()
+        from wasmtime.component import Component
+
+        return self._compile(Component, "component", data, path)
+
+    def compile_module(self, data: bytes, path: str = "") -> "Module":
+        """Raises: WasmError if it is no module that can be compiled."""
+        import_wasmtime()
+        from wasmtime import Module
+
+        return self._compile(Module, "module", data, path)
+
+    def path_of(self, data: bytes, kind: Kind) -> str:
+        """Where the compiled code of these bytes is kept."""
+        return os.path.join(self.folder, _key_of(data, kind))
+
+    def _compile(self, form: type[Compiled], kind: Kind, data: bytes, path: str) -> Compiled:
+        key = _key_of(data, kind)
+        kept = self._load(key)
+        wasmtime = import_wasmtime()
+        if kept is not None:
+            with suppress(wasmtime.WasmtimeError):  # of another processor, say
+                found = form.deserialize(shared_engine(), kept)
+                self.hits += 1
+                return found
+        self.misses += 1
+        try:
+            made = form(shared_engine(), data)
+        except wasmtime.WasmtimeError as error:
+            raise tell_trap(error, path=path) from error
+        self._store(key, bytes(made.serialize()))
+        return made
+
+    def _load(self, key: str) -> bytes | None:
+        """What is kept under a key, if it is certainly what was put there by this user."""
+        try:
+            data, status = read_regular(os.path.join(self.folder, key), _MAX_BYTES)
+            if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _EXPOSED:
+                return None
+            mac, code = data[:_MAC], data[_MAC:]
+            held = self._seal.holds(code, _label(key), mac.decode("ascii", "replace"))
+        except (OSError, ClawftError):
+            return None
+        return code if held else None
+
+    def _store(self, key: str, code: bytes) -> None:
+        """Keep compiled code; a folder that cannot be written to is left alone."""
+        with suppress(OSError, ClawftError):
+            for one in (os.path.dirname(self.folder), self.folder):  # a mode counts for the last folder alone
+                os.makedirs(one, mode=0o700, exist_ok=True)
+            mac = self._seal.sign(code, _label(key))
+            replace_file(os.path.join(self.folder, key), mac.encode("ascii") + code)
+            self._prune()
+
+    def _prune(self) -> None:
+        with os.scandir(self.folder) as entries:
+            known = sorted((one.stat(follow_symlinks=False).st_mtime, one.path) for one in entries)
+        for _, path in known[:-MAX_FILES]:
+            os.unlink(path)
+
+
+def _key_of(data: bytes, kind: Kind) -> str:
+    named = f"{kind}\0{_library_version()}\0{ENGINE_SETTINGS}\0".encode()
+    return hashlib.sha256(named + hashlib.sha256(data).digest()).hexdigest()
+
+
+@cache
+def _library_version() -> str:
+    from importlib.metadata import version
+
+    return version("wasmtime")
+
+
+def _label(key: str) -> str:
+    return f"wasm-cache:{key}"
