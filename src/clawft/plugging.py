@@ -1,17 +1,36 @@
 """The composition root of plugins: from an app to the plugins there are, with their state, and to those that run."""
 
 import os
+from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from clawft.config.plugins import PluginsSettings, own_plugins
 from clawft.discovery.plugins import FoundPlugin, load_plugins, plugin_folders
 from clawft.errors import NotFound, find_close
-from clawft.trust.plugins import PluginGrants, PluginStanding, judge_plugins
+from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStanding, judge_plugins
 
 if TYPE_CHECKING:
     from clawft.app import App
+    from clawft.contracts import Permissions
+    from clawft.discovery.catalog import Found
+    from clawft.errors import Diagnostic
+    from clawft.scan.findings import Report
+    from clawft.trust.plugin_review import PluginDesk, PluginReview
 
-__all__ = ["find_plugin", "load_found", "load_plugin_standings", "open_grants", "plugin_settings"]
+__all__ = [
+    "change_grant",
+    "find_plugin",
+    "grant_plugin",
+    "load_found",
+    "load_plugin_standings",
+    "open_grants",
+    "open_plugin_desk",
+    "plugin_settings",
+    "revoke_plugin",
+]
 
 
 def plugin_settings(app: "App") -> PluginsSettings:
@@ -50,3 +69,42 @@ def find_plugin(standings: tuple[PluginStanding, ...], reference: str) -> Plugin
     close = find_close(reference, (one.id for one in standings))
     hint = (f"did you mean '{close}'? " if close else "") + "Run: weft plugins list"
     raise NotFound("plugin-not-found", f"No plugin '{reference}'", hint=hint)
+
+
+def open_plugin_desk(app: "App") -> "PluginDesk":
+    """Where a person decides about plugins."""
+    from clawft.trust.kept import Kept
+    from clawft.trust.plugin_review import PluginDesk, PluginStores
+
+    kept = Kept(os.path.join(app.workspace.user_dir, "granted"))
+    return PluginDesk(PluginStores(open_grants(app), kept, app.audit), app.load_report, partial(_object_to, app))
+
+
+def _object_to(app: "App", found: "Found", report: "Report") -> "Diagnostic | None":
+    """What the scanner found that keeps a plugin from use, unless the user allowed it."""
+    from clawft.scan.screening import screen_report
+    from clawft.trust.blocking import Scanned, check_screening
+
+    screening = screen_report(report)
+    if screening is None:
+        return None
+    scanned = Scanned((screening,), app.overrides.load(), app.config.skills.security.block_critical)
+    blocked, said = check_screening(found, screening, scanned)
+    look = (f"weft skills show {quote(found.name)}", f"weft scan {quote(found.folder)}")
+    return structs.replace(said[0], hint=said[0].hint.replace(*look)) if blocked else None
+
+
+def grant_plugin(app: "App", review: "PluginReview", permissions: "Permissions") -> PluginGrant:
+    """Grant a plugin that was reviewed what was decided. Raises: ClawftError."""
+    return open_plugin_desk(app).grant(review, permissions)
+
+
+def revoke_plugin(app: "App", found: FoundPlugin) -> PluginGrant | None:
+    """Take back what a plugin was granted, if it was anything. Raises: ClawftError."""
+    return open_plugin_desk(app).revoke(found)
+
+
+def change_grant(app: "App", standing: PluginStanding, permissions: "Permissions") -> PluginGrant:
+    """Grant more or less to a plugin that is granted something as it is now. Raises: ClawftError."""
+    assert standing.grant is not None
+    return open_plugin_desk(app).change(standing.found, standing.grant, permissions)

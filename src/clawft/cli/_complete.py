@@ -22,6 +22,7 @@ __all__ = [
     "complete_hooks",
     "complete_keys",
     "complete_models",
+    "complete_plugins",
     "complete_runs",
     "complete_sessions",
     "complete_skills",
@@ -57,6 +58,18 @@ def complete_hooks(ctx: click.Context, _param: click.Parameter, incomplete: str)
         from clawft.cli.hooks._names import find_names
 
         yield from find_names(_app(ctx))
+
+    return _offer(names(), incomplete)
+
+
+def complete_plugins(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """By their manifests alone: nothing is judged in the middle of a line."""
+
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.plugging import load_found
+
+        for one in load_found(_app(ctx)):
+            yield one.id, (one.manifest.description or "") if one.manifest else ""
 
     return _offer(names(), incomplete)
 

@@ -59,6 +59,7 @@ class LazyGroup(click.Group):
         "scan": "clawft.cli.scan",
         "agents": "clawft.cli.agents",
         "hooks": "clawft.cli.hooks",
+        "plugins": "clawft.cli.plugins",
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",
         "runs": "clawft.cli.runs",
@@ -74,7 +75,7 @@ class LazyGroup(click.Group):
         "help": "clawft.cli.help",
         "completion": "clawft.cli.completion",
     },
-    aliases={"skill": "skills", "hook": "hooks"},
+    aliases={"skill": "skills", "hook": "hooks", "plugin": "plugins"},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "--version", message="weft %(version)s")

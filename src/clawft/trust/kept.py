@@ -71,6 +71,10 @@ class Kept:
             with suppress(OSError):
                 shutil.rmtree(temporary)
 
+    def find(self, digest: str) -> str | None:
+        """Where the copy of a digest is; None where it was not kept, or not kept well."""
+        return self._place(digest) if self._holds(digest) else None
+
     def compare(self, digest: str, folder: str) -> tuple[FileChange, ...] | None:
         """What changed in a skill since it had a digest; None where it was not kept, or not kept well."""
         if not self._holds(digest):

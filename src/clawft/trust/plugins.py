@@ -27,6 +27,7 @@ __all__ = [
     "entry_of_plugin",
     "judge_plugins",
     "make_grant",
+    "name_permissions",
 ]
 
 PLUGIN_STATES: dict[State, str] = {
@@ -133,6 +134,12 @@ def compare_permissions(before: Permissions, after: Permissions) -> Permissions:
         tuple(one for one in after.env_vars if one not in before.env_vars),
         after.shell and not before.shell,
     )
+
+
+def name_permissions(permissions: Permissions) -> list[str]:
+    """Each as the manifest has it; `shell` for starting programs."""
+    named = [*permissions.filesystem, *permissions.network, *permissions.env_vars]
+    return [*named, "shell"] if permissions.shell else named
 
 
 def judge_plugins(
@@ -243,8 +250,7 @@ def _tell_withheld(found: FoundPlugin, grant: PluginGrant | None) -> list[Diagno
     assert found.manifest is not None
     assert grant is not None
     asked = found.manifest.permissions
-    kept = compare_permissions(grant.permissions, asked)
-    named = [*kept.filesystem, *kept.network, *kept.env_vars, *(("shell",) if kept.shell else ())]
+    named = name_permissions(compare_permissions(grant.permissions, asked))
     if not named:
         return []
     message = f"It asks for {', '.join(named)}, which it was not granted"

@@ -18,7 +18,15 @@ from clawft.trust.hooks import as_skill, digest_of
 from clawft.trust.kept import FileChange, Kept
 from clawft.trust.strangers import why_unbindable
 
-__all__ = ["AgentReview", "HookReview", "Review", "make_agent_review", "make_hook_review", "make_review"]
+__all__ = [
+    "AgentReview",
+    "HookReview",
+    "Review",
+    "compare_review",
+    "make_agent_review",
+    "make_hook_review",
+    "make_review",
+]
 
 
 class Review(Struct, frozen=True):
@@ -85,7 +93,7 @@ def make_review(found: Found, reading: Reading, report: Report, previous: Approv
         message = f"The skill '{found.name}' changed while it was looked at"
         raise Refused("skill-changed", message, path=found.folder, hint="Look at it again")
     review = Review(found, digest.value, report, compare_declared(found.skill, report.power), previous)
-    return structs.replace(_compare(review, kept), hooks=load_skill_hooks([found]))
+    return structs.replace(compare_review(review, kept), hooks=load_skill_hooks([found]))
 
 
 def make_hook_review(found: FoundHook, report: Report, previous: Approval | None, kept: Kept) -> HookReview:
@@ -101,10 +109,10 @@ def make_hook_review(found: FoundHook, report: Report, previous: Approval | None
     if report.digest != digest.value:
         message = f"The hook '{found.name}' changed while it was looked at"
         raise Refused("hook-changed", message, path=found.root, hint="Look at it again")
-    return HookReview(found, _compare(Review(whole, digest.value, report, Power(), previous), kept))
+    return HookReview(found, compare_review(Review(whole, digest.value, report, Power(), previous), kept))
 
 
-def _compare(review: Review, kept: Kept) -> Review:
+def compare_review(review: Review, kept: Kept) -> Review:
     """A review with what changed since the last one that was agreed to."""
     before = review.previous
     if before is None or review.is_same:

@@ -1,0 +1,70 @@
+"""What `enable`, `disable` and `grant` share: whether a plugin is on, written to the user's config, and told."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from msgspec import UNSET, structs
+
+from clawft.app import App
+from clawft.cli.options import open_here
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.plugins._json import plugin_json
+from clawft.config.edit import Change, Edited
+from clawft.config.load import own_values
+from clawft.config.plugins import PluginEntry, PluginsSettings
+from clawft.plugging import load_found, load_plugin_standings, open_grants, plugin_settings
+from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, judge_plugins
+
+__all__ = ["judge_enabled", "tell", "write_enabled"]
+
+
+def judge_enabled(app: App, chosen: Sequence[PluginStanding]) -> list[PluginStanding]:
+    """How plugins would stand if nothing turned them off. Raises: ClawftError."""
+    settings = plugin_settings(app)
+    standings = judge_plugins(load_found(app, settings), _as_enabled(settings, chosen), open_grants(app).load)
+    by_folder = {one.found.folder: one for one in standings}
+    return [by_folder.get(one.found.folder, one) for one in chosen]
+
+
+def _as_enabled(settings: PluginsSettings, chosen: Sequence[PluginStanding]) -> PluginsSettings:
+    entries = dict(settings.entries)
+    for one in chosen:
+        entries[one.id] = structs.replace(entries.get(one.id, PluginEntry()), enabled=True)
+    return structs.replace(settings, enabled=True, entries=entries)
+
+
+def write_enabled(app: App, ids: Sequence[str], *, enabled: bool) -> Edited:
+    """Have plugins on or off, in one write. An entry that only turned one off is taken out. Raises: ClawftError."""
+    written = own_values(app.config, app.workspace.user_dir, "plugins").get("entries", {})
+    changes = []
+    for plugin_id in dict.fromkeys(ids):
+        path = ("plugins", "entries", plugin_id)
+        entry: dict[str, Any] = written.get(plugin_id, {})
+        if not enabled:
+            changes.append(Change((*path, "enabled"), False))
+        elif entry.get("enabled", True):
+            continue  # it is on already
+        elif entry.keys() <= {"enabled"}:
+            changes.append(Change(path, UNSET))
+        else:
+            changes.append(Change((*path, "enabled"), True))
+    return app.edit_config("user", changes)
+
+
+def tell(meant: Sequence[PluginStanding], edited: Edited | None, output: str, **more: Any) -> None:
+    """How plugins stand now, and what was written."""
+    app = open_here()
+    now = {one.found.folder: one for one in load_plugin_standings(app)}
+    standings = [now.get(one.found.folder, one) for one in meant]
+    if output == "json":
+        told = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
+        return print_json("clawft.plugins.entries.v1", plugins=[plugin_json(one) for one in standings], **told, **more)
+    for one in standings:
+        click.echo(one_line(f"{one.id} is {one.state}: {PLUGIN_STATES.get(one.state, '')}"))
+        for reason in one.reasons:
+            if one.state != "ready" or reason.severity == "warning" or reason.code == "plugin-withheld":
+                show_diagnostic(reason, where="", indent="  ")
+    if edited is not None and edited.changed:
+        say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
+    return None

@@ -1,0 +1,74 @@
+"""What a person reads before they grant a plugin something."""
+
+from collections.abc import Callable
+from typing import Any
+
+from clawft.cli.output import one_line
+from clawft.cli.plugins._json import permissions_json
+from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permission_lines
+from clawft.cli.skills._review import review_json, review_lines
+from clawft.contracts import Permissions
+from clawft.trust.plugin_review import PluginReview
+
+__all__ = ["ask_lines", "plugin_review_json", "plugin_review_lines"]
+
+
+def plugin_review_lines(review: PluginReview, shorten: Callable[[str], str]) -> list[str]:
+    """What it is, brings and asks for, what the scanner says of it, and what is new since it was last granted."""
+    found, manifest = review.found, review.found.manifest
+    assert manifest is not None
+    head, *rest = review_lines(review.whole, shorten)
+    about = [rest.pop(0)] if manifest.description else []
+    before = review.previous.version if review.previous else ""
+    version = f"{before} → {manifest.version}" if before not in ("", manifest.version) else manifest.version
+    author = [f"By: {one_line(manifest.author)}, who is not verified"] if manifest.author else []
+    brings = brought_lines(manifest)
+    return [
+        head,
+        *about,
+        f"Version: {one_line(version)}",
+        *author,
+        f"Runs: {kind_line(found)}",
+        *(["Brings:", *brings] if brings else []),
+        *ask_lines(review),
+        *rest,
+    ]
+
+
+def ask_lines(review: PluginReview) -> list[str]:
+    """What it asks for, in plain words, and what of that is new."""
+    asked = review.asked
+    if asked == Permissions():
+        return [f"Asks for: {NOTHING}"]
+
+    def mark(key: tuple[str, str]) -> str:
+        if review.previous is None:
+            return ""
+        if _has(review.withheld, key):
+            return "(withheld before, and still)"
+        return "NEW" if _has(review.fresh, key) else "(granted before)"
+
+    since = f" (since {review.previous.at[:10]} {_say_new(review.fresh)})" if review.previous else ""
+    return [f"Asks for{since}:", *permission_lines(asked, mark)]
+
+
+def _say_new(fresh: Permissions) -> str:
+    return "it wants more" if fresh != Permissions() else "it wants nothing new"
+
+
+def _has(permissions: Permissions, key: tuple[str, str]) -> bool:
+    kind, value = key
+    return permissions.shell if kind == "shell" else value in getattr(permissions, kind)
+
+
+def plugin_review_json(review: PluginReview) -> dict[str, Any]:
+    """The same for other programs."""
+    return review_json(review.whole) | {
+        "id": review.found.id,
+        "version": review.found.manifest.version if review.found.manifest else None,
+        "previous_version": review.previous.version if review.previous else None,
+        "asked": permissions_json(review.asked),
+        "new": permissions_json(review.fresh) if review.previous else None,
+        "withheld": permissions_json(review.withheld),
+        "granted": permissions_json(review.offered),
+    }

@@ -1,0 +1,101 @@
+"""What a plugin brings and asks for, in words that people understand before they say yes."""
+
+from collections.abc import Callable
+
+from clawft.cli.output import one_line
+from clawft.contracts import Permissions
+from clawft.discovery.plugins import FoundPlugin
+from clawft.format.plugin import PluginManifest
+
+__all__ = ["NOTHING", "brings_line", "brought_lines", "kind_line", "permission_lines", "permission_words"]
+
+NOTHING = "nothing beside its own folder, which it reads, and a folder for its data"
+_DIALECTS = {"agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
+
+
+def permission_words(permissions: Permissions) -> dict[tuple[str, str], str]:
+    """Each permission in words, by its kind and value."""
+    words = {("filesystem", path): _path_words(path) for path in permissions.filesystem}
+    words |= {("network", host): _host_words(host) for host in permissions.network}
+    words |= {("env_vars", name): f"is given the variable {name}" for name in permissions.env_vars}
+    return words | ({("shell", "shell"): "may start programs"} if permissions.shell else {})
+
+
+def _path_words(path: str) -> str:
+    bare = path.removesuffix(":ro")
+    return f"may read {bare}" if bare != path else f"may read and change {path}"
+
+
+def _host_words(host: str) -> str:
+    if host == "*":
+        return "may reach every host of the internet"
+    if host.startswith("*."):
+        return f"may reach every host below {host[2:]}"
+    return f"may reach {host}"
+
+
+def permission_lines(permissions: Permissions, mark: Callable[[tuple[str, str]], str]) -> list[str]:
+    """One line for each, with a mark after it."""
+    words = permission_words(permissions)
+    width = max((len(one_line(text)) for text in words.values()), default=0)
+    return [f"  {one_line(text):{width}}  {mark(key)}".rstrip() for key, text in words.items()]
+
+
+def brings_line(manifest: PluginManifest | None) -> str:
+    """What it brings, in a few words."""
+    if manifest is None:
+        return ""
+    parts = [
+        _count("tool", [one.name for one in manifest.tools]),
+        _count("channel", manifest.channels),
+        _count("stage", [one.name for one in manifest.stages]),
+        "memory" if manifest.memory else "",
+        "skills" if manifest.skill_dirs else "",
+        "commands" if manifest.command_dirs else "",
+        "agents" if manifest.agent_dirs else "",
+        "hooks" if manifest.hook_files else "",
+        _count("server", [one.name for one in manifest.servers]),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _count(word: str, names: "tuple[str, ...] | list[str]") -> str:
+    if len(names) == 1:
+        return f"{word} {names[0]}"
+    return f"{len(names)} {word}s" if names else ""
+
+
+def brought_lines(manifest: PluginManifest) -> list[str]:
+    """Everything that the manifest declares, one line each."""
+    lines = []
+    for tool in manifest.tools:
+        asks = "changes nothing, so nobody is asked" if tool.read_only else "asks before it is used"
+        lines.append(f"tool {tool.name}{_arguments(tool.parameters)}: {tool.description} ({asks})")
+    lines += [f"channel {name}, once the gateway runs" for name in manifest.channels]
+    for stage in manifest.stages:
+        ends = "; a turn ends where it fails" if stage.on_failure == "stop" else ""
+        lines.append(f"stage {stage.name}, in every turn at {stage.phase}{ends}")
+    lines += [f'memory {name}, if memory.backend is "{manifest.id}"' for name in manifest.memory]
+    return [f"  {one_line(line)}" for line in lines]
+
+
+def _arguments(parameters: dict[str, object]) -> str:
+    """The names of a tool's arguments; those that may be left out have a `?`."""
+    known, needed = parameters.get("properties"), parameters.get("required")
+    if not isinstance(known, dict) or not known:
+        return "()"
+    wanted = needed if isinstance(needed, list) else []
+    return f"({', '.join(f'{name}' if name in wanted else f'{name}?' for name in known)})"
+
+
+def kind_line(found: FoundPlugin) -> str:
+    """How the plugin's own code runs."""
+    manifest = found.manifest
+    if manifest is None:
+        return ""
+    if manifest.wasm_module:
+        return "WebAssembly, shut in"
+    if manifest.has_code:
+        return "Python, in a process of its own inside the sandbox"
+    whose = _DIALECTS.get(manifest.dialect)
+    return f"no code of its own{f', a plugin for {whose}' if whose else ''}"

@@ -1,0 +1,36 @@
+"""`weft plugins disable ID`."""
+
+import click
+
+from clawft.cli._complete import complete_plugins
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line
+from clawft.cli.plugins._entries import tell, write_enabled
+from clawft.errors import NotFound
+from clawft.plugging import find_plugin, load_plugin_standings, open_grants, revoke_plugin
+
+__all__ = ["command"]
+
+
+@click.command("disable")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_plugins)
+@click.option("--revoke", is_flag=True, help="Also take back what it was granted: it is asked for again.")
+@format_option
+def command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
+    """Take plugins out of use. What they were granted stays, unless --revoke takes it back."""
+    app = open_here()
+    standings = load_plugin_standings(app)
+    chosen = [find_plugin(standings, one) for one in ids]
+    if not revoke:
+        return tell(chosen, write_enabled(app, [one.id for one in chosen], enabled=False), output)
+    known = {(one.id, one.folder) for one in open_grants(app).load()}
+    lost = next((one for one in chosen if (one.id, one.found.folder) not in known), None)
+    if lost is not None:
+        hint = f"Run: weft plugins disable {lost.id}"
+        raise NotFound("grant-not-found", one_line(f"Nothing is granted to the plugin '{lost.id}'"), hint=hint)
+    edited = write_enabled(app, [one.id for one in chosen], enabled=False)
+    for one in chosen:
+        revoke_plugin(app, one.found)
+        if output == "table":
+            click.echo(one_line(f"Taken back: what {one.id} was granted"))
+    return tell(chosen, edited, output, revoked=[one.id for one in chosen])

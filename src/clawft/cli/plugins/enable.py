@@ -1,0 +1,77 @@
+"""`weft plugins enable ID`: a plugin is looked at, granted what it asks for, and put into use."""
+
+import click
+
+from clawft.app import App
+from clawft.cli._complete import complete_plugins
+from clawft.cli._confirm import confirm
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import say
+from clawft.cli.plugins._entries import judge_enabled, tell, write_enabled
+from clawft.cli.plugins._review import plugin_review_json, plugin_review_lines
+from clawft.errors import ClawftError
+from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk
+from clawft.trust.plugin_review import PluginReview, broken
+from clawft.trust.plugins import PluginStanding
+
+__all__ = ["command", "enable_plugins"]
+
+
+@click.command("enable")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_plugins)
+@click.option("--yes", "-y", is_flag=True, help="Grant what it asks for without being asked.")
+@format_option
+def command(ids: tuple[str, ...], yes: bool, output: str) -> int:
+    """Look at plugins, grant them what they ask for, and put them into use.
+
+    You are shown what each brings, what it asks for, what the scanner says of all its files, and what changed since
+    you last granted it something. It is bound to the version and to every file: a plugin that changes waits again.
+    To grant less: weft plugins grant ID.
+    """
+    app = open_here()
+    standings = load_plugin_standings(app)
+    return enable_plugins(app, [find_plugin(standings, one) for one in ids], yes=yes, output=output)
+
+
+def enable_plugins(app: App, chosen: list[PluginStanding], *, yes: bool, output: str) -> int:
+    """Have a person look at plugins and say yes to them; the exit code. Raises: ClawftError."""
+    as_if = judge_enabled(app, chosen)  # what else stands in the way is looked at before anything is written
+    for one in as_if:
+        _check(one)
+    desk = open_plugin_desk(app)
+    reviews = {one.found.folder: desk.review(one.found) for one in as_if if one.state == "untrusted"}
+    refused = {place for place, review in reviews.items() if not _agree(app, review, yes=yes, output=output)}
+    taken = [one for one in as_if if one.found.folder not in refused]
+    granted = [reviews[one.found.folder] for one in taken if one.found.folder in reviews]
+    for review in granted:
+        grant_plugin(app, review, review.offered)
+    if not taken:
+        say("Nothing was granted")
+        return 1
+    edited = write_enabled(app, [one.id for one in taken], enabled=True)
+    tell(taken, edited, output, granted=[plugin_review_json(one) for one in granted])
+    return 1 if refused else 0
+
+
+def _check(standing: PluginStanding) -> None:
+    """Raises: ClawftError for a plugin that cannot be put into use."""
+    if standing.state == "broken":
+        raise broken(standing.found)
+    if standing.state == "shadowed":
+        why = f": {standing.reasons[0].message}" if standing.reasons else ""
+        raise ClawftError("plugin-shadowed", f"The plugin '{standing.id}' is shadowed{why}", path=standing.found.folder)
+
+
+def _agree(app: App, review: PluginReview, *, yes: bool, output: str) -> bool:
+    """Show it, and ask; what somebody, or nobody, said no to is written down. Raises: Refused."""
+    if output == "table" or not yes:  # nobody is asked about what they did not see
+        for line in plugin_review_lines(review, app.workspace.shorten):
+            say(line)
+    agreed = yes
+    try:
+        question = f"Grant {review.found.id} what it asks for, and put it into use?"
+        agreed = yes or confirm(question, "To grant a plugin something", "Look at it, then pass --yes")
+    finally:
+        if not agreed:
+            open_plugin_desk(app).refuse(review)
+    return agreed

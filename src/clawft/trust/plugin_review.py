@@ -1,0 +1,165 @@
+"""What a person sees before they grant a plugin anything, and what is kept of their decision."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, structs
+
+from clawft.contracts import Permissions
+from clawft.discovery.catalog import Found
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.locations import Location
+from clawft.discovery.plugins import FoundPlugin, load_plugin
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.format.model import Skill
+from clawft.scan.findings import Power, Report
+from clawft.trust.approvals import Approval
+from clawft.trust.audit import Audit
+from clawft.trust.kept import Kept
+from clawft.trust.plugins import (
+    PluginGrant,
+    PluginGrants,
+    clip_permissions,
+    compare_permissions,
+    make_grant,
+    name_permissions,
+)
+from clawft.trust.review import Review, compare_review
+from clawft.trust.strangers import why_unbindable
+
+__all__ = ["PluginDesk", "PluginReview", "PluginStores", "plugin_as_skill"]
+
+
+class PluginReview(Struct, frozen=True):
+    """A plugin as it is now, and as it was when it was last granted something. `whole` is all of its folder.
+
+    `fresh` is what it asks for and did not before; `withheld` what it asked for before, in vain.
+    """
+
+    found: FoundPlugin
+    whole: Review
+    previous: PluginGrant | None = None
+    fresh: Permissions = Permissions()
+    withheld: Permissions = Permissions()
+
+    @property
+    def asked(self) -> Permissions:
+        return self.found.manifest.permissions if self.found.manifest else Permissions()
+
+    @property
+    def offered(self) -> Permissions:
+        """What a yes grants: all that it asks for but what was withheld from it before."""
+        return compare_permissions(self.withheld, self.asked)
+
+
+class PluginStores(Struct, frozen=True):
+    """Where decisions about plugins go."""
+
+    grants: PluginGrants
+    kept: Kept
+    audit: Audit
+
+
+class PluginDesk:
+    """Reviews and grants of one user. `load_report` has a folder scanned; `object_to` says what blocks it."""
+
+    def __init__(
+        self,
+        stores: PluginStores,
+        load_report: Callable[[Found], Report],
+        object_to: Callable[[Found, Report], Diagnostic | None],
+    ) -> None:
+        self._stores = stores
+        self._load_report = load_report
+        self._object_to = object_to
+
+    def review(self, found: FoundPlugin) -> PluginReview:
+        """What a person is to see of a plugin as it is now. Raises: ClawftError; Refused for what cannot be granted."""
+        if found.manifest is None:
+            raise broken(found)
+        whole = plugin_as_skill(found)
+        digest, report = compute_digest(found.folder), self._load_report(whole)
+        objection = why_unbindable(whole, digest, []) or self._object_to(whole, report)
+        if objection is not None:
+            code = "plugin-scan-blocked" if objection.code.startswith("scan-") else objection.code
+            message = f"The plugin '{found.id}' cannot be granted anything: {objection.message}"
+            raise Refused(code, message, path=objection.path, hint=objection.hint)
+        if report.digest != digest.value:
+            raise changed(found)
+        previous = self._stores.grants.find(found)
+        if previous is None:
+            return PluginReview(found, Review(whole, digest.value, report, Power()))
+        return self._compare(found, Review(whole, digest.value, report, Power()), previous)
+
+    def _compare(self, found: FoundPlugin, seen: Review, previous: PluginGrant) -> PluginReview:
+        """A review with what changed since the plugin was last granted something, as far as that was kept."""
+        assert found.manifest is not None
+        place = self._stores.kept.find(previous.digest)
+        old = load_plugin(found.scope, place) if place else None
+        power = self._load_report(plugin_as_skill(old)).power if old else Power()
+        before = Approval("plugin", found.folder, previous.digest, previous.at, power=power)
+        missing = compare_permissions(previous.permissions, found.manifest.permissions)
+        asked = old.manifest.permissions if old and old.manifest else Permissions()
+        withheld = clip_permissions(missing, asked)
+        whole = compare_review(structs.replace(seen, previous=before), self._stores.kept)
+        return PluginReview(found, whole, previous, compare_permissions(withheld, missing), withheld)
+
+    def grant(self, review: PluginReview, permissions: Permissions) -> PluginGrant:
+        """Grant what was decided to the plugin as it was reviewed. Raises: ClawftError."""
+        found, digest = review.found, review.whole.digest
+        try:
+            self._stores.kept.keep(found.folder, digest)
+        except Refused as error:
+            raise changed(found) from error
+        return self._record(make_grant(found, digest, clip_permissions(review.asked, permissions)))
+
+    def change(self, found: FoundPlugin, known: PluginGrant, permissions: Permissions) -> PluginGrant:
+        """Grant more or less to a plugin that is what was granted. Raises: ClawftError; Refused if it changed."""
+        if found.manifest is None or compute_digest(found.folder).value != known.digest:
+            raise changed(found)
+        return self._record(make_grant(found, known.digest, clip_permissions(found.manifest.permissions, permissions)))
+
+    def _record(self, made: PluginGrant) -> PluginGrant:
+        detail: dict[str, Any] = {"version": made.version, "permissions": ", ".join(name_permissions(made.permissions))}
+        subject = f"plugin {made.folder}"
+        self._stores.audit.write("approval", subject, decision="allowed", digest=made.digest, detail=detail)
+        self._stores.grants.record(made)
+        self._prune()
+        return made
+
+    def refuse(self, review: PluginReview) -> None:
+        """Write down that a person, or nobody's answer, kept a plugin from use."""
+        subject = f"plugin {review.found.folder}"
+        self._stores.audit.tell("approval", subject, decision="denied", digest=review.whole.digest)
+
+    def revoke(self, found: FoundPlugin) -> PluginGrant | None:
+        """Take back what a plugin was granted; what that was. Raises: ClawftError."""
+        known = self._stores.grants.find(found)
+        if known is None or not self._stores.grants.remove(found):
+            return None
+        self._stores.audit.tell("approval", f"plugin {found.folder}", decision="revoked", digest=known.digest)
+        self._prune()
+        return known
+
+    def _prune(self) -> None:
+        self._stores.kept.prune([one.digest for one in self._stores.grants.load()])
+
+
+def plugin_as_skill(found: FoundPlugin) -> Found:
+    """A plugin as the scanner and a review see it: all of its folder."""
+    at = Location("plugin", found.id, os.path.dirname(found.folder))
+    about = found.manifest.description if found.manifest else None
+    return Found(at, found.folder, found.file, Skill(name=found.id, description=about or ""))
+
+
+def broken(found: FoundPlugin) -> ClawftError:
+    """Why a plugin without a manifest cannot be used."""
+    why = f": {found.problem.message}" if found.problem else ""
+    hint = found.problem.hint if found.problem else ""
+    return ClawftError("plugin-broken", f"The plugin '{found.id}' is broken{why}", path=found.file, hint=hint)
+
+
+def changed(found: FoundPlugin) -> Refused:
+    hint = f"Look at it again: weft plugins enable {found.id}"
+    return Refused("plugin-changed", f"The plugin '{found.id}' changed meanwhile", path=found.folder, hint=hint)
