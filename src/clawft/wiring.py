@@ -11,14 +11,20 @@ import anyio
 from msgspec import structs
 
 from clawft.config.mcp import find_confined
+from clawft.contracts import MemoryBackend
 from clawft.errors import ClawftError
 from clawft.files import create_private
 from clawft.hooking import open_hooks, open_hosts
+from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
-from clawft.run import Runtime
+from clawft.run import Conversation, Runtime
+from clawft.run.assemble import SKILL_TOOLS
 from clawft.run.database import Database, Records, work_on
+from clawft.run.delegate import delegate_tool
+from clawft.run.extension import Extension, join_extensions
+from clawft.run.fork_skill import SkillForker
 from clawft.run.insertions import (
     TELL_SANDBOX,
     TELL_UNTRUSTED,
@@ -31,7 +37,9 @@ from clawft.run.ledger import Ledger
 from clawft.run.pace import Pace
 from clawft.run.stats import Stats
 from clawft.tools.build import build_tools
+from clawft.tools.skill import skill_tools
 from clawft.tools.skill_env import Supplies
+from clawft.tools.tool import Tool
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -39,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_runtime", "open_usage"]
 
+_SKILL_TOOLS = (*SKILL_TOOLS, "skill_run_script")
 _AWAY_S = 30.0  # how long the record of costs may be away when a runtime is opened
 
 
@@ -75,9 +84,9 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         hooks = open_hooks(app, sandbox, only, hosts)
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
-        memory = open_memory(app.workspace, config.memory) if config.memory.enabled else None
-        remembering = memory_insertions(stack.enter_context(closing(memory))) if memory else ()
-        servers = (server_insertion(hub),) if config.mcp.servers else ()
+        files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
+        memory = files if config.memory.enabled else None
+        joined = join_extensions(_built_in(app, hooks, hub, memory))
         used = stack.enter_context(closing(records or open_usage(app)))
         counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
         soon = _until(anyio.current_time() + _AWAY_S)
@@ -98,12 +107,33 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
             app.audit,
             Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit),
             hooks,
-            build_tools(config, memory),
-            (TELL_CONFIG, TELL_UNTRUSTED, TELL_SANDBOX, *hook_insertions(hooks), INVOKE, *servers, *remembering),
+            joined.tools,
+            joined.makers,
+            joined.stages,
         )
         runtime.start_run = partial(_start_run, app, only)
         stack.push_async_callback(runtime.close)
         yield runtime
+
+
+def _built_in(app: "App", hooks: Hooks, hub: McpHub, memory: MemoryBackend | None) -> tuple[Extension, ...]:
+    """What comes with the product. Its stages run in this order, before any plugin's. Raises: ClawftError."""
+    tools = build_tools(app.config, memory)
+    return (
+        Extension(name="config", stages=(TELL_CONFIG,)),
+        Extension(name="trust", stages=(TELL_UNTRUSTED, TELL_SANDBOX)),
+        Extension(name="hooks", stages=hook_insertions(hooks)),
+        Extension(name="skills", make_tools=_make_skill_tools, names=_SKILL_TOOLS, stages=(INVOKE,)),
+        Extension(name="mcp", stages=(server_insertion(hub),) if app.config.mcp.servers else ()),
+        *(Extension(name=name, tools=tools[name]) for name in ("files", "shell", "web")),
+        Extension(name="memory", tools=tools["memory"], stages=memory_insertions(memory) if memory else ()),
+        Extension(name="message", tools=tools["message"]),
+        Extension(name="delegation", make_tools=lambda one: (delegate_tool(one),), names=("delegate",)),
+    )
+
+
+def _make_skill_tools(conversation: Conversation) -> tuple[Tool, ...]:
+    return skill_tools(conversation.skills, SkillForker(conversation))
 
 
 async def _start_run(app: "App", only: str, request: "RunRequest") -> str:

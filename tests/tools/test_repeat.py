@@ -66,7 +66,7 @@ def tools(memory: MemoryFiles) -> Registry:
     searching = WebSettings(search=SearchSettings(engine="searxng", base_url="http://127.0.0.1:9"))
     listed = ExecSettings(also_allowed=("make",))  # which its owner thinks harmless; it need not be
     config = Config(sections={"tools": ToolsSettings(web=searching, exec=listed)})
-    return Registry(build_tools(config, memory))
+    return Registry(tool for tools in build_tools(config, memory).values() for tool in tools)
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from clawft.errors import ClawftError
 from clawft.messages import Noticed, ToolCall, Usage, UsageReported
 from clawft.providers.request import Call, Done, Request, Retry, Stop, Text
 from clawft.run.database import work_on
-from clawft.run.turn import Turn
+from clawft.run.turn import Phase, Turn, run_inserted
 from clawft.tools.steps import Step
 
-__all__ = ["Answer", "ask_model", "estimate_tokens", "warn_away"]
+__all__ = ["Answer", "ask_model", "estimate_tokens", "prepare", "warn_away"]
 
 _CHARS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_500
@@ -53,7 +53,7 @@ async def ask_model(turn: Turn, request: Request, show: Callable[[str], None], *
     async def ask() -> Answer:
         nonlocal asked_now
         asked_now = True
-        return await _ask(turn, request, show)
+        return await _ask(turn, await prepare(turn, request), show)
 
     answer = await turn.conversation.steps.run(Step("model", turn.model), ask, Answer, at=at)
     usage = answer.usage or Usage()
@@ -65,6 +65,16 @@ async def ask_model(turn: Turn, request: Request, show: Callable[[str], None], *
         turn.scale = min(4.0, max(0.5, usage.input_tokens / answer.estimated))
     turn.emit(UsageReported(model=turn.model, usage=usage, cost_usd=answer.cost_usd))
     return answer
+
+
+async def prepare(turn: Turn, request: Request) -> Request:
+    """A request as it is sent: what is inserted before the transport has had its say. Raises: ClawftError."""
+    turn.outgoing = request
+    try:
+        await run_inserted(turn, Phase.PRE_TRANSPORT)
+        return turn.outgoing
+    finally:
+        turn.outgoing = None
 
 
 async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Answer:

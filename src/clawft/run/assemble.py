@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
     from clawft.run.runtime import Runtime
 
-__all__ = ["assemble", "build_prompt", "choose_tools", "join_tools", "rank_skills"]
+__all__ = ["SKILL_TOOLS", "assemble", "build_prompt", "choose_tools", "join_tools", "rank_skills"]
 
 SKILL_TOOLS = ("Skill", "skill_search", "skill_read")
 _PLAN = """The session is in mode plan: you may only look. Tools that change something, and commands that do more than

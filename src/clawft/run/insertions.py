@@ -2,8 +2,12 @@
 
 import re
 from datetime import datetime
+from functools import partial
 
-from clawft.errors import Diagnostic
+from anyio import to_thread
+
+from clawft.contracts import MemoryBackend
+from clawft.errors import ClawftError, Diagnostic
 from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
 from clawft.memory import MemoryFiles
@@ -15,8 +19,10 @@ from clawft.trust.unfollowed import find_unfollowed
 __all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "hook_insertions", "memory_insertions", "server_insertion"]
 
 MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
+MAX_RECALLED = 60  # facts of a plugin's memory that every prompt holds, at most
 MAX_HISTORY = 300
 MAX_NAMED = 8  # skills that are kept back, in one sentence
+_REMEMBERED = "# Memory\nWhat you noted in earlier sessions:\n\n"
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -75,16 +81,48 @@ def server_insertion(hub: McpHub) -> Insertion:
     return Insertion(Phase.PRE_ASSEMBLE, "mcp", join)
 
 
-def memory_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
-    """Lasting facts are part of the prompt; each turn leaves a line in the history."""
+def memory_insertions(memory: MemoryBackend) -> tuple[Insertion, ...]:
+    """Lasting facts are part of the prompt; each turn leaves a line in the history of the files."""
+    if isinstance(memory, MemoryFiles):
+        return _file_insertions(memory)
 
+    async def recall(turn: Turn) -> None:
+        try:
+            text = await to_thread.run_sync(partial(_recall, memory))
+        except ClawftError as error:  # the model must not take a memory that is away for an empty one
+            message = f"The memory '{memory.name}' cannot be read: {error}"
+            turn.emit(Noticed(code=error.code, message=message, severity="warning", hint=error.hint))
+            text = f"The memory cannot be read right now: {error.diagnostic.message}"
+        if text:
+            turn.extra_sections.append(f"{_REMEMBERED}{text}")
+
+    return (Insertion(Phase.PRE_ASSEMBLE, "memory", recall),)
+
+
+def _recall(memory: MemoryBackend) -> str:
+    """The first facts of a memory, as many as fit, in the order that it lists them. Raises: ClawftError."""
+    keys = memory.list_keys()
+    told: list[str] = []
+    for key in keys[:MAX_RECALLED]:
+        value = memory.retrieve(key)
+        if value is not None:
+            told.append(f"## {key}\n{value.strip()}")
+        if sum(map(len, told)) > MAX_MEMORY:
+            break
+    text = "\n\n".join(told)
+    if len(text) > MAX_MEMORY or len(keys) > len(told):
+        text = f"{text[:MAX_MEMORY]}\n… (memory_read finds the rest)"
+    return text
+
+
+def _file_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
     async def recall(turn: Turn) -> None:
         for one in memory.check_index():
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
         text = _COMMENT.sub("", memory.read_memory()).strip().removeprefix("# Memory").strip()
         if text:
             cut = text if len(text) <= MAX_MEMORY else text[:MAX_MEMORY] + "\n… (memory_read finds the rest)"
-            turn.extra_sections.append(f"# Memory\nWhat you noted in earlier sessions:\n\n{cut}")
+            turn.extra_sections.append(f"{_REMEMBERED}{cut}")
 
     async def note(turn: Turn) -> None:
         if turn.conversation.depth:  # the history is of what people asked for

@@ -8,12 +8,13 @@ from clawft.run.learn import learn
 from clawft.run.route import route
 from clawft.run.score import score
 from clawft.run.transport import transport
-from clawft.run.turn import Phase, Stage, Turn
+from clawft.run.turn import Phase, Stage, Turn, run_inserted
 
-__all__ = ["STAGES", "compact_stages", "run_inserted", "run_stages", "run_until_transport"]
+__all__ = ["STAGES", "compact_stages", "run_stages", "run_until_transport"]
 
 STAGES: tuple[Stage, ...] = (classify, route, assemble, transport, score, learn)
-_BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE, transport: Phase.PRE_TRANSPORT}
+# What comes before the transport is asked for each request that is sent: `ask.prepare`.
+_BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE}
 _AFTER: dict[Stage, Phase] = {transport: Phase.POST_TRANSPORT, score: Phase.POST_SCORE}
 
 
@@ -43,10 +44,3 @@ async def _run(turn: Turn, stage: Stage) -> None:
     await run_inserted(turn, _BEFORE.get(stage))
     await stage(turn)
     await run_inserted(turn, _AFTER.get(stage))
-
-
-async def run_inserted(turn: Turn, phase: Phase | None) -> None:
-    """What others inserted at a phase."""
-    for insertion in turn.runtime.insertions:
-        if insertion.phase == phase:
-            await insertion.process(turn)

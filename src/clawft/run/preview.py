@@ -5,12 +5,13 @@ from collections.abc import Callable
 from clawft.format.model import Agent
 from clawft.messages import Event
 from clawft.providers.request import Request
+from clawft.run.ask import prepare
 from clawft.run.assemble import choose_tools
 from clawft.run.conversation import Conversation
-from clawft.run.pipeline import run_inserted, run_until_transport
+from clawft.run.pipeline import run_until_transport
 from clawft.run.runtime import Runtime
 from clawft.run.transport import make_request
-from clawft.run.turn import Phase, Turn, TurnRequest
+from clawft.run.turn import Phase, Turn, TurnRequest, run_inserted
 from clawft.tools.registry import Registry
 
 __all__ = ["list_tools", "preview_turn"]
@@ -25,7 +26,7 @@ async def preview_turn(
         # Hooks that change the prompt are asked, or it would be another one. No message is sent, so none is told of.
         turn.is_preview = True
         await run_until_transport(turn)
-        return turn, make_request(turn)
+        return turn, await prepare(turn, make_request(turn))
 
 
 async def list_tools(conversation: Conversation, take: Callable[[Event], None]) -> Registry:

@@ -20,8 +20,7 @@ from clawft.messages import Event, Noticed
 from clawft.providers.request import Provider
 from clawft.providers.select import check_model, open_provider
 from clawft.run.conversation import Approve, Conversation
-from clawft.run.delegate import delegate_tool
-from clawft.run.fork_skill import SkillForker
+from clawft.run.extension import MakeTools
 from clawft.run.ledger import Ledger
 from clawft.run.lineage import Lineage, check_lineage
 from clawft.run.pace import Pace
@@ -32,7 +31,6 @@ from clawft.sessions import SessionStore, encode_key
 from clawft.tools.dynamic import DynamicContext
 from clawft.tools.program import Programs
 from clawft.tools.registry import Registry
-from clawft.tools.skill import skill_tools
 from clawft.tools.skill_env import Supplies
 from clawft.tools.skill_programs import program_tools
 from clawft.tools.steps import Steps
@@ -76,6 +74,7 @@ class Runtime:
     supplies: Supplies
     hooks: Hooks
     tools: tuple[Tool, ...] = ()
+    makers: tuple[MakeTools, ...] = ()  # of tools that know their conversation
     insertions: tuple[Insertion, ...] = ()
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
     # Starts a run in the background, and names it. A session of a fork has one run: to start that again gives the same.
@@ -136,12 +135,8 @@ class Runtime:
         """Every tool of a conversation; built once, and anew only when a server's tools changed (R81, R158)."""
         known = conversation.registry
         if known is None or any(known.find(tool.name) is not tool for tool in self.server_tools):
-            own = (
-                *self.tools,
-                *skill_tools(conversation.skills, SkillForker(conversation)),
-                delegate_tool(conversation),
-            )
-            known = conversation.registry = Registry((*own, *self.server_tools))
+            made = (tool for make in self.makers for tool in make(conversation))
+            known = conversation.registry = Registry((*self.tools, *made, *self.server_tools))
         if not conversation.skills.loaded:
             return known
         return Registry((*known, *program_tools(self._programs_of(conversation), known.names)))

@@ -12,7 +12,7 @@ from clawft.contracts import Phase
 from clawft.discovery.instructions import Instructions
 from clawft.format.model import Agent
 from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
-from clawft.providers.request import Provider, ToolSpec
+from clawft.providers.request import Provider, Request, ToolSpec
 from clawft.run.catalog import CatalogText
 from clawft.run.ledger import Price
 from clawft.run.permit import note_hook
@@ -23,7 +23,7 @@ from clawft.trust import Standing
 if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
 
-__all__ = ["Insertion", "Phase", "Stage", "Turn", "TurnRequest"]
+__all__ = ["Insertion", "Phase", "Stage", "Turn", "TurnRequest", "run_inserted"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -79,6 +79,7 @@ class Turn:
         self.specs: tuple[ToolSpec, ...] = ()
         # transport
         self.began = False  # something of it is on record
+        self.outgoing: Request | None = None  # what a model is about to be sent; stages before that may change it
         self.partial = ""  # of an answer that is still coming
         self.text = ""
         self.stop: Ending = "done"
@@ -163,8 +164,18 @@ Stage = Callable[[Turn], Awaitable[None]]
 
 
 class Insertion(Struct, frozen=True):
-    """A stage that is inserted at a phase."""
+    """A stage that is inserted at a phase: a `contracts.PipelineStage` that works on the turn itself.
+
+    What is inserted before the transport is asked for every request to a model, which it finds in `turn.outgoing`.
+    """
 
     phase: Phase
     name: str
     process: Stage
+
+
+async def run_inserted(turn: Turn, phase: Phase | None) -> None:
+    """What others inserted at a phase."""
+    for insertion in turn.runtime.insertions:
+        if insertion.phase == phase:
+            await insertion.process(turn)

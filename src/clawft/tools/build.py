@@ -1,4 +1,6 @@
-"""The one place where the tools of an agent are put together (R158); skills, delegation and servers join per turn."""
+"""The one place where the built-in tools of an agent are put together (R158), by the extension that they belong to.
+
+Those of skills, of delegation and of servers know their conversation, so they are made for it."""
 
 from clawft.config import Config
 from clawft.contracts import MemoryBackend
@@ -19,20 +21,21 @@ from clawft.trust.commands import CommandPolicy
 __all__ = ["build_tools"]
 
 
-def build_tools(config: Config, memory: MemoryBackend | None) -> tuple[Tool, ...]:
+def build_tools(config: Config, memory: MemoryBackend | None) -> dict[str, tuple[Tool, ...]]:
     """Every tool that does not depend on a conversation. Raises: ClawftError for a policy that makes no sense."""
     settings = config.tools
     search = web_search_tool(settings.web)
-    return (
-        read_file_tool(),
-        write_file_tool(),
-        edit_file_tool(),
-        list_directory_tool(),
-        glob_tool(),
-        grep_tool(),
-        exec_shell_tool(settings.exec, CommandPolicy(settings.exec)),
-        web_fetch_tool(settings.web),
-        *((search,) if search else ()),
-        *(memory_tools(memory) if memory else ()),
-        message_tool(),
-    )
+    return {
+        "files": (
+            read_file_tool(),
+            write_file_tool(),
+            edit_file_tool(),
+            list_directory_tool(),
+            glob_tool(),
+            grep_tool(),
+        ),
+        "shell": (exec_shell_tool(settings.exec, CommandPolicy(settings.exec)),),
+        "web": (web_fetch_tool(settings.web), *((search,) if search else ())),
+        "memory": memory_tools(memory) if memory else (),
+        "message": (message_tool(),),
+    }

@@ -22,6 +22,9 @@ def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
     if config.values.get("hooks", {}) != own_values(config, user_dir, "hooks"):
         message = "What the project's config says of hooks is not followed: only your own can"
         yield Diagnostic("hooks-ignored", "warning", message)
+    if config.values.get("memory", {}).get("backend") != own_values(config, user_dir, "memory").get("backend"):
+        message = "What the project's config says of memory.backend is not followed: only your own can"
+        yield Diagnostic("memory-ignored", "warning", message)
     mode = ignored_mode(config, user_dir)
     if mode is not None:
         message = f"The project's config asks for the mode {mode}, which only you can choose"
