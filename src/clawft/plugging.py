@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from clawft.app import App
     from clawft.contracts import Permissions
     from clawft.discovery.catalog import Found
+    from clawft.discovery.plugin_contents import PluginContents
     from clawft.errors import Diagnostic
+    from clawft.plugins.host import Plugins
+    from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
+    from clawft.trust.kept import Kept
     from clawft.trust.plugin_review import PluginDesk, PluginReview
 
 __all__ = [
@@ -25,9 +29,12 @@ __all__ = [
     "find_plugin",
     "grant_plugin",
     "load_found",
+    "load_plugin_contents",
     "load_plugin_standings",
+    "open_granted",
     "open_grants",
     "open_plugin_desk",
+    "open_plugins",
     "plugin_settings",
     "revoke_plugin",
 ]
@@ -43,10 +50,19 @@ def open_grants(app: "App") -> PluginGrants:
     return PluginGrants(os.path.join(app.workspace.user_dir, "grants.json"), app.seal)
 
 
+def open_granted(app: "App") -> "Kept":
+    """Copies of plugins as they were when they were granted something."""
+    from clawft.trust.kept import Kept
+
+    return Kept(os.path.join(app.workspace.user_dir, "granted"))
+
+
 def load_found(app: "App", settings: PluginsSettings | None = None) -> tuple[FoundPlugin, ...]:
     """Every plugin there is, by its manifest alone."""
     load = (settings or plugin_settings(app)).load
-    return load_plugins(plugin_folders(app.workspace, load.extra_dirs, entry_points=load.entry_points))
+    return load_plugins(
+        plugin_folders(app.workspace, load.extra_dirs, entry_points=load.entry_points, cache_dir=app.cache_dir)
+    )
 
 
 def load_plugin_standings(app: "App", *, by_digest: bool = True) -> tuple[PluginStanding, ...]:
@@ -54,6 +70,13 @@ def load_plugin_standings(app: "App", *, by_digest: bool = True) -> tuple[Plugin
     settings = plugin_settings(app)
     found = load_found(app, settings)
     return judge_plugins(found, settings, open_grants(app).load, by_digest=by_digest) if found else ()
+
+
+def load_plugin_contents(app: "App", found: FoundPlugin) -> "PluginContents":
+    """What a plugin brings beside code of its own, read now."""
+    from clawft.discovery.plugin_contents import load_contents
+
+    return load_contents(found, app.config.skills.max_skill_prompt_bytes)
 
 
 def find_plugin(standings: tuple[PluginStanding, ...], reference: str) -> PluginStanding:
@@ -73,11 +96,9 @@ def find_plugin(standings: tuple[PluginStanding, ...], reference: str) -> Plugin
 
 def open_plugin_desk(app: "App") -> "PluginDesk":
     """Where a person decides about plugins."""
-    from clawft.trust.kept import Kept
     from clawft.trust.plugin_review import PluginDesk, PluginStores
 
-    kept = Kept(os.path.join(app.workspace.user_dir, "granted"))
-    return PluginDesk(PluginStores(open_grants(app), kept, app.audit), app.load_report, partial(_object_to, app))
+    return PluginDesk(PluginStores(open_grants(app), open_granted(app), app.audit), app.load_report, partial(_object_to, app))
 
 
 def _object_to(app: "App", found: "Found", report: "Report") -> "Diagnostic | None":
@@ -108,3 +129,12 @@ def change_grant(app: "App", standing: PluginStanding, permissions: "Permissions
     """Grant more or less to a plugin that is granted something as it is now. Raises: ClawftError."""
     assert standing.grant is not None
     return open_plugin_desk(app).change(standing.found, standing.grant, permissions)
+
+
+def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
+    """The host of the plugins that may be used: entered where those that run are to be ended, too."""
+    from clawft.plugins.host import Plugins
+    from clawft.plugins.running import Around
+
+    around = Around(app.workspace, app.environ, sandbox, app.secrets, app.audit)
+    return Plugins(load_plugin_standings(app), plugin_settings(app), around)

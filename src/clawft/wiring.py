@@ -19,6 +19,8 @@ from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
+from clawft.plugging import open_plugins
+from clawft.plugins.extending import plugin_extensions
 from clawft.run import Conversation, Runtime
 from clawft.run.assemble import SKILL_TOOLS
 from clawft.run.database import Database, Records, work_on
@@ -86,7 +88,8 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = files if config.memory.enabled else None
-        joined = join_extensions(_built_in(app, hooks, hub, memory))
+        plugins = await stack.enter_async_context(open_plugins(app, sandbox))
+        joined = join_extensions((*_built_in(app, hooks, hub, memory), *plugin_extensions(plugins)))
         used = stack.enter_context(closing(records or open_usage(app)))
         counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
         soon = _until(anyio.current_time() + _AWAY_S)

@@ -231,7 +231,7 @@ def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) ->
 
 
 def _judge(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> Decision:
-    server = any(tool is one for one in turn.runtime.server_tools)
+    server = bool(tool.plugin) or any(tool is one for one in turn.runtime.server_tools)
     asked = Call(tool.name, call.arguments, _where(context), server=server, read_only=tool.read_only)
     decision = decide(asked, authority_of(turn.conversation))
     if decision.decision == "deny":

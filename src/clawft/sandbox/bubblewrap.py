@@ -63,6 +63,7 @@ def view_flags(view: View, env: Mapping[str, str], cwd: str) -> list[str]:
         flags += _hide(path)
     for source, seen in (*view.inside, *view.mounts):  # these may lie in a place that is hidden as a whole
         flags += "--ro-bind", source, seen
+    flags += _bind("--bind", view.own)
     for target, link in view.links:
         flags += "--symlink", target, link
     for path in (*filter(os.path.isdir, hidden), "/"):

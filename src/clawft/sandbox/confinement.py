@@ -24,8 +24,9 @@ class Confinement(Struct, frozen=True):
     """What one program gets beside the system's own programs. Paths are absolute.
 
     `shown` is read as `readable` is, but for what is secret in it; `hidden` is not there, even where the system has
-    it. `mounts` are pairs (source, where the program sees it), read-only. `hosts` is the granted network, reached
-    through a proxy that judges each host; none means none. `host_hint` says how another `{host}` would be granted.
+    it. `mounts` are pairs (source, where the program sees it), read-only. `own` are folders that nobody but the program
+    uses, so that nothing in them has to be guarded from it. `hosts` is the granted network, reached through a proxy
+    that judges each host; none means none. `host_hint` says how another `{host}` would be granted.
     """
 
     writable: tuple[str, ...] = ()
@@ -33,10 +34,12 @@ class Confinement(Struct, frozen=True):
     shown: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
+    own: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     limits: Limits | None = None  # those of the settings
     host_hint: str = HOST_HINT
     least: bool = False  # it needs hardly anything of the system's settings, as a command of a person may
+    quiet_s: float = 300.0  # how long a connection is kept on which nothing moves
 
 
 def limits_of(settings: SandboxSettings) -> Limits:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "INSIDE_NAMESPACE", "build_filter"]
+__all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "INSIDE_NAMESPACE", "build_exec_filter", "build_filter"]
 
 AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
 # Not those of the file system: one of the project may be a service of this machine, which runs outside.
@@ -33,13 +33,15 @@ class _Machine(Struct, frozen=True):
     unshare: int
     refused: tuple[int, ...]  # add_key request_key keyctl bpf perf_event_open userfaultfd kexec_load kexec_file_load
     modes: tuple[tuple[int, int], ...]  # calls that set the rights of a file, with the argument that holds them
+    starts: tuple[int, ...] = (221, 281)  # execve execveat
 
 
 _REFUSED = (217, 218, 219, 280, 241, 282, 104, 294)
 _MODES = ((52, 1), (53, 2), (452, 2))  # fchmod, fchmodat, fchmodat2
 _MACHINES = {
     "x86_64": _Machine(
-        0xC000003E, 41, 56, 272, (248, 249, 250, 321, 298, 323, 246, 320), ((90, 1), (91, 1), (268, 2), (452, 2))
+        0xC000003E, 41, 56, 272, (248, 249, 250, 321, 298, 323, 246, 320), ((90, 1), (91, 1), (268, 2), (452, 2)),
+        (59, 322),
     ),
     "aarch64": _Machine(0xC00000B7, 198, 220, 97, _REFUSED, _MODES),
     "riscv64": _Machine(0xC00000F3, 198, 220, 97, _REFUSED, _MODES),
@@ -72,6 +74,21 @@ def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
         program += _on_argument(number, argument, _if(_JUMP_ANY_BIT, _SET_ID, errno.EPERM))
     allowed = [word for family in families for word in _if(_JUMP_EQUAL, family, 0, allow=True)]
     program += _on_argument(machine.socket, 0, [*allowed, (_RETURN, 0, 0, _ERROR | errno.EAFNOSUPPORT)])
+    program.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *word) for word in program)
+
+
+def build_exec_filter() -> bytes | None:
+    """A filter that lets no other program be started; None for a machine whose calls are not known here."""
+    machine = _MACHINES.get(platform.machine())
+    if machine is None or sys.byteorder != "little":
+        return None
+    program = [(_LOAD, 0, 0, _ARCHITECTURE), *_unless(_JUMP_EQUAL, machine.architecture, errno.ENOSYS)]
+    program.append((_LOAD, 0, 0, _NUMBER))
+    if machine.architecture == _MACHINES["x86_64"].architecture:
+        program += _if(_JUMP_AT_LEAST, _X32, errno.ENOSYS)
+    for number in machine.starts:
+        program += _if(_JUMP_EQUAL, number, errno.EPERM)
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *word) for word in program)
 

@@ -14,7 +14,8 @@ _SIGNALS = 31
 
 
 class Job(Struct, frozen=True):
-    """`gate` stands before the hosts that it may reach; None where there is no network for it."""
+    """`gate` stands before the hosts that it may reach; None where there is no network for it. `quiet_s` is how long a
+    connection to one is kept on which nothing moves."""
 
     words: tuple[str, ...]
     cwd: str
@@ -22,6 +23,7 @@ class Job(Struct, frozen=True):
     view: View
     limits: Limits
     gate: Gate | None = None
+    quiet_s: float = 300.0
 
 
 def signal_code(code: int) -> int:

@@ -28,6 +28,7 @@ def find_grants(view: View, private: str) -> list[Grant]:
         grants += _open(source, "read", frozenset(), hidden)
     for root, guard in view.writable:
         grants += _open_root(root, guard)
+    grants += [("write", one) for one in view.own]
     return grants + [("read", source) for source, _ in (*view.inside, *view.mounts)]
 
 

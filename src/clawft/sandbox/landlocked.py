@@ -77,7 +77,7 @@ class Landlocked:
 
     def _describe(self) -> dict[str, Any]:
         job, private = self._job, self._private
-        roots = [path for path, *_ in (*job.view.readable, *job.view.writable, *job.view.mounts)]
+        roots = [*(path for path, *_ in (*job.view.readable, *job.view.writable, *job.view.mounts)), *job.view.own]
         home = job.env.get("HOME", "")
         seen = any((home + "/").startswith(root + "/") for root in roots)
         own = {"TMPDIR": f"{private}/tmp", **({} if seen or not home else {"HOME": f"{private}/home"})}
@@ -90,7 +90,7 @@ class Landlocked:
             "filters": _filters(),
             "port": PROXY_PORT if job.gate else 0,
             "private": "" if any((root + "/").startswith("/tmp/") for root in roots) else private,
-            "open": [*(root for root, _ in job.view.writable), private],
+            "open": [*(root for root, _ in job.view.writable), *job.view.own, private],
             "closed": [path for _, guard in job.view.writable for path in (*guard.read_only, *guard.hidden)],
             "parent": os.getpid(),
         }
@@ -111,7 +111,7 @@ class Landlocked:
             self._tell.send(b"1")
         async with anyio.create_task_group() as tasks:
             if gate:
-                tasks.start_soon(serve_proxy, socket.socket(fileno=listeners[0]), gate)
+                tasks.start_soon(serve_proxy, socket.socket(fileno=listeners[0]), gate, self._job.quiet_s)
             census = below(pid)
             if await self._hear("child", []) and self._said["child"] and await self._hear("own_proc", []):
                 census = of_namespace(self._said["child"]) if self._said["own_proc"] else census

@@ -128,7 +128,7 @@ class Sandbox:
             gate = Gate(hosts, self._policy, record, hint=hint) if hosts else None
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if gate else {})}
             limits = confinement.limits or self.limits
-            job = Job(words, cwd, {**env, **own}, _keep_held(view, places), limits, gate)
+            job = Job(words, cwd, {**env, **own}, _keep_held(view, places), limits, gate, confinement.quiet_s)
             base = found.least if confinement.least else found.base
             with Landlocked(job) if by_children else Wrapped(found.bwrap, base, job) as confined:
                 yield confined

@@ -21,7 +21,8 @@ _NEVER = ("/proc", "/sys", "/dev")
 class View(Struct, frozen=True):
     """Pairs are (real place, where it is seen); roots come before what lies in them.
 
-    `inside` lies in this program's own folder, which is hidden otherwise. `links` are (target, link).
+    `inside` lies in this program's own folder, which is hidden otherwise. `links` are (target, link). `own` are folders
+    that nobody else uses: all in them may be changed.
     """
 
     readable: tuple[tuple[str, str], ...] = ()
@@ -30,6 +31,7 @@ class View(Struct, frozen=True):
     inside: tuple[tuple[str, str], ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
+    own: tuple[str, ...] = ()
 
 
 class Viewer:
@@ -57,7 +59,8 @@ class Viewer:
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
         within = tuple((one, one) for one in inside)
         links = self._links([*writable, *shown], pairs)
-        return View(tuple(pairs), guarded, tuple(dict.fromkeys(hidden)), within, confinement.mounts, links)
+        own = tuple(self._roots(confinement.own))
+        return View(tuple(pairs), guarded, tuple(dict.fromkeys(hidden)), within, confinement.mounts, links, own)
 
     def _roots(self, paths: Iterable[str]) -> list[str]:
         """Real paths that exist, outer ones first. What the kernel makes, and this program's own folder, is no root."""

@@ -104,7 +104,7 @@ class Wrapped:
                     self._failure = ClawftError("sandbox-network", message)
                     self._kill()
                     return
-                tasks.start_soon(serve_proxy, listener, self._job.gate)
+                tasks.start_soon(serve_proxy, listener, self._job.gate, self._job.quiet_s)
             with suppress(BrokenPipeError):
                 os.write(self._block, b"1")
             namespace = _NAMESPACE.search(self._said)

@@ -144,6 +144,7 @@ class Tool(Struct, frozen=True):
     beside: Callable[[Mapping[str, Any]], bool] | None = None  # whether a call may run beside others, though it acts
     asks: bool = False  # it asks by itself before it acts, also where a mode or a rule wants a question
     repeatable: Callable[[Mapping[str, Any]], bool] | None = None  # does a call do no harm twice? None: as `read_only`
+    plugin: str = ""  # the id of the plugin that brings it
     check: Check | None = None  # what came of a call that may have happened; takes what `run` takes, changes nothing
 
 

@@ -34,7 +34,7 @@ def proxy_env(port: int) -> dict[str, str]:
 
 
 async def serve_proxy(
-    listener: socket.socket, gate: Gate, *, idle_s: float = _IDLE_S, max_connections: int = _MAX_CONNECTIONS
+    listener: socket.socket, gate: Gate, idle_s: float = _IDLE_S, *, max_connections: int = _MAX_CONNECTIONS
 ) -> None:
     """Serve on a listening socket, which is closed in the end, until cancelled. Who is too many waits at the door."""
     server = _Server(gate, idle_s, anyio.Semaphore(max_connections))

@@ -1,0 +1,186 @@
+"""The host of plugins: starts each when it is first used, calls it, contains what goes wrong, and ends them all.
+
+Nothing that a plugin does reaches further than the call at hand: whoever called hears of it, the person is told once,
+and a plugin that fails again and again is left alone.
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from clawft.config.plugins import PluginsSettings
+from clawft.contracts import PluginError
+from clawft.errors import ClawftError, Diagnostic, NotFound
+from clawft.plugins.given import note_given
+from clawft.plugins.job import make_job
+from clawft.plugins.log import log_path
+from clawft.plugins.process import PythonProcess
+from clawft.plugins.running import Around, Health, Inbound, PluginFailed, Running
+from clawft.trust.plugins import PluginStanding
+
+__all__ = ["Plugins"]
+
+
+class _Hosted:
+    """One plugin, and what runs of it, if anything does."""
+
+    def __init__(self, standing: PluginStanding) -> None:
+        self.standing = standing
+        self.lock = anyio.Lock()
+        self.running: Running | None = None
+        self.failures = 0
+
+
+class Plugins:
+    """The plugins that may be used. Leaving it shuts down those that run, the last started first."""
+
+    def __init__(self, standings: Sequence[PluginStanding], settings: PluginsSettings, around: Around) -> None:
+        self.standings = tuple(standings)
+        self.settings = settings
+        self.around = around
+        self._hosted = {one.id: _Hosted(one) for one in standings if one.state == "ready" and one.found.manifest}
+        self._order: list[_Hosted] = []  # as they were started
+        self._inbound: dict[tuple[str, str], Inbound] = {}
+        self._group: TaskGroup | None = None
+        self._news: list[Diagnostic] = []
+        self._told: set[tuple[str, str]] = set()
+
+    @property
+    def ready(self) -> tuple[PluginStanding, ...]:
+        """Those that may be used, in order of precedence."""
+        return tuple(one.standing for one in self._hosted.values())
+
+    async def __aenter__(self) -> "Plugins":
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._group is not None
+        with anyio.CancelScope(shield=True):  # every wait inside is bounded
+            for hosted in reversed(self._order):
+                await self._close(hosted)
+        group, self._group = self._group, None
+        group.cancel_scope.cancel()
+        # Not told of the caller's error, which it would wrap into a group.
+        await group.__aexit__(None, None, None)
+
+    async def call(self, plugin_id: str, what: str, **given: Any) -> Any:
+        """Have a plugin do something.
+
+        Raises: PluginError with the plugin's own answer; PluginFailed if it did not do it; NotFound.
+        """
+        hosted = self._hosted.get(plugin_id)
+        if hosted is None:
+            raise NotFound("plugin-not-found", f"No plugin '{plugin_id}' may be used", hint="Run: weft plugins list")
+        if hosted.failures >= self.settings.max_failures:
+            message = f"The plugin '{plugin_id}' failed {hosted.failures} times in a row and is left alone"
+            raise PluginFailed(message, code="plugin-left-alone", hint="Start weft anew to try it again")
+        try:
+            running = await self._come_alive(hosted)
+            result = await running.call(what, given)
+        except PluginFailed as error:
+            raise self._note_failure(hosted, error) from error
+        except PluginError:
+            hosted.failures = 0
+            raise
+        except ClawftError as error:
+            raise self._note_failure(hosted, error) from error
+        hosted.failures = 0
+        return result
+
+    async def health(self, plugin_id: str) -> Health:
+        """How a plugin is, without starting it."""
+        hosted = self._hosted.get(plugin_id)
+        if hosted is not None and hosted.failures >= self.settings.max_failures:
+            return "left alone"
+        return await hosted.running.health() if hosted and hosted.running else "stopped"
+
+    def check(self) -> list[Diagnostic]:
+        """What went wrong since this was last asked: each thing once."""
+        news, self._news = self._news, []
+        return news
+
+    def on_inbound(self, plugin_id: str, channel: str, handler: Inbound) -> None:
+        """Who takes what a channel receives, from now on."""
+        self._inbound[plugin_id, channel] = handler
+
+    async def _come_alive(self, hosted: _Hosted) -> Running:
+        """What runs of a plugin; started, if nothing does. Raises: ClawftError."""
+        async with hosted.lock:
+            if hosted.running is not None and not hosted.running.alive:
+                await self._close(hosted)
+            if hosted.running is None:
+                running = self._make(hosted.standing)
+                await running.start()
+                hosted.running = running
+                self._order.append(hosted)
+            return hosted.running
+
+    def _make(self, standing: PluginStanding) -> Running:
+        """Raises: ClawftError."""
+        manifest, grant = standing.found.manifest, standing.grant
+        assert manifest is not None
+        assert grant is not None
+        if self._group is None:
+            raise PluginFailed("The host of plugins is not open", code="plugin-start")
+        job = make_job(standing, self.settings, self.around)
+        self._note_start(standing)
+        note_given(standing, job.config, job.env, self.around.secrets, self.around.audit)
+        return PythonProcess(job, self.around, self._group, lambda channel: self._inbound.get((standing.id, channel)))
+
+    def _note_start(self, standing: PluginStanding) -> None:
+        """Raises: Refused if it cannot be written down."""
+        grant = standing.grant
+        assert grant is not None
+        detail = {"version": grant.version, "place": grant.folder, "permissions": _describe(standing)}
+        self.around.audit.write(
+            "plugin", standing.id, decision="allow", rule="granted", digest=grant.digest, detail=detail
+        )
+
+    async def _close(self, hosted: _Hosted) -> None:
+        running, hosted.running = hosted.running, None
+        if hosted in self._order:
+            self._order.remove(hosted)
+        if running is None:
+            return
+        try:
+            await running.close()
+        except ClawftError as error:
+            self._tell(hosted.standing, error)
+
+    def _note_failure(self, hosted: _Hosted, error: ClawftError) -> PluginFailed:
+        """Count it, tell of it, and name the plugin."""
+        hosted.failures += 1
+        standing = hosted.standing
+        self._tell(standing, error)
+        if hosted.failures >= self.settings.max_failures:
+            why = PluginFailed(
+                f"It failed {hosted.failures} times in a row and is left alone until weft is started anew",
+                code="plugin-left-alone",
+            )
+            self._tell(standing, why)
+        return PluginFailed(f"The plugin '{standing.id}': {error}", code=error.code, hint=error.hint)
+
+    def _tell(self, standing: PluginStanding, error: ClawftError) -> None:
+        """Once for each plugin and kind of failure; the audit log hears of all."""
+        digest = standing.grant.digest if standing.grant else ""
+        detail = {"message": str(error)[:500]}
+        self.around.audit.tell("plugin", standing.id, decision="failed", rule=error.code, digest=digest, detail=detail)
+        if (standing.id, error.code) in self._told:
+            return
+        self._told.add((standing.id, error.code))
+        hint = error.hint or f"See {log_path(self.around.workspace.user_dir, standing.id)}"
+        message = f"The plugin '{standing.id}': {error}"
+        self._news.append(Diagnostic(error.code, "warning", message, standing.found.file, 0, hint))
+
+
+def _describe(standing: PluginStanding) -> dict[str, Any]:
+    one = standing.permissions
+    named = {"filesystem": one.filesystem, "network": one.network, "env_vars": one.env_vars}
+    return {**{name: list(value) for name, value in named.items() if value}, "shell": one.shell}

@@ -1,0 +1,195 @@
+"""All that is decided before a Python plugin is started: what is run, on which copy, and what it may reach."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, structs
+
+from clawft.config.plugins import PluginsSettings
+from clawft.contracts import Permissions
+from clawft.errors import ClawftError, Refused
+from clawft.files import is_within, real_path
+from clawft.format.plugin import PluginManifest
+from clawft.plugins.given import fill_config, take_env
+from clawft.plugins.guest.wire import Declared, Start
+from clawft.plugins.running import Around
+from clawft.sandbox.confinement import Confinement, Limits
+from clawft.sandbox.filter import build_exec_filter
+from clawft.sandbox.system import outside_path
+from clawft.trust.hosts import parse_grant
+from clawft.trust.plugins import PluginStanding, entry_of_plugin
+from clawft.workspace import resolve_path
+
+__all__ = ["PluginJob", "make_job"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest", "__main__.py")
+_DEFAULT = "plugin:Plugin"
+_MB = 1024 * 1024
+_ROOM_MB = 64  # of the interpreter itself, beside what the plugin may take
+_PROCESSES, _WITH_SHELL = 64, 256
+_QUIET_S = 3600.0  # an IMAP connection waits for up to 29 minutes
+
+
+class Times(Struct, frozen=True):
+    """How long each thing may take, in seconds."""
+
+    init_s: float
+    call_s: float
+    shutdown_s: float
+
+
+class PluginJob(Struct, frozen=True):
+    """A plugin that may run as it was granted. `digest` is that of `folder`; `env` are all variables that it gets."""
+
+    id: str
+    version: str
+    folder: str
+    digest: str
+    permissions: Permissions
+    module: str
+    name: str
+    package: str
+    data_dir: str
+    config: dict[str, Any]
+    env: Mapping[str, str]
+    own_env: Mapping[str, str]
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
+    declared: Declared
+    limits: Limits
+    times: Times
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (sys.executable, "-I", "-B", _GUEST)
+
+    def start(self, copy: str) -> Start:
+        """What its process is told first."""
+        return Start(
+            copy,
+            self.module,
+            self.name,
+            self.data_dir,
+            self.package,
+            self.config,
+            tuple(self.env),
+            self.permissions.network,
+            self.declared,
+            "" if self.permissions.shell else _find_filter().hex(),
+        )
+
+    def confine(self, copy: str) -> Confinement:
+        """What its process reaches."""
+        return Confinement(
+            writable=self.writable,
+            readable=self.readable,
+            own=(self.data_dir,),
+            hidden=("/etc/passwd", "/etc/group"),
+            mounts=((copy, copy),),
+            hosts=self.permissions.network,
+            limits=self.limits,
+            least=not self.permissions.shell,
+            host_hint=f"Add {{host}} to permissions.network in its manifest, then: weft plugins grant {self.id}",
+            quiet_s=_QUIET_S,
+        )
+
+
+def make_job(standing: PluginStanding, settings: PluginsSettings, around: Around) -> PluginJob:
+    """How a plugin is started. Raises: ClawftError for what cannot be granted, or a secret that cannot be read."""
+    found, manifest = standing.found, standing.found.manifest
+    assert manifest is not None
+    assert standing.grant is not None
+    entry, workspace, permissions = entry_of_plugin(found, settings), around.workspace, standing.permissions
+    module, name, package = _find_code(manifest, found.entry)
+    data_dir = os.path.join(workspace.user_dir, "plugin-data", manifest.id)
+    readable, writable = _find_paths(permissions, around, found.file)
+    for host in permissions.network:
+        parse_grant(host)
+    memory = settings.memory_mb + _ROOM_MB
+    return PluginJob(
+        manifest.id,
+        manifest.version,
+        found.folder,
+        standing.grant.digest,
+        permissions,
+        module,
+        name,
+        package,
+        data_dir,
+        fill_config(entry.config, manifest.config_schema),
+        take_env(standing, entry, around.environ),
+        _own_env(data_dir, permissions, around),
+        (*_find_interpreter(), *readable),
+        writable,
+        _declare(manifest),
+        structs.replace(
+            around.sandbox.limits,
+            memory_bytes=memory * _MB,
+            data_bytes=memory * _MB,
+            processes=_WITH_SHELL if permissions.shell else _PROCESSES,
+        ),
+        Times(settings.init_timeout_s, entry.call_timeout_s or settings.call_timeout_s, settings.shutdown_timeout_s),
+    )
+
+
+def _find_code(manifest: PluginManifest, entry: str) -> tuple[str, str, str]:
+    """Module, class, and the package whose place the copy takes, for a plugin that was installed as one."""
+    module, _, name = (manifest.python or entry or _DEFAULT).partition(":")
+    if not entry:
+        return module, name or "Plugin", ""
+    inside = entry.partition(":")[0].strip()
+    package = inside.rpartition(".")[0] if "." in inside else inside
+    if manifest.python:
+        module = f"{package}.{module}"
+    return module.strip(), name.strip() or "Plugin", package
+
+
+def _declare(manifest: PluginManifest) -> Declared:
+    return Declared(
+        tuple(one.name for one in manifest.tools),
+        manifest.channels,
+        tuple((one.name, one.phase.value) for one in manifest.stages),
+        manifest.memory,
+    )
+
+
+def _find_paths(permissions: Permissions, around: Around, file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What it may read, and what it may change, of the machine. Raises: ClawftError."""
+    readable: list[str] = []
+    writable: list[str] = []
+    ours = real_path(around.workspace.user_dir)
+    for asked in permissions.filesystem:
+        text = asked.removesuffix(":ro")
+        path = real_path(resolve_path(text, around.workspace.project, around.workspace.home))
+        if not path or is_within(path, ours) or is_within(ours, path):
+            message = f"It was granted {text}, which holds the folder of clawft itself, or lies in it"
+            raise Refused("plugin-permissions", message, path=file, hint="Ask for a folder beside it")
+        (readable if asked.endswith(":ro") else writable).append(path)
+    return tuple(readable), tuple(writable)
+
+
+def _find_interpreter() -> tuple[str, ...]:
+    """The interpreter, what is installed for it, and this package."""
+    packages = [one for one in sys.path if one.endswith(("site-packages", "dist-packages"))]
+    places = (sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *packages, _PACKAGE)
+    return tuple(dict.fromkeys(one for one in places if os.path.exists(one)))
+
+
+def _own_env(data_dir: str, permissions: Permissions, around: Around) -> dict[str, str]:
+    """What every process needs; nothing of the user's environment but where programs are, for who may start some."""
+    path = os.defpath
+    if permissions.shell:
+        path = outside_path(around.environ.get("PATH", os.defpath), around.workspace.project) or os.defpath
+    return {"HOME": data_dir, "PATH": path, "LANG": "C.UTF-8"}
+
+
+def _find_filter() -> bytes:
+    """Raises: ClawftError on a machine where nobody could keep it from starting programs."""
+    program = build_exec_filter()
+    if program is None:
+        message = "On this kind of machine a plugin cannot be kept from starting programs"
+        raise ClawftError("plugin-start", message, hint="Grant it shell, if you trust it with that")
+    return program

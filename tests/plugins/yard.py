@@ -1,0 +1,88 @@
+"""A yard for tests of plugins: a home and a project, and plugins in it that were granted what they ask for."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any, Literal
+
+import msgspec
+
+from clawft.config.masking import Secrets
+from clawft.config.plugins import PluginsSettings
+from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import WebSettings
+from clawft.contracts import Permissions
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.plugins import load_plugin
+from clawft.plugins.host import Plugins
+from clawft.plugins.running import Around
+from clawft.sandbox.sandbox import Sandbox
+from clawft.trust.audit import Audit
+from clawft.trust.plugins import PluginStanding, judge_plugins, make_grant
+from clawft.trust.seal import Seal
+from clawft.workspace import Workspace
+
+ID = "org.example.test"
+TOOL = {"name": "try_it", "description": "Tries something"}
+HEAD = "import asyncio, os, socket, subprocess, sys, threading, time\nfrom clawft.contracts import *\n"
+
+
+class Yard:
+    """Plugins of one test."""
+
+    def __init__(self, base: Path, mode: Literal["auto", "bubblewrap", "landlock", "off"] = "auto") -> None:
+        self.home, self.project = base / "home", base / "project"
+        self.user_dir = self.home / ".clawft"
+        for folder in (self.user_dir, self.project):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.workspace = Workspace(str(self.home), str(self.user_dir), str(self.project), str(self.project))
+        self.environ: dict[str, str] = {"PATH": os.defpath, "HOME": str(self.home)}
+        self.secrets = Secrets()
+        self.audit = Audit(
+            str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask
+        )
+        self.mode = mode
+        self.standings: list[PluginStanding] = []
+
+    def add(self, code: str, plugin_id: str = ID, *, grant: Permissions | None = None, **manifest: Any) -> Path:
+        """A plugin whose module has this code, granted what its manifest asks for, or less."""
+        folder = self.user_dir / "plugins" / plugin_id
+        folder.mkdir(parents=True)
+        told = {"id": plugin_id, "name": "Test", "version": "1.0.0", "capabilities": ["tool"], "tools": [TOOL]}
+        (folder / "clawft.plugin.json").write_text(json.dumps(told | manifest))
+        (folder / "plugin.py").write_text(HEAD + dedent(code))
+        found = load_plugin("user", str(folder))
+        assert found.manifest is not None, found.problem
+        permissions = found.manifest.permissions if grant is None else grant
+        made = make_grant(found, compute_digest(str(folder)).value, permissions)
+        self.standings += judge_plugins([found], PluginsSettings(), lambda: [made])
+        return folder
+
+    def add_tool(self, body: str, **manifest: Any) -> Path:
+        """A plugin with one tool, which does this with its `arguments`."""
+        lines = "\n".join(f"        {line}" for line in dedent(body).strip().splitlines())
+        init = "    def init(self, host):\n        self.host = host\n"
+        return self.add(f"class Plugin(Plugin):\n{init}    def execute_tool(self, name, arguments):\n{lines}\n", **manifest)
+
+    def open(self, settings: Mapping[str, Any] | None = None) -> Plugins:
+        """The host of all plugins that were added."""
+        read = msgspec.convert({"max_failures": 100, **(settings or {})}, PluginsSettings, dec_hook=_read_env)
+        sandbox = Sandbox(SandboxSettings(mode=self.mode), self.workspace, self.environ, WebSettings())
+        return Plugins(self.standings, read, Around(self.workspace, self.environ, sandbox, self.secrets, self.audit))
+
+    def log(self, plugin_id: str = ID) -> str:
+        """What a plugin wrote to its log."""
+        path = self.user_dir / "logs" / "plugins" / f"{plugin_id}.log"
+        return path.read_text() if path.exists() else ""
+
+    def audited(self) -> list[dict[str, Any]]:
+        """The lines of the audit log."""
+        return [json.loads(line) for line in Path(self.audit.path).read_text().splitlines()]
+
+
+def _read_env(kind: type, value: Any) -> Any:
+    from clawft.config.secret import EnvValue
+
+    return EnvValue.parse(value, {}) if kind is EnvValue else value
