@@ -278,9 +278,10 @@ class Phase(StrEnum):
 class PipelineContext(Struct):
     """What a plugin's stage sees of a turn, and may change.
 
-    `request` has `text`, `model`, `agent`, `session`, `skill`; from `pre_transport` on also `system` and `messages`,
-    each with `role` and `content`. `response` has `text` once there is one. `metadata` is for stages to tell each other
-    something, and lives as long as the turn.
+    `request` has `text`, `model`, `agent`, `session`, `skill`, and `root`, the session that forks come from. At
+    `pre_transport` also what is to be sent and was not shown before in this conversation: a text `system`; `messages`
+    with `role`, `content`, `tool_calls` (`name`, `arguments`) and the number of `images`; `tools` with `name`,
+    `description`, `parameters`. `response` has `text` and `stop`. `metadata` is what stages tell each other in a turn.
     """
 
     request: dict[str, Any]
@@ -295,8 +296,9 @@ C = TypeVar("C", contravariant=True)
 class PipelineStage(Protocol, Generic[C]):
     """A stage that is inserted at a phase. What is built in works on the turn itself, a plugin's on a PipelineContext.
 
-    At `pre_transport` a plugin's stage is asked before every request to a model: what it changes of `system` and of a
-    message's `content` is what the model gets; what is kept on disk stays as it is.
+    A plugin's may change `text` at `pre_route` and `pre_assemble`, and `model` at `pre_route`. At `pre_transport` it is
+    asked before every request to a model: what it changes of `system`, a message's `content` and `arguments`, and texts
+    in `tools` is what the model gets; what is kept on disk stays as it is. Afterwards it looks on.
     """
 
     @property

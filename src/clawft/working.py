@@ -230,7 +230,7 @@ class _Held:
 
 def _stamps(app: App) -> tuple[object, ...]:
     """What changes when settings or approvals do."""
-    paths = (*config_files(app.workspace), app.user_file("approvals.json"))
+    paths = (*config_files(app.workspace), app.user_file("approvals.json"), app.user_file("grants.json"))
     found: list[object] = []
     for path in paths:
         try:

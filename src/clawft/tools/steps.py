@@ -23,7 +23,7 @@ Check = Callable[[], Awaitable[Any | Literal["not-done"] | None]]
 class Step(Struct, frozen=True):
     """One step. `repeatable`: to do it again, where nobody knows whether it was done, does no harm."""
 
-    kind: Literal["model", "tool", "command", "hook"]
+    kind: Literal["model", "tool", "command", "hook", "stage"]
     name: str
     repeatable: bool = True
     summary: str = ""

@@ -51,6 +51,7 @@ class PluginGrant(Struct, frozen=True, omit_defaults=True):
     at: str
     by: str = ""
     permissions: Permissions = Permissions()
+    stages: tuple[str, ...] = ()  # those that no turn goes on without, from then on
 
 
 class PluginGrants:
@@ -88,7 +89,8 @@ def make_grant(found: FoundPlugin, digest: str, permissions: Permissions) -> Plu
     """A decision of the current user, now."""
     assert found.manifest is not None
     at = datetime.now().astimezone().isoformat(timespec="seconds")
-    return PluginGrant(found.id, found.folder, found.manifest.version, digest, at, current_user(), permissions)
+    stages = tuple(one.name for one in found.manifest.stages if one.on_failure == "stop")
+    return PluginGrant(found.id, found.folder, found.manifest.version, digest, at, current_user(), permissions, stages)
 
 
 class PluginStanding(Struct, frozen=True):

@@ -1,0 +1,81 @@
+"""Stages that no turn goes on without, and that are not there: their plugin was changed, removed, or cannot be used.
+
+They were granted as such, so a turn ends before anything is done. What nobody granted stops nothing, and neither does
+what the user turned off.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from clawft.config.plugins import PluginsSettings
+from clawft.errors import ClawftError
+from clawft.files import is_within
+from clawft.run.turn import Insertion, Phase, Turn
+from clawft.trust.plugins import PLUGIN_STATES, PluginGrant, PluginStanding
+
+__all__ = ["Missing", "find_missing", "guard"]
+
+
+class Missing(Struct, frozen=True):
+    """A plugin whose stages are missed, and why it cannot be asked."""
+
+    plugin: str
+    stages: tuple[str, ...]
+    why: str
+    hint: str = ""
+
+
+def find_missing(
+    standings: Sequence[PluginStanding],
+    settings: PluginsSettings,
+    grants: Callable[[], Sequence[PluginGrant]],
+    bases: Sequence[str],
+) -> tuple[Missing, ...]:
+    """The plugins whose stages must be asked and cannot be; `bases` are the folders that plugins of here are in."""
+    try:
+        known = grants()
+    except ClawftError as error:  # nobody can tell what was granted: what says that it must be asked is missed
+        return tuple(_miss_all(standings, error))
+    here = {one.found.folder: one for one in standings}
+    ready = {one.id for one in standings if one.state == "ready"}
+    missing = []
+    for grant in known:
+        entry = settings.entries.get(grant.id)
+        if not grant.stages or grant.id in ready or not settings.enabled or (entry and not entry.enabled):
+            continue
+        standing = here.get(grant.folder)
+        if standing is None and any(is_within(grant.folder, base) for base in bases):
+            hint = f"Install it again, or: weft plugins disable {grant.id}"
+            missing.append(Missing(grant.id, grant.stages, f"it is not in {grant.folder} any more", hint))
+        elif standing is not None and standing.state != "disabled":
+            missing.append(_miss(standing, grant.stages))
+    return tuple(missing)
+
+
+def _miss(standing: PluginStanding, stages: tuple[str, ...]) -> Missing:
+    reason = next(iter(standing.reasons), None)
+    why = reason.message if reason else PLUGIN_STATES[standing.state]
+    return Missing(standing.id, stages, why, reason.hint if reason else "")
+
+
+def _miss_all(standings: Sequence[PluginStanding], error: ClawftError) -> Iterator[Missing]:
+    for one in standings:
+        stages = one.found.manifest.stages if one.found.manifest and one.state == "untrusted" else ()
+        strict = tuple(stage.name for stage in stages if stage.on_failure == "stop")
+        if strict and one.found.scope != "project":
+            yield Missing(one.id, strict, str(error), error.hint)
+
+
+def guard(missing: Sequence[Missing]) -> tuple[Insertion, ...]:
+    """What ends every turn as long as such a stage is missed."""
+    if not missing:
+        return ()
+    first = missing[0]
+
+    async def refuse(_turn: Turn) -> None:
+        named = ", ".join(f"'{name}'" for name in first.stages)
+        message = f"Nothing goes to a model without {named} of the plugin '{first.plugin}', which cannot be used"
+        raise ClawftError("stage-missing", f"{message}: {first.why}", hint=first.hint)
+
+    return (Insertion(Phase.PRE_ROUTE, "required stages", refuse),)
