@@ -22,7 +22,7 @@ from clawft.trust.hosts import parse_grant
 from clawft.trust.plugins import PluginStanding, entry_of_plugin
 from clawft.workspace import resolve_path
 
-__all__ = ["PluginJob", "make_job"]
+__all__ = ["PluginJob", "Times", "find_paths", "make_job"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest", "__main__.py")
@@ -105,7 +105,7 @@ def make_job(standing: PluginStanding, settings: PluginsSettings, around: Around
     entry, workspace, permissions = entry_of_plugin(found, settings), around.workspace, standing.permissions
     module, name, package = _find_code(manifest, found.entry)
     data_dir = os.path.join(workspace.user_dir, "plugin-data", manifest.id)
-    readable, writable = _find_paths(permissions, around, found.file)
+    readable, writable = find_paths(permissions, around, found.file)
     for host in permissions.network:
         parse_grant(host)
     memory = settings.memory_mb + _ROOM_MB
@@ -156,7 +156,7 @@ def _declare(manifest: PluginManifest) -> Declared:
     )
 
 
-def _find_paths(permissions: Permissions, around: Around, file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def find_paths(permissions: Permissions, around: Around, file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What it may read, and what it may change, of the machine. Raises: ClawftError."""
     readable: list[str] = []
     writable: list[str] = []

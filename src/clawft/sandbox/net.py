@@ -1,4 +1,4 @@
-"""Fetch a page: resolve the host, have every address judged, connect to a judged one; the same at each redirect.
+"""Request a page: resolve the host, have every address judged, connect to a judged one; the same at each redirect.
 
 Nothing of the environment is used (no proxies, no netrc), no cookie is kept, and time, size and redirects are bounded.
 What may be fetched is `trust/urls.py`'s to say.
@@ -21,7 +21,7 @@ from clawft.config.tools import WebSettings
 from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
 from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
 
-__all__ = ["FetchError", "Fetched", "Resolve", "Visitor", "fetch", "resolve_host"]
+__all__ = ["FetchError", "Fetched", "Message", "Resolve", "Visitor", "fetch", "resolve_host"]
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DEFAULT_HEADERS = {"user-agent": "clawft", "accept": "*/*"}
@@ -41,6 +41,8 @@ _OUR_HEADERS = frozenset(
         "upgrade",
     }
 )
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+_KEEPS_METHOD = frozenset({307, 308})
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -52,6 +54,18 @@ class Visitor(Protocol):
 
     def enter(self, target: Target) -> None:
         """All its addresses were judged, and it is requested now."""
+
+
+class Message(Struct, frozen=True):
+    """What is sent beside the headers."""
+
+    method: str = "GET"
+    body: bytes = b""
+
+
+class _Redirect(Struct, frozen=True):
+    status: int
+    location: str
 
 
 class Fetched(Struct, frozen=True):
@@ -70,20 +84,23 @@ async def fetch(  # noqa: PLR0913  (all but the first three are named)
     settings: WebSettings,
     *,
     headers: Mapping[str, str] | None = None,
+    message: Message = Message(),  # noqa: B008
     visitor: Visitor | None = None,
     resolve: Resolve = resolve_host,
     ssl_context: ssl.SSLContext | None = None,
 ) -> Fetched:
-    """GET a URL.
+    """Request a URL; without a `message`, GET it.
 
     Headers about the connection are ours; an origin that a redirect leads to gets none of the caller's but what it
-    accepts. Without an `ssl_context` the certificates of this machine are trusted.
+    accepts, and no body. Without an `ssl_context` the certificates of this machine are trusted.
     Raises: PolicyViolation, FetchError.
     """
+    if message.method not in _METHODS:
+        raise FetchError("fetch-method", f"{message.method[:20]!r} is no method that can be used")
     fetching = _Fetch(policy, settings, resolve, ssl_context, visitor)
     try:
         with anyio.fail_after(settings.timeout_s) as scope:
-            return await fetching.follow(url, headers or {}, scope)
+            return await fetching.follow(url, headers or {}, message, scope)
     except (TimeoutError, httpx2.TimeoutException) as error:
         raise FetchError(
             "fetch-timeout", f"No answer within {settings.timeout_s:g} s", hint="See tools.web.timeout_s in the config"
@@ -107,17 +124,21 @@ class _Fetch:
         self._ssl_context = ssl_context or True
         self._visitor = visitor
 
-    async def follow(self, url: str, asked: Mapping[str, str], scope: CancelScope) -> Fetched:
+    async def follow(self, url: str, asked: Mapping[str, str], message: Message, scope: CancelScope) -> Fetched:
         target = self._policy.read_allowed(url)
         headers = _DEFAULT_HEADERS | _read_headers(asked)
         for _ in range(self._settings.max_redirects + 1):
             await self._admit(target, scope)
-            answer = await self._request(target, headers)
+            answer = await self._request(target, headers, message)
             if isinstance(answer, Fetched):
                 return answer
-            following = self._read_redirect(urljoin(target.url, answer))
+            following = self._read_redirect(urljoin(target.url, answer.location))
+            if answer.status not in _KEEPS_METHOD and message.method != "HEAD":
+                message = Message()
             if following.origin != target.origin:
                 headers = {name: value for name, value in headers.items() if name in _HARMLESS_HEADERS}
+                if message.method not in ("GET", "HEAD"):
+                    raise FetchError("fetch-redirects", f"A redirect of {message.method} to another host")
             target = following
         raise FetchError(
             "fetch-redirects",
@@ -139,18 +160,18 @@ class _Fetch:
             await self._visitor.admit(target)
             scope.deadline = anyio.current_time() + left
 
-    async def _request(self, target: Target, headers: dict[str, str]) -> Fetched | str:
+    async def _request(self, target: Target, headers: dict[str, str], message: Message) -> Fetched | _Redirect:
         """The answer, or where it redirects to."""
         if target.scheme not in ("http", "https"):
             raise FetchError("fetch-scheme", f"'{target.scheme}' is a scheme that cannot be fetched")
 
-        async def attempt(address: str) -> Fetched | str:
+        async def attempt(address: str) -> Fetched | _Redirect:
             if self._visitor is not None:
                 self._visitor.enter(target)
             # A connection is never shared: it was opened, and its certificate checked, for one name.
             async with httpx2.AsyncHTTPTransport(verify=self._ssl_context, trust_env=False) as transport:
                 try:
-                    response = await transport.handle_async_request(self._aim(target, address, headers))
+                    response = await transport.handle_async_request(self._aim(target, address, headers, message))
                     return await self._read(response, target)
                 except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                     raise Unreachable(str(error) or type(error).__name__) from error
@@ -162,7 +183,7 @@ class _Fetch:
 
         return await reach(target, self._policy, self._resolve, attempt)
 
-    def _aim(self, target: Target, address: str, headers: dict[str, str]) -> httpx2.Request:
+    def _aim(self, target: Target, address: str, headers: dict[str, str], message: Message) -> httpx2.Request:
         """A request to the judged address that speaks of, and wants the certificate of, the host."""
         url = httpx2.URL(
             scheme=target.scheme, host=address, port=target.connect_port, raw_path=target.path.encode("ascii")
@@ -171,13 +192,14 @@ class _Fetch:
         timeout = {"connect": min(CONNECT_TIMEOUT_S, seconds), "read": seconds, "write": seconds, "pool": seconds}
         ours = {"host": target.authority, "accept-encoding": "gzip, deflate", "connection": "close"}
         extensions = {"sni_hostname": target.host, "timeout": timeout}
-        return httpx2.Request("GET", url, headers=headers | ours, extensions=extensions)
+        body = message.body or (b"" if message.method in ("PATCH", "POST", "PUT") else None)
+        return httpx2.Request(message.method, url, headers=headers | ours, content=body, extensions=extensions)
 
-    async def _read(self, response: httpx2.Response, target: Target) -> Fetched | str:
+    async def _read(self, response: httpx2.Response, target: Target) -> Fetched | _Redirect:
         location = response.headers.get("location")
         if response.status_code in _REDIRECTS and location:
             await response.aclose()
-            return location
+            return _Redirect(response.status_code, location)
         body = bytearray()
         # Decoded in pieces of a bounded size, so that what a few bytes blow up to is not held.
         async with aclosing(response.aiter_bytes()) as pieces:

@@ -21,7 +21,8 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 class FetchError(ClawftError):
-    """Codes: `fetch-unresolved`, `fetch-failed`, `fetch-timeout`, `fetch-redirects`, `fetch-scheme`, `fetch-header`."""
+    """Codes: `fetch-unresolved`, `fetch-failed`, `fetch-timeout`, `fetch-redirects`, `fetch-scheme`, `fetch-header`,
+    `fetch-method`."""
 
 
 class Unreachable(Exception):

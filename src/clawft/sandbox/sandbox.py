@@ -47,6 +47,7 @@ class Sandbox:
         self._environ = environ
         self.workspace = workspace
         self._viewer = Viewer(settings, workspace)
+        self.web = web
         self._policy = UrlPolicy(web)
         self._found: Found | None = None
         self._lock = Lock()

@@ -11,6 +11,7 @@ _LIMITS = {  # what the engine says, and what it means
     "all fuel consumed": "it took more instructions than plugins.wasm.fuel allows",
     "call stack exhausted": "it calls itself too deeply",
     "memory minimum size": "it needs more memory than plugins.wasm.memory_mb allows",
+    "fuel allocated for hostcalls": "it hands over more at once than can be taken",
     "resource limit exceeded": "it needs more memories, tables or instances than one may have",
 }
 
