@@ -1,6 +1,8 @@
 """The composition root of plugins: from an app to the plugins there are, with their state, and to those that run."""
 
 import os
+import sys
+from collections.abc import Sequence
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
     from clawft.discovery.catalog import Found
     from clawft.discovery.plugin_contents import PluginContents
     from clawft.errors import Diagnostic
+    from clawft.memory import MemoryBackend, MemoryFiles
     from clawft.plugins.host import Plugins
+    from clawft.plugins.required import Missing
+    from clawft.run.extension import Extension
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
     from clawft.trust.kept import Kept
@@ -29,12 +34,14 @@ __all__ = [
     "find_plugin",
     "grant_plugin",
     "load_found",
+    "load_missing",
     "load_plugin_contents",
     "load_plugin_standings",
     "open_granted",
     "open_grants",
     "open_plugin_desk",
     "open_plugins",
+    "pick_memory",
     "plugin_settings",
     "revoke_plugin",
 ]
@@ -98,7 +105,9 @@ def open_plugin_desk(app: "App") -> "PluginDesk":
     """Where a person decides about plugins."""
     from clawft.trust.plugin_review import PluginDesk, PluginStores
 
-    return PluginDesk(PluginStores(open_grants(app), open_granted(app), app.audit), app.load_report, partial(_object_to, app))
+    return PluginDesk(
+        PluginStores(open_grants(app), open_granted(app), app.audit), app.load_report, partial(_object_to, app)
+    )
 
 
 def _object_to(app: "App", found: "Found", report: "Report") -> "Diagnostic | None":
@@ -138,3 +147,28 @@ def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
 
     around = Around(app.workspace, app.environ, sandbox, app.secrets, app.audit)
     return Plugins(load_plugin_standings(app), plugin_settings(app), around)
+
+
+def load_missing(app: "App", standings: Sequence[PluginStanding]) -> "tuple[Missing, ...]":
+    """The plugins whose stages no turn goes on without, and that cannot be asked."""
+    grants = open_grants(app)
+    if not os.path.lexists(grants.path):
+        return ()
+    from clawft.plugins.required import find_missing
+
+    settings = plugin_settings(app)
+    folders = plugin_folders(app.workspace, settings.load.extra_dirs)
+    bases = [base for _, base in folders.pairs] + [one for one in sys.path if one.endswith("-packages")]
+    return find_missing(standings, settings, grants.load, bases)
+
+
+def pick_memory(app: "App", files: "MemoryFiles", brought: "Sequence[Extension]") -> "MemoryBackend":
+    """The memory that the user chose: the files, or one that a plugin brings."""
+    from clawft.config.memory import FILES, own_backend
+
+    name = own_backend(app.config, app.workspace.user_dir, app.environ)
+    if name == FILES:
+        return files
+    from clawft.plugins.memory import choose_memory
+
+    return choose_memory(brought, name)

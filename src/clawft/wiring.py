@@ -19,8 +19,9 @@ from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
-from clawft.plugging import open_plugins
+from clawft.plugging import load_missing, open_plugins, pick_memory
 from clawft.plugins.extending import plugin_extensions
+from clawft.plugins.required import guard
 from clawft.run import Conversation, Runtime
 from clawft.run.assemble import SKILL_TOOLS
 from clawft.run.database import Database, Records, work_on
@@ -86,10 +87,12 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         hooks = open_hooks(app, sandbox, only, hosts)
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
-        files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
-        memory = files if config.memory.enabled else None
         plugins = await stack.enter_async_context(open_plugins(app, sandbox))
-        joined = join_extensions((*_built_in(app, hooks, hub, memory), *plugin_extensions(plugins)))
+        brought = plugin_extensions(plugins)
+        files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
+        memory = pick_memory(app, files, brought) if config.memory.enabled else None
+        required = Extension(name="required", stages=guard(load_missing(app, plugins.standings)))
+        joined = join_extensions((required, *_built_in(app, hooks, hub, memory), *brought))
         used = stack.enter_context(closing(records or open_usage(app)))
         counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
         soon = _until(anyio.current_time() + _AWAY_S)
