@@ -6,12 +6,17 @@ import sysconfig
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, TypeVar
 
 from clawft.app import open_app
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.plugins import load_plugin
 from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
+from clawft.plugging import open_grants
 from clawft.run import Approve, Conversation, Runtime, TurnRequest
 from clawft.run.database import Records
+from clawft.trust.plugins import make_grant
 from clawft.wiring import open_runtime
 from wire import Asked, Reply, WireServer
 
@@ -56,6 +61,23 @@ class World:
         handler = f"export default async function (event) {{\n  const context = event.context;\n  {body}\n}}\n"
         (folder / "handler.js").write_text(handler)
         return folder
+
+    def add_plugin(self, plugin_id: str, code: str, **manifest: Any) -> Path:
+        """A plugin of the user's own in Python, granted what it asks for."""
+        folder = self.user_dir / "plugins" / plugin_id
+        folder.mkdir(parents=True)
+        told = {"id": plugin_id, "name": "Test", "version": "1.0.0", **manifest}
+        (folder / "clawft.plugin.json").write_text(json.dumps(told))
+        (folder / "plugin.py").write_text(f"from clawft.contracts import *\n\n\n{dedent(code).strip()}\n")
+        self.grant(folder)
+        return folder
+
+    def grant(self, folder: Path) -> None:
+        """Grant the plugin of a folder what it asks for, as it is now."""
+        found = load_plugin("user", str(folder))
+        assert found.manifest is not None, found.problem
+        grants = open_grants(open_app(self.environ, str(self.project)))
+        grants.record(make_grant(found, compute_digest(str(folder)).value, found.manifest.permissions))
 
     @asynccontextmanager
     async def open(self, wire: str = "openai") -> AsyncIterator[Runtime]:
