@@ -6,14 +6,14 @@ from clawft.cli.root import LazyGroup
 
 __all__ = ["command"]
 
-_COMMANDS = ("list", "show", "enable", "disable", "grant")
+_COMMANDS = ("list", "show", "install", "remove", "enable", "disable", "grant", "new")
 
 
 @click.group(
     "plugins",
     cls=LazyGroup,
     modules={name: f"clawft.cli.plugins.{name}" for name in _COMMANDS},
-    aliases={"info": "show"},
+    aliases={"info": "show", "uninstall": "remove"},
 )
 def command() -> None:
     """List, explain, install, grant and write plugins.

@@ -8,12 +8,13 @@ from clawft.cli.plugins._json import permissions_json
 from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permission_lines
 from clawft.cli.skills._review import review_json, review_lines
 from clawft.contracts import Permissions
+from clawft.discovery.plugin_contents import PluginContents
 from clawft.trust.plugin_review import PluginReview
 
 __all__ = ["ask_lines", "plugin_review_json", "plugin_review_lines"]
 
 
-def plugin_review_lines(review: PluginReview, shorten: Callable[[str], str]) -> list[str]:
+def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten: Callable[[str], str]) -> list[str]:
     """What it is, brings and asks for, what the scanner says of it, and what is new since it was last granted."""
     found, manifest = review.found, review.found.manifest
     assert manifest is not None
@@ -22,14 +23,13 @@ def plugin_review_lines(review: PluginReview, shorten: Callable[[str], str]) -> 
     before = review.previous.version if review.previous else ""
     version = f"{before} → {manifest.version}" if before not in ("", manifest.version) else manifest.version
     author = [f"By: {one_line(manifest.author)}, who is not verified"] if manifest.author else []
-    brings = brought_lines(manifest)
     return [
         head,
         *about,
         f"Version: {one_line(version)}",
         *author,
         f"Runs: {kind_line(found)}",
-        *(["Brings:", *brings] if brings else []),
+        *brought_lines(manifest, contents),
         *ask_lines(review),
         *rest,
     ]

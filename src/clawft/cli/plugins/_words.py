@@ -1,15 +1,18 @@
 """What a plugin brings and asks for, in words that people understand before they say yes."""
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
 
 from clawft.cli.output import one_line
 from clawft.contracts import Permissions
+from clawft.discovery.plugin_contents import PluginContents
 from clawft.discovery.plugins import FoundPlugin
 from clawft.format.plugin import PluginManifest
 
 __all__ = ["NOTHING", "brings_line", "brought_lines", "kind_line", "permission_lines", "permission_words"]
 
 NOTHING = "nothing beside its own folder, which it reads, and a folder for its data"
+_MAX_ABOUT = 120
 _DIALECTS = {"agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
 
 
@@ -65,8 +68,33 @@ def _count(word: str, names: "tuple[str, ...] | list[str]") -> str:
     return f"{len(names)} {word}s" if names else ""
 
 
-def brought_lines(manifest: PluginManifest) -> list[str]:
-    """Everything that the manifest declares, one line each."""
+def brought_lines(manifest: PluginManifest, contents: PluginContents) -> list[str]:
+    """Everything that it brings, one line each: what the manifest declares, and what lies in its folder."""
+    lines = [*_declared(manifest), *_found(contents)]
+    return ["Brings:", *(f"  {one_line(line)}" for line in lines)] if lines else []
+
+
+def _found(contents: PluginContents) -> Iterator[str]:
+    for kind, found in (("skill", contents.skills), ("command", contents.commands)):
+        for one in found:
+            about = one.skill.description if one.skill else ""
+            why = f"cannot be read: {one.problem.message}" if one.problem else about[:_MAX_ABOUT]
+            yield f"{kind} {one.name}{f': {why}' if why else ''}"
+    for agent in contents.agents:
+        about = agent.agent.description[:_MAX_ABOUT] if agent.agent else "cannot be read"
+        yield f"agent {agent.name}{f': {about}' if about else ''}"
+    for hook in contents.hooks:
+        events = ", ".join(hook.hook.events) if hook.hook else "nothing: it cannot be read"
+        yield f"hook {hook.name}, which hears {events or 'no event that happens here'}"
+    for commands in contents.command_hooks:
+        for each in commands.hooks:
+            yield f"a command at {each.event}{f' ({each.matcher})' if each.matcher else ''}: {each.command}"
+    for server in contents.servers:
+        what = f"reaches {server.url}" if server.url else f"starts {shlex.join((server.command, *server.args))}"
+        yield f"MCP server {server.name}, which {what}"
+
+
+def _declared(manifest: PluginManifest) -> list[str]:
     lines = []
     for tool in manifest.tools:
         asks = "changes nothing, so nobody is asked" if tool.read_only else "asks before it is used"
@@ -76,7 +104,7 @@ def brought_lines(manifest: PluginManifest) -> list[str]:
         ends = "; a turn ends where it fails" if stage.on_failure == "stop" else ""
         lines.append(f"stage {stage.name}, in every turn at {stage.phase}{ends}")
     lines += [f'memory {name}, if memory.backend is "{manifest.id}"' for name in manifest.memory]
-    return [f"  {one_line(line)}" for line in lines]
+    return lines
 
 
 def _arguments(parameters: dict[str, object]) -> str:

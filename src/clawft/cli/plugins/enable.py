@@ -10,7 +10,7 @@ from clawft.cli.output import say
 from clawft.cli.plugins._entries import judge_enabled, tell, write_enabled
 from clawft.cli.plugins._review import plugin_review_json, plugin_review_lines
 from clawft.errors import ClawftError
-from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk
+from clawft.plugging import find_plugin, grant_plugin, load_plugin_contents, load_plugin_standings, open_plugin_desk
 from clawft.trust.plugin_review import PluginReview, broken
 from clawft.trust.plugins import PluginStanding
 
@@ -65,7 +65,7 @@ def _check(standing: PluginStanding) -> None:
 def _agree(app: App, review: PluginReview, *, yes: bool, output: str) -> bool:
     """Show it, and ask; what somebody, or nobody, said no to is written down. Raises: Refused."""
     if output == "table" or not yes:  # nobody is asked about what they did not see
-        for line in plugin_review_lines(review, app.workspace.shorten):
+        for line in plugin_review_lines(review, load_plugin_contents(app, review.found), app.workspace.shorten):
             say(line)
     agreed = yes
     try:

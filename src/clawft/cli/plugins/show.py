@@ -17,7 +17,8 @@ from clawft.contracts import Permissions
 from clawft.discovery.digest import compute_digest
 from clawft.errors import Diagnostic
 from clawft.format.plugin import PluginManifest
-from clawft.plugging import find_plugin, load_plugin_standings, plugin_settings
+from clawft.plugging import find_plugin, load_plugin_contents, load_plugin_standings, plugin_settings
+from clawft.plugins.log import log_path
 from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, entry_of_plugin
 
 __all__ = ["command", "detail_lines"]
@@ -69,11 +70,10 @@ def detail_lines(app: App, standing: PluginStanding) -> list[str]:
 
 
 def _manifest_lines(app: App, standing: PluginStanding, manifest: PluginManifest) -> list[str]:
-    brings = brought_lines(manifest)
     digest = compute_digest(standing.found.folder).value
     component = _find_component(standing)
     return [
-        *(["Brings:", *brings] if brings else []),
+        *brought_lines(manifest, load_plugin_contents(app, standing.found)),
         *_permission_lines(standing, manifest),
         *_setting_lines(app, standing, manifest),
         *([f"Component: {one_line(component[0])}, {component[1]:,} bytes"] if component else []),
@@ -137,7 +137,7 @@ def _data_dir(app: App, standing: PluginStanding) -> str:
 
 
 def _log_file(app: App, standing: PluginStanding) -> str:
-    return os.path.join(app.workspace.user_dir, "logs", "plugins", f"{standing.id}.log")
+    return log_path(app.workspace.user_dir, standing.id)
 
 
 def _has_log(app: App, standing: PluginStanding) -> bool:

@@ -1,0 +1,118 @@
+"""`weft plugins install SOURCE`: a plugin from a folder or an archive; nothing of it runs."""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from clawft.app import App
+from clawft.cli._confirm import confirm
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line, print_json, say
+from clawft.cli.plugins._json import permissions_json, plugin_json
+from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permission_lines, permission_words
+from clawft.cli.plugins.enable import enable_plugins
+from clawft.contracts import Permissions
+from clawft.errors import ClawftError
+from clawft.plugging import find_plugin, load_found, load_plugin_contents, load_plugin_standings
+from clawft.plugins.install import Staged, place_plugin, stage_plugin
+from clawft.trust.plugins import compare_permissions
+from clawft.workspace import resolve_path
+
+__all__ = ["command"]
+
+
+@click.command("install")
+@click.argument("source", type=click.Path())
+@click.option("--dry-run", is_flag=True, help="Look at it, and install nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Put it in the place of the one that is there without being asked.")
+@format_option
+def command(source: str, dry_run: bool, yes: bool, output: str) -> int:
+    """Install a plugin from a folder, a .zip or a .tar.gz: its files are put into ~/.clawft/plugins.
+
+    Nothing of it runs, and nothing is granted: `weft plugins enable` does that. A plugin of the same id is replaced,
+    at once and only when the new one is whole.
+    """
+    if "://" in source or source.startswith("git@"):
+        hint = "Fetch it yourself, look at it, then: weft plugins install FOLDER"
+        raise ClawftError("plugin-source", "A plugin is installed from a folder or an archive here", hint=hint)
+    app = open_here()
+    place = resolve_path(source, os.getcwd(), app.workspace.home)
+    with stage_plugin(place, os.path.join(app.workspace.user_dir, "plugins"), load_found(app)) as staged:
+        if output == "table":
+            for line in _lines(app, staged):
+                say(line)
+        if dry_run:
+            _tell(app, staged, output, installed=False)
+            return 0
+        if staged.old is not None and not yes and not _ask(staged):
+            say("Nothing was installed")
+            return 1
+        app.audit.write("plugin", f"install {staged.target}", decision="done", detail={"from": place})
+        place_plugin(staged)
+    _tell(app, staged, output, installed=True)
+    return _offer(staged) if output == "table" else 0
+
+
+def _ask(staged: Staged) -> bool:
+    """Whether a person agrees. Raises: Refused where there is nobody to ask."""
+    return confirm(f"Put it in the place of the {staged.found.id} that is there?", "Replacing a plugin")
+
+
+def _lines(app: App, staged: Staged) -> list[str]:
+    """What is to be installed, and how it differs from what is there."""
+    manifest = staged.found.manifest
+    assert manifest is not None
+    old = staged.old.manifest if staged.old else None
+    version = f"{old.version} → {manifest.version}" if old else manifest.version
+    about = [f"  {one_line(manifest.description)}"] if manifest.description else []
+    head = one_line(f"{manifest.id} {version}, to {app.workspace.shorten(staged.target)}")
+    brings = brought_lines(manifest, load_plugin_contents(app, staged.found))
+    return [head, *about, f"Runs: {kind_line(staged.found)}", *brings, *_permission_lines(staged)]
+
+
+def _permission_lines(staged: Staged) -> list[str]:
+    assert staged.found.manifest is not None
+    asked = staged.found.manifest.permissions
+    before = staged.old.manifest.permissions if staged.old and staged.old.manifest else None
+    new = set(permission_words(compare_permissions(before, asked))) if before is not None else set()
+    lines = ["Asks for:", *permission_lines(asked, lambda key: "NEW" if key in new else "")]
+    gone = permission_words(compare_permissions(asked, before)).values() if before is not None else ()
+    return [
+        *(lines if asked != Permissions() else [f"Asks for: {NOTHING}"]),
+        *(f"No longer: {one_line(text)}" for text in gone),
+    ]
+
+
+def _tell(app: App, staged: Staged, output: str, *, installed: bool) -> None:
+    manifest = staged.found.manifest
+    assert manifest is not None
+    old = staged.old.manifest if staged.old else None
+    if output == "json":
+        fields: dict[str, Any] = {
+            "id": manifest.id,
+            "version": manifest.version,
+            "previous_version": old.version if old else None,
+            "path": staged.target,
+            "installed": installed,
+            "asked": permissions_json(manifest.permissions),
+            "new": permissions_json(compare_permissions(old.permissions, manifest.permissions)) if old else None,
+        }
+        now = [one for one in load_plugin_standings(app.reopen()) if one.found.folder == staged.target]
+        return print_json("clawft.plugins.install.v1", **fields, plugin=plugin_json(now[0]) if now else None)
+    done = "Installed" if installed else "Would be installed"
+    click.echo(one_line(f"{done}: {manifest.id} {manifest.version}"))
+    return None
+
+
+def _offer(staged: Staged) -> int:
+    """Go on to look at it, where somebody sits there."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        say(one_line(f"Look at it, then: weft plugins enable {staged.found.id}"))
+        return 0
+    if not click.confirm("Look at it, to put it into use?", default=True, err=True):
+        return 0
+    app = open_here()
+    chosen = find_plugin(load_plugin_standings(app), staged.found.id)
+    return enable_plugins(app, [chosen], yes=False, output="table")

@@ -1,0 +1,110 @@
+"""Putting a plugin into the user's folder, all of it or nothing; and taking it out again. Nothing of it is run."""
+
+import ctypes
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from msgspec import Struct, structs
+
+from clawft.discovery.plugins import FoundPlugin, load_plugin
+from clawft.errors import ClawftError, Refused
+from clawft.files import sync_folder
+from clawft.format.plugin import MANIFESTS
+from clawft.plugins.unpack import unpack
+from clawft.trust.plugin_review import broken
+
+__all__ = ["Staged", "place_plugin", "remove_folder", "stage_plugin"]
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_AT_CWD, _EXCHANGE = -100, 2
+
+
+class Staged(Struct, frozen=True):
+    """A plugin that is unpacked and read, and where it is to go; `old` is the one that stands there now."""
+
+    found: FoundPlugin
+    target: str
+    old: FoundPlugin | None = None
+
+
+@contextmanager
+def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iterator[Staged]:
+    """A plugin in a hidden folder of `base`, whose plugins are `known`; gone on leaving, unless it was placed.
+
+    Raises: ClawftError; Refused for an archive that is unsafe; OSError.
+    """
+    os.makedirs(base, mode=0o700, exist_ok=True)
+    place = os.path.join(base, f".new-{os.urandom(8).hex()}")
+    os.mkdir(place, 0o700)
+    try:
+        unpack(source, place)
+        found = load_plugin("user", _find_root(place))
+        if found.manifest is None:
+            said = structs.replace(found, folder=source, file=source)
+            raise broken(said)
+        yield _aim(found, base, known)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _find_root(place: str) -> str:
+    """Where the manifest is: at the top, or in the only folder there, as in the archives of releases."""
+    names = os.listdir(place)
+    inner = os.path.join(place, names[0]) if len(names) == 1 else ""
+    at_top = any(os.path.lexists(os.path.join(place, name)) for name in MANIFESTS)
+    return inner if inner and not at_top and os.path.isdir(inner) else place
+
+
+def _aim(found: FoundPlugin, base: str, known: tuple[FoundPlugin, ...]) -> Staged:
+    """Where a plugin goes: to the place of the one that has its id. Raises: ClawftError."""
+    if not _ID.fullmatch(found.id):
+        raise ClawftError("plugin-manifest", f"'{found.id[:80]}' is no id that a folder could have", path=found.file)
+    old = next((one for one in known if one.scope == "user" and one.manifest and one.id == found.id), None)
+    target = old.folder if old else os.path.join(base, found.id)
+    if os.path.islink(target):
+        hint = f"It leads to {os.path.realpath(target)}; remove the link first"
+        raise Refused("plugin-exists", f"The plugin '{found.id}' is a link", path=target, hint=hint)
+    if old is None and os.path.lexists(target):
+        raise Refused("plugin-exists", "There is another folder of this name", path=target, hint="Remove it first")
+    return Staged(found, target, old)
+
+
+def place_plugin(staged: Staged) -> FoundPlugin:
+    """Put a plugin into its place at once; the one that was there stays until then. Raises: OSError."""
+    base = os.path.dirname(staged.target)
+    if staged.old is None:
+        os.rename(staged.found.folder, staged.target)
+    else:
+        _exchange(staged.found.folder, staged.target)  # what was there goes with the hidden folder
+    sync_folder(base)
+    return load_plugin("user", staged.target)
+
+
+def _exchange(new: str, old: str) -> None:
+    """Two folders trade places, without a moment in which one is missing where the system can do that."""
+    paths = (os.fsencode(new), os.fsencode(old))
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is not None and rename(_AT_CWD, paths[0], _AT_CWD, paths[1], _EXCHANGE) == 0:
+        return
+    aside = f"{new}.old"
+    os.rename(old, aside)
+    try:
+        os.rename(new, old)
+    except BaseException:
+        os.rename(aside, old)
+        raise
+    os.rename(aside, new)
+
+
+def remove_folder(folder: str) -> None:
+    """Take a folder away: out of sight at once, then for good. Of a link only the link goes. Raises: OSError."""
+    if os.path.islink(folder):
+        os.unlink(folder)
+        return
+    hidden = os.path.join(os.path.dirname(folder), f".gone-{os.urandom(8).hex()}")
+    with suppress(FileNotFoundError):
+        os.rename(folder, hidden)
+        shutil.rmtree(hidden)

@@ -1,0 +1,179 @@
+"""For a plugin's own tests: it runs as weft runs it, in the sandbox, granted what it asks for, with a home of its own.
+
+with run_plugin(FOLDER, config={"city": "Oslo"}) as plugin:
+    assert plugin.call_tool("weather", days=2) == "Snow"
+"""
+
+import os
+import queue
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from msgspec import to_builtins
+
+from clawft.config.load import Config
+from clawft.config.masking import Secrets
+from clawft.config.plugins import PluginEntry, PluginsSettings
+from clawft.config.sandbox import SandboxSettings
+from clawft.contracts import (
+    InboundMessage,
+    MessagePayload,
+    OutboundMessage,
+    Permissions,
+    PipelineContext,
+    PluginError,
+)
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.plugins import load_plugin
+from clawft.errors import ClawftError
+from clawft.format.schema import check_arguments
+from clawft.plugins.host import Plugins
+from clawft.plugins.running import Around
+from clawft.sandbox.sandbox import Sandbox
+from clawft.trust.audit import LOG_NAME, Audit
+from clawft.trust.plugin_review import broken
+from clawft.trust.plugins import PluginStanding, judge_plugins, make_grant
+from clawft.trust.seal import KEY_NAME, Seal
+from clawft.workspace import Workspace, find_workspace
+
+__all__ = ["ChannelUnderTest", "PluginUnderTest", "run_plugin"]
+
+WAIT_S = 10.0
+
+
+class ChannelUnderTest:
+    """A channel that runs: what it hands in is kept until it is looked at."""
+
+    def __init__(self, plugin: "PluginUnderTest", name: str) -> None:
+        self._plugin = plugin
+        self._name = name
+        self._received: queue.Queue[InboundMessage] = queue.Queue()
+        self._payloads: queue.Queue[tuple[str, str, MessagePayload]] = queue.Queue()
+
+    def receive(self, timeout_s: float = WAIT_S) -> InboundMessage:
+        """The next message that it handed in. Raises: TimeoutError."""
+        try:
+            return self._received.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError(f"The channel '{self._name}' handed in nothing") from None
+
+    def send(self, message: OutboundMessage) -> None:
+        """Have it send a message. Raises: ChannelError."""
+        self._plugin.call("send", channel=self._name, message=to_builtins(message))
+
+    async def deliver_inbound(self, message: InboundMessage) -> bool:
+        """What the plugin hands in."""
+        self._received.put(message)
+        return True
+
+    async def deliver_payload(self, sender: str, conversation: str, payload: MessagePayload) -> bool:
+        """The same for what is no text."""
+        self._payloads.put((sender, conversation, payload))
+        return True
+
+
+class PluginUnderTest:
+    """A plugin that runs. Its process is started by the first call."""
+
+    def __init__(self, standing: PluginStanding, plugins: Plugins, portal: BlockingPortal) -> None:
+        self.id = standing.id
+        self.data_dir = os.path.join(plugins.around.workspace.user_dir, "plugin-data", standing.id)
+        self._standing = standing
+        self._plugins = plugins
+        self._portal = portal
+
+    def call(self, what: str, **given: Any) -> Any:
+        """Have it do something. Raises: PluginError with its own answer; PluginFailed if it did not do it."""
+        return self._portal.call(lambda: self._plugins.call(self.id, what, **given))
+
+    def call_tool(self, name: str, **arguments: Any) -> str:
+        """What a tool says to these arguments. Raises: PluginError; ClawftError for those that no model could give."""
+        manifest = self._standing.found.manifest
+        assert manifest is not None
+        declared = next((one for one in manifest.tools if one.name == name), None)
+        if declared is None:
+            file = self._standing.found.file
+            raise ClawftError("plugin-tool", f"The manifest declares no tool '{name}'", path=file)
+        problem = check_arguments(arguments, declared.parameters)
+        if problem:
+            raise ClawftError("plugin-tool", f"The arguments are not as the manifest says: {problem}")
+        output = self.call("execute_tool", name=name, arguments=arguments)
+        if output.is_error:
+            raise PluginError(output.content)
+        return str(output.content)
+
+    def process(
+        self, stage: str, request: Mapping[str, Any], response: Mapping[str, Any] | None = None
+    ) -> PipelineContext:
+        """What a stage makes of a turn. Raises: PluginError."""
+        context = PipelineContext(dict(request), dict(response) if response is not None else None)
+        seen: PipelineContext = self.call("process", stage=stage, context=to_builtins(context))
+        return seen
+
+    def remember(self, backend: str, verb: str, **arguments: Any) -> Any:
+        """What a memory gives: `verb` is store, append, retrieve, search, delete or list_keys. Raises: PluginError."""
+        return self.call("memory", backend=backend, verb=verb, arguments=arguments)
+
+    @contextmanager
+    def open_channel(self, name: str) -> Iterator[ChannelUnderTest]:
+        """A channel that receives, until this is left."""
+        channel = ChannelUnderTest(self, name)
+        self._plugins.on_inbound(self.id, name, channel)
+        running = self._portal.start_task_soon(lambda: self._plugins.call(self.id, "start_channel", channel=name))
+        try:
+            yield channel
+        finally:
+            self.call("stop_channel", channel=name)
+            running.result(timeout=WAIT_S)
+
+
+@contextmanager
+def run_plugin(
+    folder: str | os.PathLike[str],
+    *,
+    config: Mapping[str, Any] | None = None,
+    env: Mapping[str, str] | None = None,
+    permissions: Permissions | None = None,
+    home: str | os.PathLike[str] | None = None,
+) -> Iterator[PluginUnderTest]:
+    """The plugin of a folder, with these settings and variables; ended on leaving.
+
+    It is granted what its manifest asks for, or only `permissions`. Its data is kept in `home`, which is the same for
+    several runs if you give one. Raises: ClawftError for a plugin that could not be put into use.
+    """
+    with ExitStack() as stack:
+        place = os.fspath(home) if home is not None else stack.enter_context(tempfile.TemporaryDirectory())
+        environ = {"PATH": os.environ.get("PATH", os.defpath), **(env or {}), "HOME": place}
+        settings, standing = _judge(os.path.realpath(os.fspath(folder)), config or {}, permissions)
+        around = _surround(find_workspace(environ, place), environ)
+        portal = stack.enter_context(start_blocking_portal())
+        plugins = Plugins([standing], settings, around)
+        stack.enter_context(portal.wrap_async_context_manager(plugins))
+        yield PluginUnderTest(standing, plugins, portal)
+
+
+def _judge(
+    folder: str, config: Mapping[str, Any], permissions: Permissions | None
+) -> tuple[PluginsSettings, PluginStanding]:
+    """The plugin as if somebody had just said yes to it. Raises: ClawftError."""
+    found = load_plugin("user", folder)
+    if found.manifest is None:
+        raise broken(found)
+    settings = PluginsSettings(entries={found.id: PluginEntry(config=dict(config))})
+    asked = found.manifest.permissions if permissions is None else permissions
+    grant = make_grant(found, compute_digest(folder).value, asked)
+    (standing,) = judge_plugins([found], settings, lambda: [grant])
+    if standing.state != "ready":
+        reason = standing.reasons[0]
+        raise ClawftError(reason.code, reason.message, path=reason.path, hint=reason.hint)
+    return settings, standing
+
+
+def _surround(workspace: Workspace, environ: Mapping[str, str]) -> Around:
+    os.makedirs(workspace.user_dir, mode=0o700, exist_ok=True)
+    secrets = Secrets.of(Config(), environ)
+    audit = Audit(os.path.join(workspace.user_dir, LOG_NAME), Seal(os.path.join(workspace.user_dir, KEY_NAME)))
+    return Around(workspace, environ, Sandbox(SandboxSettings(), workspace, environ), secrets, audit)
