@@ -65,6 +65,7 @@ class LazyGroup(click.Group):
         "runs": "clawft.cli.runs",
         "fleet": "clawft.cli.fleet",
         "worker": "clawft.cli.worker",
+        "gateway": "clawft.cli.gateway",
         "cron": "clawft.cli.cron",
         "audit": "clawft.cli.audit",
         "config": "clawft.cli.config",

@@ -3,7 +3,8 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,12 +19,14 @@ from clawft.files import lock_file
 if TYPE_CHECKING:
     from clawft.app import App
     from clawft.run.durable.jobs import Fired
-    from clawft.run.durable.worker import Chore, Plan
+    from clawft.run.durable.worker import Chore, Plan, RunWorker
     from clawft.run.hooks import Outside
 
-__all__ = ["command", "make_plan", "work_here"]
+__all__ = ["command", "make_plan", "make_tell", "work_here"]
 
 T = TypeVar("T")
+# Opens something for as long as a worker works; what it gives is called when that is to stop.
+Beside = Callable[["RunWorker"], AbstractAsyncContextManager[Callable[[], None]]]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -63,7 +66,7 @@ def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, 
     plan = make_plan(app, queues, concurrency, idle=until_idle or on_demand, soon=until_idle)
     if on_demand and not _is_first(app, plan.queues):
         return 0
-    anyio.run(work_here, app, plan, _make_tell(output == "json"))
+    anyio.run(work_here, app, plan, make_tell("clawft.worker.v1" if output == "json" else ""))
     return 0
 
 
@@ -92,16 +95,16 @@ def _is_first(app: "App", queues: tuple[str, ...]) -> bool:
     return lock_file(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def _make_tell(as_json: bool) -> Callable[[str], None]:
-    """Says what the worker does: for programs on stdout, for people on stderr."""
+def make_tell(schema: str) -> Callable[[str], None]:
+    """Says what the worker does: for programs on stdout, where a schema is named; for people on stderr."""
     from clawft.run.durable.values import now_text
 
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     stamp = "%H:%M:%S" if is_seen else "%Y-%m-%d %H:%M:%S"  # a log is read days later
 
     def tell(text: str) -> None:
-        if as_json:
-            line = {"schema": "clawft.worker.v1", "at": now_text(), "text": text}
+        if schema:
+            line = {"schema": schema, "at": now_text(), "text": text}
             click.echo(escape_unsafe(msgspec.json.encode(line).decode()))
         else:
             say(f"{datetime.now().strftime(stamp)}  {one_line(text)}")
@@ -138,10 +141,11 @@ async def work_here(
     tell: Callable[[str], None],
     fired: "Callable[[Fired], None] | None" = None,
     *chores: "Chore",
+    beside: Beside | None = None,
 ) -> int:
     """Be a worker until it is stopped, or idle for long enough: the signal that stopped it, or 0. Raises: ClawftError.
 
-    `fired` hears of jobs that were due; `chores` are done beside it.
+    `fired` hears of jobs that were due; `chores` are done beside it every so often; `beside` is open until it is done.
     """
     import anyio
 
@@ -159,26 +163,50 @@ async def work_here(
         async with anyio.create_task_group() as starting:
             starting.start_soon(_tell_hooks, gateway, "gateway:startup", {"reason": "start"}, tell)
             with anyio.open_signal_receiver(*heard) as signals:
-                async with anyio.create_task_group() as group:
-
-                    async def listen() -> None:
-                        async for number in signals:
-                            caught.append(number)
-                            tell("stopping: what is being done comes to its end; once more cuts it short")
-                            worker.stop()
-
-                    group.start_soon(listen)
-                    try:
-                        await worker.run()
-                    except ClawftError as error:  # a group would hide it among others
-                        failed = error
-                    group.cancel_scope.cancel()
+                try:
+                    async with beside(worker) if beside else nullcontext(_nothing) as halt:
+                        failed = await _work(worker, signals, caught, tell, halt)
+                except ClawftError as error:
+                    failed = failed or error
         reason = "error" if failed else signal.Signals(caught[0]).name if caught else "idle"
         await _tell_hooks(gateway, "gateway:shutdown", {"reason": reason}, tell)
         if failed is not None:
             raise failed
         tell("stopped")
     return caught[0] if caught else 0
+
+
+async def _work(
+    worker: "RunWorker",
+    signals: AsyncIterator[signal.Signals],
+    caught: list[int],
+    tell: Callable[[str], None],
+    halt: Callable[[], None],
+) -> ClawftError | None:
+    """Work, and listen to signals meanwhile; what went wrong comes back, which a group would hide among others."""
+    import anyio
+
+    failed: ClawftError | None = None
+    async with anyio.create_task_group() as group:
+
+        async def listen() -> None:
+            async for number in signals:
+                caught.append(number)
+                tell("stopping: what is being done comes to its end; once more cuts it short")
+                halt()
+                worker.stop()
+
+        group.start_soon(listen)
+        try:
+            await worker.run()
+        except ClawftError as error:
+            failed = error
+        group.cancel_scope.cancel()
+    return failed
+
+
+def _nothing() -> None:
+    pass
 
 
 async def _tell_hooks(gateway: "Outside", key: str, context: dict[str, str], tell: Callable[[str], None]) -> None:

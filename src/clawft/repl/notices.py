@@ -72,8 +72,8 @@ def _shorten(title: str, news: str, width: int) -> str:
 
 
 def _is_news(run: "Seen") -> bool:
-    """Whether the end of a run is worth a word: jobs are done every so often."""
-    return run.status in _OVER and (run.kind != "cron" or run.status == "failed")
+    """Whether the end of a run is worth a word: jobs are done every so often, and channels bring much."""
+    return run.status in _OVER and (run.kind not in ("cron", "gateway") or run.status == "failed")
 
 
 def _look(app: "App") -> "tuple[Seen, ...]":

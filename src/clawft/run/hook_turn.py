@@ -8,7 +8,7 @@ from typing import Any
 from clawft.errors import Refused
 from clawft.messages import Message, Noticed, TurnFailed, TurnFinished
 from clawft.run.hooks import fire, mark, tell_added
-from clawft.run.turn import Turn
+from clawft.run.turn import Source, Turn
 
 __all__ = ["may_go_on", "preprocess", "receive", "start_session", "tell_sent"]
 
@@ -70,13 +70,14 @@ async def tell_sent(turn: Turn, end: TurnFinished | TurnFailed) -> None:
     if not turn.is_received:
         return
     failed = isinstance(end, TurnFailed)
+    source = _source(turn)
     told = {
-        "to": "user",
+        "to": source.sender,
         "content": turn.text,
         "success": not failed,
-        "channelId": "cli",
-        "conversationId": turn.session.key,
-        "messageId": _message_id(turn),
+        "channelId": source.channel,
+        "conversationId": source.conversation,
+        "messageId": source.message,
     }
     await fire(turn, "message:sent", {**told, "error": end.message} if isinstance(end, TurnFailed) else told)
 
@@ -89,17 +90,19 @@ def _is_persons(turn: Turn) -> bool:
 
 def _describe(turn: Turn) -> dict[str, Any]:
     """A message in OpenClaw's words. What starts a skill is told as it was typed."""
-    request = turn.request
+    request, source = turn.request, _source(turn)
     names = " ".join(f"/{one}" for one in (request.skill, *request.more_skills) if one)
     return {
-        "from": "user",
+        "from": source.sender,
         "content": f"{names} {request.text}".strip(),
-        "channelId": "cli",
-        "conversationId": turn.session.key,
-        "messageId": _message_id(turn),
+        "channelId": source.channel,
+        "conversationId": source.conversation,
+        "messageId": source.message,
         "metadata": {"skill": request.skill, "images": len(request.images)},
     }
 
 
-def _message_id(turn: Turn) -> str:
-    return f"{turn.session.key}:{turn.id}"
+def _source(turn: Turn) -> Source:
+    """Where a message came from: a channel, or who sits here."""
+    key = turn.session.key
+    return turn.request.source or Source("cli", "user", key, f"{key}:{turn.id}")

@@ -23,9 +23,18 @@ from clawft.trust import Standing
 if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
 
-__all__ = ["Insertion", "Phase", "Stage", "Turn", "TurnRequest", "run_inserted"]
+__all__ = ["Insertion", "Phase", "Source", "Stage", "Turn", "TurnRequest", "run_inserted"]
 
 S = TypeVar("S", bound=Struct)
+
+
+class Source(Struct, frozen=True):
+    """Where a message came from that nobody typed here: its channel, and what that says of it."""
+
+    channel: str
+    sender: str
+    conversation: str
+    message: str
 
 
 class TurnRequest(Struct, frozen=True):
@@ -39,6 +48,7 @@ class TurnRequest(Struct, frozen=True):
     words: tuple[str, ...] = ()
     more_skills: tuple[str, ...] = ()  # started with it, without arguments
     added: str = ""  # what hooks wrote beside it, marked as theirs
+    source: Source | None = None
 
 
 class Turn:

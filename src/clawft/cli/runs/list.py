@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _STATUSES = ("queued", "running", "waiting", "done", "failed", "cancelled")
-_KINDS = ("agent", "skill", "fork", "cron", "scan")
+_KINDS = ("agent", "skill", "fork", "cron", "scan", "gateway")
 _MAX_ASKED = 5
 _SEEN_TO = 200
 _NONE = "No runs yet. Start one: weft agent --background -m TEXT"

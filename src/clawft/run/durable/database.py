@@ -19,7 +19,17 @@ from clawft.files import create_private
 from clawft.run.durable import file_path
 from clawft.run.durable.tables import METADATA
 
-__all__ = ["Stored", "describe", "identify", "insert_new", "is_passing", "make_url", "open_engine", "translated"]
+__all__ = [
+    "Stored",
+    "describe",
+    "identify",
+    "insert_new",
+    "is_passing",
+    "make_tables",
+    "make_url",
+    "open_engine",
+    "translated",
+]
 
 _BUSY_MS = 30_000
 _CONNECT_S = 10
@@ -61,19 +71,19 @@ def open_engine(url: sa.URL) -> sa.Engine:
     with translated(url):
         engine = _open_file(url) if is_file else _open_server(url)
         try:
-            _make_tables(engine)
+            make_tables(engine, METADATA)
         except DBAPIError:
             engine.dispose()
             raise
     return engine
 
 
-def _make_tables(engine: sa.Engine) -> None:
+def make_tables(engine: sa.Engine, metadata: sa.MetaData) -> None:
     """Those that are not there. Of several processes that begin at once, each finds what another has just made."""
-    left = len(METADATA.tables)
+    left = len(metadata.tables)
     while True:
         try:
-            return METADATA.create_all(engine)
+            return metadata.create_all(engine)
         except DBAPIError as error:
             left -= 1
             if left < 0 or not any(word in str(error) for word in ("already exists", "duplicate key")):

@@ -6,11 +6,12 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from clawft.run.lineage import Lineage
+from clawft.run.turn import Source
 
 __all__ = ["Kind", "RunRequest", "settings_of"]
 
 _SECTIONS = ("AGENTS", "MEMORY", "PERMISSIONS", "SANDBOX", "SKILLS", "TOOLS")
-Kind = Literal["agent", "skill", "fork", "cron", "scan"]
+Kind = Literal["agent", "skill", "fork", "cron", "scan", "gateway"]
 
 
 class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,6 +35,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent: str = ""  # the run that asks for it
     lineage: Lineage | None = None  # what a fork inherits
     task: dict[str, Any] = {}  # of a run without an agent: what to scan
+    source: Source | None = None  # of a message that a channel brought
     settings: dict[str, str] = {}  # variables of whoever asked for it that set how much may be done
 
 

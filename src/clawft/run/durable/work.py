@@ -177,7 +177,9 @@ class Attempt:
         request = self.run.request
         if request.lineage is not None:
             return prepare_background_fork(conversation, request)
-        return TurnRequest(request.text, model=request.model, skill=request.skill, words=request.words)
+        return TurnRequest(
+            request.text, model=request.model, skill=request.skill, words=request.words, source=request.source
+        )
 
     async def _keep_base(self, journal: Journal) -> None:
         """Whoever begins this run again sees the session as it was when it first began."""

@@ -1,0 +1,135 @@
+"""Runs the gateway here: a worker for its runs, and beside it the channels."""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from clawft.cli.gateway._open import choose_here, settings_here, take_lock
+from clawft.cli.options import open_here
+from clawft.cli.output import print_json, say, show_diagnostic, to_json
+from clawft.cli.worker import make_plan, make_tell, work_here
+from clawft.errors import ClawftError
+
+if TYPE_CHECKING:
+    from clawft.app import App
+    from clawft.config.gateway import GatewaySettings
+    from clawft.gateway.channels import Chosen
+    from clawft.run.durable.request import RunRequest
+    from clawft.run.durable.worker import RunWorker
+
+__all__ = ["check_channels", "run_channels"]
+
+
+def check_channels(*, as_json: bool) -> int:
+    """Say what would run."""
+    app = _open()
+    settings = settings_here(app)
+    chosen = choose_here(app, settings)
+    if as_json:
+        print_json("clawft.gateway-check.v1", channels=[_describe(settings, one) for one in chosen])
+    else:
+        for one in chosen:
+            _show(settings, one)
+    return 0 if any(one.problem is None for one in chosen) else 1
+
+
+def _describe(settings: "GatewaySettings", chosen: "Chosen") -> dict[str, object]:
+    channel = settings.channels[chosen.name]
+    problem = to_json(chosen.problem) if chosen.problem else None
+    return {
+        "name": chosen.name,
+        "plugin": chosen.plugin,
+        "runs": chosen.problem is None,
+        "problem": problem,
+        "allow": list(channel.allow),
+        "agent": channel.agent,
+        "model": channel.model,
+        "mode": channel.mode,
+    }
+
+
+def _show(settings: "GatewaySettings", chosen: "Chosen") -> None:
+    channel = settings.channels[chosen.name]
+    if chosen.problem is not None:
+        say(f"{chosen.name}  is not run")
+        show_diagnostic(chosen.problem, where=chosen.problem.where, indent="  ")
+        return
+    limit = channel.rate_limit or settings.rate_limit
+    click.echo(f"{chosen.name}  runs, by the plugin {chosen.plugin}")
+    allowed = ", ".join(channel.allow) or f"nobody: gateway.channels.{chosen.name}.allow is empty"
+    click.echo(f"  may write   {allowed}")
+    click.echo(f"  at most     {limit.messages} messages of one sender in {limit.window_s:g} s ({limit.strategy})")
+    click.echo(f"  answered by {channel.agent or 'the default agent'}, in the mode {channel.mode or 'of the agent'}")
+
+
+def run_channels(*, as_json: bool) -> int:
+    """Run until it is stopped. Raises: ClawftError."""
+    import anyio
+
+    app = _open()
+    settings = settings_here(app)
+    chosen = choose_here(app, settings)
+    tell = make_tell("clawft.gateway.v1" if as_json else "")
+    for one in chosen:
+        if one.problem is not None:
+            show_diagnostic(one.problem, where=one.problem.where)
+        elif not settings.channels[one.name].allow:
+            tell(f"{one.name}  nobody may write: gateway.channels.{one.name}.allow is empty")
+    ready = tuple(one for one in chosen if one.problem is None)
+    if not ready:
+        message = "None of the channels that are configured can run"
+        raise ClawftError("gateway-no-channel", message, hint="See why: weft gateway --check")
+    lock = take_lock(app)
+    try:
+        plan = make_plan(app, (settings.queue,), settings.concurrency)
+        beside = partial(_open_channels, app, settings, ready, tell)
+        anyio.run(partial(work_here, app, plan, tell, beside=beside))
+    finally:
+        os.close(lock)
+    return 0
+
+
+def _open() -> "App":
+    from clawft.run.durable import is_installed, missing
+
+    if not is_installed():
+        raise missing()
+    return open_here()
+
+
+@asynccontextmanager
+async def _open_channels(
+    app: "App",
+    settings: "GatewaySettings",
+    chosen: "tuple[Chosen, ...]",
+    tell: Callable[[str], None],
+    worker: "RunWorker",
+) -> AsyncIterator[Callable[[], None]]:
+    """The channels, for as long as the worker works. Raises: ClawftError."""
+    from anyio import to_thread
+    from msgspec import structs
+
+    from clawft.gateway.channels import PluginChannel
+    from clawft.gateway.gateway import Gateway
+    from clawft.gateway.means import make_means
+    from clawft.plugging import open_plugins
+
+    make = partial(make_means, settings, worker.store, app.audit, _make_request(app), tell, worker.warn)
+    means = structs.replace(await to_thread.run_sync(make), mask=app.secrets.mask)
+    async with open_plugins(app, app.open_sandbox()) as plugins:
+        channels = [(PluginChannel(one.name, one.plugin, plugins), one.plugin) for one in chosen]
+        gateway = Gateway(means, channels)
+        async with gateway.running():
+            yield gateway.stop
+
+
+def _make_request(app: "App") -> "RunRequest":
+    """What all runs of the gateway have in common: they see the folder it was started in."""
+    from clawft.run.durable.request import RunRequest, settings_of
+
+    place = app.workspace
+    return RunRequest(kind="gateway", cwd=place.cwd, project=place.project, settings=settings_of(app.environ))

@@ -1,0 +1,87 @@
+"""From accepted messages to runs, and from runs that are over to answers."""
+
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+from anyio import to_thread
+from msgspec import structs
+
+from clawft.errors import ClawftError
+from clawft.gateway.answers import make_answer
+from clawft.gateway.inbox import Accepted
+from clawft.gateway.keys import make_session_key
+from clawft.gateway.means import Means
+from clawft.run.durable.request import RunRequest
+from clawft.run.turn import Source
+
+__all__ = ["Dispatcher"]
+
+_KEPT_DAYS = 30  # that answered messages are known, so that none is taken twice
+_FORGET_S = 3600.0
+
+
+class Dispatcher:
+    """Starts what is due, and answers what is over. `wake` it when something was accepted; it calls `answered`."""
+
+    def __init__(self, means: Means, answered: Callable[[], None]) -> None:
+        self._means = means
+        self._answered = answered
+        self._forgot = -_FORGET_S
+        self.is_closed = False
+        self._woken = anyio.Event()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled. Where the database cannot be used this is said, and tried again."""
+        while True:
+            self._woken = anyio.Event()
+            try:
+                is_busy = await self.step()
+            except ClawftError as error:
+                self._means.warn(error)
+                is_busy = False
+            if not is_busy:
+                with anyio.move_on_after(self._means.poll_s):
+                    await self._woken.wait()
+
+    async def step(self) -> bool:
+        """Answer and start what there is; whether there was anything."""
+        means = self._means
+        ended = await to_thread.run_sync(means.inbox.ended)
+        if ended:
+            answers = [make_answer(one) for one in ended]
+            await to_thread.run_sync(means.inbox.settle, answers)
+            for one in answers:
+                message = one.ended.message
+                means.tell(f"{message.channel}  {one.kind}  {message.run}")
+            self._answered()
+        started: list[Accepted] = []
+        if not self.is_closed:
+            start = partial(means.inbox.start, self._make_request, means.settings.queue)
+            started = await to_thread.run_sync(start)
+            for message in started:
+                means.tell(f"{message.channel}  accepted  {message.run}  from {message.sender}")
+            await self._forget()
+        return bool(ended or started)
+
+    async def _forget(self) -> None:
+        now = anyio.current_time()
+        if now - self._forgot >= _FORGET_S:
+            self._forgot = now
+            await to_thread.run_sync(self._means.inbox.forget, _KEPT_DAYS)
+
+    def _make_request(self, message: Accepted) -> RunRequest:
+        channel = self._means.settings.channels[message.channel]
+        return structs.replace(
+            self._means.request,
+            kind="gateway",
+            text=self._means.mask(message.text),
+            agent=channel.agent,
+            model=channel.model,
+            mode=channel.mode,
+            session=make_session_key(message.channel, message.conversation),
+            source=Source(message.channel, message.sender, message.conversation, message.message),
+        )

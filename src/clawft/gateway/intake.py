@@ -1,0 +1,108 @@
+"""Where a channel hands in what it receives: each message is judged, and on disk before the channel hears so."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from clawft.contracts import ChannelError, InboundMessage, MessagePayload
+from clawft.errors import ClawftError
+from clawft.gateway.gate import clean_message, find_fault, is_allowed
+from clawft.gateway.limits import make_limiter
+from clawft.gateway.means import Means
+
+__all__ = ["Intake"]
+
+_MAX_STRANGERS = 1_000  # who are told of one by one
+_MAX_SHOWN = 80
+
+
+class Intake:
+    """The host of one channel. `woken` is called when there is something to do."""
+
+    def __init__(self, channel: str, means: Means, woken: Callable[[], None]) -> None:
+        self.channel = channel
+        self.refused = 0
+        self.config: Mapping[str, Any] = {}  # a plugin has its settings from its own host
+        self._means = means
+        self._woken = woken
+        self._settings = means.settings.channels[channel]
+        self._limiter = make_limiter(self._settings.rate_limit or means.settings.rate_limit)
+        self._strangers: set[str] = set()
+        self._is_closed = False
+        self._turn = anyio.Lock()  # so that what was handed in first is first
+
+    def close(self) -> None:
+        """Take nothing more."""
+        self._is_closed = True
+
+    async def deliver_inbound(self, message: InboundMessage) -> bool:
+        """See `contracts.ChannelHost`. Raises: ChannelError."""
+        if self._is_closed:
+            raise ChannelError("The gateway is stopping; hand it in again later", code="gateway-stopping")
+        if not is_allowed(message.sender, self._settings.allow):
+            await self._refuse(message.sender)
+            return False
+        if fault := find_fault(message, self._means.settings.max_message_chars):
+            self._means.tell(f"{self.channel}  refused  a message of {_short(message.sender)}: {fault}")
+            return False
+        async with self._turn:
+            await self._take(clean_message(message))
+        return True
+
+    async def deliver_payload(self, sender: str, conversation: str, payload: MessagePayload) -> bool:
+        """Nothing is made of anything but text."""
+        del conversation
+        if is_allowed(sender, self._settings.allow):
+            kind = type(payload).__name__.lower()
+            self._means.tell(f"{self.channel}  refused  what {_short(sender)} sent is {kind}; only text is answered")
+        else:
+            await self._refuse(sender)
+        return False
+
+    async def _take(self, message: InboundMessage) -> None:
+        try:
+            # One that is known is no new message of its sender, so it is looked for before anything is counted.
+            if await to_thread.run_sync(self._means.inbox.find, self.channel, message.id):
+                return
+            wait_s = self._limiter.take(message.sender, time.monotonic())
+            if wait_s:
+                raise ChannelError(
+                    f"{_short(message.sender)} writes too fast; hand it in again in {wait_s:.1f} seconds",
+                    code="gateway-rate",
+                )
+            state = await to_thread.run_sync(
+                self._means.inbox.accept, self.channel, message, self._means.settings.max_pending
+            )
+        except ChannelError:
+            raise
+        except ClawftError as error:
+            self._means.warn(error)
+            raise ChannelError(f"It cannot be written down now: {error}", code="gateway-unwritten") from error
+        if state == "full":
+            most = self._means.settings.max_pending
+            raise ChannelError(f"{most} messages wait for their answers; hand it in again later", code="gateway-full")
+        self._woken()
+
+    async def _refuse(self, sender: str) -> None:
+        """Who may not write gets no answer, nor a line for each message: the first is told of, and all are counted."""
+        self.refused += 1
+        if sender in self._strangers or len(self._strangers) > _MAX_STRANGERS:
+            return
+        self._strangers.add(sender)
+        if len(self._strangers) > _MAX_STRANGERS:
+            self._means.tell(f"{self.channel}  refused  many more senders, who are counted and not named")
+            return
+        setting = f"gateway.channels.{self.channel}.allow"
+        self._means.tell(f"{self.channel}  refused  {_short(sender)}, who is not in {setting}")
+        note = {"channel": self.channel, "sender": sender}
+        subject = f"a message of {_short(sender)} by {self.channel}"
+        await to_thread.run_sync(
+            lambda: self._means.audit.tell("gateway", subject, decision="denied", rule=setting, detail=note)
+        )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

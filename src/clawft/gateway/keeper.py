@@ -1,0 +1,106 @@
+"""Keeps one channel running: starts it, watches it, and starts it again when it ends or fails."""
+
+from collections.abc import Callable
+
+import anyio
+from anyio import to_thread
+
+from clawft.contracts import ChannelAdapter
+from clawft.errors import ClawftError
+from clawft.gateway.intake import Intake
+from clawft.gateway.means import Means
+from clawft.gateway.sender import Sender
+
+__all__ = ["Keeper"]
+
+_AGAIN_S = (1, 2, 5, 15, 60, 300)  # before it is started again; then always the last
+_LASTED_S = 60.0  # what ran that long begins anew with the first of them
+_LOOK_S = 0.1
+_STOP_S = 8.0
+_COUNT_S = 5.0
+_MAX_ERROR = 500
+
+
+class Keeper:
+    """Of one channel, with what hands in its messages and what sends its answers."""
+
+    def __init__(self, channel: ChannelAdapter, plugin: str, means: Means, intake: Intake) -> None:
+        self.channel = channel
+        self.intake = intake
+        self.sender = Sender(channel, means)
+        self._plugin = plugin
+        self._means = means
+        self._cancel = anyio.Event()
+        self._over = anyio.Event()
+
+    async def run(self) -> None:
+        """Until `stop`. Nothing that a channel does ends it."""
+        failures = 0
+        await self._note(self._means.board.open, self.channel.name, self._plugin)
+        while not self._cancel.is_set():
+            begun = anyio.current_time()
+            error = await self._attempt()
+            if self._cancel.is_set():
+                break
+            failures = 1 if anyio.current_time() - begun > _LASTED_S else failures + 1
+            again_s = _AGAIN_S[min(failures, len(_AGAIN_S)) - 1]
+            self._means.tell(f"{self.channel.name}  failed  again in {again_s} s: {error}")
+            await self._tell_state("failed", error)
+            with anyio.move_on_after(again_s):
+                await self._cancel.wait()
+        await self._tell_state("stopped")
+        self._over.set()
+
+    async def stop(self) -> None:
+        """Have the channel end, within bounds."""
+        self._cancel.set()
+        with anyio.move_on_after(_STOP_S):
+            await self._over.wait()
+
+    async def _attempt(self) -> str:
+        """One life of the channel; why it ended."""
+        self._means.tell(f"{self.channel.name}  starting")
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._watch)
+                try:
+                    await self.channel.start(self.intake, self._cancel)
+                finally:
+                    group.cancel_scope.cancel()
+        except ExceptionGroup as errors:
+            return _tell(errors)
+        return "it ended by itself"
+
+    async def _watch(self) -> None:
+        """Tell when it is connected, and no more; and keep count of those who were refused."""
+        was_running, refused, looked = False, self.intake.refused, anyio.current_time()
+        while True:
+            if self.channel.is_running() != was_running:
+                was_running = not was_running
+                self._means.tell(f"{self.channel.name}  {'running' if was_running else 'not connected'}")
+                await self._tell_state("running" if was_running else "starting")
+                self.sender.wake()
+            if self.intake.refused != refused and anyio.current_time() - looked > _COUNT_S:
+                refused, looked = self.intake.refused, anyio.current_time()
+                await self._note(self._means.board.count, self.channel.name, refused)
+            await anyio.sleep(_LOOK_S)
+
+    async def _tell_state(self, state: str, error: str = "") -> None:
+        def note() -> None:
+            self._means.board.note(self.channel.name, state, refused=self.intake.refused, error=error)
+
+        await self._note(note)
+
+    async def _note(self, note: Callable[..., None], *given: object) -> None:
+        try:
+            await to_thread.run_sync(note, *given)
+        except ClawftError as error:
+            self._means.warn(error)
+
+
+def _tell(error: BaseException) -> str:
+    """The first thing that went wrong, in words."""
+    if isinstance(error, BaseExceptionGroup):
+        return _tell(error.exceptions[0])
+    said = str(error) if isinstance(error, ClawftError) else f"it raised {type(error).__name__}: {error}"
+    return said[:_MAX_ERROR]
