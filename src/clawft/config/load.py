@@ -19,10 +19,12 @@ from clawft.workspace import MARKER, Workspace
 
 if TYPE_CHECKING:  # a list of skills needs none of these
     from clawft.config.agents import AgentsSettings
+    from clawft.config.gateway import GatewaySettings
     from clawft.config.hooks import HooksSettings
     from clawft.config.mcp import McpSettings
     from clawft.config.memory import MemorySettings
     from clawft.config.permissions import PermissionsSettings
+    from clawft.config.plugins import PluginsSettings
     from clawft.config.providers import ProviderSettings
     from clawft.config.runs import RunsSettings
     from clawft.config.sandbox import SandboxSettings
@@ -120,6 +122,16 @@ class Config(Struct, frozen=True):
     @property
     def hooks(self) -> "HooksSettings":
         section: HooksSettings = self._section("hooks")
+        return section
+
+    @property
+    def plugins(self) -> "PluginsSettings":
+        section: PluginsSettings = self._section("plugins")
+        return section
+
+    @property
+    def gateway(self) -> "GatewaySettings":
+        section: GatewaySettings = self._section("gateway")
         return section
 
     def _section(self, name: str) -> Any:
