@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
@@ -44,7 +44,10 @@ __all__ = [
     "pick_memory",
     "plugin_settings",
     "revoke_plugin",
+    "use_memory",
 ]
+
+T = TypeVar("T")
 
 
 def plugin_settings(app: "App") -> PluginsSettings:
@@ -172,3 +175,15 @@ def pick_memory(app: "App", files: "MemoryFiles", brought: "Sequence[Extension]"
     from clawft.plugins.memory import choose_memory
 
     return choose_memory(brought, name)
+
+
+async def use_memory(app: "App", name: str, work: "Callable[[MemoryBackend], T]") -> T:
+    """Do something with the memory of a plugin, in a thread; it is started for it, and ended. Raises: ClawftError."""
+    from anyio import to_thread
+
+    from clawft.plugins.extending import plugin_extensions
+    from clawft.plugins.memory import choose_memory
+
+    async with open_plugins(app, app.open_sandbox()) as plugins:
+        memory = choose_memory(plugin_extensions(plugins), name)
+        return await to_thread.run_sync(work, memory)

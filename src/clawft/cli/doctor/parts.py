@@ -143,8 +143,13 @@ def _look_at_jobs(app: App) -> tuple[int, str]:
 
 
 def check_memory(app: App) -> Iterator[Check]:
+    from clawft.config.memory import FILES, own_backend
     from clawft.memory import open_memory
 
+    name = own_backend(app.config, app.workspace.user_dir, app.environ)
+    if app.config.memory.enabled and name != FILES:
+        yield _check_brought(app, name)
+        return
     if not app.config.memory.enabled or not os.path.isdir(os.path.join(app.workspace.user_dir, "memory")):
         return
     with closing(open_memory(app.workspace, app.config.memory)) as memory:
@@ -157,6 +162,19 @@ def check_memory(app: App) -> Iterator[Check]:
         yield from_error("memory", one, app.workspace, status="note", why="memories are found by their words alone")
     if not said:
         yield Check("memory", "ok", app.workspace.shorten(memory.folder))
+
+
+def _check_brought(app: App, name: str) -> Check:
+    from clawft.plugging import load_plugin_standings
+
+    ready = [one for one in load_plugin_standings(app) if one.state == "ready" and one.found.manifest is not None]
+    brought = [(one.id, memory) for one in ready if one.found.manifest for memory in one.found.manifest.memory]
+    found = [plugin for plugin, memory in brought if name in (memory, f"{plugin}:{memory}")]
+    if len(found) == 1:
+        return Check("memory", "ok", f"{name}, of the plugin {found[0]}")
+    why = "several plugins bring it" if found else "no plugin that may be used brings it"
+    message = f"memory.backend is '{name}', and {why}"
+    return Check("memory", "problem", message, hint="Run: weft plugins list", why="nothing is remembered")
 
 
 def check_approvals(app: App) -> Iterator[Check]:

@@ -1,14 +1,21 @@
 """The memory that these commands work on, and what they say of an empty one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from typing import TypeVar
+
+import anyio
 
 from clawft.app import App
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, say, show_diagnostic
-from clawft.memory import MemoryFiles, open_memory
+from clawft.config.memory import FILES, own_backend
+from clawft.errors import ClawftError
+from clawft.memory import MemoryBackend, MemoryFiles, open_memory
 
-__all__ = ["empty_text", "open_here_memory", "say_empty", "warn_of_index"]
+__all__ = ["check_files", "empty_text", "find_backend", "open_here_memory", "say_empty", "use_brought", "warn_of_index"]
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -17,6 +24,26 @@ def open_here_memory() -> Iterator[tuple[App, MemoryFiles]]:
     app = open_here()
     with closing(open_memory(app.workspace, app.config.memory)) as memory:
         yield app, memory
+
+
+def find_backend(app: App) -> str:
+    """The name of the memory that a plugin brings, if the user chose one; '' for the files."""
+    name = own_backend(app.config, app.workspace.user_dir, app.environ)
+    return "" if name == FILES else name
+
+
+def use_brought(app: App, name: str, work: Callable[[MemoryBackend], T]) -> T:
+    """Do something with the memory of a plugin. Raises: ClawftError."""
+    from clawft.plugging import use_memory  # few have one
+
+    return anyio.run(use_memory, app, name, work)
+
+
+def check_files(app: App) -> None:
+    """Raises: ClawftError where the memory is not in files, so that nothing is done to the wrong one."""
+    if name := find_backend(app):
+        message = f"The memory is '{name}', which a plugin brings; this works on the files of the built-in one"
+        raise ClawftError("memory-not-files", message, hint="See memory.backend: weft config get memory.backend")
 
 
 def say_empty(app: App, memory: MemoryFiles) -> None:

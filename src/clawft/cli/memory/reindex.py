@@ -4,7 +4,7 @@ import time
 
 import click
 
-from clawft.cli.memory._open import open_here_memory
+from clawft.cli.memory._open import check_files, open_here_memory
 from clawft.cli.options import format_option
 from clawft.cli.output import print_json
 
@@ -16,7 +16,8 @@ __all__ = ["command"]
 def command(output: str) -> None:
     """Make the index anew, with the embedding that is configured. What is remembered stays as it is."""
     start = time.perf_counter()
-    with open_here_memory() as (_, memory):
+    with open_here_memory() as (app, memory):
+        check_files(app)
         done = memory.reindex()
     elapsed_ms = round((time.perf_counter() - start) * 1000)
     if output == "json":

@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from clawft.cli.memory._open import open_here_memory, say_empty, warn_of_index
+from clawft.cli.memory._open import find_backend, open_here_memory, say_empty, use_brought, warn_of_index
 from clawft.cli.options import format_option
 from clawft.cli.output import print_json, print_table, say
 
@@ -18,14 +18,17 @@ def command(words: tuple[str, ...], limit: int, output: str) -> None:
     """Find what is remembered, best first: facts, your own notes, and what happened."""
     query = " ".join(words)
     with open_here_memory() as (app, memory):
-        results = memory.search(query, limit)
-        warn_of_index(app, memory)
+        if name := find_backend(app):
+            results = use_brought(app, name, lambda brought: brought.search(query, limit))
+        else:
+            results = memory.search(query, limit)
+            warn_of_index(app, memory)
         if output == "json":
             return print_json("clawft.memory.search.v1", query=query, results=msgspec.to_builtins(results))
         if results:
             rows = [(one.key, one.value, f"{one.score:.2f}") for one in results]
             print_table(("KEY", "TEXT", "SCORE"), rows, wide=1)
-        elif memory.is_empty:
+        elif not name and memory.is_empty:
             say_empty(app, memory)
         else:
             say(f"Nothing in the memory matches '{query}'")
