@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
 
 from clawft.config import Config, config_files, load_config, parse_config, read_config
+from clawft.config.load import own_values
 from clawft.discovery import (
     Catalog,
     Found,
@@ -26,6 +27,7 @@ from clawft.discovery.sidecars import apply_sidecars
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.format.model import Agent, Skill
 from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
+from clawft.trust.agents import STRANGE_AGENTS, distrust_agent, tell_passed_over, tell_untrusted
 from clawft.trust.origin import Origins
 from clawft.trust.strangers import RunTrust, Strangers
 from clawft.workspace import Workspace, find_workspace
@@ -171,7 +173,23 @@ class App:
         """Where skills are looked for: only the `--dir` folders when there are any."""
         if self.dirs:
             return explicit_locations(self.dirs, self.workspace)
-        return skill_locations(self.workspace, self.config.skills)
+        return skill_locations(self.workspace, self.config.skills, self._plugin_places("skills"))
+
+    @cached_property
+    def has_plugins(self) -> bool:
+        """Whether there is anything where plugins are looked for: most users have none, and load none of that."""
+        from clawft.discovery.plugin_folders import has_plugins
+
+        own = self.workspace.user_dir
+        return has_plugins(self.workspace, lambda: own_values(self.config, own, "plugins"), self.cache_dir)
+
+    def _plugin_places(self, what: Literal["skills", "agents"]) -> tuple[Location, ...]:
+        """Where plugins have skills and commands, or agents."""
+        if not self.has_plugins:
+            return ()
+        from clawft.joining import find_places
+
+        return find_places(self, what)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -221,19 +239,20 @@ class App:
     @cached_property
     def agents(self) -> tuple[AgentStanding, ...]:
         """Every agent with its state, in order of precedence."""
-        return judge_agents(load_agents(agent_locations(self.workspace)), self._distrust_agent)
+        locations = agent_locations(self.workspace, self._plugin_places("agents"))
+        return judge_agents(load_agents(locations), self._distrust_agent)
 
     def get_skill(self, reference: str) -> Standing:
-        """The skill of a name, or of `scope:name`. Raises: NotFound with the close match."""
+        """The skill of a name, or of `scope:name` or `plugin:name`. Raises: NotFound with the close match."""
         scope, colon, bare = reference.rpartition(":")
-        named = [one for one in self.skills if one.name == bare and (not colon or one.found.location.scope == scope)]
+        named = [one for one in self.skills if one.name == bare and (not colon or one.found.location.goes_by(scope))]
         if not named:
             raise _not_found("skill", reference, (one.name for one in self.skills))
         return next((one for one in named if one.usable), named[0])
 
     def get_agent(self, name: str) -> AgentStanding:
-        """The agent of a name. Raises: NotFound with the close match."""
-        named = [one for one in self.agents if one.found.name == name]
+        """The agent of a name, or of `plugin:name`. Raises: NotFound with the close match."""
+        named = [one for one in self.agents if one.found.goes_by(name)]
         if not named:
             raise _not_found("agent", name, (one.found.name for one in self.agents))
         return next((one for one in named if one.state == "ready"), named[0])
@@ -270,15 +289,14 @@ class App:
         """
         wanted = name or self.config.agents.defaults.agent
         self.get_agent(wanted)
-        named = [one.found for one in self.agents if one.found.name == wanted]
-        trusted = [one for one in named if self._is_trusted_agent(one)]
+        named = [one.found for one in self.agents if one.found.goes_by(wanted)]
+        trusted = [one for one in named if self._distrust_agent(one) is None]
         agent = next((one.agent for one in trusted if one.agent), None)
         if agent is not None:
             return agent
         if not trusted:
-            hint = f"Look at it, then: weft skills trust {wanted}"
-            message = f"The project's agent '{wanted}' is not approved"
-            raise Refused("agent-untrusted", message, path=named[0].file, hint=hint)
+            said = tell_untrusted(named[0])
+            raise Refused(said.code, said.message, path=said.path, hint=said.hint)
         raise ClawftError("agent-broken", f"The agent '{wanted}' cannot be read", path=trusted[0].file)
 
     def check_agent(self, name: str = "") -> tuple[Diagnostic, ...]:
@@ -286,34 +304,15 @@ class App:
         one is not honoured. Raises: ClawftError, as `choose_agent` does.
         """
         wanted = name or self.config.agents.defaults.agent
-        message = "The project's agent of this name is not approved, so another answers"
-        hint = f"Look at it, then: weft skills trust {wanted}"
-        passed_over = [
-            Diagnostic("agent-untrusted", "warning", message, one.found.file, 0, hint)
-            for one in self.agents
-            if one.found.name == wanted and not self._is_trusted_agent(one.found)
-        ]
+        strange = [one.found for one in self.agents if one.found.goes_by(wanted) and self._distrust_agent(one.found)]
         said = self.choose_agent(wanted).diagnostics
         lost = [one for one in said if one.code == "agent-not-honoured" and one.severity == "warning"]
-        return (*passed_over, *lost)
-
-    def _is_trusted_agent(self, found: FoundAgent) -> bool:
-        return self._distrust_agent(found) is None
+        return (*map(tell_passed_over, strange), *lost)
 
     def _distrust_agent(self, found: FoundAgent) -> Diagnostic | None:
         """Why an agent may not answer; None if it may."""
-        if found.scope != "project" or self.run_trust.project:
-            return None
-        hint = f"Read it, then: weft skills trust {found.name}"
-        try:
-            known = self.approvals.find("agent", found.file)
-            if known is not None and found.digest and known.digest == found.digest:
-                return None
-        except ClawftError as error:
-            return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
-        changed = f"It changed since it was approved on {known.at[:10]}" if known else ""
-        message = changed or "It comes with the project and is not approved"
-        return Diagnostic("untrusted", "warning", message, found.file, 0, hint)
+        own = found.scope not in STRANGE_AGENTS or (found.scope == "project" and self.run_trust.project)
+        return None if own else distrust_agent(found, self.approvals)
 
     @property
     def sessions(self) -> "SessionStore":

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from clawft.config.hooks import HooksSettings, own_hooks
 from clawft.discovery.claude_hooks import load_claude_hooks, load_skill_commands
 from clawft.discovery.hooks import FoundHook, load_hooks, load_skill_hooks
-from clawft.discovery.locations import find_plugins, hook_locations
+from clawft.discovery.locations import hook_locations
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.hooks.absent import Absent
 from clawft.hooks.deno import Deno
@@ -22,6 +22,8 @@ from clawft.trust.state import State
 
 if TYPE_CHECKING:  # what commands need is loaded where there are some
     from clawft.app import App
+    from clawft.discovery.claude_hooks import PluginHooks
+    from clawft.discovery.locations import Location
     from clawft.hooks.command import CommandHandler
     from clawft.sandbox.sandbox import Sandbox
     from clawft.trust import Standing
@@ -31,6 +33,7 @@ if TYPE_CHECKING:  # what commands need is loaded where there are some
 __all__ = [
     "HookRow",
     "check_folders",
+    "find_plugin_hooks",
     "find_row",
     "hook_settings",
     "line_policy",
@@ -62,6 +65,15 @@ def hook_settings(app: "App") -> HooksSettings:
     return own_hooks(app.config, app.workspace.user_dir, app.environ)
 
 
+def find_plugin_hooks(app: "App") -> "tuple[tuple[Location, ...], tuple[PluginHooks, ...]]":
+    """Where plugins have hooks of either kind."""
+    if not app.has_plugins:
+        return (), ()
+    from clawft.joining import find_hooks
+
+    return find_hooks(app)
+
+
 def load_standings(
     app: "App", skills: "Sequence[Standing]", settings: HooksSettings | None = None
 ) -> tuple[HookStanding, ...]:
@@ -70,7 +82,7 @@ def load_standings(
     `settings` are looked up unless they are given.
     """
     settings = settings or hook_settings(app)
-    own = load_hooks(hook_locations(app.workspace, settings.load.extra_dirs, find_plugins(app.workspace)))
+    own = load_hooks(hook_locations(app.workspace, settings.load.extra_dirs, find_plugin_hooks(app)[0]))
     brought = load_skill_hooks([one.found for one in skills if one.found.skill is not None])
     rules = HookRules(
         settings,
@@ -97,7 +109,7 @@ def load_command_standings(
     app: "App", skills: "Sequence[Standing]", settings: HooksSettings | None = None
 ) -> "tuple[CommandStanding, ...]":
     """Claude Code's command hooks with their state: of its settings files, then of skills. Raises: ClawftError."""
-    found = load_claude_hooks(app.workspace, find_plugins(app.workspace))
+    found = load_claude_hooks(app.workspace, find_plugin_hooks(app)[1])
     brought = load_skill_commands([one.found for one in skills])
     if not found and not brought:
         return ()

@@ -8,7 +8,9 @@ import pytest
 
 from clawft.discovery.hooks import FoundHook, load_hooks, load_skill_hooks
 from clawft.discovery.load import load_catalog
-from clawft.discovery.locations import Location, find_plugins, hook_locations
+from clawft.discovery.locations import Location, hook_locations
+from clawft.discovery.plugin_contents import hook_place
+from clawft.discovery.plugins import load_plugins, plugin_folders
 from clawft.workspace import Workspace
 
 TEXT = "---\nname: {}\ndescription: Does it.\nmetadata: {{openclaw: {{events: [tool:before]}}}}\n---\n"
@@ -170,7 +172,8 @@ def test_the_folders_that_are_searched_and_their_order(tmp_path: Path) -> None:
     _hook(tmp_path / "home" / ".clawft" / "plugins" / "tools" / "hooks" / "brought")
     (tmp_path / "home" / ".clawft" / "plugins" / ".hidden").mkdir()
 
-    locations = hook_locations(workspace, ["~/more", "local"], find_plugins(workspace))
+    plugins = load_plugins(plugin_folders(workspace, entry_points=False))
+    locations = hook_locations(workspace, ["~/more", "local"], [one for one in map(hook_place, plugins) if one])
     assert [(one.scope, one.path) for one in locations] == [
         ("user", f"{home}/.clawft/hooks"),
         ("extra", f"{home}/more"),

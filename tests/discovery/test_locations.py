@@ -68,7 +68,9 @@ def test_plugin_then_bundled_then_extra_come_after_the_user(tmp_path: Path) -> N
     workspace = _workspace(tmp_path)
     settings = SkillsSettings(load=LoadSettings(extra_dirs=(str(tmp_path / "more"),)))
 
-    locations = skill_locations(workspace, settings, plugin_dirs=[str(tmp_path / "plugin")])
+    locations = skill_locations(
+        workspace, settings, [Location("plugin", "com.example.tools", str(tmp_path / "plugin"))]
+    )
 
     scopes = list(dict.fromkeys(one.scope for one in locations))
     assert scopes == ["project", "user", "plugin", "bundled", "extra"]

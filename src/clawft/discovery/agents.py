@@ -50,6 +50,7 @@ class FoundAgent(Struct, frozen=True):
     agent: Agent | None = None
     problem: Diagnostic | None = None
     digest: str = ""
+    plugin: str = ""  # the id of the one that brought it
 
     @property
     def name(self) -> str:
@@ -58,14 +59,39 @@ class FoundAgent(Struct, frozen=True):
         folder, _, file = self.file.rpartition("/")
         return os.path.basename(folder) if file in _IN_FOLDER else file.rpartition(".")[0]
 
+    def goes_by(self, reference: str) -> bool:
+        """Whether a name, or `plugin:name`, means this one."""
+        origin, colon, name = reference.rpartition(":")
+        if self.name == reference or not colon:
+            return self.name == reference
+        return self.name == name and bool(self.plugin) and origin in (self.plugin, self.plugin.rpartition(".")[2])
+
 
 def load_agents(locations: Sequence[Location]) -> tuple[FoundAgent, ...]:
-    """Every agent, highest precedence first, the built-in ones last."""
+    """Every agent, highest precedence first: the built-in ones last but for what plugins bring."""
     found = [agent for location in locations for agent in _load_location(location)]
-    return (*found, *(FoundAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS))
+    ours = [one for one in found if one.scope != "plugin"]
+    brought = [one for one in found if one.scope == "plugin"]
+    return (*ours, *(FoundAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS), *brought)
 
 
 def _load_location(location: Location) -> list[FoundAgent]:
+    if location.scope == "plugin":
+        return [structs.replace(one, plugin=location.layer) for one in _load_plugin(location)]
+    return _load_folder(location)
+
+
+def _load_plugin(location: Location) -> list[FoundAgent]:
+    """Those of a plugin, which may name a single file."""
+    if os.path.isdir(location.path):
+        return _load_folder(location)
+    folder, _, name = location.path.rpartition("/")
+    stem, dot, suffix = name.rpartition(".")
+    at = structs.replace(location, path=folder)
+    return [_load(location.path, stem, at)] if stem and dot + suffix in _SUFFIXES else []
+
+
+def _load_folder(location: Location) -> list[FoundAgent]:
     try:
         names = sorted(os.listdir(location.path))
     except OSError:

@@ -13,7 +13,14 @@ from clawft.files import is_within, read_optional, real_path
 from clawft.format.command_hooks import CommandHook, parse_command_hooks, parse_skill_commands
 from clawft.workspace import Workspace
 
-__all__ = ["NAMES", "FoundCommands", "load_claude_hooks", "load_skill_commands"]
+__all__ = [
+    "NAMES",
+    "FoundCommands",
+    "PluginHooks",
+    "load_claude_hooks",
+    "load_plugin_commands",
+    "load_skill_commands",
+]
 
 MAX_BYTES = 1 << 20
 # Settings go by these: no other hook has one of them.
@@ -41,7 +48,15 @@ class FoundCommands(Struct, frozen=True):
         return tuple(dict.fromkeys(one.event for one in self.hooks))
 
 
-def load_claude_hooks(workspace: Workspace, plugins: Iterable[str] = ()) -> tuple[FoundCommands, ...]:
+class PluginHooks(Struct, frozen=True):
+    """The files of command hooks of one plugin."""
+
+    id: str
+    folder: str
+    files: tuple[str, ...]
+
+
+def load_claude_hooks(workspace: Workspace, plugins: Iterable[PluginHooks] = ()) -> tuple[FoundCommands, ...]:
     """Those of the settings files that have hooks, or say something of them: the user's first; then of plugins."""
     home, project = f"{workspace.home}/.claude", f"{workspace.project}/.claude"
     places = [(NAMES[0], _find_scope(workspace, f"{home}/settings.json"), f"{home}/settings.json")]
@@ -49,7 +64,16 @@ def load_claude_hooks(workspace: Workspace, plugins: Iterable[str] = ()) -> tupl
         places.append((NAMES[1], "project", f"{project}/settings.json"))
         places.append((NAMES[2], "project", f"{project}/settings.local.json"))
     found = [_load(*place) for place in places]
-    found += [_load(f"plugin:{os.path.basename(one)}", "plugin", f"{one}/hooks/hooks.json", one) for one in plugins]
+    return (*(one for one in found if one is not None), *load_plugin_commands(plugins))
+
+
+def load_plugin_commands(plugins: Iterable[PluginHooks]) -> tuple[FoundCommands, ...]:
+    """Those of plugins, under the name `plugin:ID`; of further files with the name of the file behind it."""
+    found = []
+    for one in plugins:
+        for number, file in enumerate(one.files):
+            more = f":{os.path.basename(file).removesuffix('.json')}" if number else ""
+            found.append(_load(f"plugin:{one.id}{more}", "plugin", file, one.folder))
     return tuple(one for one in found if one is not None)
 
 

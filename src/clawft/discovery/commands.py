@@ -23,11 +23,16 @@ def load_commands(
     location: Location, max_prompt_bytes: int, cache_dir: str | None
 ) -> tuple[list[Found], list[Diagnostic]]:
     """Every command of a location, broken ones included, and what there is to say about the search."""
-    loader = _Loader(location, max_prompt_bytes)
     root = location.path
+    single = os.path.isfile(root)  # a plugin may name a file
+    at = structs.replace(location, path=os.path.dirname(root)) if single else location
+    loader = _Loader(at, max_prompt_bytes)
     known = load_cache(cache_dir, root, max_prompt_bytes) if cache_dir else {}
     loader.known = {place.folder: place for listing in known.values() for place in listing.places}
-    loader.search(root, 0)
+    if single:
+        loader.take(root)
+    else:
+        loader.search(root, 0)
     if cache_dir and loader.places != loader.known:
         store_cache(cache_dir, root, max_prompt_bytes, {"": Listing(list(loader.places.values()))})
     return loader.found, loader.diagnostics

@@ -17,6 +17,9 @@ from clawft.format.model import Skill
 __all__ = ["load_catalog", "load_prompt"]
 
 _BATCH_BYTES = 1 << 18
+_ODD = frozenset(
+    {"name-missing", "name-not-folder", "name-not-canonical", "description-missing", "description-long", "file-name"}
+)
 
 
 def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_dir: str | None = None) -> Catalog:
@@ -38,7 +41,7 @@ def _load_catalog(locations: Sequence[Location], max_prompt_bytes: int, cache_di
     found: list[Found] = []
     diagnostics: list[Diagnostic] = []
     for location in locations:
-        if not os.path.isdir(location.path):
+        if not os.path.isdir(location.path) and not _is_command(location):
             if location.scope in ("dir", "extra"):
                 diagnostics.append(Diagnostic("no-folder", "warning", "There is no such folder", location.path))
         elif location.kind == "commands":
@@ -50,8 +53,22 @@ def _load_catalog(locations: Sequence[Location], max_prompt_bytes: int, cache_di
         else:
             loader = _Loader(location, max_prompt_bytes, cache_dir)
             diagnostics += loader.load()
-            found += loader.found
+            found += map(_skip_odd, loader.found) if location.strict else loader.found
     return Catalog(tuple(found), tuple(diagnostics))
+
+
+def _is_command(location: Location) -> bool:
+    return location.kind == "commands" and location.path.endswith(".md") and os.path.isfile(location.path)
+
+
+def _skip_odd(found: Found) -> Found:
+    """A skill, or what is not as Agent Skills has it where only that counts."""
+    odd = next((one for one in found.skill.diagnostics if one.code in _ODD), None) if found.skill else None
+    if odd is None:
+        return found
+    message = f"It is left out, as its plugin's format wants: {odd.message[0].lower()}{odd.message[1:]}"
+    problem = Diagnostic("skill-nonconforming", "error", message, odd.path, odd.line, odd.hint)
+    return Found(found.location, found.folder, found.file, problem=problem)
 
 
 def load_prompt(found: Found, max_prompt_bytes: int, load: Load = load_bytes) -> Skill:

@@ -16,7 +16,6 @@ __all__ = [
     "Location",
     "agent_locations",
     "explicit_locations",
-    "find_plugins",
     "hook_locations",
     "skill_locations",
 ]
@@ -41,16 +40,24 @@ SCOPES = ("project", "user", "plugin", "bundled", "extra", "dir")
 
 
 class Location(Struct, frozen=True):
-    """A folder to search: whose it is (`scope`), which row of the table (`layer`), where, and what is in it."""
+    """A folder to search: whose it is (`scope`), which row of the table (`layer`), where, and what is in it.
+
+    The layer of a plugin's is its id. `strict`: what does not conform to Agent Skills is no skill there.
+    """
 
     scope: str
     layer: str
     path: str
     kind: Literal["skills", "commands"] = "skills"
+    strict: bool = False
+
+    def goes_by(self, word: str) -> bool:
+        """Whether a word before a colon means this place: its scope; of a plugin's its id, or the last part of it."""
+        return word == self.scope or (self.scope == "plugin" and word in (self.layer, self.layer.rpartition(".")[2]))
 
 
 def skill_locations(
-    workspace: Workspace, settings: SkillsSettings, plugin_dirs: Sequence[str] = ()
+    workspace: Workspace, settings: SkillsSettings, plugins: Sequence[Location] = ()
 ) -> tuple[Location, ...]:
     """Every folder that is searched for skills, highest precedence first."""
     clients = tuple(f"{client}/skills" for client in settings.load.clients)
@@ -61,7 +68,7 @@ def skill_locations(
         *_below("project", workspace.project, _COMMANDS, workspace),
         *_below("user", workspace.home, _COMMANDS, workspace),
     ]
-    plugin = [Location("plugin", path, path) for path in plugin_dirs]
+    plugin = sorted(plugins, key=lambda one: one.kind == "commands")
     bundled = Location(
         "bundled", "bundled", os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills")
     )
@@ -72,15 +79,14 @@ def skill_locations(
     return _distinct([*project, *user, *commands, *plugin, bundled, *extra])
 
 
-def agent_locations(workspace: Workspace) -> tuple[Location, ...]:
-    """Every folder that is searched for agents; the built-in ones come after these."""
-    return _distinct(
-        [*_below("project", workspace.project, _AGENTS, workspace), *_below("user", workspace.home, _AGENTS, workspace)]
-    )
+def agent_locations(workspace: Workspace, plugins: Sequence[Location] = ()) -> tuple[Location, ...]:
+    """Every folder that is searched for agents; the built-in ones come before those of plugins."""
+    project = _below("project", workspace.project, _AGENTS, workspace)
+    return _distinct([*project, *_below("user", workspace.home, _AGENTS, workspace), *plugins])
 
 
 def hook_locations(
-    workspace: Workspace, extra_dirs: Sequence[str] = (), plugin_dirs: Sequence[str] = ()
+    workspace: Workspace, extra_dirs: Sequence[str] = (), plugins: Sequence[Location] = ()
 ) -> tuple[Location, ...]:
     """Every folder that is searched for hooks, highest precedence first. Those of skills come after these."""
     extra = [Location("extra", path, resolve_path(path, workspace.project, workspace.home)) for path in extra_dirs]
@@ -88,20 +94,8 @@ def hook_locations(
         structs.replace(one, scope="installed") for one in _below("user", workspace.home, _INSTALLED_HOOKS, workspace)
     ]
     user = _below("user", workspace.home, _USER_HOOKS, workspace)
-    plugin = [Location("plugin", os.path.basename(path), os.path.join(path, "hooks")) for path in plugin_dirs]
     project = _below("project", workspace.project, _PROJECT_HOOKS, workspace)
-    return _distinct([*user, *extra, *installed, *plugin, *project])
-
-
-def find_plugins(workspace: Workspace) -> tuple[str, ...]:
-    """The folders of plugins that lie in the user's folder."""
-    base = os.path.join(workspace.user_dir, "plugins")
-    try:
-        names = sorted(os.listdir(base))
-    except OSError:
-        return ()
-    inside = (os.path.join(base, name) for name in names if not name.startswith("."))
-    return tuple(one for one in inside if os.path.isdir(one))
+    return _distinct([*user, *extra, *installed, *plugins, *project])
 
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:

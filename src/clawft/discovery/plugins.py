@@ -4,23 +4,29 @@ Only manifests are read: nothing of a plugin is run, or imported, to find it.
 """
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from clawft.discovery.plugin_folders import GROUP, find_entries
 from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import is_within, read_optional, real_path
-from clawft.format.other_plugins import parse_agent_plugin, parse_claude_plugin
-from clawft.format.plugin import MANIFESTS, PluginManifest, parse_manifest
+from clawft.format.other_plugins import (
+    MARKETPLACE,
+    is_agent_plugin,
+    parse_agent_plugin,
+    parse_claude_plugin,
+    parse_marketplace,
+)
+from clawft.format.plugin import MANIFESTS, Dialect, PluginManifest, parse_manifest
 from clawft.workspace import MARKER, Workspace, resolve_path
 
 __all__ = ["GROUP", "FoundPlugin", "PluginFolders", "load_plugin", "load_plugins", "plugin_folders"]
 
-GROUP = "clawft.plugins"  # of entry points
 MAX_PLUGINS = 500  # of one folder
 MAX_MANIFEST_BYTES = 512 * 1024
-_PARSERS = {"agent-plugins": parse_agent_plugin, "claude": parse_claude_plugin}
+_CLAUDE = ".claude-plugin/plugin.json"
 
 
 class FoundPlugin(Struct, frozen=True):
@@ -46,21 +52,24 @@ class PluginFolders(Struct, frozen=True):
 
     pairs: tuple[tuple[str, str], ...]
     entry_points: bool = True
+    cache_dir: str | None = None  # where it is kept which packages have some
 
 
-def plugin_folders(workspace: Workspace, extra_dirs: Sequence[str] = (), *, entry_points: bool = True) -> PluginFolders:
+def plugin_folders(
+    workspace: Workspace, extra_dirs: Sequence[str] = (), *, entry_points: bool = True, cache_dir: str | None = None
+) -> PluginFolders:
     """THE table of plugin folders. A project's never comes before the user's own."""
     extra = [("extra", resolve_path(path, workspace.project, workspace.home)) for path in extra_dirs]
     own = ("user", os.path.join(workspace.user_dir, "plugins"))
     project = ("project", os.path.join(workspace.project, MARKER, "plugins"))
     pairs = [own, *extra, *([project] if real_path(project[1]) != real_path(own[1]) else [])]
-    return PluginFolders(tuple(pairs), entry_points)
+    return PluginFolders(tuple(pairs), entry_points, cache_dir)
 
 
 def load_plugins(folders: PluginFolders) -> tuple[FoundPlugin, ...]:
     """Every plugin there is, in order of precedence."""
     found = [one for scope, base in folders.pairs if scope != "project" for one in _load_folder(scope, base)]
-    found += _load_packages() if folders.entry_points else []
+    found += _load_packages(folders.cache_dir) if folders.entry_points else []
     found += [one for scope, base in folders.pairs if scope == "project" for one in _load_folder(scope, base)]
     return tuple(found)
 
@@ -90,49 +99,69 @@ def load_plugin(scope: str, folder: str, entry: str = "") -> FoundPlugin:
         file = f"{folder}/{name}"
         try:
             data = read_optional(file, MAX_MANIFEST_BYTES, follow=False)
-            if data is None:
+            if data is None or (dialect == "agent-plugins" and _is_anothers(data, folder)):
                 continue
-            manifest = _PARSERS[dialect](data, file, folder) if dialect in _PARSERS else parse_manifest(data, file)
+            manifest = _parse(dialect, data, file, folder)
         except (ClawftError, Unreadable) as error:
             return FoundPlugin(scope, folder, file, problem=error.diagnostic, entry=entry)
-        return FoundPlugin(scope, folder, file, manifest, entry=entry)
-    hint = f"Expected one of {', '.join(MANIFESTS)}"
-    problem = Diagnostic("plugin-no-manifest", "error", "The folder has no manifest of a plugin", folder, 0, hint)
-    return FoundPlugin(scope, folder, problem=problem, entry=entry)
+        return FoundPlugin(scope, folder, file, _tell_others(manifest, name, folder), entry=entry)
+    return FoundPlugin(scope, folder, problem=_miss(folder), entry=entry)
 
 
-def _load_packages() -> list[FoundPlugin]:
-    """The plugins of installed Python packages; told from their files, since importing metadata costs far more."""
-    found: dict[str, FoundPlugin] = {}
-    for base in dict.fromkeys(sys.path):
-        for value in _find_entries(base) if base.endswith(("site-packages", "dist-packages")) else ():
-            module = value.partition(":")[0].strip()
-            folder = os.path.join(base, *module.split(".")[:-1]) if "." in module else os.path.join(base, module)
-            if os.path.isdir(folder):
-                found.setdefault(folder, load_plugin("python", folder, value))
-    return list(found.values())
+def _parse(dialect: Dialect, data: bytes, file: str, folder: str) -> PluginManifest:
+    """Raises: ClawftError."""
+    if dialect == "clawft":
+        return parse_manifest(data, file)
+    parse = parse_agent_plugin if dialect == "agent-plugins" else parse_claude_plugin
+    return parse(data, file, partial(_read_below, folder))
 
 
-def _find_entries(base: str) -> Iterator[str]:
-    """The values of our entry points below one folder of packages."""
+def _read_below(folder: str, path: str) -> bytes | None:
+    """A file that a manifest names, as far as it really lies in the plugin's folder. Raises: ClawftError."""
+    file = os.path.normpath(f"{folder}/{path}")
+    if not is_within(file, folder) or not is_within(real_path(os.path.dirname(file)), real_path(folder)):
+        raise Unreadable("plugin-path", "It does not lie in the plugin's folder", path=file)
+    return read_optional(file, MAX_MANIFEST_BYTES, follow=False)
+
+
+def _is_anothers(data: bytes, folder: str) -> bool:
+    """Whether a `plugin.json` is of some other program, and the folder a plugin of Claude Code's."""
+    return not is_agent_plugin(data) and os.path.lexists(f"{folder}/{_CLAUDE}")
+
+
+def _tell_others(manifest: PluginManifest, used: str, folder: str) -> PluginManifest:
+    """A manifest with what is said of others beside it, which do not count."""
+    others = [name for name in MANIFESTS if name != used and os.path.lexists(f"{folder}/{name}")]
+    if not others:
+        return manifest
+    message = f"{used} counts; {' and '.join(others)} beside it is not used"
+    said = Diagnostic("plugin-manifests", "note", message, f"{folder}/{used}")
+    return structs.replace(manifest, diagnostics=(*manifest.diagnostics, said))
+
+
+def _miss(folder: str) -> Diagnostic:
+    """What is said of a folder without a manifest."""
     try:
-        names = sorted(name for name in os.listdir(base) if name.endswith(".dist-info"))
-    except OSError:
-        return
-    for name in names:
-        try:
-            with open(f"{base}/{name}/entry_points.txt", "rb") as file:
-                data = file.read(64 * 1024)
-        except OSError:
-            continue
-        if GROUP.encode() in data:
-            yield from _read_entries(data.decode("utf-8", "replace"))
+        data = read_optional(f"{folder}/{MARKETPLACE}", MAX_MANIFEST_BYTES, follow=False)
+    except Unreadable:
+        data = None
+    if data is None:
+        hint = f"Expected one of {', '.join(MANIFESTS)}"
+        return Diagnostic("plugin-no-manifest", "error", "The folder has no manifest of a plugin", folder, 0, hint)
+    inside = [one for one in parse_marketplace(data) if os.path.isdir(f"{folder}/{one}")]
+    hint = "Install one of its plugins by itself: weft plugins install FOLDER"
+    if inside:
+        shown = ", ".join(inside[:5]) + (f" and {len(inside) - 5} more" if len(inside) > 5 else "")
+        hint = f"Install one of its plugins by itself, as weft plugins install {folder}/{inside[0]}; it has {shown}"
+    return Diagnostic("plugin-marketplace", "error", "It is a marketplace of plugins, not a plugin", folder, 0, hint)
 
 
-def _read_entries(text: str) -> Iterator[str]:
-    inside = False
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("["):
-            inside = line == f"[{GROUP}]"
-        elif inside and "=" in line:
-            yield line.partition("=")[2].strip()
+def _load_packages(cache_dir: str | None) -> list[FoundPlugin]:
+    """The plugins of installed Python packages, by their entry points."""
+    found: dict[str, FoundPlugin] = {}
+    for base, value in find_entries(cache_dir):
+        module = value.partition(":")[0].strip()
+        folder = os.path.join(base, *module.split(".")[:-1]) if "." in module else os.path.join(base, module)
+        if is_within(os.path.normpath(folder), base) and os.path.isdir(folder):
+            found.setdefault(folder, load_plugin("python", folder, value))
+    return list(found.values())

@@ -63,7 +63,8 @@ class StageSpec(Struct, frozen=True, omit_defaults=True):
 
 
 class ServerSpec(Struct, frozen=True, omit_defaults=True):
-    """An MCP server that a plugin brings; its paths are absolute."""
+    """An MCP server that a plugin brings, as it is written: a program, or an address. Variables are filled in when it
+    is started; of a `literal` one only those of the plugin's own folders."""
 
     name: str
     command: str = ""
@@ -72,6 +73,7 @@ class ServerSpec(Struct, frozen=True, omit_defaults=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = {}
+    literal: bool = False
 
 
 class PluginManifest(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -48,10 +48,10 @@ async def _start(turn: Turn, standing: Standing, arguments: Arguments) -> Activa
 
 
 def _get(turn: Turn, reference: str) -> Standing:
-    """The skill of a name or of `scope:name`, if a person may start it. Raises: NotFound, Refused."""
+    """The skill of a name or of `scope:name` or `plugin:name`, if a person may start it. Raises: NotFound, Refused."""
     scope, colon, bare = reference.rpartition(":")
     named = [
-        one for one in turn.skills.standings if one.name == bare and (not colon or one.found.location.scope == scope)
+        one for one in turn.skills.standings if one.name == bare and (not colon or one.found.location.goes_by(scope))
     ]
     if not named:
         raise NotFound("skill-not-found", f"No skill '{reference}'", hint="Run: weft skills list")

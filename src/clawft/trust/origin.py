@@ -43,6 +43,8 @@ class Origins:
     def why_strange(self, found: Found) -> str:
         """Why a skill needs an approval; nothing for the user's own and for what came with the program."""
         at = found.location
+        if at.scope == "plugin":
+            return f"It comes with the plugin {at.layer}"
         if at.scope in STRANGE_SCOPES:
             return f"It comes with the {'folder' if at.scope == 'dir' else at.scope}"
         if at.scope in ("user", "extra") and self._project and self._lies_in_project(found):

@@ -73,7 +73,7 @@ class Strangers:
         return {one.path: one for one in self._approvals().load() if one.kind == "skill"}
 
     def _object(self, found: Found, why: str, digest: "Digest | None") -> Diagnostic | None:
-        hint = f"Look at it, then: weft skills trust {_word(found)}"
+        hint = f"Look at it, then: weft {_command(found)}"
         try:
             known = self._known.get(found.folder)
         except ClawftError as error:
@@ -104,12 +104,14 @@ def why_unbindable(found: Found, digest: "Digest", linked: list[str]) -> Diagnos
     return None
 
 
-def _word(found: Found) -> str:
-    """The skill as words of a command line, with where it is found if only that leads to it."""
+def _command(found: Found) -> str:
+    """How to approve a skill: with the whole plugin it came with; else by its name, and where it is if need be."""
     import shlex
 
     name, at = shlex.quote(found.name), found.location
-    return f"{name} --dir {shlex.quote(at.path)}" if at.scope == "dir" else name
+    if at.scope == "plugin":
+        return f"plugins enable {shlex.quote(at.layer)}"
+    return f"skills trust {name} --dir {shlex.quote(at.path)}" if at.scope == "dir" else f"skills trust {name}"
 
 
 def _lower(text: str) -> str:

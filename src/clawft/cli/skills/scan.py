@@ -83,7 +83,7 @@ def _find_named(app: App, reference: str) -> list[Target]:
     """
     scope, colon, bare = reference.rpartition(":")
     found = app.catalog.found
-    named = [one for one in found if one.name == bare and (not colon or one.location.scope == scope)]
+    named = [one for one in found if one.name == bare and (not colon or one.location.goes_by(scope))]
     if not named:
         close = find_close(bare, (one.name for one in found))
         hint = (f"did you mean '{close}'? " if close else "") + "Run: weft skills list; a folder is named by its path"

@@ -125,7 +125,7 @@ def _find(app: App, name: str) -> Standing:
     """The skill of a name that waits for an approval, if there is one. Raises: NotFound."""
     scope, colon, bare = name.rpartition(":")
     waiting = [one for one in app.skills if one.name == bare and one.state in ("untrusted", "blocked")]
-    fitting = [one for one in waiting if not colon or one.found.location.scope == scope]
+    fitting = [one for one in waiting if not colon or one.found.location.goes_by(scope)]
     return fitting[0] if fitting else app.get_skill(name)
 
 
