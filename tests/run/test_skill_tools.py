@@ -335,12 +335,12 @@ async def test_the_second_of_two_alike_is_called_by_its_skill_too(world: World) 
 
 
 async def test_a_tool_that_cannot_be_offered_is_said_once(world: World) -> None:
-    add_tool(world, tool="make", more="    execution: wasm\n")
+    add_tool(world, tool="make", more="    execution: native\n")
     world.replies = [LOAD, say("x"), say("y")]
     async with world.talk() as conversation:
         events = await collect(conversation, "one")
         (said,) = [one.message for one in only(events, Noticed) if one.code == "tool-execution"]
-        assert "'wasm' is not supported" in said
+        assert "only a plugin's skill has such tools" in said
         assert "make" not in tool_names(world.sent())
         assert not [one for one in only(await collect(conversation, "two"), Noticed) if one.code == "tool-execution"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clawft.config import Config
 from clawft.config.masking import Secrets
+from clawft.config.plugins import own_plugins
 from clawft.discovery.catalog import Found
 from clawft.discovery.instructions import Instructions, load_instructions
 from clawft.errors import ClawftError
@@ -47,6 +48,7 @@ from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawft.run.durable.request import RunRequest
+    from clawft.sandbox.wasi import Wasi
 
 __all__ = ["Runtime", "new_key"]
 
@@ -145,7 +147,21 @@ class Runtime:
         """What runs the programs of the skills that are loaded in a conversation."""
         settings, session = self.config.tools.exec, conversation.session.key
         policy = CommandPolicy(settings)
-        return Programs(conversation.skills, settings, policy, lambda cleared: self.supplies.take(cleared, session))
+        return Programs(
+            conversation.skills,
+            settings,
+            policy,
+            lambda cleared: self.supplies.take(cleared, session),
+            lambda: self.wasi,
+        )
+
+    @cached_property
+    def wasi(self) -> "Wasi":
+        """What runs programs of skills that are WebAssembly."""
+        from clawft.sandbox.wasi import Wasi  # few skills have any
+
+        user_dir = self.workspace.user_dir
+        return Wasi(own_plugins(self.config, user_dir, self.environ), user_dir)
 
     def instructions(self, emit: Callable[[Event], None]) -> list[Instructions]:
         """AGENTS.md and CLAUDE.md that are the user's own or were approved; the others are named."""

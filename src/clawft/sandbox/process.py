@@ -15,9 +15,10 @@ import anyio
 from anyio import CancelScope, Event, to_thread
 from msgspec import Struct
 
+from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.output import Sink
 
-__all__ = ["Finished", "Launch", "Streams", "run_launch", "run_process"]
+__all__ = ["Finished", "Launch", "Runnable", "Streams", "run_launch", "run_process"]
 
 _GRACE_S = 2.0  # from asking a program to end to ending it
 _GRACE_ALL_S = 10.0  # the same for one that first ends what it holds
@@ -47,6 +48,15 @@ class Finished(Struct, frozen=True):
     flooded: bool = False  # it wrote without end, and was ended
     saved_to: str = ""
     exceeded: str = ""  # which limit of the sandbox ended it: "processes" or "memory"
+
+
+class Runnable(Struct, frozen=True):
+    """A program that is ready to be run: its words and variables, what it may reach, and for how long it may run."""
+
+    words: tuple[str, ...]
+    env: Mapping[str, str]
+    confinement: Confinement
+    timeout_s: float
 
 
 class Launch(Struct, frozen=True):

@@ -1,12 +1,15 @@
 """Runs a program that a skill brought along: the very bytes that were cleared, in the sandbox, asked for before.
 
-The skill's folder is copied while its digest is taken, and the copy is what the program sees at the folder's place.
+The skill's folder is copied while its digest is taken, and the copy is what the program sees at the folder's place. One
+that is WebAssembly sees that, and nothing else.
 What a model wrote reaches it as words, as standard input and as variables, and is never read by a shell of ours.
 """
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from msgspec import Struct, structs
@@ -14,11 +17,12 @@ from msgspec import Struct, structs
 from clawft.config.tools import ExecSettings
 from clawft.errors import ClawftError
 from clawft.files import real_path
-from clawft.sandbox.process import Streams
+from clawft.sandbox.process import Runnable, Streams
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
 from clawft.tools.finished import tell_finished
+from clawft.tools.provided import WASM
 from clawft.tools.skillset import Loaded, Skillset
 from clawft.tools.spill import mask_file, new_spill_path
 from clawft.tools.starting import find_start
@@ -28,6 +32,9 @@ from clawft.trust.commands import CommandPolicy
 from clawft.trust.copies import open_skill_copy
 from clawft.trust.granted import granted_hosts
 from clawft.trust.modes import Mode
+
+if TYPE_CHECKING:
+    from clawft.sandbox.wasi import Wasi
 
 __all__ = ["Programs", "Start"]
 
@@ -53,6 +60,10 @@ class Start(Struct, frozen=True):
     def line(self) -> str:
         return shlex.join(self.words)
 
+    @property
+    def is_wasm(self) -> bool:
+        return self.file.endswith(WASM)
+
 
 class Programs:
     """How programs of skills run in one conversation. `own_env` gives the variables of one skill (R174)."""
@@ -63,11 +74,13 @@ class Programs:
         settings: ExecSettings,
         policy: CommandPolicy,
         own_env: Callable[[Cleared], Mapping[str, str]],
+        open_wasi: Callable[[], "Wasi"],
     ) -> None:
         self.skills = skills
         self.settings = settings
         self._policy = policy
         self._own_env = own_env
+        self._open_wasi = open_wasi
 
     async def run(self, start: Start, context: ToolContext) -> ToolResult:
         """Ask for it, and run it to its end. Raises: ToolError, Refused."""
@@ -88,6 +101,7 @@ class Programs:
     async def _ask(self, start: Start, loaded: Loaded, context: ToolContext) -> None:
         status = await to_thread.run_sync(context.sandbox.status)
         how = "sandboxed" if status.kind in ("bubblewrap", "landlock") else "WITHOUT a sandbox"
+        how = "WebAssembly" if start.is_wasm else how
         what = f"the tool '{start.tool}' ({_show(start.line)})" if start.tool else _show(start.words[0])
         # The digest binds a lasting answer to the program, also where the skill is not active any more.
         digest = loaded.cleared.digest.removeprefix("sha256:")[:16]
@@ -105,31 +119,56 @@ class Programs:
         async with open_skill_copy(context.workspace.user_dir, folder, loaded.cleared.digest) as copy:
             mounted = context.sandbox.status().kind == "bubblewrap"
             place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
-            words = _start_words(start, copy, place)
-            context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
-            hosts = _hosts_for(loaded.cleared, context)
-            confinement = structs.replace(confine(context), mounts=((copy, place),), hosts=hosts)
-            try:
-                finished = await context.sandbox.run(
-                    words,
-                    cwd=place,
-                    env=self._environment(start, loaded, place, context),
-                    timeout_s=settings.timeout_s,
-                    max_bytes=settings.max_output_bytes,
-                    streams=Streams(stdin=start.stdin, spill_path=spill_path),
-                    confinement=confinement,
-                    ask=ask_unconfined(context, f"{_show(start.line)} of the skill '{start.skill}'"),
-                    record=record_hosts(context),
-                )
-            finally:  # one that was cancelled has left its output there, too
-                if os.path.exists(spill_path):
-                    mask_file(context, spill_path)
-        return explain_sandbox(tell_finished(finished, loaded.folder), context, _EXPLAINED)
+            async with self._prepare(start, loaded, (copy, place), context) as program:
+                context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
+                try:
+                    finished = await context.sandbox.run(
+                        program.words,
+                        cwd=place,
+                        env=program.env,
+                        timeout_s=program.timeout_s,
+                        max_bytes=settings.max_output_bytes,
+                        streams=Streams(stdin=start.stdin, spill_path=spill_path),
+                        confinement=program.confinement,
+                        ask=_go_on if start.is_wasm else ask_unconfined(context, _name(start)),
+                        record=record_hosts(context),
+                    )
+                finally:  # one that was cancelled has left its output there, too
+                    if os.path.exists(spill_path):
+                        mask_file(context, spill_path)
+        result = tell_finished(finished, loaded.folder)
+        return result if start.is_wasm else explain_sandbox(result, context, _EXPLAINED)
+
+    @asynccontextmanager
+    async def _prepare(
+        self, start: Start, loaded: Loaded, mount: tuple[str, str], context: ToolContext
+    ) -> AsyncIterator[Runnable]:
+        """A program as it is started. Raises: ToolError."""
+        copy, place = mount
+        if start.is_wasm:
+            env = {**self._own_env(loaded.cleared), **start.variables}
+            path, limits = os.path.join(copy, start.file), context.sandbox.limits
+            async with self._open_wasi().open(path, start.words, env, mount, limits=limits) as program:
+                yield program
+            return
+        hosts = _hosts_for(loaded.cleared, context)
+        confinement = structs.replace(confine(context), mounts=(mount,), hosts=hosts)
+        env = self._environment(start, loaded, place, context)
+        yield Runnable(_start_words(start, copy, place), env, confinement, self.settings.timeout_s)
 
     def _environment(self, start: Start, loaded: Loaded, place: str, context: ToolContext) -> dict[str, str]:
         places = {"CLAUDE_SKILL_DIR": place, "CLAUDE_PROJECT_DIR": context.workspace.project}
         env = command_env(self.settings, context.environ, self._own_env(loaded.cleared))
         return {**env, **places, **start.variables}
+
+
+async def _go_on(_reason: str) -> bool:
+    """WebAssembly is held without a sandbox, too."""
+    return True
+
+
+def _name(start: Start) -> str:
+    return f"{_show(start.line)} of the skill '{start.skill}'"
 
 
 def _start_words(start: Start, copy: str, place: str) -> tuple[str, ...]:

@@ -4,27 +4,44 @@ import os
 import posixpath
 import re
 from collections.abc import Collection
+from importlib.util import find_spec
 from typing import Any
 
 from msgspec import Struct
 
+from clawft.config.plugins import WasmSettings
 from clawft.discovery.digest import list_files
 from clawft.errors import Diagnostic
 from clawft.format.model import Skill, ToolDefinition
 from clawft.format.schema import check_schema
 from clawft.tools.starting import ENDINGS, find_start
 
-__all__ = ["SCRIPTS", "Provided", "check_provided", "find_file", "list_scripts"]
+__all__ = ["SCRIPTS", "WASM", "Means", "Provided", "check_provided", "find_file", "list_scripts"]
 
 SCRIPTS = "scripts/"
+WASM = ".wasm"
 MAX_TOOLS = 32  # of one skill; models and wires take so many and no more
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")  # what every wire takes
 _ON_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_NATIVE = "Write execution: shell, or bring the skill along with a plugin that does its tools"
+_MODULE = b"\0asm\x01\0\0\0"
+_COMPONENT = b"\0asm\x0d\0\x01\0"
 _PLACEHOLDER = re.compile(r"\$\{?([A-Za-z_]\w*)\}?|\{\{?[ ]?([A-Za-z_][\w-]*)[ ]?\}\}?")
 
 
+class Means(Struct, frozen=True):
+    """What there is to run the tools of a skill with: WebAssembly, and the plugin that it is of, where that runs."""
+
+    wasm: WasmSettings = WasmSettings()
+    plugin: str = ""
+    no_plugin: str = "only a plugin's skill has such tools"  # why there is none
+
+
 class Provided(Struct, frozen=True):
-    """A tool that can be offered. `file` is the program among the skill's files, else it is found on PATH."""
+    """A tool that can be offered. `file` is the program among the skill's files, else it is found on PATH.
+
+    Without words, `plugin` does it.
+    """
 
     name: str
     description: str
@@ -32,20 +49,26 @@ class Provided(Struct, frozen=True):
     words: tuple[str, ...]  # the program and its own words; what a model says is never among them
     file: str = ""
     repeatable: bool = False
+    plugin: str = ""
 
     @property
     def shown(self) -> str:
         """The program as people see it."""
-        return " ".join(self.words)
+        return " ".join(self.words) or f"plugin {self.plugin}"
 
 
-def check_provided(skill: Skill, folder: str, path: str) -> tuple[tuple[Provided, ...], tuple[Diagnostic, ...]]:
+def check_provided(
+    skill: Skill,
+    folder: str,
+    path: str,
+    means: Means = Means(),  # noqa: B008
+) -> tuple[tuple[Provided, ...], tuple[Diagnostic, ...]]:
     """The tools of a skill that can be offered, and what there is to say about them. `path` is the skill's file."""
     files = list_files(folder) if skill.provided_tools else ()
     offered: dict[str, Provided] = {}
     said: list[Diagnostic] = []
     for one in skill.provided_tools:
-        found = _check(one, skill, folder, files)
+        found = _check(one, one.execution or skill.execution, means) or _make(one, skill, folder, files, means)
         if isinstance(found, Diagnostic):
             said.append(_at(found, path))
         elif len(offered) == MAX_TOOLS:
@@ -58,35 +81,47 @@ def check_provided(skill: Skill, folder: str, path: str) -> tuple[tuple[Provided
     return tuple(offered.values()), tuple(said)
 
 
-def _check(one: ToolDefinition, skill: Skill, folder: str, files: Collection[str]) -> Provided | Diagnostic:
-    execution = one.execution or skill.execution
+def _check(one: ToolDefinition, execution: str, means: Means) -> Diagnostic | None:
+    """Why a tool cannot be offered, whatever its program is."""
     if execution == "prompt":
-        return _refuse("tool-execution", one, "nothing says how it runs", "Write execution: shell")
-    if execution != "shell":
-        return _refuse("tool-execution", one, f"execution '{execution}' is not supported", "Only shell is")
+        return _refuse("tool-execution", one, "nothing says how it runs", "Write execution: shell, wasm or native")
+    if execution == "native" and not means.plugin:
+        return _refuse("tool-execution", one, f"its execution is native, and {means.no_plugin}", _NATIVE)
+    if execution == "wasm" and not find_spec("wasmtime"):
+        return _refuse("wasm-missing", one, "WebAssembly is not installed", "Install clawft[wasm]")
     if not _NAME.fullmatch(one.name) or "__" in one.name:
         hint = "At most 64 letters, digits, _ and -, without __, which is for tools of MCP servers"
         return _refuse("tool-name", one, "its name cannot be a tool's", hint)
     if problem := check_schema(one.parameters):
         return _refuse("tool-schema", one, f"its schema cannot be checked: {problem}")
-    program = _find_program(one, files)
+    return None
+
+
+def _make(
+    one: ToolDefinition, skill: Skill, folder: str, files: Collection[str], means: Means
+) -> Provided | Diagnostic:
+    """The tool with its program; why it cannot be offered, if there is none."""
+    execution, parameters = one.execution or skill.execution, _complete(one.parameters)
+    if execution == "native":
+        return Provided(one.name, one.description, parameters, (), "", one.repeatable, means.plugin)
+    is_wasm = execution == "wasm"
+    program = _find_module(one, files) if is_wasm else _find_program(one, files)
     if isinstance(program, Diagnostic):
         return program
     words, file = program
-    if file and (problem := _why_no_start(os.path.join(folder, file), file)):
+    at = os.path.join(folder, file)
+    if is_wasm and (problem := _why_no_module(at, file, means.wasm)):
+        return _refuse("tool-program", one, problem, "A module of WASI preview 1, as made for the target wasm32-wasip1")
+    if file and not is_wasm and (problem := _why_no_start(at, file)):
         return _refuse("tool-program", one, problem, "Give it a first line like #!/bin/sh, or an ending like .py")
-    return Provided(one.name, one.description, _complete(one.parameters), words, file, one.repeatable)
+    return Provided(one.name, one.description, parameters, words, file, one.repeatable)
 
 
 def _find_program(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[str, ...], str] | Diagnostic:
     """The words of its program, and the file that it is, if it is one of the skill's."""
     if not one.command:
-        named = [file for file in files if file in (f"{SCRIPTS}{one.name}{end}" for end in ("", *ENDINGS))]
-        if len(named) == 1:
-            return (named[0],), named[0]
-        missing = f"there is no file {SCRIPTS}{one.name}, with or without an ending, and no command is named"
-        problem = f"{' and '.join(named)} may both be meant" if named else missing
-        return _refuse("tool-program", one, problem, f"Add the file, or command: [{SCRIPTS}…]")
+        names = [f"{SCRIPTS}{one.name}{end}" for end in ("", *ENDINGS)]
+        return _find_named(one, files, names, f"there is no file {names[0]}, with or without an ending,")
     program, *rest = one.command
     file = find_file(program, files)
     if file:
@@ -96,6 +131,29 @@ def _find_program(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[st
             "tool-program", one, f"its command '{program[:60]}' is neither a file of it nor a program's name"
         )
     return one.command, ""
+
+
+def _find_module(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[str, ...], str] | Diagnostic:
+    """The same for WebAssembly, which is always a file of the skill."""
+    if not one.command:
+        names = [f"{SCRIPTS}{one.name}{WASM}", f"{one.name}{WASM}"]
+        return _find_named(one, files, names, f"there is no file {' or '.join(names)},")
+    program, *rest = one.command
+    file = find_file(program, files)
+    if not file.endswith(WASM):
+        return _refuse("tool-program", one, f"its command '{program[:60]}' is no {WASM} file of it")
+    return (file, *rest), file
+
+
+def _find_named(
+    one: ToolDefinition, files: Collection[str], names: list[str], missing: str
+) -> tuple[tuple[str, ...], str] | Diagnostic:
+    """The one file that is there of those that may be meant where no command is named."""
+    named = [file for file in files if file in names]
+    if len(named) == 1:
+        return (named[0],), named[0]
+    problem = f"{' and '.join(named)} may both be meant" if named else f"{missing} and no command is named"
+    return _refuse("tool-program", one, problem, f"Add the file, or command: [{SCRIPTS}…]")
 
 
 def find_file(name: str, files: Collection[str]) -> str:
@@ -114,6 +172,19 @@ def _why_no_start(path: str, file: str) -> str:
         return "" if find_start(path) is not None else f"nothing tells how to start {file}"
     except OSError as error:
         return f"{file} cannot be read: {error.strerror}"
+
+
+def _why_no_module(path: str, file: str, settings: WasmSettings) -> str:
+    """Why a file cannot be a module, by its first bytes and its size; the rest is seen when it is run."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+            head, size = opened.read(len(_MODULE)), os.fstat(opened.fileno()).st_size
+    except OSError as error:
+        return f"{file} cannot be read: {error.strerror}"
+    if head != _MODULE:
+        return f"{file} is {'a component, not a module' if head == _COMPONENT else 'no module of WebAssembly'}"
+    limit = settings.max_bytes
+    return f"{file} has {size} bytes, and plugins.wasm.max_bytes is {limit}" if size > limit else ""
 
 
 def _complete(schema: dict[str, Any]) -> dict[str, Any]:

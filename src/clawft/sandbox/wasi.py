@@ -1,0 +1,113 @@
+"""WASI preview 1 modules as programs (D42): checked and compiled here, run in a process of their own.
+
+A module sees a folder, to be read, and a `/tmp` of its own; no other file, no host, no variable but its own. That is
+held by WebAssembly. The process around it is there for what the engine does not bound: a call that sleeps for ever,
+files that are never closed, a full disk. It runs in the sandbox, where there is one.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+from anyio import CancelScope, to_thread
+from msgspec import structs
+
+from clawft.config.plugins import PluginsSettings
+from clawft.sandbox.confinement import Confinement, Limits
+from clawft.sandbox.process import Runnable
+from clawft.sandbox.wasm import CompiledCache, WasmError, import_wasmtime, load_wasm
+from clawft.trust.seal import KEY_NAME, Seal
+
+if TYPE_CHECKING:
+    from wasmtime import Module
+
+__all__ = ["PLACE", "Wasi"]
+
+PLACE = "/skill"  # where a module sees the folder that it belongs to; `.` is the same
+_RUNNER = os.path.join(os.path.dirname(__file__), "wasi_runner.py")
+_PREFIX = "WASI_"  # as the runner takes it off
+_PREVIEW_1 = "wasi_snapshot_preview1"
+_MB = 1024 * 1024
+_MAX_NAMED = 3
+
+
+class Wasi:
+    """Makes programs of modules, within the user's limits. `user_dir` holds what was compiled before."""
+
+    def __init__(self, settings: PluginsSettings, user_dir: str) -> None:
+        self.settings = settings
+        self._user_dir = user_dir
+        self._cache = CompiledCache(user_dir, Seal(os.path.join(user_dir, KEY_NAME)))
+
+    @asynccontextmanager
+    async def open(
+        self, path: str, words: Sequence[str], env: Mapping[str, str], mount: tuple[str, str], *, limits: Limits
+    ) -> AsyncIterator[Runnable]:
+        """The module of a path, with its own words, of which the first is its name, and variables.
+
+        `mount` is its folder, and where the process finds that. Raises: WasmError; OSError.
+        """
+        library = os.path.dirname(str(import_wasmtime().__file__))
+        compiled = await to_thread.run_sync(self._compile, path)
+        below = os.path.join(self._user_dir, "cache", "programs")
+        os.makedirs(below, mode=0o700, exist_ok=True)
+        private = tempfile.TemporaryDirectory(prefix="wasi-", dir=below)
+        try:
+            kept = os.path.join(private.name, "module")
+            await to_thread.run_sync(_write, kept, compiled)
+            job = {
+                "library": library,
+                "module": kept,
+                "folders": [(mount[1], PLACE), (mount[1], ".")],
+                "memory_bytes": self.settings.wasm.memory_mb * _MB,
+                "file_bytes": limits.file_bytes,
+                "fuel": self.settings.wasm.fuel,
+            }
+            line = (os.path.realpath(sys.executable), "-I", "-S", "-B", _RUNNER, msgspec.json.encode(job).decode())
+            confinement = Confinement(
+                readable=(sys.base_prefix, library, _RUNNER, kept),
+                hidden=("/etc/passwd", "/etc/group"),
+                mounts=(mount,),
+                limits=self._limit(limits),
+                least=True,
+            )
+            own = {f"{_PREFIX}{name}": value for name, value in env.items()}
+            # The sandbox has a folder for temporary files of its own; without one this is it.
+            yield Runnable((*line, *words), {"TMPDIR": private.name, **own}, confinement, self._timeout_s)
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(private.cleanup)
+
+    @property
+    def _timeout_s(self) -> float:
+        return self.settings.wasm.timeout_s or self.settings.call_timeout_s
+
+    def _limit(self, limits: Limits) -> Limits:
+        """The engine holds the module to its memory; beside that the process needs some room."""
+        room = (self.settings.wasm.memory_mb + 256) * _MB
+        return structs.replace(limits, memory_bytes=room, data_bytes=2 * room, processes=64)
+
+    def _compile(self, path: str) -> bytes:
+        """Raises: WasmError for what is no module, none of WASI preview 1, or too large."""
+        module = self._cache.compile_module(load_wasm(path, self.settings.wasm), path)
+        if problem := _find_problem(module):
+            raise WasmError("wasm-runtime", f"{os.path.basename(path)} cannot be run: {problem}", path=path)
+        return bytes(module.serialize())
+
+
+def _find_problem(module: "Module") -> str:
+    """Why a module is no program of WASI preview 1; '' if it is one."""
+    foreign = [f"{one.module}.{one.name}" for one in module.imports if one.module != _PREVIEW_1]
+    if foreign:
+        return f"it needs {', '.join(foreign[:_MAX_NAMED])}, which is not of WASI preview 1"
+    missing = {"_start", "memory"} - {one.name for one in module.exports}
+    return f"it has no {' and no '.join(sorted(missing))}" if missing else ""
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(content)
