@@ -127,13 +127,22 @@ def _object_to(app: "App", found: "Found", report: "Report") -> "Diagnostic | No
     return structs.replace(said[0], hint=said[0].hint.replace(*look)) if blocked else None
 
 
-def grant_plugin(app: "App", review: "PluginReview", permissions: "Permissions") -> PluginGrant:
-    """Grant a plugin that was reviewed what was decided. Raises: ClawftError."""
-    return open_plugin_desk(app).grant(review, permissions)
+def grant_plugin(app: "App", review: "PluginReview", permissions: "Permissions") -> "tuple[Diagnostic, ...]":
+    """Grant a plugin that was reviewed what was decided, and approve what it brings; what of that could not be.
+
+    Raises: ClawftError.
+    """
+    from clawft.joining import approve_contents
+
+    open_plugin_desk(app).grant(review, permissions)
+    return approve_contents(app, review.found)
 
 
 def revoke_plugin(app: "App", found: FoundPlugin) -> PluginGrant | None:
-    """Take back what a plugin was granted, if it was anything. Raises: ClawftError."""
+    """Take back what a plugin was granted, if it was anything, and what it brings with it. Raises: ClawftError."""
+    from clawft.joining import revoke_contents
+
+    revoke_contents(app, found)
     return open_plugin_desk(app).revoke(found)
 
 

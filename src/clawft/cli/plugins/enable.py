@@ -6,10 +6,11 @@ from clawft.app import App
 from clawft.cli._complete import complete_plugins
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import say
+from clawft.cli.output import say, show_diagnostic
 from clawft.cli.plugins._entries import judge_enabled, tell, write_enabled
 from clawft.cli.plugins._review import plugin_review_json, plugin_review_lines
 from clawft.errors import ClawftError
+from clawft.joining import approve_contents
 from clawft.plugging import find_plugin, grant_plugin, load_plugin_contents, load_plugin_standings, open_plugin_desk
 from clawft.trust.plugin_review import PluginReview, broken
 from clawft.trust.plugins import PluginStanding
@@ -44,7 +45,10 @@ def enable_plugins(app: App, chosen: list[PluginStanding], *, yes: bool, output:
     taken = [one for one in as_if if one.found.folder not in refused]
     granted = [reviews[one.found.folder] for one in taken if one.found.folder in reviews]
     for review in granted:
-        grant_plugin(app, review, review.offered)
+        for said in grant_plugin(app, review, review.offered):
+            show_diagnostic(said, where=app.workspace.shorten(said.where))
+        for problem in approve_contents(app, review.found):
+            show_diagnostic(problem, where=app.workspace.shorten(problem.where))
     if not taken:
         say("Nothing was granted")
         return 1
