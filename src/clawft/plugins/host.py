@@ -32,6 +32,7 @@ class _Hosted:
         self.lock = anyio.Lock()
         self.running: Running | None = None
         self.failures = 0
+        self.counted: Running | None = None  # that which ended with a failure that was counted
 
 
 class Plugins:
@@ -81,16 +82,17 @@ class Plugins:
         if hosted.failures >= self.settings.max_failures:
             message = f"The plugin '{plugin_id}' failed {hosted.failures} times in a row and is left alone"
             raise PluginFailed(message, code="plugin-left-alone", hint="Start weft anew to try it again")
+        running: Running | None = None
         try:
             running = await self._come_alive(hosted)
             result = await running.call(what, given)
         except PluginFailed as error:
-            raise self._note_failure(hosted, error) from error
+            raise self._note_failure(hosted, running, error) from error
         except PluginError:
             hosted.failures = 0
             raise
         except ClawftError as error:
-            raise self._note_failure(hosted, error) from error
+            raise self._note_failure(hosted, running, error) from error
         hosted.failures = 0
         return result
 
@@ -129,10 +131,21 @@ class Plugins:
         assert grant is not None
         if self._group is None:
             raise PluginFailed("The host of plugins is not open", code="plugin-start")
+        if manifest.wasm_module:
+            return self._make_component(standing)
         job = make_job(standing, self.settings, self.around)
         self._note_start(standing)
         note_given(standing, job.config, job.env, self.around.secrets, self.around.audit)
         return PythonProcess(job, self.around, self._group, lambda channel: self._inbound.get((standing.id, channel)))
+
+    def _make_component(self, standing: PluginStanding) -> Running:
+        """Raises: ClawftError."""
+        from clawft.plugins.component import Component, make_wasm_job
+
+        job = make_wasm_job(standing, self.settings, self.around)
+        self._note_start(standing)
+        note_given(standing, job.config, job.env, self.around.secrets, self.around.audit)
+        return Component(job, self.settings, self.around)
 
     def _note_start(self, standing: PluginStanding) -> None:
         """Raises: Refused if it cannot be written down."""
@@ -154,9 +167,12 @@ class Plugins:
         except ClawftError as error:
             self._tell(hosted.standing, error)
 
-    def _note_failure(self, hosted: _Hosted, error: ClawftError) -> PluginFailed:
-        """Count it, tell of it, and name the plugin."""
-        hosted.failures += 1
+    def _note_failure(self, hosted: _Hosted, running: Running | None, error: ClawftError) -> PluginFailed:
+        """Count it, tell of it, and name the plugin. What ends several calls at once is one failure."""
+        ended = running is not None and not running.alive
+        if not (ended and hosted.counted is running):
+            hosted.failures += 1
+        hosted.counted = running if ended else None
         standing = hosted.standing
         self._tell(standing, error)
         if hosted.failures >= self.settings.max_failures:

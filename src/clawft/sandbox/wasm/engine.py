@@ -152,7 +152,8 @@ class _Clock:
         if self.stopped:
             self.why = WasmError("wasm-limit", "WebAssembly was stopped")
         elif time.monotonic() >= self.deadline:
-            self.why = WasmError("wasm-limit", f"WebAssembly was stopped: it took more than {self.timeout_s:g} s")
+            message = f"WebAssembly was stopped: it took longer than {self.timeout_s:g} seconds"
+            self.why = WasmError("wasm-timeout", message, hint="See plugins.wasm.timeout_s")
         return self.why
 
 

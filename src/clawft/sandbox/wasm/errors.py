@@ -18,7 +18,7 @@ _LIMITS = {  # what the engine says, and what it means
 
 class WasmError(ClawftError):
     """Codes: `wasm-missing` (the library), `wasm-no-module`, `wasm-io`, `wasm-too-large` (the file), `wasm-runtime`
-    (it cannot be compiled or linked, or it trapped), `wasm-limit` (it ran into one of its limits)."""
+    (it cannot be compiled or linked, or it trapped), `wasm-limit` (it ran into one of its limits), `wasm-timeout`."""
 
 
 def import_wasmtime() -> ModuleType:

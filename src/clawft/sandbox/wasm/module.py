@@ -15,29 +15,30 @@ _GZIP_SLACK = 1024  # what gzip may add to what it cannot compress
 _MAGIC = b"\0asm"
 
 
-def load_wasm(path: str, settings: WasmSettings) -> bytes:
+def load_wasm(path: str, settings: WasmSettings, shown: str = "") -> bytes:
     """The bytes of a module or component; one that is a text (`.wat`) is assembled, and counts as what comes of it.
+    `shown` is the path to speak of, where this is that of a copy.
 
     Raises: WasmError.
     """
-    is_text = path.endswith(".wat")
+    is_text, shown = path.endswith(".wat"), shown or path
     limit = settings.max_bytes * (_TEXT_FACTOR if is_text else 1)
     try:
         data, _ = read_regular(path, limit)
     except FileNotFoundError as error:
         name = os.path.basename(path)
-        raise WasmError("wasm-no-module", f"There is no '{name}' to run", path=path) from error
+        raise WasmError("wasm-no-module", f"There is no '{name}' to run", path=shown) from error
     except Unreadable as error:
         if error.code == "file-too-large":
             size = os.path.getsize(path)
-            raise _too_large(f"{size} bytes", f"{limit}", "max_bytes", path) from error
-        raise WasmError("wasm-io", f"The module cannot be read: {error}", path=path, hint=error.hint) from error
+            raise _too_large(f"{size} bytes", f"{limit}", "max_bytes", shown) from error
+        raise WasmError("wasm-io", f"The module cannot be read: {error}", path=shown, hint=error.hint) from error
     except OSError as error:
-        raise WasmError("wasm-io", f"The module cannot be read: {error.strerror}", path=path) from error
-    data = _assemble(data, path) if is_text else data
+        raise WasmError("wasm-io", f"The module cannot be read: {error.strerror}", path=shown) from error
+    data = _assemble(data, shown) if is_text else data
     if not data.startswith(_MAGIC):
-        raise WasmError("wasm-runtime", "This is no WebAssembly", path=path, hint="Name a .wasm or .wat file")
-    check_size(data, settings, path)
+        raise WasmError("wasm-runtime", "This is no WebAssembly", path=shown, hint="Name a .wasm or .wat file")
+    check_size(data, settings, shown)
     return data
 
 
