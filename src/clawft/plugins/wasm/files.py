@@ -1,0 +1,123 @@
+"""The files of a component: its data folder, its own folder to read, and what it was granted. Nothing else is there.
+
+A relative path is one in its data folder; where it reads one that is not there, the plugin's own folder is looked in. A
+path is judged by where its links lead, and opened without following any that appeared since.
+"""
+
+import os
+import stat
+
+from msgspec import Struct
+
+from clawft.contracts import PluginError
+from clawft.errors import ClawftError
+from clawft.files import is_within, real_path
+from clawft.tools.beneath import read_file_at, write_file_at
+from clawft.workspace import resolve_path
+
+__all__ = ["Denied", "Files", "Roots"]
+
+MAX_FILE_BYTES = 4 << 20
+MAX_WRITTEN_BYTES = 256 << 20  # by one plugin, from its start to its end
+_MAX_PATH = 4096
+
+
+class Denied(PluginError):
+    """What was not granted."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="plugin-denied")
+
+
+class Roots(Struct, frozen=True):
+    """Where a component may go. `own` is the approved copy of its folder; the other places are resolved."""
+
+    data_dir: str
+    own: str
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
+    project: str
+    home: str
+
+
+class Files:
+    """Reads and writes texts for one plugin."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self._written = 0
+
+    def read(self, path: str) -> str:
+        """A text. Raises: Denied; PluginError."""
+        return _read(self._find(path, write=False), path)
+
+    def write(self, path: str, content: str) -> None:
+        """Put a text in place of what was there, at once. Raises: Denied; PluginError."""
+        real = self._find(path, write=True)
+        data = content.encode("utf-8", "replace")
+        if len(data) > MAX_FILE_BYTES:
+            raise PluginError(f"'{path}' would have {len(data)} bytes; {MAX_FILE_BYTES} is the limit")
+        if self._written + len(data) > MAX_WRITTEN_BYTES:
+            raise PluginError(f"It wrote {self._written} bytes; {MAX_WRITTEN_BYTES} is the limit")
+        try:
+            before = _stat(real)
+            if before is not None and not stat.S_ISREG(before.st_mode):
+                raise PluginError(f"'{path}' is not a regular file")
+            write_file_at(real, data, before, 0 if before else 0o600)
+        except (OSError, ClawftError) as error:
+            raise _failure(error, path) from error
+        self._written += len(data)
+
+    def _find(self, path: str, *, write: bool) -> str:
+        """Where a path leads. Raises: Denied."""
+        if not path or "\0" in path or len(path) > _MAX_PATH:
+            raise Denied("The path is empty, too long or no path")
+        if path.startswith(("/", "~")):
+            return self._find_granted(path, write=write)
+        real = _below(path, self._roots.data_dir)
+        if not write and not os.path.lexists(real):
+            shipped = _below(path, self._roots.own)
+            return shipped if os.path.lexists(shipped) else real
+        return real
+
+    def _find_granted(self, path: str, *, write: bool) -> str:
+        roots = self._roots
+        real = real_path(resolve_path(path, roots.project, roots.home))
+        places = roots.writable if write else (*roots.writable, *roots.readable)
+        if not any(is_within(real, one) for one in places):
+            what = "written" if write else "read"
+            raise Denied(f"'{path}' may not be {what}: it lies in nothing that was granted")
+        return real
+
+
+def _below(path: str, root: str) -> str:
+    """Where a relative path leads, in a folder. Raises: Denied if it leads out of it."""
+    real = real_path(os.path.join(root, path))
+    if real == root or not is_within(real, root):
+        raise Denied(f"'{path}' leads out of the plugin's folder")
+    return real
+
+
+def _read(real: str, path: str) -> str:
+    try:
+        return read_file_at(real, MAX_FILE_BYTES)[0].decode()
+    except UnicodeDecodeError as error:
+        raise PluginError(f"'{path}' is not text in UTF-8") from error
+    except (OSError, ClawftError) as error:
+        raise _failure(error, path) from error
+
+
+def _stat(real: str) -> os.stat_result | None:
+    try:
+        return os.stat(real, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _failure(error: OSError | ClawftError, path: str) -> PluginError:
+    if isinstance(error, PluginError):
+        return error
+    if isinstance(error, FileNotFoundError):
+        return PluginError(f"There is no '{path}'")
+    why = error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
+    return PluginError(f"'{path}': {why}")
