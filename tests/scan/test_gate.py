@@ -51,6 +51,10 @@ class World:
             (skill / file.replace("_", ".")).write_text(text)
         return skill
 
+    def write_binary(self, name: str) -> None:
+        """A skill that is no few short texts, so that a process of its own scans it."""
+        (self.write(name) / "data.bin").write_bytes(b"\0")
+
     def find(self) -> tuple[Found, ...]:
         location = Location("user", "skills", str(self.root))
         return load_catalog((location,), max_prompt_bytes=1 << 15, cache_dir=str(self.cache / "found")).found
@@ -231,7 +235,7 @@ def test_without_a_cache_everything_is_scanned(world: World) -> None:
 
 def test_a_worker_that_dies_leaves_a_skill_that_is_not_known(world: World) -> None:
     for name in ("one", "two"):
-        world.write(name)
+        world.write_binary(name)
 
     def kill(done: int, _total: int) -> None:
         for one in multiprocessing.active_children() if done == 1 else ():
@@ -244,8 +248,8 @@ def test_a_worker_that_dies_leaves_a_skill_that_is_not_known(world: World) -> No
 
 @pytest.mark.usefixtures("later")
 def test_a_scan_that_failed_is_tried_again_after_a_while(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.write("one")
-    world.write("two")
+    world.write_binary("one")
+    world.write_binary("two")
     found = world.find()
 
     def kill(done: int, _total: int) -> None:
@@ -287,12 +291,28 @@ def test_a_folder_with_too_many_files_does_not_pass(world: World, monkeypatch: p
     assert "more than 2 files" in screening.failure
 
 
+def test_a_few_short_texts_are_scanned_without_another_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("a process was wanted")
+
+    monkeypatch.setattr("clawft.scan.workers._choose_context", fail)
+    world.write("one")
+    world.write("steals", run_sh=STEALS)
+    assert {name: one is not None for name, one in world.screen().items()} == {"one": False, "steals": True}
+    for wanting in ({"a_txt": "x" * 70_000}, {f"{number}_txt": "x" for number in range(40)}):
+        shutil.rmtree(world.root)
+        world.write("more", **wanting)
+        screening = world.screen()["more"]
+        assert screening is not None
+        assert "a process was wanted" in screening.failure
+
+
 def test_a_scanner_that_does_not_start_lets_nothing_pass(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise RuntimeError("no processes left")
 
     monkeypatch.setattr("clawft.scan.workers._choose_context", fail)
-    world.write("one")
+    world.write_binary("one")
     screening = world.screen()["one"]
     assert screening is not None
     assert "no processes left" in screening.failure

@@ -1,7 +1,7 @@
 """The slow half of the gate: skills that are new or changed. Their content decides whether they are scanned again.
 
-What is scanned is scanned in a process of its own. Whatever goes wrong, the answer is a screening that says so:
-nothing passes because nobody could look at it.
+What is scanned is scanned in a process of its own, but for a few short texts. Whatever goes wrong, the answer is a
+screening that says so: nothing passes because nobody could look at it.
 """
 
 import os
@@ -17,7 +17,7 @@ from clawft.discovery.catalog import Found
 from clawft.discovery.read import LEGACY_PROMPT, load_bytes
 from clawft.discovery.sidecars import SIDECAR
 from clawft.errors import ClawftError
-from clawft.files import real_path
+from clawft.files import read_regular, real_path
 from clawft.scan.cache import AGAIN_S, Known, load_report, prune_reports, store_index, store_report
 from clawft.scan.findings import Report
 from clawft.scan.fingerprint import Fingerprint, take_fingerprint
@@ -28,6 +28,9 @@ from clawft.scan.stamps import pack_stamps
 from clawft.scan.targets import Target
 
 __all__ = ["load_or_scan", "rescan"]
+
+_MAX_TEXTS = 32
+_MAX_TEXT_BYTES = 64 * 1024  # of all of them
 
 
 class _Job(Struct):
@@ -147,15 +150,12 @@ def _scan(jobs: Sequence[_Job], tell: Tell | None) -> Iterator[tuple[_Job, Repor
     """A report on each job, as they are made."""
     if not jobs:
         return
-    from clawft.scan.batch import choose_jobs
-    from clawft.scan.workers import scan_apart
-
     with tempfile.TemporaryDirectory(prefix="clawft-scan-") as temporary:
         parts = [_targets(job, os.path.join(temporary, str(number))) for number, job in enumerate(jobs)]
         owners = [number for number, targets in enumerate(parts) for _ in targets]
         made: dict[int, list[Report]] = {}
         done = 0
-        for index, report in scan_apart([one for part in parts for one in part], choose_jobs(len(owners))):
+        for index, report in _scan_targets([one for part in parts for one in part]):
             owner = owners[index]
             reports = made.setdefault(owner, [])
             reports.append(report)
@@ -164,6 +164,45 @@ def _scan(jobs: Sequence[_Job], tell: Tell | None) -> Iterator[tuple[_Job, Repor
                 if tell is not None:
                     tell(done, len(jobs))
                 yield jobs[owner], merge_reports(made.pop(owner))
+
+
+def _scan_targets(targets: Sequence[Target]) -> Iterator[tuple[int, Report]]:
+    """A report on each target with its number. What may take long, or end whoever reads it, is read by others."""
+    from clawft.scan.batch import FEW, choose_jobs, scan_target
+
+    short = {number for number, one in enumerate(targets) if len(targets) <= FEW and _is_short(one.path)}
+    for number in sorted(short):
+        yield number, scan_target(targets[number])
+    rest = [number for number in range(len(targets)) if number not in short]
+    if rest:
+        from clawft.scan.workers import scan_apart  # costs an import, and a process to begin
+
+        for index, report in scan_apart([targets[number] for number in rest], choose_jobs(len(rest))):
+            yield rest[index], report
+
+
+def _is_short(path: str) -> bool:
+    """Whether there are a few short texts and nothing else: nothing to unpack, and no link."""
+    left_files, left_bytes = _MAX_TEXTS, _MAX_TEXT_BYTES
+    folders = [path] if os.path.isdir(path) else []
+    files = [] if folders else [path]
+    try:
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    left_files -= 1
+                    if left_files < 0 or entry.is_symlink():
+                        return False
+                    (folders if entry.is_dir() else files).append(entry.path)
+        for file in files:
+            data = read_regular(file, left_bytes)[0]
+            left_bytes -= len(data)
+            if b"\0" in data:
+                return False
+            data.decode()
+    except (OSError, ValueError, ClawftError):
+        return False
+    return True
 
 
 def _targets(job: _Job, temporary: str) -> list[Target]:
