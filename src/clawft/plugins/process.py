@@ -1,34 +1,23 @@
-"""A Python plugin at work: a process of its own in the sandbox, kept, and asked over its pipes.
-
-Whatever comes from it is somebody else's: every line is bounded, checked, and expected, or its process is ended.
-"""
+"""A Python plugin at work: a process of its own in the sandbox, kept, and spoken with over its pipes."""
 
 import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import count
 from typing import Any
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from clawft.contracts import (
-    ChannelError,
-    InboundMessage,
-    MemoryResult,
-    MessagePayload,
-    PipelineContext,
-    PluginError,
-    ToolOutput,
-    Unsupported,
-)
+from clawft.contracts import ChannelError, PluginError
 from clawft.errors import ClawftError, Refused
-from clawft.plugins.guest.wire import MAX_LINE, Answer, Ask, Error, FromGuest, Order
+from clawft.plugins.guest.wire import MAX_LINE, Ask
 from clawft.plugins.job import PluginJob
 from clawft.plugins.log import PluginLog, log_path
+from clawft.plugins.results import hand_in, read_result
 from clawft.plugins.running import Around, Health, Inbound, PluginFailed
+from clawft.plugins.talk import Talk, nonsense
 from clawft.sandbox.kept import BROKEN, Kept, open_kept
 from clawft.sandbox.process import Finished, Launch
 from clawft.trust.copies import open_skill_copy
@@ -37,28 +26,13 @@ __all__ = ["PythonProcess"]
 
 _GRACE_S = 1.0  # for a call to end that was cancelled, and for a process to tell how it ended
 _PING_S = 2.0
-_MAX_ASKED = 64  # deliveries at once; the guest itself holds back before that
-_FLOOD_BYTES, _FLOOD_RATE = 4 << 20, 256 << 10  # of what it prints: at once, and for each second
-_RESULTS: dict[str, Any] = {
-    "execute_tool": ToolOutput,
-    "process": PipelineContext,
-    "store": None,
-    "append": None,
-    "retrieve": str | None,
-    "search": list[MemoryResult],
-    "delete": bool,
-    "list_keys": list[str],
-    "is_healthy": bool,
+_LOOK_S = 15.0  # how often a plugin with a channel is looked at
+_FLOOD_BYTES, _FLOOD_RATE = float(4 << 20), 256 << 10  # of what it prints: at once, and for each second
+_LAST_WORDS = 500
+_EXCEEDED = {
+    "memory": ("It took more memory than it may", "plugin-memory", "See plugins.memory_mb"),
+    "processes": ("It started more processes or threads than it may", "plugin-processes", ""),
 }
-_KINDS: dict[str, type[PluginError]] = {"answer": PluginError, "channel": ChannelError, "unsupported": Unsupported}
-
-
-class _Waiting:
-    """A call that is not answered yet."""
-
-    def __init__(self) -> None:
-        self.done = anyio.Event()
-        self.answer: Answer | None = None
 
 
 class PythonProcess:
@@ -75,22 +49,17 @@ class PythonProcess:
         self._group = group
         self._find_inbound = find_inbound
         self._log = PluginLog(log_path(around.workspace.user_dir, job.id), around.secrets.mask)
-        self._numbers = count(1)
-        self._waiting: dict[int, _Waiting] = {}
-        self._withdrawn: set[int] = set()
-        self._asked = 0
-        self._sending = anyio.Lock()
+        self._talk = Talk(self._send, around.secrets.mask)
         self._up = anyio.Event()  # it runs, or it failed to
         self._over = anyio.Event()
         self._unwanted = anyio.Event()
         self._kept: Kept | None = None
         self._copy = ""
-        self._failure: ClawftError | None = None
-        self._decoder: msgspec.json.Decoder[FromGuest] = msgspec.json.Decoder(FromGuest)
+        self._words = b""
 
     @property
     def alive(self) -> bool:
-        return self._kept is not None and not (self._unwanted.is_set() or self._over.is_set())
+        return self._up.is_set() and self._talk.failure is None and not self._unwanted.is_set()
 
     async def start(self) -> None:
         """Raises: ClawftError."""
@@ -98,39 +67,41 @@ class PythonProcess:
         try:
             with anyio.fail_after(self.job.times.init_s):
                 await self._up.wait()
-                if self._failure is not None:
-                    raise self._failure
-                await self._order("start", given=msgspec.to_builtins(self.job.start(self._copy)))
-        except TimeoutError as error:
-            message = f"It was not ready within {self.job.times.init_s:g} seconds"
-            raise PluginFailed(message, code="plugin-timeout", hint="See plugins.init_timeout_s") from error
-        except BaseException:
+                start = msgspec.to_builtins(self.job.start(self._copy)) if self._copy else None
+                await self._talk.order("start", given=start, grace_s=_GRACE_S)
+        except BaseException as error:
             self._unwanted.set()
+            await self._bury()
+            if isinstance(error, TimeoutError):
+                message = f"It was not ready within {self.job.times.init_s:g} seconds"
+                raise PluginFailed(message, code="plugin-timeout", hint="See plugins.init_timeout_s") from error
             raise
-        finally:
-            if not self.alive:
-                await self._bury()
 
     async def call(self, what: str, given: Mapping[str, Any]) -> Any:
-        """Raises: PluginError; PluginFailed."""
-        limit = None if what == "start_channel" else self.job.times.call_s
+        """A call of `start_channel` lasts as long as the channel. Raises: PluginError; PluginFailed."""
+        plain = msgspec.to_builtins(dict(given))
+        if what == "start_channel":
+            return await self._run_channel(plain)
+        limit_s = self.job.times.call_s
         try:
-            with anyio.fail_after(limit):
-                value = await self._order("call", what, msgspec.to_builtins(dict(given)))
+            with anyio.fail_after(limit_s):
+                value = await self._talk.order("call", what, plain, grace_s=_GRACE_S)
         except TimeoutError as error:
-            message = f"'{what}' took longer than {limit:g} seconds"
+            message = f"'{what}' took longer than {limit_s:g} seconds"
             raise PluginFailed(message, code="plugin-timeout", hint="See plugins.call_timeout_s") from error
-        return self._read_result(given.get("verb", what) if what == "memory" else what, value)
+        finally:
+            self._look_over()
+        return read_result(what, given, value)
 
     async def health(self) -> Health:
         if not self.alive:
             return "stopped"
         try:
             with anyio.fail_after(_PING_S):
-                await self._order("ping")
-                return "healthy" if await self._order("call", "is_healthy", {}) else "unhealthy"
+                await self._talk.order("ping")
+                return "healthy" if await self._talk.order("call", "is_healthy", {}) else "unhealthy"
         except TimeoutError:
-            return "hangs"
+            return "busy" if self._talk.is_busy() else "hangs"
         except PluginError:
             return "unhealthy"
 
@@ -142,10 +113,35 @@ class PythonProcess:
         finally:
             await self._bury()
 
+    async def _run_channel(self, given: dict[str, Any]) -> Any:
+        """Nothing limits how long a channel runs, so it is looked at from time to time."""
+
+        async def look() -> None:
+            before: Health = "healthy"
+            while self.alive:
+                await anyio.sleep(_LOOK_S)
+                now = await self.health()
+                if now == before == "hangs":
+                    self._end(PluginFailed("It does nothing any more, and does not answer", code="plugin-hangs"))
+                before = now
+
+        error: PluginError | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            try:
+                await self._talk.order("call", "start_channel", given, grace_s=self.job.times.shutdown_s + _GRACE_S)
+            except PluginError as raised:  # not in a group
+                error = raised
+            finally:
+                self._look_over()
+            tasks.cancel_scope.cancel()
+        if error is not None:
+            raise error
+
     async def _shut_down(self) -> None:
         try:
             with anyio.fail_after(self.job.times.shutdown_s):
-                left = await self._order("shutdown")
+                left = await self._talk.order("shutdown")
         except TimeoutError as error:
             message = f"It did not end within {self.job.times.shutdown_s:g} seconds"
             raise PluginFailed(message, code="plugin-timeout", hint="See plugins.shutdown_timeout_s") from error
@@ -158,8 +154,6 @@ class PythonProcess:
         self._unwanted.set()
         with anyio.CancelScope(shield=True):
             await self._over.wait()  # bounded: its process is being ended
-
-    # --- The process ---------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
         """Start the process, and stay with it until nobody wants it."""
@@ -175,45 +169,49 @@ class PythonProcess:
                     confinement=job.confine(copy),
                     record=self._record,
                 ) as launch,
+                open_kept(launch, patient=False) as kept,
             ):
-                self._copy = copy
-                async with open_kept(launch, patient=False) as kept:
-                    self._kept = kept
-                    kept.group.start_soon(self._read_errors, kept)
-                    kept.group.start_soon(self._read_lines, kept, launch)
-                    self._up.set()
-                    await self._unwanted.wait()
+                self._copy, self._kept = copy, kept
+                kept.group.start_soon(self._read_errors, kept)
+                kept.group.start_soon(self._read_lines, kept, launch)
+                self._up.set()
+                await self._unwanted.wait()
         except ClawftError as error:
-            self._fail(_name(error, job))
+            self._end(_name(error, job))
         except OSError as error:
-            self._fail(PluginFailed(f"It cannot be started: {error}", code="plugin-start"))
+            self._end(PluginFailed(f"It cannot be started: {error}", code="plugin-start"))
         finally:
-            self._fail(PluginFailed("Its process was ended", code="plugin-ended"))
+            self._end(PluginFailed("Its process was ended", code="plugin-ended"))
             self._log.close()
-            self._over.set()
             self._up.set()
+            self._over.set()
 
-    def _fail(self, error: ClawftError) -> None:
-        """End it, and tell all who wait; the first reason counts."""
-        self._failure = self._failure or error
+    def _end(self, error: ClawftError) -> None:
+        """Have it ended, for this reason."""
+        self._talk.end(error)
         self._unwanted.set()
-        self._up.set()
-        for waiting in self._waiting.values():
-            waiting.done.set()
+
+    def _look_over(self) -> None:
+        """A talk that is over ends the process."""
+        if self._talk.failure is not None:
+            self._unwanted.set()
+
+    async def _send(self, line: bytes) -> None:
+        assert self._kept is not None
+        await self._kept.stdin.send(line)
 
     async def _read_errors(self, kept: Kept) -> None:
         """What it prints goes to its log, as long as it is not too much."""
-        room, last = float(_FLOOD_BYTES), anyio.current_time()
-        try:
+        room, last = _FLOOD_BYTES, anyio.current_time()
+        with suppress(*BROKEN):
             async for chunk in kept.stderr:
                 now = anyio.current_time()
                 room, last = min(_FLOOD_BYTES, room + (now - last) * _FLOOD_RATE) - len(chunk), now
                 if room < 0:
-                    self._fail(PluginFailed("It prints without end", code="plugin-flooded"))
+                    self._end(PluginFailed("It prints without end", code="plugin-flooded"))
                     return
+                self._words = (self._words + chunk)[-_LAST_WORDS:]
                 self._log.add(chunk)
-        except BROKEN:
-            pass
 
     async def _read_lines(self, kept: Kept, launch: Launch) -> None:
         rest = bytearray()
@@ -224,160 +222,50 @@ class PythonProcess:
                     *lines, left = rest.split(b"\n")
                     rest = bytearray(left)
                     for line in lines:
-                        self._hear(bytes(line), kept)
+                        if (ask := self._talk.hear(bytes(line))) is not None:
+                            kept.group.start_soon(self._answer, ask)
                 if len(rest) > MAX_LINE:
-                    self._fail(_nonsense(f"a line of more than {MAX_LINE} bytes"))
-                if self._unwanted.is_set():
-                    return
+                    raise nonsense(f"a line of more than {MAX_LINE} bytes")
+        except PluginFailed as error:
+            self._end(error)
         except BROKEN:
             pass
-        self._fail(await self._find_end(kept, launch))
+        self._end(await self._find_end(kept, launch))
+
+    async def _answer(self, ask: Ask) -> None:
+        with suppress(PluginError):  # it may be gone
+            await self._talk.answer(ask, self._deliver)
+
+    async def _deliver(self, ask: Ask) -> bool:
+        """Raises: PluginError."""
+        inbound = self._find_inbound(ask.channel) if ask.channel in self.job.declared.channels else None
+        if inbound is None:
+            raise ChannelError(f"Nobody takes messages of the channel '{ask.channel[:80]}'", code="channel-closed")
+        return await hand_in(ask, inbound)
 
     async def _find_end(self, kept: Kept, launch: Launch) -> ClawftError:
-        """Why a process is gone."""
-        with anyio.move_on_after(_GRACE_S):
-            await kept.process.wait()
+        """Why a process is gone that was not told to go."""
+        if not self._unwanted.is_set():
+            with anyio.move_on_after(_GRACE_S):
+                await kept.process.wait()
         code = kept.process.returncode
-        finished = Finished(-signal.SIGKILL if code is None else code, b"", b"", 0)
+        words = self._words
+        finished = Finished(-signal.SIGKILL if code is None else code, b"", words, 0)
         try:
             finished = launch.finish(finished) if launch.finish else finished
         except ClawftError as error:
             return error
-        if finished.exceeded:
-            named = {"memory": "memory", "processes": "processes or threads"}.get(finished.exceeded, finished.exceeded)
-            hint = "See plugins.memory_mb" if finished.exceeded == "memory" else ""
-            return PluginFailed(f"It took more {named} than it may", code="plugin-memory", hint=hint)
-        return PluginFailed(f"Its process ended by itself, with code {finished.code}", code="plugin-ended")
-
-    # --- What is said --------------------------------------------------------------------------------------------
-
-    async def _order(self, do: Any, what: str = "", given: Any = None) -> Any:
-        """Say something, and wait for the answer. Raises: PluginError; PluginFailed."""
-        number = next(self._numbers)
-        waiting = self._waiting[number] = _Waiting()
-        try:
-            await self._send(Order(number, do, what, given))
-            await waiting.done.wait()
-        except anyio.get_cancelled_exc_class():
-            if do != "ping":
-                with anyio.CancelScope(shield=True):
-                    await self._withdraw(number, waiting, _grace_of(what, self.job))
-            raise
-        finally:
-            del self._waiting[number]
-            if waiting.answer is None:
-                self._withdrawn.add(number)
-        if waiting.answer is None:
-            assert self._failure is not None
-            raise self._failure
-        if waiting.answer.error is not None:
-            raise self._make_error(waiting.answer.error)
-        return waiting.answer.value
-
-    async def _withdraw(self, number: int, waiting: _Waiting, grace_s: float) -> None:
-        """Nobody waits for a call any more: it is cancelled, or else the process is ended."""
-        with anyio.move_on_after(grace_s):
-            await self._send(Order(number, "cancel"))
-            await waiting.done.wait()
-        if waiting.answer is None:
-            self._fail(PluginFailed("It did not end a call that was cancelled", code="plugin-hangs"))
-
-    async def _send(self, order: Order) -> None:
-        """Raises: PluginFailed."""
-        line = msgspec.json.encode(order)
-        if len(line) >= MAX_LINE:
-            raise PluginError(
-                f"{len(line)} bytes are too much for a plugin; the most is {MAX_LINE}", code="plugin-size"
-            )
-        async with self._sending:
-            if not self.alive or self._kept is None:
-                raise self._failure or PluginFailed("Its process was ended", code="plugin-ended")
-            sent = False
-            try:
-                await self._kept.stdin.send(line + b"\n")
-                sent = True
-            except BROKEN as error:
-                raise self._failure or PluginFailed("It no longer listens", code="plugin-ended") from error
-            finally:
-                if not sent:  # half a line may have gone out: nothing that follows would be understood
-                    self._unwanted.set()
-
-    def _hear(self, line: bytes, kept: Kept) -> None:
-        try:
-            said = self._decoder.decode(line)
-        except (msgspec.MsgspecError, RecursionError, UnicodeError):
-            self._fail(_nonsense("a line that is none of its protocol"))
-            return
-        if isinstance(said, Ask):
-            self._asked += 1
-            if self._asked > _MAX_ASKED:
-                self._fail(_nonsense("more deliveries at once than it may"))
-                return
-            kept.group.start_soon(self._deliver, said)
-            return
-        waiting = self._waiting.get(said.id)
-        if waiting is not None and not waiting.done.is_set():
-            waiting.answer = said
-            waiting.done.set()
-        elif said.id in self._withdrawn:
-            self._withdrawn.discard(said.id)
-        else:
-            self._fail(_nonsense("an answer to what it was not asked"))
-
-    async def _deliver(self, ask: Ask) -> None:
-        error: Error | None = None
-        value = False
-        try:
-            value = await self._hand_in(ask)
-        except (msgspec.ValidationError, KeyError, TypeError) as problem:
-            error = Error("unsupported", f"What it hands in is no message: {problem}"[:500], "channel-message")
-        except PluginError as problem:
-            kind = "unsupported" if isinstance(problem, Unsupported) else "channel"
-            error = Error(
-                "unsupported" if kind == "unsupported" else "channel", str(problem), problem.code, problem.hint
-            )
-        finally:
-            self._asked -= 1
-        with suppress(PluginError):  # it may be gone
-            await self._send(Order(ask.id, "answer", given=value, error=error))
-
-    async def _hand_in(self, ask: Ask) -> bool:
-        """Raises: PluginError; ValidationError."""
-        inbound = self._find_inbound(ask.channel) if ask.channel in self.job.declared.channels else None
-        if inbound is None:
-            raise ChannelError(f"Nobody takes messages of the channel '{ask.channel[:80]}'", code="channel-closed")
-        if ask.what == "deliver_inbound":
-            return await inbound.deliver_inbound(msgspec.convert(ask.given, InboundMessage))
-        payload: MessagePayload = msgspec.convert(ask.given["payload"], MessagePayload)
-        sender, conversation = (msgspec.convert(ask.given[name], str) for name in ("sender", "conversation"))
-        return await inbound.deliver_payload(sender, conversation, payload)
-
-    def _read_result(self, what: str, value: Any) -> Any:
-        """Raises: PluginFailed for what is not of the promised kind."""
-        if what not in _RESULTS:
-            return value
-        try:
-            return msgspec.convert(value, _RESULTS[what])
-        except msgspec.ValidationError as error:
-            raise PluginFailed(
-                f"What it gave for '{what}' is of the wrong kind: {error}", code="plugin-result"
-            ) from error
-
-    def _make_error(self, said: Error) -> PluginError:
-        """What it said of itself, as an exception; without secrets, of which it may have some."""
-        message, hint = (self._around.secrets.mask(text)[:2000] for text in (said.message, said.hint))
-        if said.kind in _KINDS:
-            return _KINDS[said.kind](message, code=said.code or "plugin-said", hint=hint)
-        return PluginFailed(message, code=said.code or "plugin-failed", hint=hint)
+        if finished.exceeded in _EXCEEDED:
+            message, kind, hint = _EXCEEDED[finished.exceeded]
+            return PluginFailed(message, code=kind, hint=hint)
+        last = self._around.secrets.mask(words.decode("utf-8", "replace")).strip().rpartition("\n")[2]
+        said = f": {last[:200]}" if last else ""
+        return PluginFailed(f"Its process ended by itself, with code {finished.code}{said}", code="plugin-ended")
 
     def _record(self, kind: str, subject: str, decision: str, rule: str) -> None:
         audit = self._around.audit
         write = audit.tell if decision == "deny" else audit.write
         write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
-
-
-def _nonsense(what: str) -> PluginFailed:
-    return PluginFailed(f"It said {what}", code="plugin-nonsense")
 
 
 def _name(error: ClawftError, job: PluginJob) -> ClawftError:
@@ -386,7 +274,3 @@ def _name(error: ClawftError, job: PluginJob) -> ClawftError:
         return error
     hint = f"Look at it, then: weft plugins enable {job.id}"
     return Refused("plugin-changed", "It changed since it was granted", path=job.folder, hint=hint)
-
-
-def _grace_of(what: str, job: PluginJob) -> float:
-    return job.times.shutdown_s + _GRACE_S if what == "start_channel" else _GRACE_S

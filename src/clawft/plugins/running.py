@@ -13,7 +13,8 @@ from clawft.workspace import Workspace
 
 __all__ = ["Around", "Health", "Inbound", "PluginFailed", "Running"]
 
-Health = Literal["stopped", "healthy", "unhealthy", "hangs", "left alone"]
+# busy: it does not answer, since it is at something else; hangs: it does not answer, and nobody knows what it is at
+Health = Literal["stopped", "healthy", "unhealthy", "busy", "hangs", "left alone"]
 
 
 class PluginFailed(PluginError):

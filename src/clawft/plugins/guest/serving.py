@@ -124,7 +124,12 @@ class _Guest:
         if _is_async(method):
             return await method(*given, **named)
         call = partial(method, *given, **named)
-        result, error = await asyncio.get_running_loop().run_in_executor(self._worker, _attempt, call)
+        doing = asyncio.get_running_loop().run_in_executor(self._worker, _attempt, call)
+        try:
+            result, error = await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            await asyncio.wait([doing])  # a thread cannot be interrupted; if it takes too long, the host ends us
+            raise
         if error is not None:
             raise error
         return await result if hasattr(result, "__await__") else result

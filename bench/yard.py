@@ -40,9 +40,7 @@ class Yard:
         self.workspace = Workspace(str(self.home), str(self.user_dir), str(self.project), str(self.project))
         self.environ: dict[str, str] = {"PATH": os.defpath, "HOME": str(self.home)}
         self.secrets = Secrets()
-        self.audit = Audit(
-            str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask
-        )
+        self.audit = Audit(str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask)
         self.mode = mode
         self.standings: list[PluginStanding] = []
 
@@ -64,7 +62,9 @@ class Yard:
         """A plugin with one tool, which does this with its `arguments`."""
         lines = "\n".join(f"        {line}" for line in dedent(body).strip().splitlines())
         init = "    def init(self, host):\n        self.host = host\n"
-        return self.add(f"class Plugin(Plugin):\n{init}    def execute_tool(self, name, arguments):\n{lines}\n", **manifest)
+        return self.add(
+            f"class Plugin(Plugin):\n{init}    def execute_tool(self, name, arguments):\n{lines}\n", **manifest
+        )
 
     def open(self, settings: Mapping[str, Any] | None = None) -> Plugins:
         """The host of all plugins that were added."""
