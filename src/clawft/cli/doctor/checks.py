@@ -16,6 +16,7 @@ from clawft.cli.doctor.parts import (
     check_sandbox,
     check_servers,
 )
+from clawft.cli.doctor.plugins import check_plugins
 from clawft.cli.doctor.runs import check_runs
 from clawft.errors import ClawftError
 
@@ -44,6 +45,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
         ("searched", check_locations),
         ("skills", check_skills),
         ("hooks", check_hooks),
+        ("plugins", check_plugins),
     )
     for name, check in checks:
         try:

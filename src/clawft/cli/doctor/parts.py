@@ -22,6 +22,7 @@ _OPTIONAL = {
     "keyring": ("keyring", "keys in the system's keyring"),
     "durable": ("dbos", "runs in the background"),
     "deno": ("deno", "hooks in TypeScript"),
+    "wasm": ("wasmtime", "plugins and skills in WebAssembly"),
     "telemetry": ("opentelemetry-exporter-otlp-proto-http", "traces and metrics of runs"),
 }
 _INSTALLS = {"npx": "npx comes with Node.js", "uvx": "uvx comes with uv", "docker": "docker comes with Docker"}

@@ -9,7 +9,10 @@ from clawft.cli._complete import complete_plugins
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
+from clawft.cli.plugins._entries import write_enabled
+from clawft.config.plugins import PluginEntry
 from clawft.errors import Refused
+from clawft.joining import revoke_contents
 from clawft.plugging import find_plugin, load_plugin_standings, plugin_settings, revoke_plugin
 from clawft.plugins.install import remove_folder
 from clawft.trust.plugins import PluginStanding
@@ -40,8 +43,10 @@ def command(plugin_id: str, data: bool, dry_run: bool, yes: bool, output: str) -
     if agreed and not dry_run:
         app.audit.write("plugin", f"remove {standing.found.folder}", decision="done")
         revoke_plugin(app, standing.found)
+        revoke_contents(app, standing.found)
         for one in goes:
             remove_folder(one)
+        write_enabled(app, [standing.id], enabled=True)  # one that comes back waits for a grant anyway
     removed = goes if agreed and not dry_run else []
     if output == "json":
         print_json("clawft.plugins.remove.v1", id=standing.id, removed=removed, goes=goes)
@@ -66,6 +71,7 @@ def _check(app: App, standing: PluginStanding) -> None:
 
 
 def _setting_lines(app: App, standing: PluginStanding) -> list[str]:
-    if standing.id not in plugin_settings(app).entries:
+    entry = plugin_settings(app).entries.get(standing.id, PluginEntry())
+    if entry in (PluginEntry(), PluginEntry(enabled=False)):
         return []
     return [one_line(f'Stays: its settings, plugins.entries."{standing.id}"')]

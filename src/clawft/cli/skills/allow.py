@@ -1,7 +1,7 @@
-"""`weft skills allow NAME --rule R --because "…"`: use a skill, or a hook, though a rule of the scanner objects."""
+"""`weft skills allow NAME --rule R --because "…"`: use a skill, a hook or a plugin though a rule objects."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from clawft.cli.skills._scanned import finding_lines, load_scanned, override_jso
 from clawft.discovery.digest import compute_digest
 from clawft.discovery.hooks import HOOK_FILE
 from clawft.errors import NotFound, Refused
+from clawft.format.plugin import MANIFESTS
 from clawft.scan.findings import Report
 from clawft.scan.rules import load_rules
 from clawft.scan.screening import Objection, screen_report
@@ -24,6 +25,8 @@ from clawft.trust import STATES, Standing
 from clawft.trust.approvals import current_user
 from clawft.trust.hooks import HOOK_STATES
 from clawft.trust.overrides import NEVER, Override
+from clawft.trust.plugins import PLUGIN_STATES
+from clawft.trust.state import State
 
 __all__ = ["command"]
 
@@ -59,7 +62,8 @@ def command(name: str | None, **given: Any) -> int:
     """Use a skill though a rule of the scanner objects to it.
 
     It holds for this rule, for the skill as it is now, and for a while: when the skill changes it is blocked again.
-    A skill that could not be scanned cannot be allowed. NAME may also be a hook that `weft hooks list` shows.
+    A skill that could not be scanned cannot be allowed. NAME may also be a hook that `weft hooks list` shows, or the id
+    of a plugin.
     """
     options = _Options(**given)
     app = open_here(options.dirs)
@@ -79,16 +83,28 @@ def command(name: str | None, **given: Any) -> int:
 
 
 def _find(app: App, name: str) -> Standing:
-    """The skill of a name, or the hook. Raises: NotFound."""
+    """The skill of a name, or the hook, or the plugin. Raises: NotFound."""
     try:
         return app.get_skill(name)
     except NotFound:
-        from clawft.cli.hooks._as_skills import load_as_skills  # a skill needs none of what hooks do
-
-        hooks = load_as_skills(app)
-        if name not in hooks:
+        others = _load_others(app)
+        if name not in others:
             raise
-        return hooks[name]
+        return others[name]
+
+
+def _load_others(app: App) -> dict[str, Standing]:
+    """What else is scanned, by name: hooks, and plugins by their id."""
+    from clawft.cli.hooks._as_skills import load_as_skills  # a skill needs none of what hooks do
+    from clawft.cli.plugins._as_skills import load_plugins_as_skills
+
+    return load_plugins_as_skills(app) | load_as_skills(app)
+
+
+def _states_of(standing: Standing) -> Mapping[State, str]:
+    """What the states of a skill, a hook or a plugin mean."""
+    name = standing.found.file.removeprefix(f"{standing.found.folder}/")
+    return HOOK_STATES if name.endswith(HOOK_FILE) else PLUGIN_STATES if name in MANIFESTS else STATES
 
 
 def _judge_now(app: App, standing: Standing) -> Standing:
@@ -96,9 +112,7 @@ def _judge_now(app: App, standing: Standing) -> Standing:
     skills = [one for one in app.load_skills() if one.found.file == standing.found.file]
     if skills:
         return skills[0]
-    from clawft.cli.hooks._as_skills import load_as_skills
-
-    return load_as_skills(app.reopen()).get(standing.name, standing)
+    return _load_others(app.reopen()).get(standing.name, standing)
 
 
 def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options) -> int:
@@ -134,8 +148,7 @@ def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options
         return 0
     until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
     say(one_line(f"Allowed for {standing.name}: {', '.join(one.rule for one in made)}{until}"))
-    states = HOOK_STATES if now.found.file.endswith(f"/{HOOK_FILE}") else STATES
-    click.echo(one_line(f"{now.name} is {now.state}: {states[now.state]}"))
+    click.echo(one_line(f"{now.name} is {now.state}: {_states_of(now)[now.state]}"))
     for reason in now.reasons if now.state == "blocked" else ():
         show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
     return 0

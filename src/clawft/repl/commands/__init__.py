@@ -15,6 +15,7 @@ from clawft.repl.commands.memory import MEMORY
 from clawft.repl.commands.mode import MODE
 from clawft.repl.commands.model import MODEL
 from clawft.repl.commands.permissions import PERMISSIONS
+from clawft.repl.commands.plugins import PLUGINS
 from clawft.repl.commands.reload import RELOAD
 from clawft.repl.commands.resume import RESUME
 from clawft.repl.commands.runs import RUNS
@@ -38,6 +39,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     AGENTS,
     AGENT,
     HOOKS,
+    PLUGINS,
     TOOLS,
     MEMORY,
     CONFIG,

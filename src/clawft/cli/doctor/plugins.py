@@ -1,0 +1,55 @@
+"""Plugins: which may be used, what keeps the others from it, and what they need."""
+
+from collections.abc import Iterator, Sequence
+
+from clawft.app import App
+from clawft.cli.doctor.check import Check, quote
+from clawft.trust.plugins import PluginStanding
+
+__all__ = ["check_plugins"]
+
+_NAME = "plugins"
+
+
+def check_plugins(app: App) -> Iterator[Check]:
+    """What is ready, broken, waits, or lacks an optional part. Without any there is nothing to say."""
+    from clawft.plugging import load_plugin_standings
+
+    standings = load_plugin_standings(app)
+    ready = [one for one in standings if one.state == "ready"]
+    if ready:
+        yield from _check_wasm(ready)
+    for one in standings:
+        if one.state in ("broken", "ineligible"):
+            said = one.reasons[0].message if one.reasons else one.state
+            message = f"{one.id} is {one.state}: {said}"
+            fix = f"weft plugins show {quote(one.id)}"
+            yield Check(_NAME, "note", message, why="nothing of it is used", fix=fix)
+    waiting = [one for one in standings if one.state == "untrusted"]
+    changed = [one for one in waiting if one.reasons and "was granted" in one.reasons[0].message]
+    yield from _tell_waiting([one for one in waiting if one not in changed], "wait", "to be granted something")
+    yield from _tell_waiting(changed, "changed", "since granted")
+
+
+def _tell_waiting(standings: Sequence[PluginStanding], verb: str, what: str) -> Iterator[Check]:
+    if not standings:
+        return
+    some = ", ".join(one.id for one in standings[:3]) + (" and more" if len(standings) > 3 else "")
+    one = len(standings) == 1
+    said = f"{verb}{'s' * (one and verb == 'wait')}"
+    message = f"{len(standings)} plugin{'s' * (not one)} {said} {what}: {some}"
+    why = "nothing of a plugin is used until somebody looked at it as it is"
+    yield Check(_NAME, "note", message, why=why, fix=f"weft plugins enable {quote(standings[0].id)}")
+
+
+def _check_wasm(ready: Sequence[PluginStanding]) -> Iterator[Check]:
+    """Whether WebAssembly can be run, where a plugin needs it."""
+    from importlib.util import find_spec
+
+    wanting = [one for one in ready if one.found.manifest and one.found.manifest.wasm_module]
+    if wanting and find_spec("wasmtime") is None:
+        many = f"{len(wanting)} plugin{'s' * (len(wanting) != 1)}"
+        why = f"tools of {many} are missing from every turn"
+        message = "The optional part 'wasm' is not installed"
+        yield Check(_NAME, "note", message, why=why, fix="pip install 'clawft[wasm]'")
+    yield Check(_NAME, "ok", f"{len(ready)} ready")
