@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 from msgspec import Struct, structs
@@ -183,7 +184,9 @@ def _own_env(data_dir: str, permissions: Permissions, around: Around) -> dict[st
     path = os.defpath
     if permissions.shell:
         path = outside_path(around.environ.get("PATH", os.defpath), around.workspace.project) or os.defpath
-    return {"HOME": data_dir, "PATH": path, "LANG": "C.UTF-8"}
+    # Tells projects apart, and nothing of them.
+    project = blake2b(around.workspace.project.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    return {"HOME": data_dir, "PATH": path, "LANG": "C.UTF-8", "CLAWFT_PROJECT_ID": project}
 
 
 def _find_filter() -> bytes:
