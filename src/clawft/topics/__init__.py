@@ -26,6 +26,7 @@ _TOPICS = (
     "security",
     "permissions",
     "hooks",
+    "plugins",
     "scan",
     "cron",
     "mcp",
