@@ -454,8 +454,8 @@ async def test_a_channel_hands_in_messages_and_sends_until_it_is_cancelled(yard:
             await plugins.call(ID, "send", channel="post", message=message)
             await plugins.call(ID, "send_payload", channel="post", conversation="c", payload=Text("more"))
             for conversation, kind in (("gone", "Unsupported"), ("away", "ChannelError")):
+                given = {**message, "conversation": conversation}
                 with pytest.raises(ChannelError) as refused:
-                    given = {**message, "conversation": conversation}
                     await plugins.call(ID, "send", channel="post", message=given)
                 assert type(refused.value).__name__ == kind
             assert await run(plugins) == '["me",false,true,"Too fast",["k","answer"],"more"]'
@@ -505,7 +505,7 @@ async def test_what_nobody_takes_is_told_to_the_channel(yard: Yard) -> None:
 
 async def test_only_what_is_ready_can_be_called(yard: Yard) -> None:
     async with yard.open() as plugins:
-        with pytest.raises(NotFound, match="No plugin 'org.example.other'"):
+        with pytest.raises(NotFound, match=r"No plugin 'org\.example\.other'"):
             await plugins.call("org.example.other", "execute_tool", name="x", arguments={})
 
 

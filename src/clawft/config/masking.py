@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 from clawft.config.load import Config
 from clawft.config.secret import expand, find_names, find_secrets, names_secret
 
-__all__ = ["MASK", "MIN_LENGTH", "Secrets", "Stream", "looks_secret"]
+__all__ = ["MASK", "MIN_LENGTH", "Secrets", "Stream", "is_odd", "looks_secret"]
 
 MASK = "<secret>"
 MIN_LENGTH = 6  # characters; a shorter value would mask ordinary words
@@ -140,10 +140,11 @@ def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
         yield secret.resolve(environ)
     given_env = [entry.env for entry in config.skills.entries.values()]
     given_env += [entry.env for entry in config.hooks.entries.values()]
+    given_env += [entry.env for entry in config.plugins.entries.values()]
     for env in given_env:
         for name, given in env.items():
             text = given.resolve(environ)
-            if given.is_reference or names_secret(name) or _is_odd(text):
+            if given.is_reference or names_secret(name) or is_odd(text):
                 yield text
     yield from (environ.get(name, "") for name in config.tools.exec.env if names_secret(name))
     servers = config.mcp.servers.values()
@@ -160,8 +161,10 @@ def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
             yield text
 
 
-def _is_odd(value: str) -> bool:
+def is_odd(value: str) -> bool:
     """Whether a value may be a secret: a word or a number, such as `metric` or `8080`, would mask ordinary text."""
+    if looks_secret(value):
+        return True
     return len(value) >= _ODD_LENGTH and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 

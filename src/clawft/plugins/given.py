@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from clawft.config.masking import Secrets
-from clawft.config.plugins import PluginEntry
+from clawft.config.masking import Secrets, is_odd
+from clawft.config.plugins import PluginEntry, PluginsSettings
 from clawft.config.secret import names_secret
 from clawft.trust.audit import Audit
-from clawft.trust.plugins import PluginStanding
+from clawft.trust.plugins import PluginStanding, entry_of_plugin
 
 __all__ = ["fill_config", "note_given", "take_env"]
 
@@ -51,17 +51,29 @@ def take_env(standing: PluginStanding, entry: PluginEntry, environ: Mapping[str,
 
 
 def note_given(
-    standing: PluginStanding, config: Mapping[str, Any], env: Mapping[str, str], secrets: Secrets, audit: Audit
+    standing: PluginStanding,
+    settings: PluginsSettings,
+    given: tuple[Mapping[str, Any], Mapping[str, str]],
+    secrets: Secrets,
+    audit: Audit,
 ) -> None:
     """No text may hold the secrets that a plugin gets, and each is a line of the audit log.
 
     Raises: Refused if that cannot be written.
     """
-    secrets.add([*env.values(), *_find_secret_values(config)])
+    config, env = given
+    entry = entry_of_plugin(standing.found, settings)
+    hidden = [name for name, value in env.items() if _is_secret(name, value, entry)]
+    secrets.add([*(env[name] for name in hidden), *_find_secret_values(config)])
     digest = standing.grant.digest if standing.grant else ""
-    for name in env:
+    for name in hidden:
         rule = f'plugins.entries."{standing.id}"'
         audit.write("secret", name, decision="used", rule=rule, digest=digest, detail={"plugin": standing.id})
+
+
+def _is_secret(name: str, value: str, entry: PluginEntry) -> bool:
+    """Not every variable is one: to mask a language or a folder would spoil ordinary texts."""
+    return (name in entry.env and entry.env[name].is_reference) or names_secret(name) or is_odd(value)
 
 
 def _find_secret_values(config: Mapping[str, Any]) -> Iterator[str]:

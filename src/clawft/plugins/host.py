@@ -4,20 +4,19 @@ Nothing that a plugin does reaches further than the call at hand: whoever called
 and a plugin that fails again and again is left alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import structs
 
 from clawft.config.plugins import PluginsSettings
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError, Diagnostic, NotFound
 from clawft.plugins.given import note_given
-from clawft.plugins.job import make_job
 from clawft.plugins.log import log_path
-from clawft.plugins.process import PythonProcess
 from clawft.plugins.running import Around, Health, Inbound, PluginFailed, Running
 from clawft.trust.plugins import PluginStanding
 
@@ -133,9 +132,14 @@ class Plugins:
             raise PluginFailed("The host of plugins is not open", code="plugin-start")
         if manifest.wasm_module:
             return self._make_component(standing)
+        from clawft.plugins.job import make_job
+        from clawft.plugins.process import PythonProcess  # most runtimes have no plugin
+
         job = make_job(standing, self.settings, self.around)
-        self._note_start(standing)
-        note_given(standing, job.config, job.env, self.around.secrets, self.around.audit)
+        self._note_start(standing, (job.config, job.env))
+        if self.around.sandbox.settings.mode == "off":
+            message = "It runs WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
+            self._announce(standing, Diagnostic("plugin-bare", "warning", message, hint="See: weft help security"))
         return PythonProcess(job, self.around, self._group, lambda channel: self._inbound.get((standing.id, channel)))
 
     def _make_component(self, standing: PluginStanding) -> Running:
@@ -143,11 +147,10 @@ class Plugins:
         from clawft.plugins.component import Component, make_wasm_job
 
         job = make_wasm_job(standing, self.settings, self.around)
-        self._note_start(standing)
-        note_given(standing, job.config, job.env, self.around.secrets, self.around.audit)
+        self._note_start(standing, (job.config, job.env))
         return Component(job, self.settings, self.around)
 
-    def _note_start(self, standing: PluginStanding) -> None:
+    def _note_start(self, standing: PluginStanding, given: tuple[Mapping[str, Any], Mapping[str, str]]) -> None:
         """Raises: Refused if it cannot be written down."""
         grant = standing.grant
         assert grant is not None
@@ -155,6 +158,7 @@ class Plugins:
         self.around.audit.write(
             "plugin", standing.id, decision="allow", rule="granted", digest=grant.digest, detail=detail
         )
+        note_given(standing, self.settings, given, self.around.secrets, self.around.audit)
 
     async def _close(self, hosted: _Hosted) -> None:
         running, hosted.running = hosted.running, None
@@ -188,12 +192,14 @@ class Plugins:
         digest = standing.grant.digest if standing.grant else ""
         detail = {"message": str(error)[:500]}
         self.around.audit.tell("plugin", standing.id, decision="failed", rule=error.code, digest=digest, detail=detail)
-        if (standing.id, error.code) in self._told:
-            return
-        self._told.add((standing.id, error.code))
         hint = error.hint or f"See {log_path(self.around.workspace.user_dir, standing.id)}"
-        message = f"The plugin '{standing.id}': {error}"
-        self._news.append(Diagnostic(error.code, "warning", message, standing.found.file, 0, hint))
+        self._announce(standing, Diagnostic(error.code, "warning", str(error), hint=hint))
+
+    def _announce(self, standing: PluginStanding, what: Diagnostic) -> None:
+        if (standing.id, what.code) not in self._told:
+            self._told.add((standing.id, what.code))
+            message = f"The plugin '{standing.id}': {what.message}"
+            self._news.append(structs.replace(what, message=message, path=standing.found.file))
 
 
 def _describe(standing: PluginStanding) -> dict[str, Any]:

@@ -80,6 +80,7 @@ class PluginJob(Struct, frozen=True):
             self.permissions.network,
             self.declared,
             "" if self.permissions.shell else _find_filter().hex(),
+            self.limits.data_bytes,
         )
 
     def confine(self, copy: str) -> Confinement:

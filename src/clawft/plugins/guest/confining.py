@@ -1,9 +1,10 @@
 """Gives up what a plugin was not granted, before any of its code is loaded: it cannot be had again."""
 
 import ctypes
+import resource
 import struct
 
-__all__ = ["give_up"]
+__all__ = ["give_up", "limit_memory"]
 
 _NO_NEW_PRIVS, _SECCOMP, _FILTER = 38, 22, 2
 
@@ -15,3 +16,11 @@ def give_up(program: bytes) -> None:
     header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(held))
     if libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or libc.prctl(_SECCOMP, _FILTER, header, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "The kernel takes no filter of system calls")
+
+
+def limit_memory(data_bytes: int) -> None:
+    """Have the kernel refuse more memory than that, and leave no image of it on the disk."""
+    for what, most in ((resource.RLIMIT_DATA, data_bytes), (resource.RLIMIT_CORE, 0)):
+        _, hard = resource.getrlimit(what)
+        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (lower, lower))

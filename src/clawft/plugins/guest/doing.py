@@ -62,9 +62,13 @@ class Doing:
             raise PluginError(f"No plugin is asked for '{what}'")
         return await order(**given)
 
-    async def _execute_tool(self, name: str, arguments: dict[str, Any]) -> Any:
-        assert self._parts.tools is not None
-        result = await self._run(self._parts.tools.execute_tool, name, arguments)
+    async def _execute_tool(self, name: str, arguments: dict[str, Any], skill: str = "") -> Any:
+        """A tool of the plugin, or of one of its skills."""
+        part = self._parts.skills.get(skill) if skill else self._parts.tools
+        if part is None:
+            said = f"Nothing does the tool '{name}'" + (f" of the skill '{skill}'" if skill else "")
+            raise PluginError(said, code="plugin-parts", hint="Give a part whose metadata.name is the skill's")
+        result = await self._run(part.execute_tool, name, arguments)
         if isinstance(result, ToolOutput):
             return result
         if result is None or isinstance(result, str):

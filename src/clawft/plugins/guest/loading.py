@@ -7,7 +7,15 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from clawft.contracts import ChannelAdapter, MemoryBackend, PipelineStage, Plugin, PluginError, ToolProvider
+from clawft.contracts import (
+    ChannelAdapter,
+    MemoryBackend,
+    PipelineStage,
+    Plugin,
+    PluginError,
+    SkillProvider,
+    ToolProvider,
+)
 from clawft.plugins.guest.wire import Declared, Start
 
 __all__ = ["Parts", "load_class"]
@@ -53,16 +61,24 @@ class Parts:
     def __init__(self, parts: Iterable[object], declared: Declared) -> None:
         """Raises: PluginError with code `plugin-parts` where something declared is missing."""
         self.tools: ToolProvider | None = None
+        self.skills: dict[str, SkillProvider] = {}
         self.channels: dict[str, ChannelAdapter] = {}
         self.stages: dict[str, PipelineStage[Any]] = {}
         self.memory: dict[str, MemoryBackend] = {}
         for part in parts:
             self._take(part, declared)
+        self.tools = self._choose_tools()
         self._check(declared)
+
+    def _choose_tools(self) -> ToolProvider | None:
+        """A skill that is all it has may do both."""
+        return self.tools or next(iter(self.skills.values()), None)
 
     def _take(self, part: Any, declared: Declared) -> None:
         """One part may be several things; what it is called by tells which."""
-        if self.tools is None and isinstance(part, ToolProvider):
+        if isinstance(part, SkillProvider):
+            self.skills.setdefault(part.metadata.name, part)
+        elif self.tools is None and isinstance(part, ToolProvider):
             self.tools = part
         name = getattr(part, "name", None)
         if not isinstance(name, str):

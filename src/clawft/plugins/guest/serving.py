@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from clawft.contracts import ChannelError, PluginError, Unsupported
-from clawft.plugins.guest.confining import give_up
+from clawft.plugins.guest.confining import give_up, limit_memory
 from clawft.plugins.guest.doing import Doing
 from clawft.plugins.guest.host import GuestHost
 from clawft.plugins.guest.loading import Parts, load_class
@@ -55,11 +55,13 @@ class _Guest:
         loop = asyncio.get_running_loop()
         self._own.update(asyncio.all_tasks())
         orders = self._pipes.read()
+        first = next(orders)
         try:
-            give_up_granted(next(orders), self._take)
+            _confine(first)
         except OSError as error:
-            self._pipes.write(Answer(1, error=Error("failed", str(error), "plugin-start")))
+            self._pipes.write(Answer(first.id, error=Error("failed", str(error), "plugin-start")))
             return
+        self._take(first)
         reader = threading.Thread(target=self._read, args=(orders, loop), name="orders", daemon=True)
         reader.start()
         await self._over.wait()
@@ -170,11 +172,12 @@ class _Leaks(Exception):
     """It lets tasks run that nobody waits for."""
 
 
-def give_up_granted(order: Order, take: Callable[[Order], None]) -> None:
+def _confine(order: Order) -> None:
     """The first order says what the kernel is to refuse from now on. Raises: OSError."""
-    if order.do == "start" and order.given.get("filter"):
+    if order.given.get("data_bytes"):
+        limit_memory(order.given["data_bytes"])
+    if order.given.get("filter"):
         give_up(bytes.fromhex(order.given["filter"]))
-    take(order)
 
 
 def _is_async(method: Any) -> bool:

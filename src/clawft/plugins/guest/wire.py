@@ -32,6 +32,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     network: tuple[str, ...] = ()
     declared: Declared = Declared()
     filter: str = ""  # of system calls, as hex
+    data_bytes: int = 0  # how much memory it may take; without a sandbox nobody else says so
 
 
 class Order(Struct, frozen=True, omit_defaults=True):
