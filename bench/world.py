@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sysconfig
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
@@ -69,6 +70,14 @@ class World:
         told = {"id": plugin_id, "name": "Test", "version": "1.0.0", **manifest}
         (folder / "clawft.plugin.json").write_text(json.dumps(told))
         (folder / "plugin.py").write_text(f"from clawft.contracts import *\n\n\n{dedent(code).strip()}\n")
+        self.grant(folder)
+        return folder
+
+    def add_example(self, name: str) -> Path:
+        """One of the plugins in `examples/plugins`, granted what it asks for."""
+        source = Path(__file__).parents[1] / "examples" / "plugins" / name
+        folder = self.user_dir / "plugins" / name
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns("__pycache__"))
         self.grant(folder)
         return folder
 

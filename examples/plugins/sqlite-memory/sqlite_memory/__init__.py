@@ -1,0 +1,1 @@
+"""What agents remember, in one SQLite file."""
