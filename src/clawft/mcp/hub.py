@@ -15,11 +15,12 @@ from anyio.abc import TaskGroup
 
 from clawft.config.mcp import McpSettings
 from clawft.errors import ClawftError, Diagnostic, find_close
-from clawft.mcp.launch import resolve_launch
+from clawft.mcp.launch import Terms, resolve_launch
 from clawft.mcp.remote import Listing, RemoteError, RemoteResult, split_name
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clawft.mcp.brought import Brought
     from clawft.mcp.confine import Confine
     from clawft.mcp.server import Connect, Server
 
@@ -31,7 +32,7 @@ _LOGGERS = ("mcp.client", "mcp.shared", "client", "httpx2", "httpcore2")
 
 
 class McpHub:
-    """The servers of `[mcp]`. Each is started when its tools are first needed."""
+    """The servers of `[mcp]`, and those that plugins brought. Each is started when its tools are first needed."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class McpHub:
         confine: "Confine | None" = None,
     ) -> None:
         self._settings = {name: server for name, server in settings.servers.items() if server.enabled}
+        self._terms: dict[str, Terms] = {}
         self._workspace = workspace
         self._environ = environ
         self._clock = clock
@@ -52,6 +54,17 @@ class McpHub:
         self._group: TaskGroup | None = None
         self._servers: dict[str, Server] | None = None
         self._diagnostics: tuple[Diagnostic, ...] = ()
+
+    def join(self, brought: "Brought") -> None:
+        """Take in the servers of plugins, and what there is to say of them, before any server is started."""
+        self._settings |= brought.servers
+        self._terms |= brought.terms
+        self._diagnostics += brought.diagnostics
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no server, and nothing to say of one."""
+        return not self._settings and not self._diagnostics
 
     async def __aenter__(self) -> "McpHub":
         self._group = anyio.create_task_group()
@@ -112,7 +125,7 @@ class McpHub:
                     raise
                 names = ", ".join(self._settings)
                 message = f"The package for MCP servers is not installed; these were left out: {names}"
-                self._diagnostics = (Diagnostic("mcp-missing", "warning", message, hint="Install clawft[mcp]"),)
+                self._diagnostics += (Diagnostic("mcp-missing", "warning", message, hint="Install clawft[mcp]"),)
         return self._servers
 
     def _build(self, servers: "dict[str, Server]") -> None:
@@ -126,9 +139,10 @@ class McpHub:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
         said: list[Diagnostic] = []
         for name, settings in self._settings.items():
-            confined = bool(self._confine and name in self._confine.servers)
+            terms = self._terms.get(name)  # of a plugin's, which is always confined
+            confined = terms is not None or bool(self._confine and name in self._confine.servers)
             try:
-                launch = resolve_launch(name, settings, self._workspace, self._environ, confined=confined)
+                launch = resolve_launch(name, settings, self._workspace, self._environ, confined=confined, terms=terms)
             except ClawftError as error:
                 said.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue
@@ -137,7 +151,7 @@ class McpHub:
             failures = Failures(name, settings, launch.secrets, self._clock)
             connect = self._connect or partial(open_target, name=name, confine=self._confine)
             servers[name] = Server(name, settings, launch, failures, connect, self._group)
-        self._diagnostics = tuple(said)
+        self._diagnostics += tuple(said)
 
 
 def _still_confined(name: str) -> Diagnostic:

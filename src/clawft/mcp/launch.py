@@ -5,7 +5,7 @@ Reads no environment but the one it is given, and starts nothing.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from clawft.trust.hosts import parse_grant
 from clawft.trust.urls import is_loopback
 from clawft.workspace import Workspace, resolve_path
 
-__all__ = ["HttpLaunch", "Launch", "StdioLaunch", "resolve_launch"]
+__all__ = ["HttpLaunch", "Launch", "StdioLaunch", "Terms", "resolve_launch"]
 
 # All that a server learns of our environment; `LC_` stands for every variable of the locale.
 _INHERITED = ("PATH", "HOME", "USER", "LANG", "TMPDIR")
@@ -58,6 +58,13 @@ class HttpLaunch(Struct, frozen=True):
 Launch = StdioLaunch | HttpLaunch
 
 
+class Terms(Struct, frozen=True):
+    """Of a server that the user did not configure: what stands for a variable, if anything, and who to ask for more."""
+
+    find: Callable[[str], str | None]
+    hint: str
+
+
 def resolve_launch(
     name: str,
     settings: ServerSettings,
@@ -65,12 +72,14 @@ def resolve_launch(
     environ: Mapping[str, str],
     *,
     confined: bool = False,
+    terms: Terms | None = None,
 ) -> Launch:
-    """How to reach a server; `confined` is for one that is a program.
+    """How to reach a server; `confined` is for one that is a program. Without `terms` it is the user's own.
 
     Raises: ClawftError with the code `mcp-name`, `mcp-settings`, `mcp-url` or `mcp-env`.
     """
     _check_name(name)
+    terms = terms or Terms(environ.get, "")
     if bool(settings.command) == bool(settings.url):
         raise ClawftError(
             "mcp-settings",
@@ -79,22 +88,22 @@ def resolve_launch(
         )
     if settings.url:
         _check_url(name, settings.url)
-        headers = _expand_all(name, settings.headers, environ)
+        headers = _expand_all(name, settings.headers, terms)
         _check_headers(name, headers)
         return HttpLaunch(settings.url, headers, _secrets(settings.headers, headers, environ))
-    own = _expand_all(name, settings.env, environ)
+    own = _expand_all(name, settings.env, terms)
     cwd = resolve_path(settings.cwd, workspace.project, workspace.home)
     command = (settings.command, *settings.args)
     if any("\0" in text for text in (*command, *own, *own.values(), cwd)) or any("=" in key or not key for key in own):
         raise ClawftError("mcp-settings", f"The command or a variable of the server '{name}' cannot be passed on")
-    confinement = _confine(name, settings, cwd, workspace) if confined else None
+    confinement = _confine(name, settings, cwd, workspace, terms.hint) if confined else None
     inherited = _inherit(environ)
     if confinement is None and "PATH" in inherited:  # a program of the project must not be taken for the server
         inherited["PATH"] = outside_path(inherited["PATH"], workspace.project) or os.defpath
     return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), confinement)
 
 
-def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace) -> Confinement:
+def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace, hint: str) -> Confinement:
     """What a server reaches from the sandbox: it reads the folder it starts in and that of its own program."""
     for host in settings.hosts:
         try:
@@ -106,7 +115,7 @@ def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace
     given = [resolve_path(one, workspace.project, workspace.home) for one in settings.readable]
     writable = tuple(resolve_path(one, workspace.project, workspace.home) for one in settings.writable)
     readable = tuple(filter(None, (cwd, folder, *given)))
-    hint = f"Add {{host}} to hosts in [mcp.servers.{name}] of the config"
+    hint = hint or f"Add {{host}} to hosts in [mcp.servers.{name}] of the config"
     return Confinement(writable, readable, hosts=settings.hosts, host_hint=hint)
 
 
@@ -145,16 +154,16 @@ def _check_headers(name: str, headers: Mapping[str, str]) -> None:
             )
 
 
-def _expand_all(name: str, values: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+def _expand_all(name: str, values: Mapping[str, str], terms: Terms) -> dict[str, str]:
     """Values with `${NAME}` filled in. Raises: ClawftError `mcp-env` for a variable that is not set."""
 
     def fill(match: re.Match[str]) -> str:
-        value = environ.get(match[1])
+        value = terms.find(match[1])
         if value is None:
             raise ClawftError(
                 "mcp-env",
                 f"The server '{name}' was not started: the variable {ascii(match[1][:64])[1:-1]} is not set",
-                hint=f"Set it, or take it out of [mcp.servers.{name}]",
+                hint=terms.hint or f"Set it, or take it out of [mcp.servers.{name}]",
             )
         return value
 

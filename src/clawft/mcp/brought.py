@@ -1,0 +1,186 @@
+"""The MCP servers of plugins: named after their plugin, confined to what it was granted, and run on a copy of it.
+
+What they are written with is filled in here: the plugin's folders, and variables that the user granted by name.
+"""
+
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from msgspec import Struct
+
+from clawft.config.mcp import ServerSettings
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.files import is_within, real_path
+from clawft.format.plugin import ServerSpec
+from clawft.format.plugin_servers import VARIABLE, ask_permissions
+from clawft.mcp.launch import Terms
+from clawft.trust.copies import open_skill_copy
+from clawft.trust.plugins import PluginStanding
+from clawft.workspace import Workspace
+
+__all__ = ["Brought", "name_server", "open_brought"]
+
+_AGENT = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
+
+
+class Brought(Struct, frozen=True):
+    """Servers of plugins by name, the terms that each is started on, and what there is to say of the others."""
+
+    servers: dict[str, ServerSettings] = {}
+    terms: dict[str, Terms] = {}
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def name_server(plugin_id: str, server: str) -> str:
+    """What a plugin's server goes by: the last part of the plugin's id, and its own name."""
+    plain = re.sub(r"[^A-Za-z0-9-]+", "_", f"{plugin_id.rpartition('.')[2]}-{server}")
+    return plain[:64].strip("_-")
+
+
+@asynccontextmanager
+async def open_brought(
+    standings: Iterable[PluginStanding], workspace: Workspace, environ: Mapping[str, str], taken: Collection[str]
+) -> AsyncIterator[Brought]:
+    """The servers of the plugins that are ready; the copies that they run on are removed on leaving.
+
+    `taken` are the names of the user's own servers, which no plugin's takes the place of.
+    """
+    brought = Brought()
+    said: list[Diagnostic] = []
+    async with AsyncExitStack() as stack:
+        for one in standings:
+            manifest = one.found.manifest
+            if one.state != "ready" or manifest is None or not manifest.servers:
+                continue
+            try:
+                places = await _open_places(stack, one, workspace)
+            except (ClawftError, OSError) as error:
+                said.append(_tell(one, f"The servers of the plugin '{one.id}' are left out: {error}"))
+                continue
+            for server in manifest.servers:
+                name = name_server(one.id, server.name)
+                try:
+                    if name in taken or name in brought.servers:
+                        raise Refused("plugin-servers", "another server has its name")
+                    brought.servers[name], brought.terms[name] = _make(one, server, places, environ)
+                except ClawftError as error:
+                    message = f"The server '{name}' of the plugin '{one.id}' is left out: {error}"
+                    said.append(_tell(one, message, error.hint))
+        yield Brought(brought.servers, brought.terms, tuple(said))
+
+
+class _Places(Struct, frozen=True):
+    """The folders of one plugin: the copy that its programs run on, and that of its data."""
+
+    root: str
+    data: str
+    project: str
+
+
+async def _open_places(stack: AsyncExitStack, one: PluginStanding, workspace: Workspace) -> _Places:
+    """Raises: Refused if the plugin is not, or no longer, what was granted; OSError."""
+    assert one.grant is not None
+    assert one.found.manifest is not None
+    data = os.path.join(workspace.user_dir, "plugin-data", one.id)
+    if not any(server.command for server in one.found.manifest.servers):
+        return _Places(one.found.folder, data, workspace.project)  # nothing of it is run
+    os.makedirs(data, mode=0o700, exist_ok=True)
+    copy = await stack.enter_async_context(open_skill_copy(workspace.user_dir, one.found.folder, one.grant.digest))
+    return _Places(real_path(copy), real_path(data), workspace.project)
+
+
+def _make(
+    one: PluginStanding, server: ServerSpec, places: _Places, environ: Mapping[str, str]
+) -> tuple[ServerSettings, Terms]:
+    """The settings of one server. Raises: Refused for what was not granted, or cannot be filled in."""
+    hint = f"Run: weft plugins grant {one.id}"
+    lacking = _find_lacking(server, one)
+    if lacking:
+        raise Refused("plugin-withheld", f"it was not granted {lacking}", hint=hint)
+    find = partial(_find_own, places) if server.literal else partial(_find, one, places, environ)
+    terms = Terms(find, f"{hint}; it asks for what its manifest names")
+    if server.url:
+        # What Agent Plugins has in an address or a header is never filled in.
+        url = server.url if server.literal else _fill(server.url, find)
+        return ServerSettings(url=url, headers=server.headers), terms
+    fill = partial(_fill_agent, places) if server.literal else partial(_fill, find=find)
+    root = places.root
+    command = fill(server.command) if not server.literal else server.command
+    if command.startswith("./"):
+        command = _inside(f"{root}/{command[2:]}", root)
+    cwd = fill(server.cwd) if server.cwd else root
+    cwd = _inside(cwd if os.path.isabs(cwd) else f"{root}/{cwd}", root, places.data)
+    env = {name: fill(value) if server.literal else value for name, value in server.env.items()}
+    settings = ServerSettings(
+        command=command,
+        args=tuple(map(fill, server.args)),
+        env=env | _own_variables(server, places),
+        cwd=cwd,
+        sandbox="confined",
+        hosts=one.permissions.network,
+        readable=(root,),
+        writable=(places.data,),
+    )
+    return settings, terms
+
+
+def _find_lacking(server: ServerSpec, one: PluginStanding) -> str:
+    """What a server cannot do without and its plugin was not granted."""
+    if server.command:
+        return "" if one.permissions.shell else "to start programs"
+    needed = ask_permissions([server]).network
+    return "" if set(needed) <= set(one.permissions.network) else f"to reach {', '.join(needed)}"
+
+
+def _own_variables(server: ServerSpec, places: _Places) -> dict[str, str]:
+    prefix = "" if server.literal else "CLAUDE_"
+    return {f"{prefix}PLUGIN_ROOT": places.root, f"{prefix}PLUGIN_DATA": places.data}
+
+
+def _fill_agent(places: _Places, text: str) -> str:
+    """A text of Agent Plugins with its two variables filled in, once; all else stays as it is."""
+    return _AGENT.sub(lambda match: places.root if match[1] == "PLUGIN_ROOT" else places.data, text)
+
+
+def _find_own(_places: _Places, name: str) -> str:
+    return f"${{{name}}}"
+
+
+def _find(one: PluginStanding, places: _Places, environ: Mapping[str, str], inner: str) -> str | None:
+    """What stands for `${NAME}` or `${NAME:-default}` of Claude Code: None for what is not granted, or not set."""
+    name, colon, default = inner.partition(":-")
+    own = {
+        "CLAUDE_PLUGIN_ROOT": places.root,
+        "CLAUDE_PLUGIN_DATA": places.data,
+        "CLAUDE_PROJECT_DIR": places.project,
+    }
+    value = own.get(name) or (environ.get(name) if name in one.permissions.env_vars else None)
+    return value or (default if colon else value)
+
+
+def _fill(text: str, find: Callable[[str], str | None]) -> str:
+    """Raises: Refused for a variable that nothing stands for."""
+
+    def take(match: re.Match[str]) -> str:
+        value = find(match[1])
+        if value is None:
+            message = f"the variable {ascii(match[1][:64])[1:-1]} is not set, or was not granted"
+            raise Refused("mcp-env", message, hint="Set it, and see: weft plugins grant")
+        return value
+
+    return VARIABLE.sub(take, text)
+
+
+def _inside(path: str, *folders: str) -> str:
+    """A path that really lies in one of the folders. Raises: Refused."""
+    real = real_path(path)
+    if not any(is_within(real, folder) for folder in folders):
+        raise Refused("plugin-path", "its command or cwd does not lie in the plugin's folder")
+    return real
+
+
+def _tell(one: PluginStanding, message: str, hint: str = "") -> Diagnostic:
+    return Diagnostic("plugin-servers", "warning", message, one.found.file, 0, hint)
