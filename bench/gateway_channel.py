@@ -17,6 +17,7 @@ from clawft.contracts import (
     Plugin,
     PluginError,
     PluginHost,
+    Unsupported,
 )
 
 _BATCH = 20
@@ -83,7 +84,8 @@ class Line(Plugin):
             raise ChannelError("The other side would not have it")
 
     async def send_payload(self, conversation: str, payload: Any) -> None:
-        raise ChannelError("only text")
+        del conversation, payload
+        raise Unsupported("Nothing but text is sent")
 
     async def _ask(self, **what: Any) -> Any:
         async with self._turn:

@@ -97,7 +97,8 @@ class Inbox(Stored):
         with self._begin() as connection:
             if (connection.execute(pending).scalar() or 0) >= max_pending:
                 return "full"
-            return "new" if connection.execute(insert_new(connection, INBOX).values(row)).rowcount else "known"
+            insert = insert_new(connection, INBOX).values(row).returning(INBOX.c.seq)
+            return "new" if connection.execute(insert).first() else "known"
 
     def find(self, channel: str, message: str) -> bool:
         """Whether a message was accepted before."""
