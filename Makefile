@@ -6,7 +6,7 @@ JOBS ?= 2
 TESTERS ?= $(shell echo $$(($(JOBS) + 1))) # tests of several processes wait for each other more than they compute
 
 bin := .venv/bin
-code := $(wildcard src tests tools bench)
+code := $(wildcard src tests tools bench examples)
 
 # $(call check,NAME,COMMAND): one line when the command succeeds, all it printed when it fails.
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
@@ -19,7 +19,7 @@ test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@$(MAKE) --no-print-directory pytest
 
 pytest: .venv/dev.stamp ## Tests with coverage
-	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime
+	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime dovecot-imapd:dovecot
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
 	@$(bin)/pytest -q -n $(TESTERS) -m 'not soak' --cov --cov-report=
 	@$(bin)/coverage json -q
