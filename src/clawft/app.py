@@ -260,8 +260,8 @@ class App:
     def diagnose(self, found: Found) -> tuple[Diagnostic, ...]:
         """All there is to say about a skill's file, read now and whole."""
         from clawft.format.command_hooks import check_commands
+        from clawft.plugging import check_skill_tools
         from clawft.render import check_dynamic  # a list of skills needs no rendering
-        from clawft.tools.provided import check_provided
 
         try:
             skill = self.load_prompt(found)
@@ -269,7 +269,7 @@ class App:
             return (error.diagnostic,)
         said = (*skill.diagnostics, *check_tools(skill, found.file), *check_commands(skill, found.file))
         said += check_dynamic(skill, found.file, self.config.skills.security.allowed_command_prefixes)
-        return tuple(sorted((*said, *check_provided(skill, found.folder, found.file)[1]), key=lambda one: one.line))
+        return tuple(sorted((*said, *check_skill_tools(self, skill, found)[1]), key=lambda one: one.line))
 
     def load_skills(self, only: str = "") -> tuple[Standing, ...]:
         """Every skill, or those of one name, with their state, as it is on disk now."""

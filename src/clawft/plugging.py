@@ -20,17 +20,20 @@ if TYPE_CHECKING:
     from clawft.discovery.catalog import Found
     from clawft.discovery.plugin_contents import PluginContents
     from clawft.errors import Diagnostic
+    from clawft.format.model import Skill
     from clawft.memory import MemoryBackend, MemoryFiles
     from clawft.plugins.host import Plugins
     from clawft.plugins.required import Missing
     from clawft.run.extension import Extension
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
+    from clawft.tools.provided import Provided
     from clawft.trust.kept import Kept
     from clawft.trust.plugin_review import PluginDesk, PluginReview
 
 __all__ = [
     "change_grant",
+    "check_skill_tools",
     "find_plugin",
     "grant_plugin",
     "load_found",
@@ -102,6 +105,21 @@ def find_plugin(standings: tuple[PluginStanding, ...], reference: str) -> Plugin
     close = find_close(reference, (one.id for one in standings))
     hint = (f"did you mean '{close}'? " if close else "") + "Run: weft plugins list"
     raise NotFound("plugin-not-found", f"No plugin '{reference}'", hint=hint)
+
+
+def check_skill_tools(
+    app: "App", skill: "Skill", found: "Found"
+) -> "tuple[tuple[Provided, ...], tuple[Diagnostic, ...]]":
+    """The tools of a skill that can be offered with what there is here, and what there is to say about them."""
+    from clawft.tools.engines import find_means
+    from clawft.tools.provided import check_provided
+
+    if not skill.provided_tools:
+        return (), ()
+    standings = load_plugin_standings(app) if found.location.scope == "plugin" else ()
+    ready = [one.id for one in standings if one.state == "ready" and one.found.manifest and one.found.manifest.has_code]
+    means = find_means(found.location, plugin_settings(app).wasm, ready)
+    return check_provided(skill, found.folder, found.file, means)
 
 
 def open_plugin_desk(app: "App") -> "PluginDesk":

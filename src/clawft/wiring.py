@@ -17,10 +17,12 @@ from clawft.files import create_private
 from clawft.hooking import open_hooks, open_hosts
 from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
+from clawft.mcp.brought import open_brought
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
 from clawft.plugging import load_missing, open_plugins, pick_memory
 from clawft.plugins.extending import plugin_extensions
+from clawft.plugins.native import call_native, native_plugins
 from clawft.plugins.required import guard
 from clawft.run import Conversation, Runtime
 from clawft.run.assemble import SKILL_TOOLS
@@ -85,9 +87,12 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         sandbox = app.open_sandbox()
         hosts = await stack.enter_async_context(open_hosts(app, sandbox))
         hooks = open_hooks(app, sandbox, only, hosts)
+        plugins = await stack.enter_async_context(open_plugins(app, sandbox))
+        servers = open_brought(plugins.standings, app.workspace, app.environ, config.mcp.servers)
+        joining = await stack.enter_async_context(servers)
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
-        plugins = await stack.enter_async_context(open_plugins(app, sandbox))
+        hub.join(joining)
         brought = plugin_extensions(plugins)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, brought) if config.memory.enabled else None
@@ -118,6 +123,7 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
             joined.stages,
         )
         runtime.start_run = partial(_start_run, app, only)
+        runtime.native_plugins, runtime.call_plugin = native_plugins(plugins), partial(call_native, plugins)
         stack.push_async_callback(runtime.close)
         yield runtime
 
@@ -130,7 +136,7 @@ def _built_in(app: "App", hooks: Hooks, hub: McpHub, memory: MemoryBackend | Non
         Extension(name="trust", stages=(TELL_UNTRUSTED, TELL_SANDBOX)),
         Extension(name="hooks", stages=hook_insertions(hooks)),
         Extension(name="skills", make_tools=_make_skill_tools, names=_SKILL_TOOLS, stages=(INVOKE,)),
-        Extension(name="mcp", stages=(server_insertion(hub),) if app.config.mcp.servers else ()),
+        Extension(name="mcp", stages=() if hub.is_empty else (server_insertion(hub),)),
         *(Extension(name=name, tools=tools[name]) for name in ("files", "shell", "web")),
         Extension(name="memory", tools=tools["memory"], stages=memory_insertions(memory) if memory else ()),
         Extension(name="message", tools=tools["message"]),

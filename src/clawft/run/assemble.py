@@ -93,6 +93,7 @@ def join_tools(turn: Turn) -> None:
     new = [tool for tool in choose_tools(turn.conversation) if not _is_known(turn.registry.find(tool.name), tool)]
     if new:
         _take_tools(turn, Registry((*turn.registry, *new)))
+    _tell_problems(turn)  # also of a skill none of whose tools is offered
 
 
 def _is_known(known: Tool | None, tool: Tool) -> bool:
@@ -102,6 +103,10 @@ def _is_known(known: Tool | None, tool: Tool) -> bool:
 def _take_tools(turn: Turn, tools: Registry) -> None:
     turn.registry = tools
     turn.specs = tuple(ToolSpec(one.name, one.description, one.parameters) for one in tools)
+    _tell_problems(turn)
+
+
+def _tell_problems(turn: Turn) -> None:
     for one in turn.skills.take_problems():
         where = turn.runtime.workspace.shorten(one.path)
         turn.emit(Noticed(code=one.code, message=f"{where}: {one.message}", severity="warning", hint=one.hint))

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clawft.config import Config
 from clawft.config.masking import Secrets
-from clawft.config.plugins import own_plugins
+from clawft.config.plugins import PluginsSettings, own_plugins
 from clawft.discovery.catalog import Found
 from clawft.discovery.instructions import Instructions, load_instructions
 from clawft.errors import ClawftError
@@ -30,6 +30,7 @@ from clawft.run.turn import Insertion
 from clawft.sandbox.sandbox import Sandbox
 from clawft.sessions import SessionStore, encode_key
 from clawft.tools.dynamic import DynamicContext
+from clawft.tools.engines import CallPlugin, Engines
 from clawft.tools.program import Programs
 from clawft.tools.registry import Registry
 from clawft.tools.skill_env import Supplies
@@ -81,6 +82,8 @@ class Runtime:
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
     # Starts a run in the background, and names it. A session of a fork has one run: to start that again gives the same.
     start_run: "Callable[[RunRequest], Awaitable[str]] | None" = None
+    native_plugins: Collection[str] = ()  # that do tools of skills which they bring
+    call_plugin: CallPlugin | None = None
     _providers: dict[str, Provider] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)  # about instructions, each once
 
@@ -152,16 +155,20 @@ class Runtime:
             settings,
             policy,
             lambda cleared: self.supplies.take(cleared, session),
-            lambda: self.wasi,
+            Engines(self.plugins_settings.wasm, lambda: self.wasi, self.native_plugins, self.call_plugin),
         )
+
+    @cached_property
+    def plugins_settings(self) -> PluginsSettings:
+        """What the user says of plugins, and of WebAssembly."""
+        return own_plugins(self.config, self.workspace.user_dir, self.environ)
 
     @cached_property
     def wasi(self) -> "Wasi":
         """What runs programs of skills that are WebAssembly."""
         from clawft.sandbox.wasi import Wasi  # few skills have any
 
-        user_dir = self.workspace.user_dir
-        return Wasi(own_plugins(self.config, user_dir, self.environ), user_dir)
+        return Wasi(self.plugins_settings, self.workspace.user_dir)
 
     def instructions(self, emit: Callable[[Event], None]) -> list[Instructions]:
         """AGENTS.md and CLAUDE.md that are the user's own or were approved; the others are named."""

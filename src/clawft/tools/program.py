@@ -9,7 +9,6 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from msgspec import Struct, structs
@@ -19,6 +18,7 @@ from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.sandbox.process import Runnable, Streams
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
+from clawft.tools.engines import Engines
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
 from clawft.tools.finished import tell_finished
@@ -32,9 +32,6 @@ from clawft.trust.commands import CommandPolicy
 from clawft.trust.copies import open_skill_copy
 from clawft.trust.granted import granted_hosts
 from clawft.trust.modes import Mode
-
-if TYPE_CHECKING:
-    from clawft.sandbox.wasi import Wasi
 
 __all__ = ["Programs", "Start"]
 
@@ -74,13 +71,13 @@ class Programs:
         settings: ExecSettings,
         policy: CommandPolicy,
         own_env: Callable[[Cleared], Mapping[str, str]],
-        open_wasi: Callable[[], "Wasi"],
+        engines: Engines,
     ) -> None:
         self.skills = skills
         self.settings = settings
         self._policy = policy
         self._own_env = own_env
-        self._open_wasi = open_wasi
+        self.engines = engines
 
     async def run(self, start: Start, context: ToolContext) -> ToolResult:
         """Ask for it, and run it to its end. Raises: ToolError, Refused."""
@@ -88,20 +85,29 @@ class Programs:
             loaded = self.skills.get_unchanged(start.skill)
             if objection := self._policy.object_to(start.words):
                 raise ToolError("PERMISSION_DENIED", f"The program was refused: {objection}")
-            await self._ask(start, loaded, context)
+            await self._ask(start, loaded, context, await self._how(start, context))
             return await self._run(start, loaded, context)
         except ClawftError as error:
             self.refuse(start, str(error), context)
             raise
 
+    async def permit(self, start: Start, context: ToolContext, how: str) -> None:
+        """Ask for what is no program, and write down that it is done. Raises: ToolError, Refused."""
+        loaded = self.skills.get_unchanged(start.skill)
+        await self._ask(start, loaded, context, how)
+        context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
+
     def refuse(self, start: Start, why: str, context: ToolContext) -> None:
         """Write down that it was not run, or not to its end."""
         context.record("command", start.line, "deny", why, detail=_detail(start))
 
-    async def _ask(self, start: Start, loaded: Loaded, context: ToolContext) -> None:
+    async def _how(self, start: Start, context: ToolContext) -> str:
+        if start.is_wasm:
+            return "WebAssembly"
         status = await to_thread.run_sync(context.sandbox.status)
-        how = "sandboxed" if status.kind in ("bubblewrap", "landlock") else "WITHOUT a sandbox"
-        how = "WebAssembly" if start.is_wasm else how
+        return "sandboxed" if status.kind in ("bubblewrap", "landlock") else "WITHOUT a sandbox"
+
+    async def _ask(self, start: Start, loaded: Loaded, context: ToolContext, how: str) -> None:
         what = f"the tool '{start.tool}' ({_show(start.line)})" if start.tool else _show(start.words[0])
         # The digest binds a lasting answer to the program, also where the skill is not active any more.
         digest = loaded.cleared.digest.removeprefix("sha256:")[:16]
@@ -148,7 +154,7 @@ class Programs:
         if start.is_wasm:
             env = {**self._own_env(loaded.cleared), **start.variables}
             path, limits = os.path.join(copy, start.file), context.sandbox.limits
-            async with self._open_wasi().open(path, start.words, env, mount, limits=limits) as program:
+            async with self.engines.open_wasi().open(path, start.words, env, mount, limits=limits) as program:
                 yield program
             return
         hosts = _hosts_for(loaded.cleared, context)

@@ -15,6 +15,8 @@ from msgspec import Meta, Struct, structs
 from clawft.errors import Diagnostic, find_close
 from clawft.format.schema import check_arguments
 from clawft.mcp.plain import clean_text
+from clawft.tools.engines import find_means
+from clawft.tools.native import NativeCall, run_native
 from clawft.tools.program import Programs, Start
 from clawft.tools.provided import SCRIPTS, Provided, check_provided, find_file, list_scripts
 from clawft.tools.skillset import Loaded
@@ -60,7 +62,8 @@ def program_tools(programs: Programs, taken: Collection[str]) -> tuple[Tool, ...
 
 def _declare_all(programs: Programs, loaded: Loaded, names: set[str], room: int) -> list[Tool]:
     """The tools that one skill declares, under names that are free; they are taken then, up to `room` in all."""
-    provided, said = check_provided(loaded.cleared.skill, loaded.folder, loaded.folder)
+    means = find_means(loaded.location, programs.engines.wasm, programs.engines.plugins)
+    provided, said = check_provided(loaded.cleared.skill, loaded.folder, loaded.folder, means)
     tools = []
     for one in provided:
         name = _choose_name(loaded.name, one.name, names)
@@ -90,6 +93,9 @@ def _declared(programs: Programs, skill: str, name: str, provided: Provided) -> 
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         given = _read(arguments, provided)
         text = json.dumps(given, ensure_ascii=False)
+        if provided.plugin:
+            call = NativeCall(provided.plugin, skill, provided.name, given, name, text if given else "")
+            return await run_native(programs, call, context)
         start = Start(
             skill, provided.words, provided.file, name, text if given else "", _encode(text), _variables(given)
         )

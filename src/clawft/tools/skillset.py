@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import list_files
+from clawft.discovery.locations import Location
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.format.model import Skill
 from clawft.messages import By, Event, Noticed, SkillActivated
@@ -57,6 +58,7 @@ class Loaded(Struct, frozen=True):
     name: str
     folder: str
     cleared: Cleared
+    location: Location | None = None
 
 
 class Skillset:
@@ -169,7 +171,8 @@ class Skillset:
                     self._unusable.add(name)
                     self.add_problem(Diagnostic("skill-programs", "warning", f"{error}", folder, 0, error.hint))
             if name in self._cleared:
-                found.append(Loaded(name, folder, self._cleared[name]))
+                standing = self._find_standing(folder)
+                found.append(Loaded(name, folder, self._cleared[name], standing.found.location if standing else None))
         return found
 
     def add_problem(self, problem: Diagnostic) -> None:
@@ -194,21 +197,25 @@ class Skillset:
         return now
 
     def _has_programs(self, folder: str) -> bool:
-        skill = next((one.found.skill for one in self.standings if one.found.folder == folder), None)
+        standing = self._find_standing(folder)
+        skill = standing.found.skill if standing else None
         return bool(skill and skill.provided_tools) or os.path.isdir(os.path.join(folder, "scripts"))
+
+    def _find_standing(self, folder: str) -> Standing | None:
+        return next((one for one in self.standings if one.found.folder == folder), None)
 
     def _clear_loaded(self, name: str) -> Loaded:
         folder = self.loaded.get(name)
         if folder is None:
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is not loaded", hint="Load it with Skill")
-        standing = next((one for one in self.standings if one.found.folder == folder), None)
+        standing = self._find_standing(folder)
         if standing is None:
             raise ToolError("NOT_FOUND", f"The skill '{name}' was removed")
         if standing.state in ("blocked", "untrusted", "disabled"):
             why = STATES[standing.state]
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is {standing.state}: {why}")
         try:
-            return Loaded(name, folder, self._clear(standing.found))
+            return Loaded(name, folder, self._clear(standing.found), standing.found.location)
         except ClawftError as error:
             raise load_failure(error) from error
 

@@ -10,12 +10,13 @@ from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.skills._json import digest_of, skill_json, tokens_of
 from clawft.cli.skills._scanned import finding_lines, load_scanned, scanned_json, scanned_lines
+from clawft.discovery.catalog import Found
 from clawft.discovery.digest import Digest
 from clawft.discovery.hooks import load_skill_hooks
 from clawft.discovery.requirements import install_command
 from clawft.format.model import Skill
+from clawft.plugging import check_skill_tools
 from clawft.render import extract_variables
-from clawft.tools.provided import check_provided
 from clawft.trust import Standing
 
 __all__ = ["command", "detail_lines"]
@@ -44,7 +45,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
 def detail_lines(app: App, standing: Standing, digest: Digest) -> list[str]:
     """All there is to know about a skill, to be read. Raises: ClawftError."""
     folder = app.workspace.shorten(standing.found.folder) + "/" * bool(standing.found.base_dir)
-    lines = [f"{label}: {one_line(value)}" for label, value in _lines(standing, folder)]
+    lines = [f"{label}: {one_line(value)}" for label, value in _lines(app, standing, folder)]
     if standing.found.skill:
         lines += [*_placeholders(app, standing), *_requirements(standing.found.skill)]
         lines += brought_lines(load_skill_hooks([standing.found]), standing.found.skill, standing.found.file)
@@ -65,7 +66,7 @@ def _all_fields(standing: Standing, digest: Digest) -> dict[str, object]:
     return {**summary, **msgspec.to_builtins(others)}
 
 
-def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
+def _lines(app: App, standing: Standing, folder: str) -> list[tuple[str, str]]:
     skill, at = standing.found.skill, standing.found.location
     if skill is None:
         return [("Skill", standing.name), ("State", "broken"), ("Scope", f"{at.scope} ({folder})")]
@@ -91,7 +92,7 @@ def _lines(standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Allowed Tools", ", ".join(skill.allowed_tools)),
         ("Disallowed Tools", ", ".join(skill.disallowed_tools)),
         ("Gets Tools", _gets(skill)),
-        ("Provided Tools", _provided(skill, standing.found.folder)),
+        ("Provided Tools", _provided(app, skill, standing.found)),
         ("Execution", skill.execution if skill.execution != "prompt" else ""),
         ("Tags", ", ".join(skill.tags)),
         ("License", skill.license),
@@ -112,9 +113,9 @@ def _gets(skill: Skill) -> str:
     return ", ".join(describe_left(skill.allowed_tools, skill.disallowed_tools)) or "none"
 
 
-def _provided(skill: Skill, folder: str) -> str:
+def _provided(app: App, skill: Skill, found: Found) -> str:
     """The tools that it brings, each with the program that would run; without one, it is not offered."""
-    offered = check_provided(skill, folder, "")[0]
+    offered, _ = check_skill_tools(app, skill, found)
     programs = {one.name: one.shown + (", repeatable" if one.repeatable else "") for one in offered}
     return ", ".join(f"{one.name} ({programs.get(one.name, 'not offered')})" for one in skill.provided_tools)
 
