@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import msgspec
 from msgspec import Struct, structs
 
 from clawft.discovery.plugin_folders import GROUP, find_entries
@@ -27,6 +28,7 @@ __all__ = ["GROUP", "FoundPlugin", "PluginFolders", "load_plugin", "load_plugins
 MAX_PLUGINS = 500  # of one folder
 MAX_MANIFEST_BYTES = 512 * 1024
 _CLAUDE = ".claude-plugin/plugin.json"
+_LAYOUT = ("skills", "commands", "agents", ".mcp.json")  # of a plugin of Claude Code's
 
 
 class FoundPlugin(Struct, frozen=True):
@@ -105,7 +107,24 @@ def load_plugin(scope: str, folder: str, entry: str = "") -> FoundPlugin:
         except (ClawftError, Unreadable) as error:
             return FoundPlugin(scope, folder, file, problem=error.diagnostic, entry=entry)
         return FoundPlugin(scope, folder, file, _tell_others(manifest, name, folder), entry=entry)
+    if not os.path.lexists(f"{folder}/{MARKETPLACE}") and any(os.path.lexists(f"{folder}/{name}") for name in _LAYOUT):
+        return _load_bare(scope, folder, entry)
     return FoundPlugin(scope, folder, problem=_miss(folder), entry=entry)
+
+
+def _load_bare(scope: str, folder: str, entry: str) -> FoundPlugin:
+    """A plugin of Claude Code's without a manifest: there it is told by what lies in the folder."""
+    file = f"{folder}/{_CLAUDE}"
+    message = "It has no manifest; by its folders it is taken for a plugin of Claude Code's"
+    said = Diagnostic("plugin-manifests", "note", message, folder)
+    try:
+        data = msgspec.json.encode({"name": os.path.basename(folder)})
+        manifest = parse_claude_plugin(data, file, partial(_read_below, folder))
+    except (ClawftError, Unreadable, UnicodeEncodeError):  # a name that no plugin can have
+        return FoundPlugin(scope, folder, problem=_miss(folder), entry=entry)
+    return FoundPlugin(
+        scope, folder, folder, structs.replace(manifest, diagnostics=(said, *manifest.diagnostics)), entry=entry
+    )
 
 
 def _parse(dialect: Dialect, data: bytes, file: str, folder: str) -> PluginManifest:
@@ -148,12 +167,18 @@ def _miss(folder: str) -> Diagnostic:
     if data is None:
         hint = f"Expected one of {', '.join(MANIFESTS)}"
         return Diagnostic("plugin-no-manifest", "error", "The folder has no manifest of a plugin", folder, 0, hint)
-    inside = [one for one in parse_marketplace(data) if os.path.isdir(f"{folder}/{one}")]
-    hint = "Install one of its plugins by itself: weft plugins install FOLDER"
-    if inside:
-        shown = ", ".join(inside[:5]) + (f" and {len(inside) - 5} more" if len(inside) > 5 else "")
-        hint = f"Install one of its plugins by itself, as weft plugins install {folder}/{inside[0]}; it has {shown}"
+    plugins, skills = ([one for one in paths if os.path.isdir(f"{folder}/{one}")] for paths in parse_marketplace(data))
+    hint = "Its plugins lie elsewhere: install one of them by itself, from its own folder"
+    if plugins:
+        hint = f"Install one of them by itself, as weft plugins install {folder}/{plugins[0]}; it has {_join(plugins)}"
+    elif skills:
+        parent = os.path.dirname(f"{folder}/{skills[0]}")
+        hint = f"It has skills alone: add {parent} to skills.load.extra_dirs for {_join(skills)}"
     return Diagnostic("plugin-marketplace", "error", "It is a marketplace of plugins, not a plugin", folder, 0, hint)
+
+
+def _join(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _load_packages(cache_dir: str | None) -> list[FoundPlugin]:

@@ -4,7 +4,7 @@ Both say less than our own manifest: what they ask for is told from the servers 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -123,15 +123,21 @@ def parse_claude_plugin(data: bytes, file: str, read: Read) -> PluginManifest:
     )
 
 
-def parse_marketplace(data: bytes) -> tuple[str, ...]:
-    """Where the plugins of a marketplace lie below its folder; nothing of those that lie elsewhere."""
+def parse_marketplace(data: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Where the plugins of a marketplace lie below its folder, and the skills of those that have no folder."""
     try:
-        raw = msgspec.json.decode(data)
-        plugins = raw["plugins"]
-        sources = [one["source"] for one in plugins if isinstance(one.get("source"), str)]
+        listed = msgspec.json.decode(data)["plugins"]
+        plugins = [one for one in listed if isinstance(one.get("source"), str)]
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, AttributeError):
-        return ()
-    inside = (source.removeprefix("./").rstrip("/") for source in sources)
+        return (), ()
+    skills = [one.get("skills") for one in plugins]
+    return _keep_inside(one["source"] for one in plugins), _keep_inside(
+        path for paths in skills if isinstance(paths, list) for path in paths if isinstance(path, str)
+    )
+
+
+def _keep_inside(paths: Iterable[str]) -> tuple[str, ...]:
+    inside = (path.removeprefix("./").rstrip("/") for path in paths)
     return tuple(dict.fromkeys(one for one in inside if one and not _find_escape(one)))
 
 

@@ -127,6 +127,10 @@ def parse_manifest(data: bytes, file: str) -> PluginManifest:
         Diagnostic("plugin-unknown-key", "warning", f"'{name[:60]}' is not known and is not used", file)
         for name in unknown[:20]
     )
+    for capability, field in _NEEDS.items():
+        if capability in manifest.capabilities and not getattr(manifest, field):
+            message = f"It has the capability '{capability}' and names no {field}: nothing comes of it"
+            said += (Diagnostic("plugin-capability", "warning", message, file),)
     if Capability.VOICE in manifest.capabilities:
         message = "The capability 'voice' is reserved: nothing comes of it yet"
         said += (Diagnostic("plugin-voice", "note", message, file),)
@@ -155,10 +159,8 @@ def _check(manifest: PluginManifest, file: str) -> None:
     def refuse(message: str, hint: str = "") -> ClawftError:
         return ClawftError("plugin-manifest", message, path=file, hint=hint)
 
-    for capability, field in _NEEDS.items():
-        if capability in manifest.capabilities and not getattr(manifest, field):
-            raise refuse(f"It has the capability '{capability}' and names no {field}")
-        if capability not in manifest.capabilities and getattr(manifest, field):
+    for capability, field in _NEEDS.items():  # a bundle of skills may come with anything
+        if capability not in (*manifest.capabilities, Capability.SKILL) and getattr(manifest, field):
             raise refuse(f"It names {field} and does not have the capability '{capability}'")
     for path in (*manifest.skill_dirs, *((manifest.wasm_module,) if manifest.wasm_module else ())):
         if os.path.isabs(path) or ".." in path.split("/"):
