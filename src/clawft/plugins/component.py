@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clawft.config.plugins import PluginsSettings
 from clawft.contracts import ToolOutput
+from clawft.errors import Refused
 from clawft.plugins.given import fill_config, take_env
 from clawft.plugins.job import Times, find_paths
 from clawft.plugins.log import PluginLog, log_path
@@ -132,13 +133,26 @@ class Component:
         """Load, compile and check it, and have it get ready. Raises: ClawftError."""
         import_wasmtime()
         try:
-            copy = await self._open.enter_async_context(
-                open_skill_copy(self._around.workspace.user_dir, self.job.folder, self.job.digest)
-            )
-            await self._in_thread(self._prepare, copy)
+            await self._in_thread(self._prepare, await self._copy())
+        except WasmError as error:
+            await self._end()
+            raise self._fail(error, "start") from error
         except BaseException:
             await self._end()
             raise
+
+    async def _copy(self) -> str:
+        """Its folder as it was granted. Raises: Refused if it is that no longer."""
+        job = self.job
+        try:
+            copying = open_skill_copy(self._around.workspace.user_dir, job.folder, job.digest)
+            return await self._open.enter_async_context(copying)
+        except Refused as error:
+            if error.code != "skill-changed":
+                raise
+            hint = f"Look at it, then: weft plugins enable {job.id}"
+            message = "It changed since it was granted"
+            raise Refused("plugin-changed", message, path=job.folder, hint=hint) from error
 
     async def call(self, what: str, given: Mapping[str, Any]) -> Any:
         """Raises: PluginError; PluginFailed."""
