@@ -15,6 +15,8 @@ PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] in gon
 _NEED = (
     ("runs", "list"),
     ("worker",),
+    ("gateway",),
+    ("gateway", "status"),
     ("cron", "run", "--once"),
     ("fleet", "list"),
     ("fleet", "run", "--skill", "vet-skill", "--inputs", "lines"),

@@ -23,6 +23,7 @@ _TOPICS = (
     "models",
     "sessions",
     "runs",
+    "gateway",
     "security",
     "permissions",
     "hooks",
