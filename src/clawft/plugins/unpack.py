@@ -46,8 +46,8 @@ class _Target:
         if self._files > MAX_FILES:
             raise _refuse(self._source, f"It has more than {MAX_FILES} files")
         place = os.path.join(self._folder, *parts)
-        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
         try:
+            os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             descriptor = os.open(place, _NEW, 0o700 if executable else 0o600)
         except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
             raise _refuse(self._source, f"It has '{name}' twice") from error

@@ -103,7 +103,7 @@ def _declared(manifest: PluginManifest) -> list[str]:
     for stage in manifest.stages:
         ends = "; a turn ends where it fails" if stage.on_failure == "stop" else ""
         lines.append(f"stage {stage.name}, in every turn at {stage.phase}{ends}")
-    lines += [f'memory {name}, if memory.backend is "{manifest.id}"' for name in manifest.memory]
+    lines += [f'memory {name}, if memory.backend is "{name}"' for name in manifest.memory]
     return lines
 
 
