@@ -241,6 +241,13 @@ def test_broken_and_shadowed_plugins_cannot_be_put_into_use(weft: Weft, plugin: 
     assert "error[plugin-broken]: The plugin 'bad' is broken: The manifest cannot be read" in done.stderr
 
 
+def test_ids_are_completed(weft: Weft, plugin: Plugin) -> None:
+    plugin()
+    done = weft(_WEFT_COMPLETE="fish_complete", COMP_WORDS="weft plugins show org", COMP_CWORD="org")
+
+    assert done.stdout == "plain,org.example.weather\tTells the weather.\n"
+
+
 def test_doctor_tells_what_keeps_plugins_from_use(weft: Weft, plugin: Plugin) -> None:
     folder = plugin("changed")
     weft("plugins", "enable", "changed", "--yes")
