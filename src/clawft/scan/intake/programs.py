@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from clawft.scan.facts import Kind
 from clawft.scan.intake.forms import find_form
 from clawft.scan.intake.parts import Mark, Member, Part, Passage, Room, Unread
+from clawft.scan.intake.wasm import describe_imports
 
 __all__ = ["find_appended", "find_strings", "open_program", "open_unknown"]
 
@@ -43,7 +44,9 @@ def open_program(form: str) -> Opener:
 
     def open_it(data: bytes, room: Room) -> Iterator[Part]:
         del room
-        yield Mark(Kind.BINARY, form, f"a program ({form}, {len(data)} bytes) that cannot be read")
+        known = describe_imports(data) if form == "WebAssembly" else ""
+        said = f"a program ({form}, {len(data)} bytes) that cannot be read" + (f"; it {known}" if known else "")
+        yield Mark(Kind.BINARY, form, said)
         yield Unread(f"A program ({form}) that cannot be read")
         if strings := find_strings(data):
             yield Passage(strings, "text", "strings")
