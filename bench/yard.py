@@ -42,6 +42,7 @@ class Yard:
         self.secrets = Secrets()
         self.audit = Audit(str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask)
         self.mode = mode
+        self.web = WebSettings(block_private_ips=False)
         self.standings: list[PluginStanding] = []
 
     def add(self, code: str, plugin_id: str = ID, *, grant: Permissions | None = None, **manifest: Any) -> Path:
@@ -51,12 +52,17 @@ class Yard:
         told = {"id": plugin_id, "name": "Test", "version": "1.0.0", "capabilities": ["tool"], "tools": [TOOL]}
         (folder / "clawft.plugin.json").write_text(json.dumps(told | manifest))
         (folder / "plugin.py").write_text(HEAD + dedent(code))
+        self.grant(folder, grant)
+        return folder
+
+    def grant(self, folder: Path, permissions: Permissions | None = None) -> None:
+        """Grant a plugin as it is now what its manifest asks for, or less."""
         found = load_plugin("user", str(folder))
         assert found.manifest is not None, found.problem
-        permissions = found.manifest.permissions if grant is None else grant
-        made = make_grant(found, compute_digest(str(folder)).value, permissions)
+        given = found.manifest.permissions if permissions is None else permissions
+        made = make_grant(found, compute_digest(str(folder)).value, given)
+        self.standings = [one for one in self.standings if one.found.folder != found.folder]
         self.standings += judge_plugins([found], PluginsSettings(), lambda: [made])
-        return folder
 
     def add_tool(self, body: str, **manifest: Any) -> Path:
         """A plugin with one tool, which does this with its `arguments`."""
@@ -69,7 +75,7 @@ class Yard:
     def open(self, settings: Mapping[str, Any] | None = None) -> Plugins:
         """The host of all plugins that were added."""
         read = msgspec.convert({"max_failures": 100, **(settings or {})}, PluginsSettings, dec_hook=_read_env)
-        sandbox = Sandbox(SandboxSettings(mode=self.mode), self.workspace, self.environ, WebSettings())
+        sandbox = Sandbox(SandboxSettings(mode=self.mode), self.workspace, self.environ, self.web)
         return Plugins(self.standings, read, Around(self.workspace, self.environ, sandbox, self.secrets, self.audit))
 
     def log(self, plugin_id: str = ID) -> str:

@@ -24,8 +24,14 @@ def _why_missing(kind: Any, home: str) -> str:
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
-def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Arena:
+def sandboxed(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The kind of sandbox that an attack is run in."""
     why = _why_missing(request.param, str(tmp_path))
     if why:
         pytest.skip(f"there is no {request.param} here: {why}")
-    return Arena(tmp_path, request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def arena(sandboxed: str, tmp_path: Path) -> Arena:
+    return Arena(tmp_path, sandboxed)

@@ -17,7 +17,7 @@ from clawft.plugins.given import fill_config, take_env
 from clawft.plugins.guest.wire import Declared, Start
 from clawft.plugins.running import Around
 from clawft.sandbox.confinement import Confinement, Limits
-from clawft.sandbox.filter import build_exec_filter
+from clawft.sandbox.filter import build_lone_filter
 from clawft.sandbox.system import outside_path
 from clawft.trust.hosts import parse_grant
 from clawft.trust.plugins import PluginStanding, entry_of_plugin
@@ -192,7 +192,7 @@ def _own_env(data_dir: str, permissions: Permissions, around: Around) -> dict[st
 
 def _find_filter() -> bytes:
     """Raises: ClawftError on a machine where nobody could keep it from starting programs."""
-    program = build_exec_filter()
+    program = build_lone_filter()
     if program is None:
         message = "On this kind of machine a plugin cannot be kept from starting programs"
         raise ClawftError("plugin-start", message, hint="Grant it shell, if you trust it with that")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "INSIDE_NAMESPACE", "build_exec_filter", "build_filter"]
+__all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "INSIDE_NAMESPACE", "build_filter", "build_lone_filter"]
 
 AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
 # Not those of the file system: one of the project may be a service of this machine, which runs outside.
@@ -23,6 +23,7 @@ _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _NEW_USER = 0x10000000
+_THREAD = 0x00010000
 _X32 = 0x40000000
 
 
@@ -33,15 +34,20 @@ class _Machine(Struct, frozen=True):
     unshare: int
     refused: tuple[int, ...]  # add_key request_key keyctl bpf perf_event_open userfaultfd kexec_load kexec_file_load
     modes: tuple[tuple[int, int], ...]  # calls that set the rights of a file, with the argument that holds them
-    starts: tuple[int, ...] = (221, 281)  # execve execveat
+    starts: tuple[int, ...] = (221, 281)  # execve execveat, and fork vfork where there are such calls
 
 
 _REFUSED = (217, 218, 219, 280, 241, 282, 104, 294)
 _MODES = ((52, 1), (53, 2), (452, 2))  # fchmod, fchmodat, fchmodat2
 _MACHINES = {
     "x86_64": _Machine(
-        0xC000003E, 41, 56, 272, (248, 249, 250, 321, 298, 323, 246, 320), ((90, 1), (91, 1), (268, 2), (452, 2)),
-        (59, 322),
+        0xC000003E,
+        41,
+        56,
+        272,
+        (248, 249, 250, 321, 298, 323, 246, 320),
+        ((90, 1), (91, 1), (268, 2), (452, 2)),
+        (59, 322, 57, 58),
     ),
     "aarch64": _Machine(0xC00000B7, 198, 220, 97, _REFUSED, _MODES),
     "riscv64": _Machine(0xC00000F3, 198, 220, 97, _REFUSED, _MODES),
@@ -78,8 +84,9 @@ def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
     return b"".join(struct.pack("=HBBI", *word) for word in program)
 
 
-def build_exec_filter() -> bytes | None:
-    """A filter that lets no other program be started; None for a machine whose calls are not known here."""
+def build_lone_filter() -> bytes | None:
+    """A filter that lets a process start threads, but no process and no program; None for a machine whose calls are
+    not known here."""
     machine = _MACHINES.get(platform.machine())
     if machine is None or sys.byteorder != "little":
         return None
@@ -89,6 +96,8 @@ def build_exec_filter() -> bytes | None:
         program += _if(_JUMP_AT_LEAST, _X32, errno.ENOSYS)
     for number in machine.starts:
         program += _if(_JUMP_EQUAL, number, errno.EPERM)
+    program += _if(_JUMP_EQUAL, _ABSENT[-1], errno.ENOSYS)  # clone3, whose flags cannot be seen
+    program += _on_argument(machine.clone, 0, _unless(_JUMP_ANY_BIT, _THREAD, errno.EPERM))
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *word) for word in program)
 
