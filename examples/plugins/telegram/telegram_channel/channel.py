@@ -1,0 +1,201 @@
+"""The channel: asks Telegram for news, hands them in, and sends what is answered."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from clawft.contracts import (
+    Cancel,
+    ChannelCapabilities,
+    ChannelError,
+    ChannelHost,
+    MessagePayload,
+    OutboundMessage,
+    PluginError,
+    PluginHost,
+    Unsupported,
+)
+from telegram_channel.api import Api, ApiError, Stop, Unreachable
+from telegram_channel.sending import Sender
+from telegram_channel.store import Store
+from telegram_channel.threads import Threads
+from telegram_channel.updates import Bot, Ignored, read_update
+
+__all__ = ["TelegramChannel"]
+
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+_MAX_CONFLICTS = 3
+_HINTS = {
+    401: "The token is not valid: ask @BotFather for it, and set TELEGRAM_BOT_TOKEN",
+    404: "The token is not valid: ask @BotFather for it, and set TELEGRAM_BOT_TOKEN",
+    409: "Another program reads for this bot, or it has a webhook: end it, or use a bot of the agent's own",
+}
+
+
+class TelegramChannel:
+    """One bot. Telegram does not notice repeats."""
+
+    name = "telegram"
+    deduplicates = False
+
+    def __init__(self, host: PluginHost, api: Api, store: Store, threads: Threads) -> None:
+        self._host = host
+        self._api = api
+        self._store = store
+        self._run = threads.run
+        self._sender = Sender(api, store, threads)
+        self._groups = str(host.config_value("groups") or "mention")
+        given = host.config_value("poll_s")
+        self._poll_s = 50.0 if given is None else float(given)
+        self._running = False
+
+    def capabilities(self) -> ChannelCapabilities:
+        return ChannelCapabilities(threads=True)
+
+    def is_running(self) -> bool:
+        return self._running
+
+    async def send(self, message: OutboundMessage) -> None:
+        await self._sender.send(message)
+
+    async def send_payload(self, conversation: str, payload: MessagePayload) -> None:
+        raise Unsupported("The Telegram channel sends text only")
+
+    async def start(self, host: ChannelHost, cancel: Cancel) -> None:
+        """Receive until told to end. Raises: ChannelError for what waiting does not mend."""
+        stop = Stop()
+        watcher = asyncio.create_task(_stop_when(cancel, stop))
+        trying = _Trying(self._host, cancel)
+        try:
+            me = await trying.until_done(lambda: self._run(self._api.call, "getMe"))
+            username = str(me.get("username", "")) if isinstance(me, dict) else ""
+            bot = Bot(self._api.bot_id, username, self._groups)
+            reading = _Reading(self._host, host, bot, await self._run(self._store.load_offset, bot.id))
+            self._running = True
+            while not cancel.is_set():
+                updates = await trying.until_done(lambda: self._ask(reading.offset, stop), self._note_trouble)
+                self._running = not cancel.is_set()
+                await self._take(reading, updates, cancel)
+        finally:
+            self._running = False
+            watcher.cancel()
+            stop.set()
+
+    async def _take(self, reading: "_Reading", updates: Any, cancel: Cancel) -> None:
+        """Hand in what came, and only then let Telegram forget it."""
+        before = reading.offset
+        await reading.hand_in(updates if isinstance(updates, list) else [])
+        if reading.offset != before and reading.offset is not None:
+            await self._run(self._store.save_offset, self._api.bot_id, reading.offset)
+        await _pause(cancel, reading.pause_s)
+
+    async def _ask(self, offset: int | None, stop: Stop) -> Any:
+        wait_s = self._poll_s if self._running else 0  # after trouble: whether it works again is to be known at once
+        wanted = {"timeout": int(wait_s), "limit": 100, "allowed_updates": ["message"]}
+        if offset is not None:
+            wanted["offset"] = offset
+        return await self._run(self._api.call, "getUpdates", wanted, wait_s=wait_s, stop=stop)
+
+    def _note_trouble(self) -> None:
+        self._running = False
+
+
+class _Trying:
+    """Asks again while Telegram cannot be reached, later each time, until the channel is to end."""
+
+    def __init__(self, host: PluginHost, cancel: Cancel) -> None:
+        self._host = host
+        self._cancel = cancel
+        self._conflicts = 0
+
+    async def until_done(
+        self, ask: Callable[[], Awaitable[Any]], note_trouble: Callable[[], None] | None = None
+    ) -> Any:
+        """What is answered; None when the channel is to end. Raises: ChannelError."""
+        pause_s = _FIRST_PAUSE_S
+        while not self._cancel.is_set():
+            try:
+                answer = await ask()
+            except ApiError as error:
+                wait_s, said = self._judge(error) or pause_s, str(error)
+            except Unreachable as error:
+                wait_s, said = pause_s, str(error)
+            else:
+                self._conflicts = 0
+                return answer
+            if self._cancel.is_set():
+                break
+            if note_trouble is not None:
+                note_trouble()
+            self._host.log("warn", f"Telegram is asked again in {wait_s:.0f} s: {said}")
+            await _pause(self._cancel, wait_s * random.uniform(1.0, 1.2))
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+        return None
+
+    def _judge(self, error: ApiError) -> float:
+        """How long to wait because of an error, 0 if it does not say. Raises: ChannelError."""
+        self._conflicts += error.code == 409
+        webhook = "webhook" in error.description.lower()
+        if error.code in (401, 404) or webhook or self._conflicts >= _MAX_CONFLICTS:
+            raise ChannelError(f"Telegram refuses: {error}", hint=_HINTS.get(error.code, "")) from error
+        return error.retry_after_s
+
+
+class _Reading:
+    """How far the updates were read. `offset` is the first that is not done; some behind it may be."""
+
+    def __init__(self, log: PluginHost, host: ChannelHost, bot: Bot, offset: int | None) -> None:
+        self._log = log
+        self._host = host
+        self._bot = bot
+        self._ahead: set[int] = set()
+        self.offset = offset
+        self.pause_s = 0.0
+
+    async def hand_in(self, updates: list[Any]) -> None:
+        """Hand in all that can be; whoever has to wait holds up nobody else, and keeps their order."""
+        held: set[str] = set()
+        waiting: list[int] = []
+        numbered = {
+            one["update_id"]: one for one in updates if isinstance(one, dict) and type(one.get("update_id")) is int
+        }
+        for number in sorted(numbered.keys() - self._ahead):
+            if await self._is_done(numbered[number], held):
+                self._ahead.add(number)
+            else:
+                waiting.append(number)
+        if numbered:
+            self.offset = min(waiting, default=max(numbered) + 1)
+            self._ahead = {number for number in self._ahead if number > self.offset}
+        self.pause_s = min(max(self.pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S) if waiting else 0.0
+
+    async def _is_done(self, update: dict[str, Any], held: set[str]) -> bool:
+        try:
+            message = read_update(update, self._bot)
+        except Ignored as why:
+            self._log.log("debug", f"An update is not taken: {why}")
+            return True
+        if message.sender in held:
+            return False
+        try:
+            await self._host.deliver_inbound(message)
+        except PluginError as error:
+            self._log.log("info", f"A message of {message.sender} has to wait: {error}")
+            held.add(message.sender)
+            return False
+        return True
+
+
+async def _stop_when(cancel: Cancel, stop: Stop) -> None:
+    await cancel.wait()
+    stop.set()
+
+
+async def _pause(cancel: Cancel, seconds: float) -> None:
+    """Wait so long, or until the channel is to end."""
+    if seconds > 0:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(cancel.wait(), seconds)

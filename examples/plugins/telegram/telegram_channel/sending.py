@@ -1,0 +1,90 @@
+"""Sending an answer, in as many messages as it takes. Telegram drops no repeats, so what went out is written down."""
+
+import asyncio
+import re
+from typing import Any
+
+from clawft.contracts import ChannelError, OutboundMessage, Unsupported
+from telegram_channel.api import Api, ApiError, Unreachable
+from telegram_channel.store import Store
+from telegram_channel.text import MAX_UNITS, split_text
+from telegram_channel.threads import Threads
+
+__all__ = ["Sender"]
+
+_CONVERSATION = re.compile(r"(-?[0-9]{1,20})(?:/([0-9]{1,20}))?")
+_REPEAT = "(You may have got this answer before.)"
+_PATIENCE_S = 15.0  # for one answer; then it is better tried again later
+_HOPELESS = (400, 403)  # no such chat, or the bot was blocked or removed
+
+
+class Sender:
+    """Sends for one bot."""
+
+    def __init__(self, api: Api, store: Store, threads: Threads) -> None:
+        self._api = api
+        self._store = store
+        self._run = threads.run
+
+    async def send(self, message: OutboundMessage) -> None:
+        """Send what of an answer did not go out yet. Raises: ChannelError; Unsupported."""
+        found = _CONVERSATION.fullmatch(message.conversation)
+        if found is None:
+            raise Unsupported(f"'{message.conversation[:80]}' is no chat of Telegram")
+        where: dict[str, Any] = {"chat_id": int(found[1]), "link_preview_options": {"is_disabled": True}}
+        if found[2]:
+            where["message_thread_id"] = int(found[2])
+        parts = split_text(message.text)
+        if not parts:
+            raise Unsupported("Telegram takes no message without text")
+        patience = _Patience()
+        for index in range(await self._run(self._store.count_sent, message.key), len(parts)):
+            texts = _mark(parts[index]) if message.is_repeat and index == 0 else [parts[index]]
+            for text in texts:
+                await self._send_part({**where, "text": text, **_answering(message, first=index == 0)}, patience)
+            await self._run(self._store.remember_sent, message.key, index + 1)
+
+    async def _send_part(self, parameters: dict[str, Any], patience: "_Patience") -> None:
+        for _ in range(5):
+            try:
+                await self._run(self._api.call, "sendMessage", parameters)
+                return
+            except Unreachable as error:
+                raise ChannelError(str(error)) from error
+            except ApiError as error:
+                moved = error.parameters.get("migrate_to_chat_id")  # a group that became a supergroup
+                if isinstance(moved, int):
+                    parameters = {**parameters, "chat_id": moved}
+                elif not error.retry_after_s or not await patience.wait(error.retry_after_s):
+                    kind = Unsupported if error.code in _HOPELESS else ChannelError
+                    raise kind(f"Telegram does not take the answer: {error}") from error
+        raise ChannelError("Telegram does not take the answer now")
+
+
+class _Patience:
+    """How long Telegram may let an answer wait, in all."""
+
+    def __init__(self) -> None:
+        self._left_s = _PATIENCE_S
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait so long, if that is not too long."""
+        self._left_s -= seconds
+        if self._left_s < 0:
+            return False
+        await asyncio.sleep(seconds)
+        return True
+
+
+def _mark(part: str) -> list[str]:
+    """A part of which nobody knows whether it went out before."""
+    marked = f"{_REPEAT}\n\n{part}"
+    return [marked] if len(marked.encode("utf-16-le")) <= MAX_UNITS * 2 else [_REPEAT, part]
+
+
+def _answering(message: OutboundMessage, *, first: bool) -> dict[str, Any]:
+    """The message that it answers, so that people see which."""
+    answered = message.metadata.get("message_id")
+    if not first or type(answered) is not int:
+        return {}
+    return {"reply_parameters": {"message_id": answered, "allow_sending_without_reply": True}}
