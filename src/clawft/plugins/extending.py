@@ -1,12 +1,11 @@
 """Plugins as extensions: what each brings joins turns by the one way that what is built in does."""
 
-from clawft.messages import Noticed
 from clawft.plugins.host import Plugins
 from clawft.plugins.memory import plugin_memories
 from clawft.plugins.stages import plugin_stages
+from clawft.plugins.telling import tell_of
 from clawft.plugins.tools import plugin_tools
 from clawft.run.extension import Extension
-from clawft.run.turn import Insertion, Phase, Turn
 
 __all__ = ["plugin_extensions"]
 
@@ -26,12 +25,4 @@ def plugin_extensions(plugins: Plugins) -> tuple[Extension, ...]:
         for one in plugins.ready
         if one.found.manifest is not None and one.found.manifest.has_code
     ]
-    return (Extension(name="plugins", stages=_tell_of(plugins)), *brought)
-
-
-def _tell_of(plugins: Plugins) -> tuple[Insertion, ...]:
-    async def tell(turn: Turn) -> None:
-        for one in plugins.check():
-            turn.notice(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
-
-    return Insertion(Phase.PRE_ROUTE, "plugins", tell), Insertion(Phase.POST_SCORE, "plugins", tell)
+    return (Extension(name="plugins", stages=tell_of(plugins)), *brought)

@@ -1,0 +1,137 @@
+"""Tools of plugins in real turns: offered as declared, asked about, checked, and contained."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.messages import Answer, ApprovalNeeded, Event, Noticed, ToolFinished, TurnFinished
+from wire import Asked, call, say
+from world import World, only
+
+pytestmark = pytest.mark.anyio
+
+ID = "org.example.tools"
+TOOL = {
+    "name": "count_words",
+    "description": "Counts words",
+    "parameters": {
+        "type": "object",
+        "properties": {"text": {"type": "string", "maxLength": 1_000_000}},
+        "required": ["text"],
+        "additionalProperties": False,
+    },
+}
+CODE = """
+    class Plugin(Plugin):
+        def execute_tool(self, name, arguments):
+            return f"{len(arguments['text'].split())} words, as {name}"
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def add(world: World, code: str = CODE, plugin_id: str = ID, **spec: Any) -> Path:
+    return world.add_plugin(plugin_id, code, capabilities=["tool"], tools=[TOOL | spec])
+
+
+async def use(world: World, name: str, *given: dict[str, Any], answer: Answer = "once") -> list[Event]:
+    """A turn in which the model makes these calls, and the person gives this answer to every question."""
+    world.replies = [*(call(name, one, f"c{n}") for n, one in enumerate(given)), say("done")]
+
+    async def approve(_: ApprovalNeeded) -> Answer:
+        return answer
+
+    return await world.run("go", approve=approve)
+
+
+async def test_a_tool_that_only_looks_is_run_unasked(world: World) -> None:
+    add(world, read_only=True)
+    events = await use(world, "count_words", {"text": "one two"})
+    (done,) = only(events, ToolFinished)
+    assert done.result["text"] == "2 words, as count_words"
+    assert not only(events, ApprovalNeeded)
+    assert only(events, TurnFinished)[0].text == "done"
+
+
+async def test_any_other_is_asked_about_and_a_no_keeps_it_from_running(world: World) -> None:
+    add(world)
+    events = await use(world, "count_words", {"text": "one two"}, answer="no")
+    (asked,) = only(events, ApprovalNeeded)
+    assert asked.question == f"Let the plugin '{ID}' run count_words?"
+    assert '"one two"' in asked.reason
+    (done,) = only(events, ToolFinished)
+    assert done.result["error"]["code"] == "PERMISSION_DENIED"
+    assert not world.audit("plugin")  # it was not even started
+    events = await use(world, "count_words", {"text": "one two"})
+    assert only(events, ToolFinished)[0].result["text"] == "2 words, as count_words"
+    (started,) = world.audit("plugin")
+    assert (started["subject"], started["decision"]) == (ID, "allowed")
+
+
+async def test_arguments_are_checked_before_anybody_is_asked(world: World) -> None:
+    add(world)
+    events = await use(world, "count_words", {"text": 3}, {"text": "a", "more": 1}, {})
+    assert not only(events, ApprovalNeeded)
+    assert [one.result["error"]["code"] for one in only(events, ToolFinished)] == ["INVALID_PARAM"] * 3
+
+
+async def test_a_name_that_is_taken_gets_that_of_the_plugin_before_it(world: World) -> None:
+    add(world, name="read_file", read_only=True)
+    events = await use(world, "tools-read_file", {"text": "one"})
+    assert only(events, ToolFinished)[0].result["text"] == "1 words, as read_file"
+    assert [one.code for one in only(events, Noticed)] == ["tool-name"]
+
+
+async def test_a_failure_is_told_to_the_model_and_once_to_the_person(world: World) -> None:
+    add(world, CODE.replace("len(", "1 // len(").replace("'text'", "'none'"), read_only=True)
+    events = await use(world, "count_words", {"text": ""}, {"text": ""})
+    told = [one.result["error"]["message"] for one in only(events, ToolFinished)]
+    assert all("It raised KeyError" in one for one in told)
+    (notice,) = [one for one in only(events, Noticed) if one.code == "plugin-raised"]
+    assert ID in notice.message
+    assert only(events, TurnFinished)[0].text == "done"
+
+
+async def test_a_long_result_is_cut_and_kept_in_a_file(world: World) -> None:
+    add(world, CODE.replace("return f", "return 'x' * 100_000 + f"), read_only=True)
+    events = await use(world, "count_words", {"text": "a"})
+    (done,) = only(events, ToolFinished)
+    assert done.result["status"] == "partial"
+    assert "[cut:" in done.result["text"]
+
+
+async def test_a_secret_in_a_result_is_masked(world: World) -> None:
+    world.environ["TOOL_KEY"] = "key-4711-4711"
+    code = CODE.replace("return f", "import os\n            return os.environ['TOOL_KEY'] + f")
+    permissions = {"env_vars": ["TOOL_KEY"]}
+    world.add_plugin(ID, code, capabilities=["tool"], tools=[TOOL | {"read_only": True}], permissions=permissions)
+    events = await use(world, "count_words", {"text": "a"})
+    assert only(events, ToolFinished)[0].result["text"] == "<secret>1 words, as count_words"
+
+
+async def test_a_plugin_that_changed_offers_nothing(world: World) -> None:
+    folder = add(world, read_only=True)
+    (folder / "plugin.py").write_text("raise SystemExit\n")
+    offered: list[Asked] = []
+
+    def reply(asked: Asked) -> Any:
+        offered.append(asked)
+        return say("done")
+
+    world.replies = reply
+    events = await world.run("go")
+    assert "count_words" not in str(offered[0].body)
+    (notice,) = [one for one in only(events, Noticed) if one.code == "plugin-untrusted"]
+    assert "changed since it was granted" in notice.message
+
+
+async def test_nothing_is_started_unless_a_tool_is_used(world: World) -> None:
+    add(world)
+    world.replies = [say("done")]
+    await world.run("go")
+    assert not world.audit("plugin")
+    assert not (world.user_dir / "plugin-data").exists()
