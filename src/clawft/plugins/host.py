@@ -16,7 +16,7 @@ from clawft.config.plugins import PluginsSettings
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError, Diagnostic, NotFound
 from clawft.plugins.given import note_given
-from clawft.plugins.log import log_path
+from clawft.plugins.log import PluginLog, log_path
 from clawft.plugins.running import Around, Health, Inbound, PluginFailed, Running
 from clawft.trust.plugins import PluginStanding
 
@@ -192,7 +192,9 @@ class Plugins:
         digest = standing.grant.digest if standing.grant else ""
         detail = {"message": str(error)[:500]}
         self.around.audit.tell("plugin", standing.id, decision="failed", rule=error.code, digest=digest, detail=detail)
-        hint = error.hint or f"See {log_path(self.around.workspace.user_dir, standing.id)}"
+        path = log_path(self.around.workspace.user_dir, standing.id)
+        PluginLog(path, self.around.secrets.mask).say(f"{error.code}: {error}")
+        hint = error.hint or f"See {path}"
         self._announce(standing, Diagnostic(error.code, "warning", str(error), hint=hint))
 
     def _announce(self, standing: PluginStanding, what: Diagnostic) -> None:

@@ -10,7 +10,7 @@ from clawft.trust.plugins import PluginStanding
 __all__ = ["tell_of"]
 
 _MAX_TOLD = 5
-_TOLD = ("broken", "untrusted", "ineligible")
+_TOLD = {"broken": "plugin-broken", "untrusted": "plugin-untrusted", "ineligible": "plugin-ineligible"}
 
 
 def tell_of(plugins: Plugins) -> tuple[Insertion, ...]:
@@ -35,7 +35,7 @@ def _describe_kept(standings: Sequence[PluginStanding]) -> Iterator[Noticed]:
         reason = next(iter(one.reasons), None)
         why, hint = (reason.message, reason.hint) if reason else ("", "")
         message = f"The plugin '{one.id}' is not used: {why}"
-        yield Noticed(code=f"plugin-{one.state}", message=message, severity="warning", hint=hint)
+        yield Noticed(code=_TOLD[one.state], message=message, severity="warning", hint=hint)
     if len(kept) > _MAX_TOLD:
         message = f"{len(kept) - _MAX_TOLD} more plugins are not used"
         yield Noticed(code="plugins-kept", message=message, severity="warning", hint="Run: weft plugins list")
