@@ -54,11 +54,16 @@ class WasmYard(Yard):
         (folder / module).write_bytes(guest.encode() if isinstance(guest, str) else guest)
         for name, text in files.items():
             (folder / name).write_text(text)
+        self.add_folder(folder, grant)
+        return folder
+
+    def add_folder(self, folder: Path, grant: Permissions | None = None) -> None:
+        """A plugin that is there."""
         found = load_plugin("user", str(folder))
         assert found.manifest is not None, found.problem
-        made = make_grant(found, compute_digest(str(folder)).value, grant or found.manifest.permissions)
+        permissions = found.manifest.permissions if grant is None else grant
+        made = make_grant(found, compute_digest(str(folder)).value, permissions)
         self.standings += judge_plugins([found], self.settings({}), lambda: [made])
-        return folder
 
     def add_code(self, code: str, plugin_id: str = GUEST, **more: Any) -> Path:
         """A plugin whose `execute-tool` is this code."""

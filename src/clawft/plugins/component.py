@@ -136,7 +136,7 @@ class Component:
             await self._in_thread(self._prepare, await self._copy())
         except WasmError as error:
             await self._end()
-            raise self._fail(error, "start") from error
+            raise self._fail(error) from error
         except BaseException:
             await self._end()
             raise
@@ -293,9 +293,9 @@ class Component:
         except WasmError as error:
             raise self._fail(error, "shutdown") from error
 
-    def _fail(self, error: WasmError, name: str) -> PluginFailed:
+    def _fail(self, error: WasmError, name: str = "") -> PluginFailed:
         code = "plugin-timeout" if error.code == "wasm-timeout" else error.code
-        return PluginFailed(f"{name}: {error}", code=code, hint=error.hint)
+        return PluginFailed(f"{name}: {error}" if name else str(error), code=code, hint=error.hint)
 
     def _drop(self) -> None:
         instance, self._instance = self._instance, None

@@ -123,6 +123,16 @@ async def test_granted_folders_are_read_and_written_and_some_only_read(yard: Was
     assert not (fixed / "b.txt").exists()
 
 
+async def test_a_relative_path_is_looked_for_in_what_was_granted_too(yard: WasmYard) -> None:
+    (yard.project / "notes.txt").write_text("of the project")
+    (yard.project / "out").symlink_to("/etc")
+    yard.add_code(READ_FILE, permissions={"filesystem": [".:ro"]})
+    async with yard.open() as plugins:
+        assert await yard.ask(plugins, "notes.txt") == ("of the project", False)
+        assert (await yard.ask(plugins, "out/passwd"))[1]
+        assert (await yard.ask(plugins, "other.txt"))[1]
+
+
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../org.example.other/a", "..", ".", "a/../../b", "~/.clawft/trust.key"]
 )

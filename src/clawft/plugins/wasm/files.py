@@ -1,7 +1,8 @@
 """The files of a component: its data folder, its own folder to read, and what it was granted. Nothing else is there.
 
-A relative path is one in its data folder; where it reads one that is not there, the plugin's own folder is looked in. A
-path is judged by where its links lead, and opened without following any that appeared since.
+A relative path is one in its data folder. Where it reads one that is not there, the plugin's own folder is looked in,
+then the folders that it was granted. A path is judged by where its links lead, and opened without following any that
+appeared since.
 """
 
 import os
@@ -75,10 +76,18 @@ class Files:
         if path.startswith(("/", "~")):
             return self._find_granted(path, write=write)
         real = _below(path, self._roots.data_dir)
-        if not write and not os.path.lexists(real):
-            shipped = _below(path, self._roots.own)
-            return shipped if os.path.lexists(shipped) else real
-        return real
+        if write or os.path.lexists(real):
+            return real
+        return self._find_elsewhere(path) or real
+
+    def _find_elsewhere(self, path: str) -> str:
+        """Where a relative path leads that is to be read and is not in the data folder; nowhere if it is nowhere."""
+        roots = self._roots
+        for root in (roots.own, *roots.writable, *roots.readable):
+            real = real_path(os.path.join(root, path))
+            if is_within(real, root) and os.path.lexists(real):
+                return real
+        return ""
 
     def _find_granted(self, path: str, *, write: bool) -> str:
         roots = self._roots

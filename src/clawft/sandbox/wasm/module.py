@@ -31,7 +31,7 @@ def load_wasm(path: str, settings: WasmSettings, shown: str = "") -> bytes:
     except Unreadable as error:
         if error.code == "file-too-large":
             size = os.path.getsize(path)
-            raise _too_large(f"{size} bytes", f"{limit}", "max_bytes", shown) from error
+            raise _too_large(f"{size} bytes{' as text' if is_text else ''}", f"{limit}", "max_bytes", shown) from error
         raise WasmError("wasm-io", f"The module cannot be read: {error}", path=shown, hint=error.hint) from error
     except OSError as error:
         raise WasmError("wasm-io", f"The module cannot be read: {error.strerror}", path=shown) from error
