@@ -37,5 +37,6 @@ def command(name: str, kind: str, plugin_id: str, parent: str, output: str) -> N
     for path in files:
         click.echo(one_line(os.path.relpath(path)))
     shown = one_line(os.path.relpath(folder))
-    say(f"Next: cd {shown} && pytest, then: weft plugins install {shown} && weft plugins enable {found.id}")
+    say(f"Next: cd {shown} && pytest")
+    say(f"Then: weft plugins install . && weft plugins enable {found.id}")
     return None
