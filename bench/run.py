@@ -14,6 +14,7 @@ from lines_dynamic import measure_dynamic
 from lines_fork import measure_fork
 from lines_hooks import measure_hooks
 from lines_memory import measure_memory_search
+from lines_plugins import measure_plugins
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
 from lines_runs import measure_runs, measure_step
@@ -84,6 +85,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),
+        measure_plugins(temporary / "plugins", 50, sizes.starts),
         measure_prompt(temporary / "prompt", sizes.starts),
         measure_keystroke(temporary / "keystroke", sizes.skills if quick else SKILLS, sizes.turns),
         *measure_scan(temporary / "scan", QUICK if quick else ScanSizes()),

@@ -5,12 +5,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from clawft.config import Config, config_files, load_config, parse_config, read_config
-from clawft.config.load import own_values
 from clawft.discovery import (
     Catalog,
     Found,
@@ -35,6 +34,7 @@ from clawft.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     from clawft.config.edit import Change, Edited, Scope
     from clawft.config.masking import Secrets
+    from clawft.discovery.plugin_cache import Places
     from clawft.run import Runtime
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
@@ -173,23 +173,16 @@ class App:
         """Where skills are looked for: only the `--dir` folders when there are any."""
         if self.dirs:
             return explicit_locations(self.dirs, self.workspace)
-        return skill_locations(self.workspace, self.config.skills, self._plugin_places("skills"))
+        return skill_locations(
+            self.workspace, self.config.skills, self._plugin_places.skills if self._plugin_places else ()
+        )
 
     @cached_property
-    def has_plugins(self) -> bool:
-        """Whether there is anything where plugins are looked for: most users have none, and load none of that."""
-        from clawft.discovery.plugin_folders import has_plugins
+    def _plugin_places(self) -> "Places | None":
+        """Where plugins have skills, commands and agents."""
+        from clawft.placing import load_plugin_places
 
-        own = self.workspace.user_dir
-        return has_plugins(self.workspace, lambda: own_values(self.config, own, "plugins"), self.cache_dir)
-
-    def _plugin_places(self, what: Literal["skills", "agents"]) -> tuple[Location, ...]:
-        """Where plugins have skills and commands, or agents."""
-        if not self.has_plugins:
-            return ()
-        from clawft.joining import find_places
-
-        return find_places(self, what)
+        return load_plugin_places(self)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -239,7 +232,7 @@ class App:
     @cached_property
     def agents(self) -> tuple[AgentStanding, ...]:
         """Every agent with its state, in order of precedence."""
-        locations = agent_locations(self.workspace, self._plugin_places("agents"))
+        locations = agent_locations(self.workspace, self._plugin_places.agents if self._plugin_places else ())
         return judge_agents(load_agents(locations), self._distrust_agent)
 
     def get_skill(self, reference: str) -> Standing:

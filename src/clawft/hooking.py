@@ -67,7 +67,9 @@ def hook_settings(app: "App") -> HooksSettings:
 
 def find_plugin_hooks(app: "App") -> "tuple[tuple[Location, ...], tuple[PluginHooks, ...]]":
     """Where plugins have hooks of either kind."""
-    if not app.has_plugins:
+    from clawft.placing import has_plugins
+
+    if not has_plugins(app):
         return (), ()
     from clawft.joining import find_hooks
 

@@ -6,7 +6,7 @@ What joins needs approvals of its own, which a grant records and taking it back 
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from clawft.discovery.claude_hooks import PluginHooks
 from clawft.discovery.digest import compute_digest
@@ -36,10 +36,11 @@ R = TypeVar("R")
 _KINDS = ("skill", "agent", "hook", "claude-hooks")
 
 
-def find_places(app: "App", what: Literal["skills", "agents"]) -> tuple[Location, ...]:
-    """Where plugins have skills and commands, or agents; by their manifests alone, since each is judged by itself."""
+def find_places(app: "App") -> tuple[tuple[Location, ...], tuple[Location, ...]]:
+    """Where plugins have skills and commands, and agents; by their manifests alone, since each is judged by itself."""
     joining = [one.found for one in load_plugin_standings(app, by_digest=False) if _joins(one)]
-    return tuple(chain.from_iterable(map(skill_places if what == "skills" else agent_places, joining)))
+    skills, agents = map(skill_places, joining), map(agent_places, joining)
+    return tuple(chain.from_iterable(skills)), tuple(chain.from_iterable(agents))
 
 
 def _joins(one: PluginStanding) -> bool:

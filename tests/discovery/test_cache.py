@@ -367,13 +367,16 @@ def test_cache_is_for_its_owner_alone(tmp_path: Path, later: None) -> None:
     assert cache.stat().st_mode & 0o077 == 0
 
 
-def test_caches_of_places_searched_once_do_not_pile_up(tmp_path: Path, later: None) -> None:
+def test_caches_of_places_searched_once_do_not_pile_up(
+    tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = tmp_path / "cache"
+    monkeypatch.setattr("clawft.discovery.cache.MAX_FILES", 64)
     for number in range(100):
         _write(tmp_path / f"root-{number}" / "one" / "SKILL.md", "---\nname: one\ndescription: d\n---\n")
         _load(tmp_path / f"root-{number}", cache)
 
-    assert len(list(cache.iterdir())) <= 64
+    assert len(list(cache.iterdir())) == 64
 
 
 def test_processes_that_write_the_cache_at_once_all_see_the_same(tmp_path: Path, child_env: dict[str, str]) -> None:

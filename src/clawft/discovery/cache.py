@@ -19,7 +19,7 @@ from clawft.files import read_regular
 
 __all__ = ["load_cache", "store_cache"]
 
-MAX_FILES = 64
+MAX_FILES = 512  # every plugin has one or two
 MAX_BYTES = 256 << 20
 SETTLE_NS = 1_000_000_000
 _CHECKSUM_BYTES = 4

@@ -131,10 +131,20 @@ def _distinct(locations: Sequence[Location]) -> tuple[Location, ...]:
     """Each folder once. Where the project is the home folder, what is there is the user's own."""
     rank = {"user": 0, "project": 1}
     best: dict[str, Location] = {}
+    known: dict[str, str] = {}
     for location in locations:
-        real = real_path(location.path) if os.path.isdir(location.path) else location.path
-        known = best.get(real)
-        if known is None or rank.get(location.scope, 2) < rank.get(known.scope, 2):
+        real = _resolve(location.path, known) if os.path.isdir(location.path) else location.path
+        other = best.get(real)
+        if other is None or rank.get(location.scope, 2) < rank.get(other.scope, 2):
             best[real] = location
     kept = set(map(id, best.values()))
     return tuple(location for location in locations if id(location) in kept)
+
+
+def _resolve(path: str, known: dict[str, str]) -> str:
+    """Where a folder really is; what stands above several is looked at once."""
+    if path not in known:
+        above, name = os.path.split(path)
+        plain = name not in ("", ".", "..") and not os.path.islink(path)
+        known[path] = os.path.join(_resolve(above, known), name) if plain and above != path else real_path(path)
+    return known[path]

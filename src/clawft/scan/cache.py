@@ -31,7 +31,7 @@ __all__ = [
     "store_report",
 ]
 
-MAX_INDEXES = 64
+MAX_INDEXES = 512  # every plugin has one or two
 MAX_REPORTS = 8_000
 MAX_INDEX_BYTES = 256 << 20
 MAX_REPORT_BYTES = 16 << 20

@@ -73,14 +73,13 @@ class Strangers:
         return {one.path: one for one in self._approvals().load() if one.kind == "skill"}
 
     def _object(self, found: Found, why: str, digest: "Digest | None") -> Diagnostic | None:
-        hint = f"Look at it, then: weft {_command(found)}"
         try:
             known = self._known.get(found.folder)
         except ClawftError as error:
             said = error.diagnostic
             return Diagnostic("untrusted", "warning", f"{why}, and {_lower(said.message)}", said.path, 0, said.hint)
         if known is None and not self._run.project and found.folder not in self._run.digests:
-            return Diagnostic("untrusted", "warning", f"{why} and is not approved", found.file, 0, hint)
+            return Diagnostic("untrusted", "warning", f"{why} and is not approved", found.file, 0, _hint(found))
         from clawft.discovery.digest import compute_digest
 
         digest = digest or compute_digest(found.folder)  # read only where somebody decided about it
@@ -88,7 +87,7 @@ class Strangers:
         if self._run.holds(found, digest.value) or same:
             return None
         changed = f"It changed since it was approved on {known.at[:10]}" if known else "It changed since this run began"
-        return Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
+        return Diagnostic("untrusted", "warning", changed, found.file, 0, _hint(found))
 
 
 def why_unbindable(found: Found, digest: "Digest", linked: list[str]) -> Diagnostic | None:
@@ -104,14 +103,15 @@ def why_unbindable(found: Found, digest: "Digest", linked: list[str]) -> Diagnos
     return None
 
 
-def _command(found: Found) -> str:
+def _hint(found: Found) -> str:
     """How to approve a skill: with the whole plugin it came with; else by its name, and where it is if need be."""
+    at = found.location
+    if at.scope == "plugin":  # whose ids need no quotes
+        return f"Look at it, then: weft plugins enable {at.layer}"
     import shlex
 
-    name, at = shlex.quote(found.name), found.location
-    if at.scope == "plugin":
-        return f"plugins enable {shlex.quote(at.layer)}"
-    return f"skills trust {name} --dir {shlex.quote(at.path)}" if at.scope == "dir" else f"skills trust {name}"
+    where = f" --dir {shlex.quote(at.path)}" if at.scope == "dir" else ""
+    return f"Look at it, then: weft skills trust {shlex.quote(found.name)}{where}"
 
 
 def _lower(text: str) -> str:
