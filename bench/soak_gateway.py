@@ -56,7 +56,7 @@ class GatewaySoak:
     def run(self, messages: int, kills: int) -> None:
         """Write messages, and kill the gateway after random parts of them were answered."""
         begun = time.monotonic()
-        conversations = max(2, messages // 20)
+        conversations = max(4, min(50, messages // 8))
         for number in range(messages):
             conversation = f"c{self.chance.randrange(conversations)}"
             text = f"message {number}"

@@ -26,7 +26,11 @@ Weft = Callable[..., subprocess.CompletedProcess[str]]
 def config(tmp_path: Path) -> Callable[[str], None]:
     folder = tmp_path / "home" / ".clawft"
     folder.mkdir(parents=True, exist_ok=True)
-    return lambda text: (folder / "config.toml").write_text(text) and None
+
+    def write(text: str) -> None:
+        (folder / "config.toml").write_text(text)
+
+    return write
 
 
 def add_plugin(tmp_path: Path, *, granted: bool, channel: str = "line") -> None:
@@ -63,9 +67,7 @@ def test_a_projects_config_has_no_say(weft: Weft, project: Path) -> None:
     assert "gateway-no-channel" in weft("gateway", "--check").stderr
 
 
-def test_check_says_what_would_run_and_who_may_write(
-    weft: Weft, config: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_check_says_what_would_run_and_who_may_write(weft: Weft, config: Callable[[str], None], tmp_path: Path) -> None:
     add_plugin(tmp_path, granted=True)
     add_plugin(tmp_path, granted=False, channel="other")
     config(
@@ -110,9 +112,7 @@ def test_status_without_anything(weft: Weft) -> None:
     assert weft("gateway", "status").stderr == "No gateway runs. Start it: weft gateway\n"
 
 
-def test_status_tells_what_waits_and_what_went_wrong(
-    weft: Weft, config: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_status_tells_what_waits_and_what_went_wrong(weft: Weft, config: Callable[[str], None], tmp_path: Path) -> None:
     config("[gateway.channels.line]\n")
     runs = open_app_runs(open_app({"HOME": str(tmp_path / "home")}, str(tmp_path)))
     try:

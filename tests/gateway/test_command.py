@@ -59,12 +59,27 @@ def test_people_elsewhere_are_answered_by_the_gateway(tmp_path: Path) -> None:
         second = world.start()
         assert second.wait(20) == 1
         assert f"error[gateway-running]: A gateway runs already, as process {process.pid}" in second.said
+        check_taken_back(world)
         process.send(signal.SIGTERM)
         assert process.wait(30) == 0
         lines = [json.loads(line) for line in process.said.splitlines()]
     assert {one["schema"] for one in lines} == {"clawft.gateway.v1"}
     assert lines[-1]["text"] == "stopped"
     assert any("refused  eve, who is not in gateway.channels.line.allow" in one["text"] for one in lines)
+
+
+def check_taken_back(world: GatewayWorld) -> None:
+    """Who is taken out of the config may not write any more, while the gateway runs."""
+    config = world.user_dir / "config.toml"
+    config.write_text(config.read_text().replace('"ann", ', ""))
+    remote = world.remote
+
+    def is_refused() -> bool:
+        name = remote.write("hello", "c4", "ann")
+        until(lambda: remote.is_taken, 20, world.said)
+        return name in remote.refused
+
+    until(is_refused, 20, world.said)
 
 
 def check_hooks(events: list[str]) -> None:

@@ -24,7 +24,6 @@ __all__ = ["Chosen", "PluginChannel", "choose_channels"]
 
 _SOON_S = 0.05  # between looks at a channel that is about to connect
 _LATER_S = 2.0  # and at one that has
-_STOP_S = 10.0
 
 
 class Chosen(Struct, frozen=True):
@@ -104,6 +103,10 @@ class PluginChannel:
     async def _watch(self) -> None:
         """Look whether it is connected: it is asked to send only then."""
         while True:
+            await anyio.sleep(_LATER_S if self._is_running else _SOON_S)
+            if await self._plugins.health(self.plugin) == "stopped":  # it is being started, or was ended
+                self._is_running = False
+                continue
             try:
                 seen: dict[str, Any] = await self._call("describe_channel")
             except PluginError:  # its start tells more of it
@@ -112,7 +115,6 @@ class PluginChannel:
                 self.deduplicates = bool(seen["deduplicates"])
                 self._capabilities = convert(seen["capabilities"], ChannelCapabilities)
                 self._is_running = bool(seen["running"])
-            await anyio.sleep(_LATER_S if self._is_running else _SOON_S)
 
     async def _stop_when(self, cancel: Cancel) -> None:
         await cancel.wait()

@@ -1,7 +1,7 @@
 """The gateway: channels, the dispatcher and the senders together, from their start to an end that loses nothing."""
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -53,6 +53,14 @@ class Gateway:
         self._dispatcher.is_closed = True
         for keeper in self._keepers:
             keeper.intake.close()
+
+    def follow(self, allowed: Mapping[str, Sequence[str]]) -> None:
+        """Who may write from now on, by channel. A channel that is not named may not be run any more, and ends."""
+        for keeper in self._keepers:
+            if keeper.channel.name not in allowed:
+                keeper.retire("its plugin may not be used any more, or the config turns it off")
+            else:
+                keeper.intake.allow = tuple(allowed[keeper.channel.name])
 
     def _wake_senders(self) -> None:
         for keeper in self._keepers:

@@ -28,8 +28,8 @@ class Intake:
         self.config: Mapping[str, Any] = {}  # a plugin has its settings from its own host
         self._means = means
         self._woken = woken
-        self._settings = means.settings.channels[channel]
-        self._limiter = make_limiter(self._settings.rate_limit or means.settings.rate_limit)
+        self.allow = means.settings.channels[channel].allow  # replaced when the user says otherwise
+        self._limiter = make_limiter(means.settings.channels[channel].rate_limit or means.settings.rate_limit)
         self._strangers: set[str] = set()
         self._is_closed = False
         self._turn = anyio.Lock()  # so that what was handed in first is first
@@ -42,7 +42,7 @@ class Intake:
         """See `contracts.ChannelHost`. Raises: ChannelError."""
         if self._is_closed:
             raise ChannelError("The gateway is stopping; hand it in again later", code="gateway-stopping")
-        if not is_allowed(message.sender, self._settings.allow):
+        if not is_allowed(message.sender, self.allow):
             await self._refuse(message.sender)
             return False
         if fault := find_fault(message, self._means.settings.max_message_chars):
@@ -55,7 +55,7 @@ class Intake:
     async def deliver_payload(self, sender: str, conversation: str, payload: MessagePayload) -> bool:
         """Nothing is made of anything but text."""
         del conversation
-        if is_allowed(sender, self._settings.allow):
+        if is_allowed(sender, self.allow):
             kind = type(payload).__name__.lower()
             self._means.tell(f"{self.channel}  refused  what {_short(sender)} sent is {kind}; only text is answered")
         else:

@@ -51,6 +51,17 @@ class Keeper:
         await self._tell_state("stopped")
         self._over.set()
 
+    @property
+    def is_kept(self) -> bool:
+        return not self._cancel.is_set()
+
+    def retire(self, why: str) -> None:
+        """Have the channel end while the others go on."""
+        if self.is_kept:
+            self._means.tell(f"{self.channel.name}  ends  {why}")
+            self.intake.close()
+            self._cancel.set()
+
     async def stop(self) -> None:
         """Have the channel end, within bounds."""
         self._cancel.set()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_channels", "run_channels"]
 
+_FOR_EVER = 1 << 62
+
 
 def check_channels(*, as_json: bool) -> int:
     """Say what would run."""
@@ -120,11 +122,34 @@ async def _open_channels(
 
     make = partial(make_means, settings, worker.store, app.audit, _make_request(app), tell, worker.warn)
     means = structs.replace(await to_thread.run_sync(make), mask=app.secrets.mask)
-    async with open_plugins(app, app.open_sandbox()) as plugins:
+    plugins = open_plugins(app, app.open_sandbox())
+    # Channels are started again for ever, with pauses that grow.
+    plugins.settings = structs.replace(plugins.settings, max_failures=_FOR_EVER)
+    async with plugins:
         channels = [(PluginChannel(one.name, one.plugin, plugins), one.plugin) for one in chosen]
         gateway = Gateway(means, channels)
+
+        async def look() -> None:
+            """Tell what plugins have to say, and follow what the user changed: what was taken back counts."""
+            for news in plugins.check():
+                show_diagnostic(news, where=news.where)
+            gateway.follow(await to_thread.run_sync(_load_allowed, app))
+
+        worker.chores.append(look)
         async with gateway.running():
             yield gateway.stop
+
+
+def _load_allowed(app: "App") -> dict[str, tuple[str, ...]]:
+    """Who may write by the channels that can be run, as it is on disk now. Raises: ClawftError."""
+    from clawft.gateway.channels import choose_channels
+    from clawft.plugging import load_plugin_standings
+
+    now = app.reopen()
+    settings = settings_here(now)
+    standings = load_plugin_standings(now, by_digest=False)
+    running = choose_channels(settings, standings) if any(one.enabled for one in settings.channels.values()) else ()
+    return {one.name: settings.channels[one.name].allow for one in running if one.problem is None}
 
 
 def _make_request(app: "App") -> "RunRequest":
