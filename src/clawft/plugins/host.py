@@ -22,6 +22,8 @@ from clawft.trust.plugins import PluginStanding
 
 __all__ = ["Plugins"]
 
+_LONG_S = 60.0  # what worked for so long, as a channel does, did not fail right after the failure before
+
 
 class _Hosted:
     """One plugin, and what runs of it, if anything does."""
@@ -82,12 +84,15 @@ class Plugins:
             message = f"The plugin '{plugin_id}' failed {hosted.failures} times in a row and is left alone"
             raise PluginFailed(message, code="plugin-left-alone", hint="Start weft anew to try it again")
         running: Running | None = None
+        begun = anyio.current_time()
         try:
             running = await self._come_alive(hosted)
             result = await running.call(what, given)
         except PluginFailed as error:
             raise self._note_failure(hosted, running, error) from error
-        except PluginError:
+        except PluginError as error:
+            if running is None:  # it will not start, which is no answer to what was asked
+                raise self._note_failure(hosted, running, error) from error
             hosted.failures = 0
             raise
         except ClawftError as error:
@@ -171,10 +176,15 @@ class Plugins:
         except ClawftError as error:
             self._tell(hosted.standing, error)
 
-    def _note_failure(self, hosted: _Hosted, running: Running | None, error: ClawftError) -> PluginFailed:
-        """Count it, tell of it, and name the plugin. What ends several calls at once is one failure."""
+    def _note_failure(
+        self, hosted: _Hosted, running: Running | None, error: ClawftError, *, counts: bool = True
+    ) -> PluginFailed:
+        """Count it, tell of it, and name the plugin. What ends several calls at once is one failure.
+
+        That a channel loses its connection does not count: it is started again, however often that happens.
+        """
         ended = running is not None and not running.alive
-        if not (ended and hosted.counted is running):
+        if counts and not (ended and hosted.counted is running):
             hosted.failures += 1
         hosted.counted = running if ended else None
         standing = hosted.standing

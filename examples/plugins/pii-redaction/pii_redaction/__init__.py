@@ -1,0 +1,1 @@
+"""Personal data becomes placeholders before a model gets it."""
