@@ -4,6 +4,7 @@ import ctypes
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -20,6 +21,8 @@ __all__ = ["Staged", "place_plugin", "remove_folder", "stage_plugin"]
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _AT_CWD, _EXCHANGE = -100, 2
+_HIDDEN = (".new-", ".gone-")
+_LEFT_S = 86_400
 
 
 class Staged(Struct, frozen=True):
@@ -37,7 +40,8 @@ def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iter
     Raises: ClawftError; Refused for an archive that is unsafe; OSError.
     """
     os.makedirs(base, mode=0o700, exist_ok=True)
-    place = os.path.join(base, f".new-{os.urandom(8).hex()}")
+    _sweep(base)
+    place = os.path.join(base, f"{_HIDDEN[0]}{os.urandom(8).hex()}")
     os.mkdir(place, 0o700)
     try:
         unpack(source, place)
@@ -48,6 +52,14 @@ def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iter
         yield _aim(found, base, known)
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _sweep(base: str) -> None:
+    """Remove what processes left behind that were killed."""
+    with os.scandir(base) as entries:
+        for one in entries:
+            if one.name.startswith(_HIDDEN) and time.time() - one.stat(follow_symlinks=False).st_mtime > _LEFT_S:
+                shutil.rmtree(one.path, ignore_errors=True)
 
 
 def _find_root(place: str) -> str:
@@ -104,7 +116,7 @@ def remove_folder(folder: str) -> None:
     if os.path.islink(folder):
         os.unlink(folder)
         return
-    hidden = os.path.join(os.path.dirname(folder), f".gone-{os.urandom(8).hex()}")
+    hidden = os.path.join(os.path.dirname(folder), f"{_HIDDEN[1]}{os.urandom(8).hex()}")
     with suppress(FileNotFoundError):
         os.rename(folder, hidden)
         shutil.rmtree(hidden)

@@ -13,6 +13,7 @@ from clawft.discovery.locations import Location
 from clawft.discovery.plugins import FoundPlugin, load_plugin
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.format.model import Skill
+from clawft.format.plugin import PluginManifest
 from clawft.scan.findings import Power, Report
 from clawft.trust.approvals import Approval
 from clawft.trust.audit import Audit
@@ -112,6 +113,9 @@ class PluginDesk:
             self._stores.kept.keep(found.folder, digest)
         except Refused as error:
             raise changed(found) from error
+        copy = load_plugin(found.scope, self._stores.kept.find(digest) or "", found.entry)
+        if _say(copy) != _say(found):  # the manifest was another one for the moment in which it was read
+            raise changed(found)
         return self._record(make_grant(found, digest, clip_permissions(review.asked, permissions)))
 
     def change(self, found: FoundPlugin, known: PluginGrant, permissions: Permissions) -> PluginGrant:
@@ -151,6 +155,12 @@ def plugin_as_skill(found: FoundPlugin) -> Found:
     at = Location("plugin", found.id, os.path.dirname(found.folder))
     about = found.manifest.description if found.manifest else None
     return Found(at, found.folder, found.file, Skill(name=found.id, description=about or ""))
+
+
+def _say(found: FoundPlugin) -> PluginManifest | None:
+    """What a manifest says wherever its folder is: the servers of other dialects have it in their paths."""
+    manifest = found.manifest
+    return structs.replace(manifest, servers=(), diagnostics=()) if manifest else None
 
 
 def broken(found: FoundPlugin) -> ClawftError:

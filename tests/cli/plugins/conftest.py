@@ -27,13 +27,13 @@ def user_dir(tmp_path: Path) -> Path:
 def plugin(user_dir: Path, project: Path) -> Plugin:
     """Write a plugin with a tool `weather`: the user's, or `of="project"`, or below a folder. `more`: its manifest."""
 
-    def write(name: str = "weather", *, of: str = "user", code: str = "return 'Sun'", **more: Any) -> Path:
+    def write(called: str = "weather", *, of: str = "user", code: str = "return 'Sun'", **more: Any) -> Path:
         base = {"user": user_dir / "plugins", "project": project / ".clawft" / "plugins"}.get(of) or Path(of)
-        folder = base / name
+        folder = base / called
         folder.mkdir(parents=True, exist_ok=True)
         manifest = {
-            "id": f"org.example.{name}",
-            "name": name.capitalize(),
+            "id": f"org.example.{called}",
+            "name": called.capitalize(),
             "version": "1.0.0",
             "description": "Tells the weather.",
             "capabilities": ["tool"],

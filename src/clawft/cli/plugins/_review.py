@@ -22,7 +22,7 @@ def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten:
     about = [rest.pop(0)] if manifest.description else []
     before = review.previous.version if review.previous else ""
     version = f"{before} → {manifest.version}" if before not in ("", manifest.version) else manifest.version
-    author = [f"By: {one_line(manifest.author)}, who is not verified"] if manifest.author else []
+    author = [f"By: {one_line(manifest.author)}, as it says"] if manifest.author else []
     return [
         head,
         *about,

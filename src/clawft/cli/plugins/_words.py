@@ -26,15 +26,16 @@ def permission_words(permissions: Permissions) -> dict[tuple[str, str], str]:
 
 def _path_words(path: str) -> str:
     bare = path.removesuffix(":ro")
-    return f"may read {bare}" if bare != path else f"may read and change {path}"
+    where = "the project" if bare in (".", "./") else bare if bare.startswith(("/", "~")) else f"{bare} of the project"
+    return f"may read {where}" if bare != path else f"may read and change {where}"
 
 
 def _host_words(host: str) -> str:
-    if host == "*":
-        return "may reach every host of the internet"
-    if host.startswith("*."):
-        return f"may reach every host below {host[2:]}"
-    return f"may reach {host}"
+    name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+    name, at = (name, f" at port {port}") if colon and port.isdigit() else (host, "")
+    if name == "*":
+        return f"may reach every host of the internet{at}"
+    return f"may reach every host below {name[2:]}{at}" if name.startswith("*.") else f"may reach {host}"
 
 
 def permission_lines(permissions: Permissions, mark: Callable[[tuple[str, str]], str]) -> list[str]:
@@ -52,7 +53,7 @@ def brings_line(manifest: PluginManifest | None) -> str:
         _count("tool", [one.name for one in manifest.tools]),
         _count("channel", manifest.channels),
         _count("stage", [one.name for one in manifest.stages]),
-        "memory" if manifest.memory else "",
+        f"memory {', '.join(manifest.memory)}" if manifest.memory else "",
         "skills" if manifest.skill_dirs else "",
         "commands" if manifest.command_dirs else "",
         "agents" if manifest.agent_dirs else "",
@@ -97,7 +98,7 @@ def _found(contents: PluginContents) -> Iterator[str]:
 def _declared(manifest: PluginManifest) -> list[str]:
     lines = []
     for tool in manifest.tools:
-        asks = "changes nothing, so nobody is asked" if tool.read_only else "asks before it is used"
+        asks = "says it changes nothing, so nobody is asked" if tool.read_only else "asks before it is used"
         lines.append(f"tool {tool.name}{_arguments(tool.parameters)}: {tool.description} ({asks})")
     lines += [f"channel {name}, once the gateway runs" for name in manifest.channels]
     for stage in manifest.stages:

@@ -13,6 +13,7 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.plugins._json import permissions_json, plugin_json
 from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permission_lines
+from clawft.config.secret import names_secret
 from clawft.contracts import Permissions
 from clawft.discovery.digest import compute_digest
 from clawft.errors import Diagnostic
@@ -23,6 +24,7 @@ from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, entry_of_plugin
 
 __all__ = ["command", "detail_lines"]
 
+_HIDDEN = "(not shown)"
 _DIALECTS = {"clawft": "clawft", "agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
 
 
@@ -117,9 +119,14 @@ def _settings(app: App, standing: PluginStanding, manifest: PluginManifest) -> l
     said = []
     for name, schema in properties.items():
         about = schema if isinstance(schema, dict) else {}
-        value = given.get(name, about.get("default"))
+        value = _hide(app, name, given.get(name, about.get("default")))
         said.append((name, str(about.get("description") or ""), value, name in given))
     return said
+
+
+def _hide(app: App, name: str, value: Any) -> Any:
+    """A value without secrets: what is called one is not shown at all."""
+    return _HIDDEN if value and names_secret(name) else app.secrets.mask_value(value)
 
 
 def _find_component(standing: PluginStanding) -> tuple[str, int] | None:
