@@ -80,9 +80,10 @@ class Desk:
         self.warnings: list[ClawftError] = []
         self.audit = Audit(str(folder / "audit.jsonl"), Seal(str(folder / "key")))
 
-    def means(self, settings: GatewaySettings = EVERYBODY) -> Means:
+    def means(self, settings: GatewaySettings = EVERYBODY, owner: str = "here") -> Means:
         request = RunRequest(kind="gateway", cwd=str(self.folder))
-        means = make_means(settings, self.store, self.audit, request, self.lines.append, self.warnings.append)
+        voices = (self.lines.append, self.warnings.append)
+        means = make_means(settings, self.store, self.audit, request, voices, owner)
         return structs.replace(means, poll_s=0.01)
 
     def gateway(self, *adapters: Adapter, settings: GatewaySettings = EVERYBODY) -> Gateway:

@@ -118,8 +118,8 @@ def test_status_tells_what_waits_and_what_went_wrong(weft: Weft, config: Callabl
     try:
         _ = runs.engine
         inbox, outbox, board = Inbox(runs.store, ["line"]), Outbox(runs.database), Board(runs.database)
-        board.open("line", "test.line")
-        board.note("line", "failed", refused=3, error="The other side\x1b[2J hung up")
+        board.claim("line", "test.line", "w")
+        board.note("line", "w", "failed", refused=3, error="The other side\x1b[2J hung up")
         for number in range(3):
             inbox.accept("line", message(number, f"c{number}"), 9)
         inbox.start(lambda _: RunRequest(kind="gateway", cwd="/"), "q")

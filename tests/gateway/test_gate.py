@@ -60,8 +60,9 @@ def test_a_pattern_full_of_stars_takes_no_time() -> None:
         (message(id="\ud800"), "its id holds what is no text"),
         (message(text=" \n"), "it has no text"),
         (message(text="x" * 11), "it has 11 characters; gateway.max_message_chars is 10"),
-        (message(metadata={"a": "x" * MAX_METADATA}), f"its metadata has more than {MAX_METADATA} characters"),
-        (message(metadata={"a": b"bytes"}), "its metadata is no JSON"),
+        (message(metadata={"a": "x" * MAX_METADATA}), f"its metadata has more than {MAX_METADATA} bytes"),
+        (message(metadata={"a": "\ud800"}), "its metadata is no JSON"),
+        (message(metadata={"a": object()}), "its metadata is no JSON"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_with_a_reason(given_message: InboundMessage, fault: str) -> None:

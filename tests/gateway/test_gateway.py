@@ -12,10 +12,10 @@ from clawft.contracts import Binary, ChannelError, Unsupported
 from clawft.gateway import sender
 from clawft.gateway.answers import REPEAT
 from clawft.gateway.gateway import Gateway
-from clawft.gateway.tables import INBOX
+from clawft.gateway.tables import CHANNEL, INBOX
 from clawft.messages import ApprovalNeeded
 from clawft.run.durable.store import EventRow
-from clawft.run.durable.values import Problem, Question
+from clawft.run.durable.values import Problem, Question, WorkerRow
 from gateway_desk import EVERYBODY, Adapter, Desk, message, until
 
 pytestmark = pytest.mark.anyio
@@ -317,3 +317,24 @@ async def test_messages_of_a_channel_that_is_not_run_any_more_are_told_of(desk: 
     async with Gateway(desk.means(other), []).running():
         pass
     assert "line  waits  1 messages, for a gateway that runs this channel" in desk.lines
+
+
+async def test_a_channel_has_one_gateway_as_long_as_that_lives(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.gateway.keeper._AGAIN_S", (0.01,))
+    monkeypatch.setattr("clawft.gateway.keeper._KEEP_S", 0.01)
+    row = WorkerRow("other", "elsewhere", 1, "", "gateway", 1, "", 0, "", stopping=False)
+    desk.store.roster.enrol(row)
+    desk.means().board.claim("line", "test.line", "other")
+    adapter = Adapter()
+    async with desk.gateway(adapter).running():
+        told = "line  failed  again in 0.01 s: another gateway runs it, with the worker other"
+        await until(lambda: told in desk.lines)
+        assert adapter.lives == 0
+        desk.store.roster.strike("other", None)  # as when it died
+        await ready(adapter)
+        with desk.runs.database.begin() as connection:  # as if this one had been silent for too long
+            connection.execute(CHANNEL.update().values(owner="third"))
+        desk.store.roster.enrol(structs.replace(row, id="third"))
+        await until(lambda: not adapter.host)
+        assert desk.means().board.rows()["line"].owner == "third"
+    assert any("another gateway took it over" in one for one in desk.lines)

@@ -19,6 +19,7 @@ __all__ = ["Dispatcher"]
 
 _KEPT_DAYS = 30  # that answered messages are known, so that none is taken twice
 _FORGET_S = 3600.0
+_QUIET_S, _IDLE_S = 5.0, 0.5  # after so long without anything to do it looks less often
 
 
 class Dispatcher:
@@ -36,6 +37,7 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Until it is cancelled. Where the database cannot be used this is said, and tried again."""
+        active = anyio.current_time()
         while True:
             self._woken = anyio.Event()
             try:
@@ -43,8 +45,11 @@ class Dispatcher:
             except ClawftError as error:
                 self._means.warn(error)
                 is_busy = False
-            if not is_busy:
-                with anyio.move_on_after(self._means.poll_s):
+            if is_busy:
+                active = anyio.current_time()
+            else:
+                is_quiet = anyio.current_time() - active > _QUIET_S
+                with anyio.move_on_after(_IDLE_S if is_quiet else self._means.poll_s):
                     await self._woken.wait()
 
     async def step(self) -> bool:
@@ -63,7 +68,7 @@ class Dispatcher:
             start = partial(means.inbox.start, self._make_request, means.settings.queue)
             started = await to_thread.run_sync(start)
             for message in started:
-                means.tell(f"{message.channel}  accepted  {message.run}  from {message.sender}")
+                means.tell(f"{message.channel}  starts  {message.run}  from {message.sender}")
             await self._forget()
         return bool(ended or started)
 

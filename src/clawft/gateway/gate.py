@@ -1,9 +1,9 @@
 """May this message come in? What the settings of its channel say, before anything of it is written down."""
 
-import json
 import re
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import structs
 
 from clawft.contracts import InboundMessage
@@ -39,9 +39,9 @@ def find_fault(message: InboundMessage, max_chars: int) -> str:
     if len(message.text) > max_chars:
         return f"it has {len(message.text)} characters; gateway.max_message_chars is {max_chars}"
     try:
-        if len(json.dumps(message.metadata)) > MAX_METADATA:
-            return f"its metadata has more than {MAX_METADATA} characters"
-    except (TypeError, ValueError, RecursionError):
+        if len(msgspec.json.encode(message.metadata)) > MAX_METADATA:
+            return f"its metadata has more than {MAX_METADATA} bytes"
+    except (TypeError, ValueError, OverflowError, RecursionError):
         return "its metadata is no JSON"
     return ""
 

@@ -4,7 +4,6 @@ One of a conversation is answered at a time, in the order in which they came. St
 started is one transaction, and so is noting its answer and having it sent: whoever dies in between did neither.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -87,7 +86,7 @@ class Inbox(Stored):
             "conversation": message.conversation,
             "sender": message.sender,
             "text": message.text,
-            "metadata": json.dumps(message.metadata),
+            "metadata": msgspec.json.encode(message.metadata).decode(),
             "received": now_text(),
             "state": "accepted",
             "run": make_run_id(channel, message.id, now),

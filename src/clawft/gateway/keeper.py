@@ -1,6 +1,6 @@
 """Keeps one channel running: starts it, watches it, and starts it again when it ends or fails."""
 
-from collections.abc import Callable
+from functools import partial
 
 import anyio
 from anyio import to_thread
@@ -17,7 +17,7 @@ _AGAIN_S = (1, 2, 5, 15, 60, 300)  # before it is started again; then always the
 _LASTED_S = 60.0  # what ran that long begins anew with the first of them
 _LOOK_S = 0.1
 _STOP_S = 8.0
-_COUNT_S = 5.0
+_KEEP_S = 5.0
 _MAX_ERROR = 500
 
 
@@ -36,7 +36,6 @@ class Keeper:
     async def run(self) -> None:
         """Until `stop`. Nothing that a channel does ends it."""
         failures = 0
-        await self._note(self._means.board.open, self.channel.name, self._plugin)
         while not self._cancel.is_set():
             begun = anyio.current_time()
             error = await self._attempt()
@@ -70,43 +69,51 @@ class Keeper:
 
     async def _attempt(self) -> str:
         """One life of the channel; why it ended."""
-        self._means.tell(f"{self.channel.name}  starting")
         try:
+            claim = partial(self._means.board.claim, self.channel.name, self._plugin, self._means.owner)
+            if other := await to_thread.run_sync(claim):
+                return f"another gateway runs it, with the worker {other}"
+            self._means.tell(f"{self.channel.name}  starting")
             async with anyio.create_task_group() as group:
                 group.start_soon(self._watch)
                 try:
                     await self.channel.start(self.intake, self._cancel)
                 finally:
                     group.cancel_scope.cancel()
-        except ExceptionGroup as errors:
-            return _tell(errors)
+        except (ClawftError, ExceptionGroup) as error:
+            return _tell(error)
         return "it ended by itself"
 
     async def _watch(self) -> None:
-        """Tell when it is connected, and no more; and keep count of those who were refused."""
-        was_running, refused, looked = False, self.intake.refused, anyio.current_time()
+        """Tell when it is connected, and no more; and see that no other gateway took it."""
+        was_running, looked = False, anyio.current_time()
         while True:
             if self.channel.is_running() != was_running:
                 was_running = not was_running
                 self._means.tell(f"{self.channel.name}  {'running' if was_running else 'not connected'}")
                 await self._tell_state("running" if was_running else "starting")
                 self.sender.wake()
-            if self.intake.refused != refused and anyio.current_time() - looked > _COUNT_S:
-                refused, looked = self.intake.refused, anyio.current_time()
-                await self._note(self._means.board.count, self.channel.name, refused)
+            if anyio.current_time() - looked > _KEEP_S:
+                looked = anyio.current_time()
+                if not await self._is_ours():
+                    raise ClawftError("gateway-channel", "another gateway took it over")
             await anyio.sleep(_LOOK_S)
 
     async def _tell_state(self, state: str, error: str = "") -> None:
-        def note() -> None:
-            self._means.board.note(self.channel.name, state, refused=self.intake.refused, error=error)
-
-        await self._note(note)
-
-    async def _note(self, note: Callable[..., None], *given: object) -> None:
+        board, refused = self._means.board, self.intake.refused
+        note = partial(board.note, self.channel.name, self._means.owner, state, refused=refused, error=error)
         try:
-            await to_thread.run_sync(note, *given)
-        except ClawftError as error:
+            await to_thread.run_sync(note)
+        except ClawftError as trouble:
+            self._means.warn(trouble)
+
+    async def _is_ours(self) -> bool:
+        keep = partial(self._means.board.keep, self.channel.name, self._means.owner, self.intake.refused)
+        try:
+            return await to_thread.run_sync(keep)
+        except ClawftError as error:  # nobody can take it either
             self._means.warn(error)
+            return True
 
 
 def _tell(error: BaseException) -> str:

@@ -15,6 +15,8 @@ from clawft.trust.audit import Audit
 
 __all__ = ["Means", "make_means"]
 
+_POLL_S = 0.1
+
 
 class Means(Struct, frozen=True):
     """`tell` gets a line for a person, `warn` what is wrong; `request` is what every run has in common."""
@@ -26,6 +28,7 @@ class Means(Struct, frozen=True):
     board: Board
     audit: Audit
     request: RunRequest
+    owner: str  # the worker of this gateway
     poll_s: float
     tell: Callable[[str], None]
     warn: Callable[[ClawftError], None]
@@ -37,10 +40,10 @@ def make_means(
     store: RunStore,
     audit: Audit,
     request: RunRequest,
-    tell: Callable[[str], None],
-    warn: Callable[[ClawftError], None],
+    voices: tuple[Callable[[str], None], Callable[[ClawftError], None]],
+    owner: str,
 ) -> Means:
-    """With the tables of the gateway in the database of runs. Raises: ClawftError."""
+    """With the tables of the gateway in the database of runs; `voices` tell and warn. Raises: ClawftError."""
     inbox = Inbox(store, tuple(settings.channels))
     outbox, board = Outbox(store.engine), Board(store.engine)
-    return Means(settings, store, inbox, outbox, board, audit, request, 0.1, tell, warn)
+    return Means(settings, store, inbox, outbox, board, audit, request, owner, _POLL_S, *voices)

@@ -43,11 +43,12 @@ class Sender:
             while True:
                 self._woken = anyio.Event()
                 try:
-                    if doubted < 0:
+                    is_running = self._channel.is_running()
+                    if is_running and doubted < 0:  # from now on it is this gateway that sends
                         doubted = await to_thread.run_sync(means.outbox.doubt, name)
                         if doubted:
                             means.tell(f"{name}  sends again  {doubted}, of which nobody knows whether they were sent")
-                    is_busy = self._channel.is_running() and await self._send_due(group)
+                    is_busy = is_running and await self._send_due(group)
                 except ClawftError as error:
                     means.warn(error)
                     is_busy = False

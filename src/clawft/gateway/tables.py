@@ -48,6 +48,7 @@ CHANNEL = Table(
     METADATA,
     Column("name", Text, primary_key=True),
     Column("plugin", Text, nullable=False),
+    Column("owner", Text, nullable=False),  # the worker of the gateway that runs it
     Column("state", Text, nullable=False),  # starting, running, failed, stopped
     Column("since", Text, nullable=False),
     Column("starts", Integer, nullable=False),

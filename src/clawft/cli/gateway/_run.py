@@ -120,7 +120,7 @@ async def _open_channels(
     from clawft.gateway.means import make_means
     from clawft.plugging import open_plugins
 
-    make = partial(make_means, settings, worker.store, app.audit, _make_request(app), tell, worker.warn)
+    make = partial(make_means, settings, worker.store, app.audit, _make_request(app), (tell, worker.warn), worker.id)
     means = structs.replace(await to_thread.run_sync(make), mask=app.secrets.mask)
     plugins = open_plugins(app, app.open_sandbox())
     # Channels are started again for ever, with pauses that grow.
