@@ -55,9 +55,11 @@ class Yard:
         self.grant(folder, grant)
         return folder
 
-    def grant(self, folder: Path, permissions: Permissions | None = None) -> None:
+    def grant(
+        self, folder: Path, permissions: Permissions | None = None, *, scope: str = "user", entry: str = ""
+    ) -> None:
         """Grant a plugin as it is now what its manifest asks for, or less."""
-        found = load_plugin("user", str(folder))
+        found = load_plugin(scope, str(folder), entry)
         assert found.manifest is not None, found.problem
         given = found.manifest.permissions if permissions is None else permissions
         made = make_grant(found, compute_digest(str(folder)).value, given)

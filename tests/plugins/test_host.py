@@ -536,3 +536,25 @@ async def test_what_a_grant_withholds_is_not_there(yard: Yard) -> None:
     )
     async with yard.open() as plugins:
         assert await run(plugins) == "[null,null]"
+
+
+async def test_a_channel_that_loses_its_connection_is_never_left_alone(yard: Yard) -> None:
+    yard.add(
+        """
+        class Post:
+            name = "post"
+            async def start(self, host, cancel):
+                raise ConnectionError("away")
+            async def send(self, message): pass
+        class Plugin(Plugin):
+            def parts(self): return [Post()]
+        """,
+        capabilities=["channel"],
+        tools=[],
+        channels=["post"],
+    )
+    async with yard.open({"max_failures": 2}) as plugins:
+        for _ in range(4):
+            with pytest.raises(PluginFailed, match="ConnectionError: away"):
+                await plugins.call(ID, "start_channel", channel="post")
+        assert [one.code for one in plugins.check()] == ["plugin-raised"]

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from clawft.messages import Answer, ApprovalNeeded, Event, Noticed, ToolFinished, TurnFinished
+from clawft.plugins.tools import plugin_tools
+from clawft.tools.tool import may_repeat
 from wire import Asked, call, say
 from world import World, only
+from yard import Yard
 
 pytestmark = pytest.mark.anyio
 
@@ -135,3 +138,16 @@ async def test_nothing_is_started_unless_a_tool_is_used(world: World) -> None:
     await world.run("go")
     assert not world.audit("plugin")
     assert not (world.user_dir / "plugin-data").exists()
+
+
+async def test_a_call_is_made_again_after_a_crash_only_where_that_does_no_harm(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    specs: list[dict[str, Any]] = [
+        {"name": "looks", "read_only": True},
+        {"name": "twice", "repeatable": True},
+        {"name": "once"},
+    ]
+    yard.add_tool("return 1", tools=[{"description": "Does it", **one} for one in specs])
+    async with yard.open() as plugins:
+        tools = plugin_tools(plugins, plugins.ready[0])
+    assert {tool.name: may_repeat(tool, {}) for tool in tools} == {"looks": True, "twice": True, "once": False}

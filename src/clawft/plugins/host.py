@@ -88,15 +88,14 @@ class Plugins:
         try:
             running = await self._come_alive(hosted)
             result = await running.call(what, given)
-        except PluginFailed as error:
-            raise self._note_failure(hosted, running, error) from error
-        except PluginError as error:
-            if running is None:  # it will not start, which is no answer to what was asked
-                raise self._note_failure(hosted, running, error) from error
-            hosted.failures = 0
-            raise
         except ClawftError as error:
-            raise self._note_failure(hosted, running, error) from error
+            is_answer = isinstance(error, PluginError) and not isinstance(error, PluginFailed) and running is not None
+            if is_answer or anyio.current_time() - begun > _LONG_S:
+                hosted.failures = 0
+            if is_answer:
+                raise
+            is_channel = what == "start_channel" and running is not None and running.alive
+            raise self._note_failure(hosted, running, error, counts=not is_channel) from error
         hosted.failures = 0
         return result
 
@@ -118,6 +117,8 @@ class Plugins:
 
     async def _come_alive(self, hosted: _Hosted) -> Running:
         """What runs of a plugin; started, if nothing does. Raises: ClawftError."""
+        if hosted.running is not None and hosted.running.alive:
+            return hosted.running
         async with hosted.lock:
             if hosted.running is not None and not hosted.running.alive:
                 await self._close(hosted)

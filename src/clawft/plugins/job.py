@@ -65,7 +65,7 @@ class PluginJob(Struct, frozen=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (sys.executable, "-I", "-B", _GUEST)
+        return (sys.executable, "-I", "-B", _GUEST, *_find_packages())
 
     def start(self, copy: str) -> Start:
         """What its process is told first."""
@@ -175,9 +175,13 @@ def find_paths(permissions: Permissions, around: Around, file: str) -> tuple[tup
 
 def _find_interpreter() -> tuple[str, ...]:
     """The interpreter, what is installed for it, and this package."""
-    packages = [one for one in sys.path if one.endswith(("site-packages", "dist-packages"))]
-    places = (sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *packages, _PACKAGE)
+    places = (sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *_find_packages(), _PACKAGE)
     return tuple(dict.fromkeys(one for one in places if os.path.exists(one)))
+
+
+def _find_packages() -> list[str]:
+    """Where packages are installed; also those of the user, which an isolated interpreter does not look for."""
+    return [one for one in sys.path if one.endswith(("site-packages", "dist-packages"))]
 
 
 def _own_env(data_dir: str, permissions: Permissions, around: Around) -> dict[str, str]:

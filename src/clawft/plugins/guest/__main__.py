@@ -20,6 +20,7 @@ def _find_package() -> None:
 
 
 if __name__ == "__main__":
+    sys.path += [one for one in sys.argv[1:] if one not in sys.path]
     _find_package()
     from clawft.plugins.guest.serving import serve
 
