@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from clawft.format.model import Skill
     from clawft.memory import MemoryBackend, MemoryFiles
     from clawft.plugins.host import Plugins
-    from clawft.plugins.required import Missing
     from clawft.run.extension import Extension
+    from clawft.run.turn import Insertion
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
     from clawft.tools.provided import Provided
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 __all__ = [
     "change_grant",
     "check_skill_tools",
+    "extend",
     "find_plugin",
     "grant_plugin",
+    "guard_turns",
     "load_found",
-    "load_missing",
     "load_plugin_contents",
     "load_plugin_standings",
     "open_granted",
@@ -179,17 +180,26 @@ def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
     return Plugins(load_plugin_standings(app), plugin_settings(app), around)
 
 
-def load_missing(app: "App", standings: Sequence[PluginStanding]) -> "tuple[Missing, ...]":
-    """The plugins whose stages no turn goes on without, and that cannot be asked."""
+def extend(plugins: "Plugins") -> "tuple[Extension, ...]":
+    """What plugins bring into turns. Where there are none, nothing is loaded for them."""
+    if not plugins.standings:
+        return ()
+    from clawft.plugins.extending import plugin_extensions
+
+    return plugin_extensions(plugins)
+
+
+def guard_turns(app: "App", standings: Sequence[PluginStanding]) -> "tuple[Insertion, ...]":
+    """What ends every turn, as long as a stage cannot be asked that no turn goes on without."""
     grants = open_grants(app)
     if not os.path.lexists(grants.path):
         return ()
-    from clawft.plugins.required import find_missing
+    from clawft.plugins.required import find_missing, guard
 
     settings = plugin_settings(app)
     folders = plugin_folders(app.workspace, settings.load.extra_dirs)
     bases = [base for _, base in folders.pairs] + [one for one in sys.path if one.endswith("-packages")]
-    return find_missing(standings, settings, grants.load, bases)
+    return guard(find_missing(standings, settings, grants.load, bases))
 
 
 def pick_memory(app: "App", files: "MemoryFiles", brought: "Sequence[Extension]") -> "MemoryBackend":

@@ -20,10 +20,8 @@ from clawft.mcp import McpHub
 from clawft.mcp.brought import open_brought
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
-from clawft.plugging import load_missing, open_plugins, pick_memory
-from clawft.plugins.extending import plugin_extensions
+from clawft.plugging import extend, guard_turns, open_plugins, pick_memory
 from clawft.plugins.native import call_native, native_plugins
-from clawft.plugins.required import guard
 from clawft.run import Conversation, Runtime
 from clawft.run.assemble import SKILL_TOOLS
 from clawft.run.database import Database, Records, work_on
@@ -93,10 +91,10 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
         hub.join(joining)
-        brought = plugin_extensions(plugins)
+        brought = extend(plugins)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, brought) if config.memory.enabled else None
-        required = Extension(name="required", stages=guard(load_missing(app, plugins.standings)))
+        required = Extension(name="required", stages=guard_turns(app, plugins.standings))
         joined = join_extensions((required, *_built_in(app, hooks, hub, memory), *brought))
         used = stack.enter_context(closing(records or open_usage(app)))
         counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
