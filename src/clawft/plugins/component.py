@@ -6,14 +6,13 @@ anew.
 """
 
 import os
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 import msgspec
-from anyio import CancelScope, CapacityLimiter, to_thread
+from anyio import CancelScope
+from anyio.lowlevel import current_token
 from msgspec import Struct
 
 from clawft.config.plugins import PluginsSettings
@@ -26,6 +25,7 @@ from clawft.plugins.running import Around, Health, PluginFailed
 from clawft.plugins.wasm.files import Files, Roots
 from clawft.plugins.wasm.host import Given, HostFunctions
 from clawft.plugins.wasm.web import Web
+from clawft.plugins.wasm.worker import Worker
 from clawft.sandbox.wasm import CompiledCache, Guard, WasmError, import_wasmtime, load_wasm
 from clawft.trust.copies import open_skill_copy
 from clawft.trust.hosts import parse_grant
@@ -38,7 +38,6 @@ __all__ = ["Component", "WasmJob", "make_wasm_job"]
 
 T = TypeVar("T")
 _MB = 1 << 20
-_END_S = 5.0  # for the host to end what it does for a call that was cancelled
 _MAX_DENIALS = 100  # lines of the audit log, of one plugin; each thing is told once
 _MAX_CONTENT = 4 << 20  # bytes of what a tool gives
 
@@ -93,9 +92,10 @@ def make_wasm_job(standing: PluginStanding, settings: PluginsSettings, around: A
 class _Call:
     """One call, which may be cancelled at any time, even before it has a store."""
 
-    def __init__(self) -> None:
+    def __init__(self, web: Web | None) -> None:
         self.cancelled = False
         self._guard: Guard | None = None
+        self._web = web
 
     def use(self, guard: Guard) -> None:
         self._guard = guard
@@ -106,6 +106,8 @@ class _Call:
         self.cancelled = True
         if self._guard is not None:
             self._guard.stop()
+        if self._web is not None:
+            self._web.cancel()
 
 
 class Component:
@@ -116,13 +118,12 @@ class Component:
         self._settings = settings.wasm
         self._around = around
         self._log = PluginLog(log_path(around.workspace.user_dir, job.id), around.secrets.mask)
-        self._turn = anyio.Lock(fast_acquire=True)
-        self._inside = threading.Lock()  # a store is for one thread at a time, whatever becomes of its caller
-        self._limiter = CapacityLimiter(1)
+        self._worker: Worker | None = None
         self._open = AsyncExitStack()
         self._linked: Linked | None = None
         self._instance: Instance | None = None
         self._functions: HostFunctions | None = None
+        self._web: Web | None = None
         self._denied: set[str] = set()
 
     @property
@@ -132,6 +133,8 @@ class Component:
     async def start(self) -> None:
         """Load, compile and check it, and have it get ready. Raises: ClawftError."""
         import_wasmtime()
+        self._web = Web(self.job.hosts, self._around.sandbox.web, self._record, current_token())
+        self._worker = Worker(f"plugin {self.job.id}")
         try:
             await self._in_thread(self._prepare, await self._copy())
         except WasmError as error:
@@ -160,7 +163,10 @@ class Component:
             message = f"A plugin in WebAssembly does tools, and not '{what}'"
             raise PluginFailed(message, code="plugin-unsupported")
         arguments = msgspec.json.encode(given["arguments"]).decode()
-        content, is_error = await self._in_thread(self._execute, given["name"], arguments)
+        name = given["name"]
+        content, is_error = await self._in_thread(self._execute, name, arguments)
+        if self._worker is not None:  # written before the next call, and nobody has to wait for it
+            self._worker.put(lambda: self._note_use(name, is_error=is_error))
         return ToolOutput(_read_content(content), is_error)
 
     async def health(self) -> Health:
@@ -177,29 +183,18 @@ class Component:
     async def _end(self) -> None:
         with CancelScope(shield=True):
             self._linked = None
-            await to_thread.run_sync(self._leave)
+            worker, self._worker = self._worker, None
+            if worker is not None:
+                await worker.close(self._drop)
             self._log.close()
             await self._open.aclose()
 
     async def _in_thread(self, work: Callable[..., T], *args: Any) -> T:
         """Do something with the guest, beside the loop. Cancelling this ends the guest, and waits for that."""
-        call, left = _Call(), threading.Event()
-
-        def run() -> T:
-            try:
-                with self._inside:
-                    return work(call, *args)
-            finally:
-                left.set()
-
-        async with self._turn:
-            try:
-                return await to_thread.run_sync(run, abandon_on_cancel=True, limiter=self._limiter)
-            except anyio.get_cancelled_exc_class():
-                call.cancel()
-                with CancelScope(shield=True):
-                    await to_thread.run_sync(left.wait, _END_S)
-                raise
+        if self._worker is None:
+            raise PluginFailed("It was ended", code="plugin-ended")
+        call = _Call(self._web)
+        return await self._worker.run(lambda: work(call, *args), call)
 
     # What follows runs in the thread.
 
@@ -226,8 +221,9 @@ class Component:
         job, workspace = self.job, self._around.workspace
         data_dir, own = os.path.realpath(job.data_dir), os.path.realpath(copy)
         roots = Roots(data_dir, own, job.readable, job.writable, workspace.project, workspace.home)
-        web = Web(job.hosts, self._around.sandbox.web, self._record)
-        return HostFunctions(Given(job.config, job.env, job.granted_env), Files(roots), web, self._log, self._record)
+        given = Given(job.config, job.env, job.granted_env)
+        assert self._web is not None
+        return HostFunctions(given, Files(roots), self._web, self._log, self._record)
 
     def _revive(self, call: _Call, linked: "Linked", *, check: bool = False) -> "Instance":
         """A fresh instance that is ready. Raises: PluginFailed."""
@@ -275,7 +271,6 @@ class Component:
             content, is_error = instance.execute_tool(name, arguments, self.job.times.call_s)
             if len(content) > _MAX_CONTENT:
                 raise PluginFailed(f"{name}: It gave {len(content)} characters; {_MAX_CONTENT} is the limit")
-            self._note_use(name, is_error=is_error)
             return content, is_error
         except WasmError as error:
             raise self._fail(error, name) from error
@@ -301,14 +296,6 @@ class Component:
         instance, self._instance = self._instance, None
         if instance is not None:
             instance.close()
-
-    def _leave(self) -> None:
-        """Give back the store, unless the host still does something for a call: then it stays."""
-        if self._inside.acquire(timeout=_END_S):
-            try:
-                self._drop()
-            finally:
-                self._inside.release()
 
     def _record(self, kind: str, subject: str, decision: str, rule: str) -> None:
         """Write down what was decided; a refusal once, and not for ever."""
