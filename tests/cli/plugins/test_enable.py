@@ -271,6 +271,16 @@ def test_grant_asks_one_by_one_at_a_terminal(weft: Weft, plugin: Plugin, answer:
     ]
 
 
+def test_less_can_be_granted_from_the_start(weft: Weft, plugin: Plugin, answer: Callable[..., None]) -> None:
+    plugin(permissions=ASKS)
+    answer("y", "n", "n", "y", "n", "n")
+    assert weft("plugins", "enable", "weather", "--choose").returncode == 0
+    held = json.loads(weft("plugins", "grant", "weather", "--format", "json").stdout)["granted"]
+
+    assert held == {"filesystem": [], "network": ["api.example.com"], "env_vars": [], "shell": False}
+    assert weft("plugins", "enable", "weather", "--choose", "--yes").returncode == 2
+
+
 def test_broken_and_shadowed_plugins_cannot_be_put_into_use(weft: Weft, plugin: Plugin) -> None:
     (plugin("bad") / "clawft.plugin.json").write_text("{")
     done = weft("plugins", "enable", "bad", "--yes")

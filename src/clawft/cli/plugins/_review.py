@@ -18,7 +18,7 @@ def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten:
     """What it is, brings and asks for, what the scanner says of it, and what is new since it was last granted."""
     found, manifest = review.found, review.found.manifest
     assert manifest is not None
-    head, *rest = review_lines(review.whole, shorten)
+    head, *rest = (line for line in review_lines(review.whole, shorten) if not line.startswith("Would use: nothing"))
     about = [rest.pop(0)] if manifest.description else []
     before = review.previous.version if review.previous else ""
     version = f"{before} → {manifest.version}" if before not in ("", manifest.version) else manifest.version

@@ -7,7 +7,6 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line
 from clawft.cli.plugins._entries import tell, write_enabled
 from clawft.errors import NotFound
-from clawft.joining import revoke_contents
 from clawft.plugging import find_plugin, load_plugin_standings, open_grants, revoke_plugin
 
 __all__ = ["command"]
@@ -32,7 +31,6 @@ def command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
     edited = write_enabled(app, [one.id for one in chosen], enabled=False)
     for one in chosen:
         revoke_plugin(app, one.found)
-        revoke_contents(app, one.found)
         if output == "table":
             click.echo(one_line(f"Taken back: what {one.id} was granted"))
     return tell(chosen, edited, output, revoked=[one.id for one in chosen])

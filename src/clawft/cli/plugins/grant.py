@@ -10,9 +10,10 @@ from clawft.app import App
 from clawft.cli._complete import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
+from clawft.cli.plugins._asking import Keys, ask_each, from_keys, to_keys
 from clawft.cli.plugins._entries import judge_enabled
 from clawft.cli.plugins._json import permissions_json
-from clawft.cli.plugins._words import NOTHING, permission_lines, permission_words
+from clawft.cli.plugins._words import NOTHING, permission_lines
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Refused
 from clawft.plugging import change_grant, find_plugin, load_plugin_standings
@@ -21,7 +22,6 @@ from clawft.trust.plugins import PluginStanding
 
 __all__ = ["command"]
 
-_Keys = set[tuple[str, str]]
 _OPTIONS = {"filesystem": "--filesystem", "network": "--network", "env_vars": "--env", "shell": "--shell"}
 
 
@@ -38,7 +38,7 @@ class _Options(Struct, frozen=True):
     output: str
 
     @property
-    def named(self) -> _Keys:
+    def named(self) -> Keys:
         named = {(kind, one) for kind in ("filesystem", "network", "env_vars") for one in getattr(self, kind)}
         return named | ({("shell", "shell")} if self.shell else set())
 
@@ -62,10 +62,10 @@ def command(plugin_id: str, **given: Any) -> int:
     options = _Options(**given)
     app = open_here()
     standing = _find(app, plugin_id)
-    asked, granted = _keys(_asked(standing)), _keys(standing.permissions)
+    asked, granted = to_keys(_asked(standing)), to_keys(standing.permissions)
     wanted = _choose(standing, asked, granted, options)
     if wanted is not None and wanted != granted:
-        change_grant(app, standing, _permissions(wanted))
+        change_grant(app, standing, from_keys(wanted))
         granted = wanted
     elif wanted is not None:
         say("Nothing changed")
@@ -91,7 +91,7 @@ def _asked(standing: PluginStanding) -> Permissions:
     return standing.found.manifest.permissions
 
 
-def _choose(standing: PluginStanding, asked: _Keys, granted: _Keys, options: _Options) -> _Keys | None:
+def _choose(standing: PluginStanding, asked: Keys, granted: Keys, options: _Options) -> Keys | None:
     """What is to be granted; None where nobody asked for a change. Raises: ClawftError, UsageError."""
     if sum((options.every, options.none, bool(options.named))) > 1:
         raise click.UsageError("Say one of: --all, --none, or what is meant by name")
@@ -107,10 +107,10 @@ def _choose(standing: PluginStanding, asked: _Keys, granted: _Keys, options: _Op
         return granted | _checked(standing, options.named, asked, "asks for")
     if options.output == "json" or not asked or not _is_terminal():
         return None
-    return _ask(standing, granted)
+    return ask_each(standing.id, _asked(standing), granted)
 
 
-def _checked(standing: PluginStanding, named: _Keys, known: _Keys, verb: str) -> _Keys:
+def _checked(standing: PluginStanding, named: Keys, known: Keys, verb: str) -> Keys:
     """What was named, all of it known. Raises: ClawftError."""
     for kind, value in sorted(named - known):
         what = "to start programs" if kind == "shell" else f"'{value}'"
@@ -125,28 +125,10 @@ def _is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _ask(standing: PluginStanding, granted: _Keys) -> _Keys:
-    """Each that it asks for, one by one; Enter leaves it as it is."""
-    words = permission_words(_asked(standing))
-    say(one_line(f"{standing.id} asks for {len(words)} thing{'s' * (len(words) != 1)}. Enter leaves it as it is."))
-    return {key for key, text in words.items() if click.confirm(f"  It {one_line(text)}?", key in granted, err=True)}
-
-
-def _keys(permissions: Permissions) -> _Keys:
-    return set(permission_words(permissions))
-
-
-def _permissions(keys: _Keys) -> Permissions:
-    def values(kind: str) -> tuple[str, ...]:
-        return tuple(sorted(value for other, value in keys if other == kind))
-
-    return Permissions(values("filesystem"), values("network"), values("env_vars"), ("shell", "shell") in keys)
-
-
-def _tell(standing: PluginStanding, granted: _Keys, options: _Options) -> None:
+def _tell(standing: PluginStanding, granted: Keys, options: _Options) -> None:
     asked = _asked(standing)
     if options.output == "json":
-        held = permissions_json(_permissions(granted))
+        held = permissions_json(from_keys(granted))
         return print_json("clawft.plugins.grant.v1", id=standing.id, asked=permissions_json(asked), granted=held)
     click.echo(one_line(f"{standing.id} {standing.grant.version if standing.grant else ''}"))
     if asked == Permissions():

@@ -12,7 +12,6 @@ from clawft.cli.output import one_line, print_json, say
 from clawft.cli.plugins._entries import write_enabled
 from clawft.config.plugins import PluginEntry
 from clawft.errors import Refused
-from clawft.joining import revoke_contents
 from clawft.plugging import find_plugin, load_plugin_standings, plugin_settings, revoke_plugin
 from clawft.plugins.install import remove_folder
 from clawft.trust.plugins import PluginStanding
@@ -43,7 +42,6 @@ def command(plugin_id: str, data: bool, dry_run: bool, yes: bool, output: str) -
     if agreed and not dry_run:
         app.audit.write("plugin", f"remove {standing.found.folder}", decision="done")
         revoke_plugin(app, standing.found)
-        revoke_contents(app, standing.found)
         for one in goes:
             remove_folder(one)
         write_enabled(app, [standing.id], enabled=True)  # one that comes back waits for a grant anyway
