@@ -46,7 +46,8 @@ def runner(tmp_path: Path, mode: Any) -> Run:
     async def run(content: bytes, *words: str, **how: Any) -> Finished:
         (skill / "tool.wasm").write_bytes(content)
         streams, env = Streams(stdin=how.pop("stdin", b"")), how.pop("env", {})
-        wasi = Wasi(PluginsSettings(wasm=WasmSettings(**how)), str(user_dir))
+        start_s = how.pop("init_timeout_s", 10)
+        wasi = Wasi(PluginsSettings(init_timeout_s=start_s, wasm=WasmSettings(**how)), str(user_dir))
         mount = (str(skill), str(skill))
         async with wasi.open(f"{skill}/tool.wasm", ("tool.wasm", *words), env, mount, limits=sandbox.limits) as program:
             return await sandbox.run(
@@ -175,6 +176,11 @@ async def test_one_that_needs_more_than_wasi_is_refused_by_name(run: Run) -> Non
     text = '(module (import "env" "system" (func)) (memory (export "memory") 1) (func (export "_start")))'
     with pytest.raises(WasmError, match=r"it needs env\.system, which is not of WASI preview 1"):
         await run(bytes(wat2wasm(text)))
+
+
+async def test_one_that_takes_too_long_to_compile_is_ended(run: Run) -> None:
+    with pytest.raises(WasmError, match=r"takes more than 0\.5 s to compile"):
+        await run(module("(if (i32.load (i32.const 0)) (then " * 9000 + "))" * 9000), init_timeout_s=0.5)
 
 
 async def test_one_that_is_too_large_is_refused(run: Run) -> None:

@@ -87,7 +87,7 @@ async def test_one_that_cannot_be_linked_is_told_to_the_model_and_noted(world: W
     world.replies = [LOAD, COUNT, say("x")]
     (result,) = results(await world.run(approve=Person()), "count")
     assert result["error"]["code"] == "EXECUTION_ERROR"
-    assert "count.wasm cannot be run: it has no _start and no memory" in result["error"]["message"]
+    assert "It cannot be run: it has no _start and no memory" in result["error"]["message"]
     assert [line["decision"] for line in audited(world)] == ["denied"]
 
 

@@ -10,29 +10,23 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
-import msgspec
 from anyio import CancelScope, to_thread
 from msgspec import structs
 
 from clawft.config.plugins import PluginsSettings
 from clawft.sandbox.confinement import Confinement, Limits
-from clawft.sandbox.process import Runnable
-from clawft.sandbox.wasm import CompiledCache, WasmError, import_wasmtime, load_wasm
+from clawft.sandbox.output import FLOOD_BYTES
+from clawft.sandbox.process import Runnable, Streams, run_process
+from clawft.sandbox.wasm import CompiledCache, WasmError, load_wasm
+from clawft.sandbox.wasm.apart import CHILD, compile_words, find_library, python_words, read_code
 from clawft.trust.seal import KEY_NAME, Seal
-
-if TYPE_CHECKING:
-    from wasmtime import Module
 
 __all__ = ["PLACE", "Wasi"]
 
 PLACE = "/skill"  # where a module sees the folder that it belongs to; `.` is the same
-_RUNNER = os.path.join(os.path.dirname(__file__), "wasi_runner.py")
-_PREFIX = "WASI_"  # as the runner takes it off
-_PREVIEW_1 = "wasi_snapshot_preview1"
+_PREFIX = "WASI_"  # as the child takes it off
 _MB = 1024 * 1024
-_MAX_NAMED = 3
 
 
 class Wasi:
@@ -51,8 +45,8 @@ class Wasi:
 
         `mount` is its folder, and where the process finds that. Raises: WasmError; OSError.
         """
-        library = os.path.dirname(str(import_wasmtime().__file__))
-        compiled = await to_thread.run_sync(self._compile, path)
+        library = find_library()
+        compiled = await self._compile(path)
         below = os.path.join(self._user_dir, "cache", "programs")
         os.makedirs(below, mode=0o700, exist_ok=True)
         private = tempfile.TemporaryDirectory(prefix="wasi-", dir=below)
@@ -67,9 +61,8 @@ class Wasi:
                 "file_bytes": limits.file_bytes,
                 "fuel": self.settings.wasm.fuel,
             }
-            line = (os.path.realpath(sys.executable), "-I", "-S", "-B", _RUNNER, msgspec.json.encode(job).decode())
             confinement = Confinement(
-                readable=(sys.base_prefix, library, _RUNNER, kept),
+                readable=(sys.base_prefix, library, CHILD, kept),
                 hidden=("/etc/passwd", "/etc/group"),
                 mounts=(mount,),
                 limits=self._limit(limits),
@@ -77,7 +70,7 @@ class Wasi:
             )
             own = {f"{_PREFIX}{name}": value for name, value in env.items()}
             # The sandbox has a folder for temporary files of its own; without one this is it.
-            yield Runnable((*line, *words), {"TMPDIR": private.name, **own}, confinement, self._timeout_s)
+            yield Runnable((*python_words(job), *words), {"TMPDIR": private.name, **own}, confinement, self._timeout_s)
         finally:
             with CancelScope(shield=True):
                 await to_thread.run_sync(private.cleanup)
@@ -91,21 +84,27 @@ class Wasi:
         room = (self.settings.wasm.memory_mb + 256) * _MB
         return structs.replace(limits, memory_bytes=room, data_bytes=2 * room, processes=64)
 
-    def _compile(self, path: str) -> bytes:
+    async def _compile(self, path: str) -> bytes:
         """Raises: WasmError for what is no module, none of WASI preview 1, or too large."""
-        module = self._cache.compile_module(load_wasm(path, self.settings.wasm), path)
-        if problem := _find_problem(module):
-            raise WasmError("wasm-runtime", f"{os.path.basename(path)} cannot be run: {problem}", path=path)
-        return bytes(module.serialize())
-
-
-def _find_problem(module: "Module") -> str:
-    """Why a module is no program of WASI preview 1; '' if it is one."""
-    foreign = [f"{one.module}.{one.name}" for one in module.imports if one.module != _PREVIEW_1]
-    if foreign:
-        return f"it needs {', '.join(foreign[:_MAX_NAMED])}, which is not of WASI preview 1"
-    missing = {"_start", "memory"} - {one.name for one in module.exports}
-    return f"it has no {' and no '.join(sorted(missing))}" if missing else ""
+        data = await to_thread.run_sync(load_wasm, path, self.settings.wasm)
+        kept = await to_thread.run_sync(self._cache.find_code, data, "module")
+        if kept is not None:
+            return kept
+        limit = self.settings.init_timeout_s
+        finished = await run_process(
+            compile_words(limit),
+            cwd="/",
+            env={},
+            timeout_s=limit,
+            max_bytes=FLOOD_BYTES,
+            streams=Streams(stdin=data, merged=False),
+        )
+        if finished.timed_out:
+            message = f"WebAssembly was stopped: it takes more than {limit:g} s to compile"
+            raise WasmError("wasm-limit", message, path=path, hint="Make it smaller, or raise plugins.init_timeout_s")
+        code = read_code(finished.code, finished.output, finished.errors, path)
+        await to_thread.run_sync(self._cache.keep_code, data, "module", code)
+        return code
 
 
 def _write(path: str, content: bytes) -> None:

@@ -54,6 +54,14 @@ class CompiledCache:
 
         return self._compile(Module, "module", data, path)
 
+    def find_code(self, data: bytes, kind: Kind) -> bytes | None:
+        """What was kept for these bytes, as `keep_code` was given it."""
+        return self._load(_key_of(data, kind))
+
+    def keep_code(self, data: bytes, kind: Kind, code: bytes) -> None:
+        """Keep what these bytes were compiled to."""
+        self._store(_key_of(data, kind), code)
+
     def path_of(self, data: bytes, kind: Kind) -> str:
         """Where the compiled code of these bytes is kept."""
         return os.path.join(self.folder, _key_of(data, kind))
