@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 from chaos import Process
@@ -19,24 +20,27 @@ from clawft.gateway.keys import make_session_key
 from clawft.sessions import SessionStore
 from gateway_remote import Remote
 from gateway_world import GatewayWorld
+from postgres import Postgres
 
 STALL_S = 60.0
 
 
-def main(messages: int = 1000, kills: int = 10, seed: int | None = None) -> int:
+def main(messages: int = 1000, kills: int = 10, seed: int | None = None, *, server: bool = False) -> int:
     """Once with a remote side that tells repeats, once with one that cannot. How many things were not as they must."""
     seed = random.randrange(1 << 32) if seed is None else seed
     wrong: list[str] = []
     for deduplicates in (True, False):
         kind = "tells repeats" if deduplicates else "cannot tell repeats"
         print(f"soak of the gateway: {messages} messages, {kills} kills, a remote side that {kind}, seed {seed}")
-        with tempfile.TemporaryDirectory(prefix="clawft-soak-") as folder, Remote(deduplicates) as remote:
-            gateway = "max_pending = 300"
-            with GatewayWorld(Path(folder), remote, gateway=gateway) as world:
-                soak = GatewaySoak(world, random.Random(seed))
-                soak.run(messages, kills)
-                wrong += soak.check()
-                print(f"soak of the gateway: {soak.summary()}", flush=True)
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="clawft-soak-")))
+            runs = f'database = "{stack.enter_context(Postgres()).url()}"' if server else ""
+            remote = stack.enter_context(Remote(deduplicates))
+            world = stack.enter_context(GatewayWorld(folder, remote, gateway="max_pending = 300", runs=runs))
+            soak = GatewaySoak(world, random.Random(seed))
+            soak.run(messages, kills, stops=kills // 3)
+            wrong += soak.check()
+            print(f"soak of the gateway: {soak.summary()}", flush=True)
     for line in wrong:
         print(f"WRONG  {line}")
     return len(wrong)
@@ -49,12 +53,12 @@ class GatewaySoak:
         self.world = world
         self.remote = world.remote
         self.chance = chance
-        self.kills = 0
+        self.kills = self.stops = 0
         self.written: dict[str, list[str]] = {}  # texts by conversation, in order
         self.ids: dict[str, tuple[str, str]] = {}
 
-    def run(self, messages: int, kills: int) -> None:
-        """Write messages, and kill the gateway after random parts of them were answered."""
+    def run(self, messages: int, kills: int, *, stops: int = 0) -> None:
+        """Write messages, and kill or stop the gateway after parts of them were answered, at random moments."""
         begun = time.monotonic()
         conversations = max(4, min(50, messages // 8))
         for number in range(messages):
@@ -64,16 +68,23 @@ class GatewaySoak:
             self.written.setdefault(conversation, []).append(text)
             self.ids[name] = (conversation, text)
         process = self.world.start()
-        for number in range(1, kills + 1):
-            self._wait(process, messages * number // (kills + 1))
+        for number in range(1, kills + stops + 1):
+            self._wait(process, messages * number // (kills + stops + 1))
             time.sleep(self.chance.uniform(0, 0.2))
-            process.kill()
-            self.kills += 1
+            if self.chance.randrange(kills + stops - number + 1) < kills - self.kills:
+                process.kill()
+                self.kills += 1
+            else:
+                self._stop(process)
+                self.stops += 1
             process = self.world.start()
         self._wait(process, messages)
+        self._stop(process)
+        self.seconds = time.monotonic() - begun
+
+    def _stop(self, process: Process) -> None:
         process.send(signal.SIGTERM)
         assert process.wait(60) == 0, self.world.said[-4000:]
-        self.seconds = time.monotonic() - begun
 
     def _wait(self, process: Process, goal: int) -> None:
         """Until so many were answered. Raises: AssertionError when nothing moves any more."""
@@ -129,7 +140,7 @@ class GatewaySoak:
         answers = self.remote.answers()
         repeats = sum(len(one) - 1 for one in answers.values())
         return (
-            f"{len(self.ids)} messages in {len(self.written)} conversations, {self.kills} kills,"
+            f"{len(self.ids)} messages in {len(self.written)} conversations, {self.kills} kills, {self.stops} stops,"
             f" {len(answers)} answered, {repeats} repeats that say so, {self.remote.dropped} dropped,"
             f" {self.remote.given} times handed in, in {self.seconds:.0f} s"
         )
@@ -140,5 +151,6 @@ if __name__ == "__main__":
     parser.add_argument("--messages", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int)
-    options = parser.parse_args()
-    sys.exit(1 if main(options.messages, options.kills, options.seed) else 0)
+    parser.add_argument("--postgres", action="store_true", help="on a server")
+    given = parser.parse_args()
+    sys.exit(1 if main(given.messages, given.kills, given.seed, server=given.postgres) else 0)
