@@ -5,6 +5,7 @@ Python packages name theirs as entry points. Their metadata is read once, and ag
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from clawft.discovery.cache import SETTLE_NS
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_optional, replace_file
 from clawft.workspace import MARKER, Workspace
@@ -67,11 +69,13 @@ def find_entries(cache_dir: str | None) -> list[tuple[str, str]]:
         same = known.get(path)
         fresh = same is not None and same.mtime_ns == mtime_ns
         bases.append(same if same and fresh else _Base(path, mtime_ns, tuple(_find_values(path))))
-    if file and any(known.get(one.path) != one for one in bases):
+    before = time.time_ns() - SETTLE_NS  # of what changed just now another change might not be noticed
+    settled = [one for one in bases if one.mtime_ns < before]
+    if file and any(known.get(one.path) != one for one in settled):
         with suppress(OSError):  # without a cache it is slower, and no less true
             os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
             replace_file(
-                file, msgspec.json.encode([*bases, *(one for path, one in known.items() if path not in paths)])
+                file, msgspec.json.encode([*settled, *(one for path, one in known.items() if path not in paths)])
             )
     return [(one.path, value) for one in bases for value in one.values]
 
