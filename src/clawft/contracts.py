@@ -50,7 +50,6 @@ __all__ = [
 ]
 
 Level = Literal["trace", "debug", "info", "warn", "error"]
-T = TypeVar("T")
 
 
 class Capability(StrEnum):
@@ -253,7 +252,11 @@ class ChannelAdapter(Protocol):
         """Receive messages until `cancel` is set. Ending before, or raising, is a failure: it is started again."""
 
     async def send(self, message: OutboundMessage) -> None:
-        """Send a message. Raises: ChannelError; Unsupported where trying again does not help."""
+        """Send a message.
+
+        Raises: ChannelError if it was not sent; Unsupported where trying again does not help. Where nobody knows what
+        became of it, a plain PluginError: what is sent again then is marked as a repeat.
+        """
 
     async def send_payload(self, conversation: str, payload: MessagePayload) -> None:
         """Send something else than text. Raises: Unsupported, unless the channel says otherwise."""
@@ -278,10 +281,9 @@ class Phase(StrEnum):
 class PipelineContext(Struct):
     """What a plugin's stage sees of a turn, and may change.
 
-    `request` has `text`, `model`, `agent`, `session`, `skill`, and `root`, the session that forks come from. At
-    `pre_transport` also what is to be sent and was not shown before in this conversation: a text `system`; `messages`
-    with `role`, `content`, `tool_calls` (`name`, `arguments`) and the number of `images`; `tools` with `name`,
-    `description`, `parameters`. `response` has `text` and `stop`. `metadata` is what stages tell each other in a turn.
+    `request` has `text`, `model`, `agent`, `session`, `skill`, `root` (the session that forks come from), and before a
+    request what is new in it: `system`; `messages` with `role`, `content`, `tool_calls` (`name`, `arguments`), `images`
+    (how many); `tools`. `response` has `text` and `stop`. `metadata` is what stages tell each other in a turn.
     """
 
     request: dict[str, Any]
@@ -296,9 +298,8 @@ C = TypeVar("C", contravariant=True)
 class PipelineStage(Protocol, Generic[C]):
     """A stage that is inserted at a phase. What is built in works on the turn itself, a plugin's on a PipelineContext.
 
-    A plugin's may change `text` at `pre_route` and `pre_assemble`, and `model` at `pre_route`. At `pre_transport` it is
-    asked before every request to a model: what it changes of `system`, a message's `content` and `arguments`, and texts
-    in `tools` is what the model gets; what is kept on disk stays as it is. Afterwards it looks on.
+    A plugin's may change `text` before assemble and `model` before route, and before every request to a model the texts
+    in `system`, `messages` and `tools`: those are what the model gets, and disk stays as it is. Then it looks on.
     """
 
     @property

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, Self
@@ -142,8 +143,9 @@ class BotApi:
         except Failure as error:
             code, body = int(str(error.body["error_code"])), error.body
         data = json.dumps(body).encode()
-        request.send_response(code)
-        request.send_header("Content-Type", "application/json")
-        request.send_header("Content-Length", str(len(data)))
-        request.end_headers()
-        request.wfile.write(data)
+        with suppress(OSError):  # whoever asked need not wait for the answer
+            request.send_response(code)
+            request.send_header("Content-Type", "application/json")
+            request.send_header("Content-Length", str(len(data)))
+            request.end_headers()
+            request.wfile.write(data)

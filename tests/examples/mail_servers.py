@@ -195,11 +195,15 @@ class Mailbox:
 
 
 class Postbox:
-    """An SMTP server that wants STARTTLS and the password, and keeps what it is given. `refuse` is what it says."""
+    """An SMTP server that wants STARTTLS and the password, and keeps what it is given. `refuse` is what it says.
+
+    `hang_up`: it takes the next mail, and is gone before it says so.
+    """
 
     def __init__(self) -> None:
         self.mails: list[tuple[str, Message]] = []
         self.refuse = ""
+        self.hang_up = False
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
         self.port = choose_port()
@@ -225,6 +229,10 @@ class Postbox:
         assert isinstance(envelope.content, bytes)
         for recipient in envelope.rcpt_tos:
             self.mails.append((recipient, email.message_from_bytes(envelope.content)))
+        if self.hang_up:
+            self.hang_up = False
+            assert server.transport is not None
+            server.transport.close()
         return "250 OK"
 
     def __enter__(self) -> Self:

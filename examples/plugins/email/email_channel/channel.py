@@ -52,7 +52,7 @@ class EmailChannel:
         return self._running
 
     async def start(self, host: ChannelHost, cancel: Cancel) -> None:
-        """Receive until told to end. Raises: ChannelError if the password is wrong, which waiting does not mend."""
+        """Receive until told to end. Raises: ChannelError if the password is wrong: waiting does not mend that."""
         pause = _FIRST_PAUSE_S
         while not cancel.is_set():
             try:
@@ -63,6 +63,8 @@ class EmailChannel:
             except (OSError, ImapError, PluginError, ValueError) as error:
                 if cancel.is_set():
                     return
+                if isinstance(error, PluginError) and error.code == "host-refused":
+                    raise ChannelError(str(error), code=error.code, hint=error.hint) from error
                 pause = _FIRST_PAUSE_S if self._running else min(pause * 2, _LONGEST_PAUSE_S)
                 self._host.log("warn", f"No connection to {self._settings.imap.host}, again in {pause:.0f} s: {error}")
             finally:

@@ -16,7 +16,6 @@ __all__ = ["compose", "find_recipient", "make_message_id"]
 
 _ID = re.compile(r"<[!-;=?-~]{1,200}@[!-;=?-~]{1,200}>")
 _MAX_REFERENCES = 10
-_REPEAT = "(You may have got this answer before.)\n\n"
 
 
 def make_message_id(key: str, domain: str) -> str:
@@ -38,7 +37,7 @@ def compose(message: OutboundMessage, settings: Settings) -> bytes:
     charset = Charset("utf-8")
     charset.body_encoding = QP
     mail = MIMENonMultipart("text", "plain", charset="utf-8", policy=compat32)
-    mail.set_payload((_REPEAT if message.is_repeat else "") + message.text.rstrip() + "\n", charset)
+    mail.set_payload(message.text.rstrip() + "\n", charset)
     mail["From"] = formataddr((settings.name, settings.address))
     mail["To"] = find_recipient(message)
     subject = _make_subject(message.metadata)

@@ -23,25 +23,43 @@ class _Smtp(smtplib.SMTP):
 
 
 def send_mail(host: PluginHost, server: Server, mail: bytes, sender: str, recipient: str) -> None:
-    """Hand a mail over. Raises: ChannelError; Unsupported where trying again does not help."""
+    """Hand a mail over.
+
+    Raises: ChannelError if it was not sent, Unsupported if trying again does not help, PluginError if nobody knows.
+    """
+    smtp: _Smtp | None = None
+    in_doubt = False
     try:
-        with _Smtp(host, server, sender.rpartition("@")[2]) as smtp:
-            if server.security == "starttls" and server.context is not None:
-                smtp.starttls(context=server.context)
-            if server.username:
-                _log_in(smtp, server)
-            smtp.sendmail(sender, [recipient], mail)
-    except smtplib.SMTPRecipientsRefused as error:
-        code, said = next(iter(error.recipients.values()))
-        raise _refusal(code, f"{recipient} was refused", said) from error
+        smtp = _Smtp(host, server, sender.rpartition("@")[2])
+        if server.security == "starttls" and server.context is not None:
+            smtp.starttls(context=server.context)
+        if server.username:
+            _log_in(smtp, server)
+        _expect(smtp.mail(sender), f"{server.host} refused the sender")
+        _expect(smtp.rcpt(recipient), f"{recipient} was refused")
+        in_doubt = True
+        _expect(smtp.data(mail), f"{server.host} refused the mail")
     except smtplib.SMTPAuthenticationError as error:
         raise ChannelError(f"{server.host} does not take the password: {_show(error.smtp_error)}") from error
-    except smtplib.SMTPResponseException as error:
-        raise _refusal(error.smtp_code, f"{server.host} refused the mail", error.smtp_error) from error
-    except PluginError as error:
-        raise ChannelError(f"{server.host} cannot be reached: {error}", hint=error.hint) from error
-    except (OSError, smtplib.SMTPException, ValueError) as error:
+    except smtplib.SMTPResponseException as error:  # also of DATA: it says no, so it was not sent
+        raise ChannelError(f"{server.host} says {error.smtp_code} {_show(error.smtp_error)}") from error
+    except ChannelError:
+        raise
+    except (OSError, smtplib.SMTPException, ValueError, PluginError) as error:
+        if in_doubt:
+            raise PluginError(f"{server.host} may have taken the mail, and may not: {error}") from error
         raise ChannelError(f"{server.host} did not take the mail: {error}") from error
+    finally:
+        if smtp is not None:
+            smtp.close()  # without a QUIT, of which nothing depends
+
+
+def _expect(reply: tuple[int, bytes], what: str) -> None:
+    """Raises: ChannelError; Unsupported where it is for good."""
+    code, said = reply
+    if not 200 <= code < 300:
+        kind = Unsupported if 500 <= code < 600 else ChannelError
+        raise kind(f"{what}: {code} {_show(said)}")
 
 
 def _log_in(smtp: smtplib.SMTP, server: Server) -> None:
@@ -55,11 +73,6 @@ def _log_in(smtp: smtplib.SMTP, server: Server) -> None:
     code, said = smtp.docmd("AUTH", f"PLAIN {token}")
     if code not in (235, 503):  # 503: it is logged in already
         raise smtplib.SMTPAuthenticationError(code, said)
-
-
-def _refusal(code: int, what: str, said: bytes | str) -> ChannelError:
-    kind = Unsupported if 500 <= code < 600 else ChannelError
-    return kind(f"{what}: {code} {_show(said)}")
 
 
 def _show(said: bytes | str) -> str:

@@ -102,7 +102,7 @@ def _read_server(host: PluginHost, kind: str, address: str) -> Server:
             username = password = ""
     if not password and (kind == "imap" or username):
         message = f"There is no password for {kind}"
-        raise PluginError(message, hint="Run: weft secrets set EMAIL_PASSWORD, and see the plugin's README.md")
+        raise PluginError(message, hint="Set EMAIL_PASSWORD: see the plugin's README.md")
     port = int(_get(host, f"{kind}.port", 0)) or _PORTS.get((kind, security), _PLAIN_PORTS[kind])
     return Server(name, port, security, None if security == "plain" else _make_context(host), username, password)
 

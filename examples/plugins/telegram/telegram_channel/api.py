@@ -12,7 +12,7 @@ from socket import SHUT_RDWR, socket
 from typing import Any
 from urllib.parse import urlsplit
 
-from clawft.contracts import PluginError, PluginHost
+from clawft.contracts import ChannelError, PluginError, PluginHost
 
 __all__ = ["Api", "ApiError", "Stop", "Unreachable"]
 
@@ -22,7 +22,11 @@ _TOKEN = re.compile(r"([0-9]{1,20}):[A-Za-z0-9_-]{10,200}")
 
 
 class Unreachable(Exception):
-    """No answer came, or none that can be understood."""
+    """No answer came, or none that can be understood. `in_doubt`: it may have been done nevertheless."""
+
+    def __init__(self, message: str, *, in_doubt: bool) -> None:
+        super().__init__(message)
+        self.in_doubt = in_doubt
 
 
 class ApiError(Exception):
@@ -104,18 +108,23 @@ class Api:
     def call(
         self, method: str, parameters: dict[str, Any] | None = None, *, wait_s: float = 0.0, stop: Stop | None = None
     ) -> Any:
-        """Have something done. Raises: ApiError, Unreachable."""
+        """Have something done. Raises: ApiError, Unreachable; ChannelError if the host was not granted."""
         connection = _Connection(self._host, self._name, self._port, self._context, wait_s + _PATIENCE_S)
+        in_doubt = False
         try:
             connection.connect()
             if stop is not None:
                 stop.watch(connection.sock)
+            in_doubt = True
             headers = {"Content-Type": "application/json", "Connection": "close"}
             connection.request("POST", self._path + method, json.dumps(parameters or {}).encode(), headers)
             data = connection.getresponse().read(_MAX_ANSWER + 1)
         except (OSError, ValueError, http.client.HTTPException, PluginError) as error:
+            if isinstance(error, PluginError) and error.code == "host-refused":
+                raise ChannelError(str(error), code=error.code, hint=error.hint) from None
             said = str(error) or type(error).__name__
-            raise Unreachable(f"{self._name} cannot be reached: {said.replace(self._path, '…')}") from None
+            message = f"{self._name} cannot be reached: {said.replace(self._path, '…')}"
+            raise Unreachable(message, in_doubt=in_doubt) from None
         finally:
             connection.close()
         return self._read(data)
@@ -126,7 +135,7 @@ class Api:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            raise Unreachable(f"{self._name} gives no answer of the Bot API")
+            raise Unreachable(f"{self._name} gives no answer of the Bot API", in_doubt=True)
         if answer.get("ok") is True:
             return answer.get("result")
         code, parameters = answer.get("error_code"), answer.get("parameters")

@@ -4,16 +4,16 @@ import asyncio
 import re
 from typing import Any
 
-from clawft.contracts import ChannelError, OutboundMessage, Unsupported
+from clawft.contracts import ChannelError, OutboundMessage, PluginError, Unsupported
 from telegram_channel.api import Api, ApiError, Unreachable
-from telegram_channel.store import Store
+from telegram_channel.store import ALL, Store
 from telegram_channel.text import MAX_UNITS, split_text
 from telegram_channel.threads import Threads
 
 __all__ = ["Sender"]
 
 _CONVERSATION = re.compile(r"(-?[0-9]{1,20})(?:/([0-9]{1,20}))?")
-_REPEAT = "(You may have got this answer before.)"
+_REPEAT = "(possibly a repeat)"
 _PATIENCE_S = 15.0  # for one answer; then it is better tried again later
 _HOPELESS = (400, 403)  # no such chat, or the bot was blocked or removed
 
@@ -27,7 +27,11 @@ class Sender:
         self._run = threads.run
 
     async def send(self, message: OutboundMessage) -> None:
-        """Send what of an answer did not go out yet. Raises: ChannelError; Unsupported."""
+        """Send what of an answer did not go out yet.
+
+        Raises: ChannelError if it was not sent; Unsupported if trying again does not help; else PluginError if nobody
+        knows. The gateway then marks what it sends again, but not where that goes on in the middle.
+        """
         found = _CONVERSATION.fullmatch(message.conversation)
         if found is None:
             raise Unsupported(f"'{message.conversation[:80]}' is no chat of Telegram")
@@ -38,11 +42,12 @@ class Sender:
         if not parts:
             raise Unsupported("Telegram takes no message without text")
         patience = _Patience()
-        for index in range(await self._run(self._store.count_sent, message.key), len(parts)):
-            texts = _mark(parts[index]) if message.is_repeat and index == 0 else [parts[index]]
-            for text in texts:
+        done = await self._run(self._store.count_sent, message.key)
+        for index in range(done, len(parts)):
+            marked = message.is_repeat and index == done > 0
+            for text in _mark(parts[index]) if marked else [parts[index]]:
                 await self._send_part({**where, "text": text, **_answering(message, first=index == 0)}, patience)
-            await self._run(self._store.remember_sent, message.key, index + 1)
+            await self._run(self._store.remember_sent, message.key, index + 1 if index + 1 < len(parts) else ALL)
 
     async def _send_part(self, parameters: dict[str, Any], patience: "_Patience") -> None:
         for _ in range(5):
@@ -50,13 +55,14 @@ class Sender:
                 await self._run(self._api.call, "sendMessage", parameters)
                 return
             except Unreachable as error:
-                raise ChannelError(str(error)) from error
+                raise (PluginError if error.in_doubt else ChannelError)(str(error)) from error
             except ApiError as error:
                 moved = error.parameters.get("migrate_to_chat_id")  # a group that became a supergroup
                 if isinstance(moved, int):
                     parameters = {**parameters, "chat_id": moved}
                 elif not error.retry_after_s or not await patience.wait(error.retry_after_s):
-                    kind = Unsupported if error.code in _HOPELESS else ChannelError
+                    kind = PluginError if error.code >= 500 else ChannelError  # a gateway of theirs may be what failed
+                    kind = Unsupported if error.code in _HOPELESS else kind
                     raise kind(f"Telegram does not take the answer: {error}") from error
         raise ChannelError("Telegram does not take the answer now")
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-__all__ = ["Store"]
+__all__ = ["ALL", "Store"]
+
+ALL = 1 << 30
 
 _KEPT = 50_000  # answers
 # After a week without news Telegram numbers from somewhere else, and what is kept would stand in the way.
@@ -40,7 +42,7 @@ class Store:
         self._put("insert or replace into offset values (?, ?, ?)", bot, following, time.time())
 
     def count_sent(self, key: str) -> int:
-        """How many parts of an answer went out for certain."""
+        """How many parts of an answer went out for certain; `ALL` if it is done."""
         row = self._get("select parts from sent where key = ?", key)
         return 0 if row is None else int(row[0])
 
