@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from clawft.discovery.plugins import FoundPlugin, load_plugin
 from clawft.errors import ClawftError, Refused
-from clawft.files import sync_folder
+from clawft.files import is_within, real_path, sync_folder
 from clawft.format.plugin import MANIFESTS
 from clawft.plugins.unpack import unpack
 from clawft.trust.plugin_review import broken
@@ -40,6 +40,8 @@ def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iter
     Raises: ClawftError; Refused for an archive that is unsafe; OSError.
     """
     os.makedirs(base, mode=0o700, exist_ok=True)
+    if os.path.isdir(source):
+        _check_folder(source, base)
     _sweep(base)
     place = os.path.join(base, f"{_HIDDEN[0]}{os.urandom(8).hex()}")
     os.mkdir(place, 0o700)
@@ -52,6 +54,15 @@ def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iter
         yield _aim(found, base, known)
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _check_folder(source: str, base: str) -> None:
+    """Raises: ClawftError for a folder that nobody needs to copy to know that it is no plugin."""
+    found = load_plugin("user", source)
+    if found.manifest is None:
+        raise broken(found)
+    if is_within(real_path(base), real_path(source)):
+        raise Refused("plugin-source", "The folder holds that of all plugins", path=source)
 
 
 def _sweep(base: str) -> None:

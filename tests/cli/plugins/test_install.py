@@ -150,6 +150,14 @@ def test_a_folder_with_a_link_or_without_a_manifest_is_not_installed(
     assert os.listdir(user_dir / "plugins") == []
 
 
+def test_a_folder_that_holds_all_plugins_is_not_copied_into_itself(weft: Weft, plugin: Plugin, user_dir: Path) -> None:
+    plugin(of=str(user_dir.parent.parent), called="home")
+    done = weft("plugins", "install", user_dir.parent)
+
+    assert (done.returncode, "The folder holds that of all plugins" in done.stderr) == (3, True)
+    assert os.listdir(user_dir / "plugins") == []
+
+
 def test_an_id_that_leads_elsewhere_is_not_installed(weft: Weft, tmp_path: Path, user_dir: Path) -> None:
     folder = tmp_path / "made" / ".claude-plugin"
     folder.mkdir(parents=True)
@@ -201,3 +209,21 @@ def test_what_is_not_the_users_is_not_removed(weft: Weft, plugin: Plugin, tmp_pa
     (user_dir / "plugins" / "mine").symlink_to(elsewhere)
     assert weft("plugins", "remove", "mine", "--yes").returncode == 0
     assert (elsewhere.exists(), (user_dir / "plugins" / "mine").is_symlink()) == (True, False)
+
+
+def test_a_plugin_of_a_python_package_is_granted_and_left_to_pip(
+    weft: Weft, plugin: Plugin, states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "site-packages"
+    plugin(of=str(packages))
+    (packages / "weather-1.0.0.dist-info").mkdir()
+    entry = "[clawft.plugins]\nweather = weather.plugin:Plugin\n"
+    (packages / "weather-1.0.0.dist-info" / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(packages)
+
+    assert states() == {"org.example.weather": "untrusted"}
+    assert weft("plugins", "enable", "weather", "--yes").returncode == 0
+    assert states() == {"org.example.weather": "ready"}
+    done = weft("plugins", "remove", "weather", "--yes")
+    assert (done.returncode, "hint: Run: pip uninstall" in done.stderr) == (3, True)
+    assert states() == {"org.example.weather": "ready"}
