@@ -281,8 +281,8 @@ class Phase(StrEnum):
 class PipelineContext(Struct):
     """What a plugin's stage sees of a turn, and may change.
 
-    `request` has `text`, `model`, `agent`, `session`, `root`, `skill`, and what is new in a request: `system`, `messages`,
-    `tools` (docs/plugins.md). `response` has `text` and `stop`. `metadata` is what stages tell each other in a turn.
+    `request` has `text`, `model`, `agent`, `session`, `root`, `skill`, and what is new in a request: `system`,
+    `messages`, `tools` (docs/plugins.md); `response` has `text` and `stop`; `metadata` is what stages tell each other.
     """
 
     request: dict[str, Any]
