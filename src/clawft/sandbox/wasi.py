@@ -18,8 +18,8 @@ from clawft.config.plugins import PluginsSettings
 from clawft.sandbox.confinement import Confinement, Limits
 from clawft.sandbox.output import FLOOD_BYTES
 from clawft.sandbox.process import Runnable, Streams, run_process
-from clawft.sandbox.wasm import CompiledCache, WasmError, load_wasm
-from clawft.sandbox.wasm.apart import CHILD, compile_words, find_library, python_words, read_code
+from clawft.sandbox.wasm import CompiledCache, load_wasm
+from clawft.sandbox.wasm.apart import CHILD, compile_words, find_library, python_words, read_code, too_long
 from clawft.trust.seal import KEY_NAME, Seal
 
 __all__ = ["PLACE", "Wasi"]
@@ -92,7 +92,7 @@ class Wasi:
             return kept
         limit = self.settings.init_timeout_s
         finished = await run_process(
-            compile_words(limit),
+            compile_words("module", limit, program=True),
             cwd="/",
             env={},
             timeout_s=limit,
@@ -100,8 +100,7 @@ class Wasi:
             streams=Streams(stdin=data, merged=False),
         )
         if finished.timed_out:
-            message = f"WebAssembly was stopped: it takes more than {limit:g} s to compile"
-            raise WasmError("wasm-limit", message, path=path, hint="Make it smaller, or raise plugins.init_timeout_s")
+            raise too_long(limit, path)
         code = read_code(finished.code, finished.output, finished.errors, path)
         await to_thread.run_sync(self._cache.keep_code, data, "module", code)
         return code

@@ -5,16 +5,19 @@ What the process gives back is taken as what the compiler makes here, and no mor
 
 import json
 import os
+import subprocess
 import sys
 import zlib
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 from clawft.sandbox.wasm.errors import WasmError
 
-__all__ = ["CHILD", "compile_words", "find_library", "python_words", "read_code"]
+__all__ = ["CHILD", "Kind", "compile_apart", "compile_words", "find_library", "python_words", "read_code", "too_long"]
 
+Kind = Literal["component", "module"]
 CHILD = os.path.join(os.path.dirname(__file__), "child.py")
+LIMIT_S = 10.0
 _MEMORY_BYTES = 2 << 30
 _MAX_CODE = 256 << 20
 _MAX_TEXT = 400
@@ -34,10 +37,28 @@ def python_words(job: dict[str, Any]) -> tuple[str, ...]:
     return (os.path.realpath(sys.executable), "-I", "-S", "-B", CHILD, json.dumps(job))
 
 
-def compile_words(timeout_s: float) -> tuple[str, ...]:
-    """The words of a process that compiles a program: a module of WASI preview 1. Raises: WasmError."""
+def compile_apart(data: bytes, kind: Kind, path: str) -> bytes:
+    """Compile something, and wait for it. Raises: WasmError."""
+    words = compile_words(kind, LIMIT_S)
+    try:
+        done = subprocess.run(words, input=data, capture_output=True, cwd="/", env={}, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise too_long(LIMIT_S, path) from error
+    return read_code(done.returncode, done.stdout, done.stderr, path)
+
+
+def compile_words(kind: Kind, timeout_s: float, *, program: bool = False) -> tuple[str, ...]:
+    """The words of a process that compiles what it reads; a program is a module of WASI preview 1, and nothing else.
+
+    Raises: WasmError.
+    """
     job = {"memory_bytes": _MEMORY_BYTES, "cpu_s": int(2 * timeout_s) + 1, "library": find_library()}
-    return python_words({**job, "compile": "module", "program": True})
+    return python_words({**job, "compile": kind, "program": program})
+
+
+def too_long(limit_s: float, path: str) -> WasmError:
+    """What is said of something that the compiler did not get done with."""
+    return WasmError("wasm-limit", f"WebAssembly was stopped: it takes more than {limit_s:g} s to compile", path=path)
 
 
 def read_code(code: int, output: bytes, errors: bytes, path: str) -> bytes:

@@ -9,10 +9,11 @@ import os
 import stat
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from clawft.errors import ClawftError
 from clawft.files import read_regular, replace_file
+from clawft.sandbox.wasm.apart import Kind, compile_apart
 from clawft.sandbox.wasm.engine import ENGINE_SETTINGS, shared_engine
 from clawft.sandbox.wasm.errors import import_wasmtime, tell_trap
 from clawft.trust.seal import Seal
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["CompiledCache"]
 
 Compiled = TypeVar("Compiled", "Component", "Module")
-Kind = Literal["component", "module"]
 MAX_FILES = 64
+_SMALL = 4096  # bytes, with which no compiler is busy for more than a second or two
 _MAX_BYTES = 256 << 20
 _MAC = 64  # characters
 _EXPOSED = 0o022  # others may write
@@ -76,11 +77,12 @@ class CompiledCache:
                 self.hits += 1
                 return found
         self.misses += 1
+        code = compile_apart(data, kind, path) if len(data) > _SMALL else b""
         try:
-            made = form(shared_engine(), data)
+            made = form.deserialize(shared_engine(), code) if code else form(shared_engine(), data)
         except wasmtime.WasmtimeError as error:
             raise tell_trap(error, path=path) from error
-        self._store(key, bytes(made.serialize()))
+        self._store(key, code or bytes(made.serialize()))
         return made
 
     def _load(self, key: str) -> bytes | None:
