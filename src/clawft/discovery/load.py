@@ -18,7 +18,15 @@ __all__ = ["load_catalog", "load_prompt"]
 
 _BATCH_BYTES = 1 << 18
 _ODD = frozenset(
-    {"name-missing", "name-not-folder", "name-not-canonical", "description-missing", "description-long", "file-name"}
+    {
+        "no-frontmatter",
+        "name-missing",
+        "name-not-folder",
+        "name-not-canonical",
+        "description-missing",
+        "description-long",
+        "file-name",
+    }
 )
 
 

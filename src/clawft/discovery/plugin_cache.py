@@ -71,7 +71,7 @@ def _stamp_places(
     given = sorted(environ.items()) if b"$" in settings or b"env" in settings else ()  # a setting may be a variable
     newest = 0
     told = [settings, repr((__version__, bases, given, folders)).encode("utf-8", "surrogateescape")]
-    paths = (f"{folder}/{name}" for folder in folders for name in ("", *_FILES))
+    paths = (path for folder in folders for path in _list_stamped(folder))
     for path in (f"{workspace.user_dir}/grants.json", *paths):
         try:
             status = os.lstat(path)
@@ -82,6 +82,13 @@ def _stamp_places(
             told.append(b"%d %d %d %d %d" % (status.st_mode, status.st_ino, status.st_size, *times))
             newest = max(newest, *times)
     return b"\n".join(told), newest
+
+
+def _list_stamped(folder: str) -> list[str]:
+    paths = [folder, *(f"{folder}/{name}" for name in _FILES)]
+    if os.path.lexists(f"{folder}/plugin.json"):  # of Agent Plugins, where each folder that has a skill is a place
+        paths += [f"{folder}/skills/{name}" for name in _list(f"{folder}/skills")]
+    return paths
 
 
 def _load(cache_dir: str) -> Places | None:
