@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from background import Kept
 from clawft.messages import Noticed
 from programs import Person, audited, confine, output, results, tool_names, trust
 from wats import CAT, assemble, module
@@ -122,6 +123,35 @@ async def test_a_script_that_is_a_module_runs_with_the_words_it_is_given(world: 
     world.replies = [LOAD, call("skill_run_script", script), say("x")]
     (result,) = results(await world.run(approve=Person()), "skill_run_script")
     assert output(result) == "scripts/see.wasm\0$(id)\0a b\0"
+
+
+@pytest.mark.parametrize("setting", ["ask", "refuse"])
+async def test_where_there_is_no_sandbox_webassembly_holds_it_unless_the_user_wants_one(
+    world: World, setting: str
+) -> None:
+    world.config += f'if_unavailable = "{setting}"\n'
+    world.environ["PATH"] = "/nowhere"
+    add_module(world, module(SEE))
+    world.replies = [LOAD, COUNT, say("x")]
+    person = Person()
+    (result,) = results(await world.run(approve=person), "count")
+    assert len(person.asked) == 1
+    if setting == "ask":
+        assert "ARG_TEXT=a b" in result["text"]
+    else:
+        assert "There is no sandbox to run commands in" in result["error"]["message"]
+
+
+async def test_a_fork_in_the_background_uses_it(world: World) -> None:
+    kept = Kept(world)
+    add_module(world, module(CAT), more="context: fork\nbackground: true\n")
+    steps = [LOAD, say("started"), COUNT, say("counted")]
+    world.replies = steps
+    async with world.talk(approve=Person()) as conversation:
+        conversation.runtime.start_run = kept.start
+        await collect(conversation, "go")
+        (result,) = results(await kept.work(approve=Person()), "count")
+    assert output(result) == '{"text": "a b"}'
 
 
 async def test_without_the_extra_it_is_not_offered_and_says_what_to_install(
