@@ -173,11 +173,18 @@ def change_grant(app: "App", standing: PluginStanding, permissions: "Permissions
 
 def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
     """The host of the plugins that may be used: entered where those that run are to be ended, too."""
+    from clawft.config import config_files
     from clawft.plugins.host import Plugins
+    from clawft.plugins.latest import Latest
     from clawft.plugins.running import Around
 
+    def load() -> tuple[tuple[PluginStanding, ...], PluginsSettings]:
+        now = app.reopen()
+        return load_plugin_standings(now), plugin_settings(now)
+
     around = Around(app.workspace, app.environ, sandbox, app.secrets, app.audit)
-    return Plugins(load_plugin_standings(app), plugin_settings(app), around)
+    latest = Latest((open_grants(app).path, *config_files(app.workspace)), load)
+    return Plugins(load_plugin_standings(app), plugin_settings(app), around, latest)
 
 
 def extend(plugins: "Plugins") -> "tuple[Extension, ...]":

@@ -22,11 +22,12 @@ from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
 from clawft.plugging import extend, guard_turns, open_plugins, pick_memory
 from clawft.plugins.native import call_native, native_plugins
+from clawft.plugins.telling import renew
 from clawft.run import Conversation, Runtime
 from clawft.run.assemble import SKILL_TOOLS
 from clawft.run.database import Database, Records, work_on
 from clawft.run.delegate import delegate_tool
-from clawft.run.extension import Extension, join_extensions
+from clawft.run.extension import Extension, Joined, join_extensions
 from clawft.run.fork_skill import SkillForker
 from clawft.run.insertions import (
     TELL_SANDBOX,
@@ -94,8 +95,19 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         brought = extend(plugins)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, brought) if config.memory.enabled else None
-        required = Extension(name="required", stages=guard_turns(app, plugins.standings))
-        joined = join_extensions((required, *_built_in(app, hooks, hub, memory), *brought))
+        built_in = _built_in(app, hooks, hub, memory)
+
+        def join() -> Joined:
+            required = Extension(name="required", stages=guard_turns(app, plugins.standings))
+            renewal = Extension(name="renewal", stages=(renew(plugins, rejoin),))
+            return join_extensions((required, renewal, *built_in, *extend(plugins)))
+
+        def rejoin() -> None:
+            again = join()
+            runtime.tools, runtime.makers, runtime.insertions = again.tools, again.makers, again.stages
+            runtime.native_plugins = native_plugins(plugins)
+
+        joined = join()
         used = stack.enter_context(closing(records or open_usage(app)))
         counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
         soon = _until(anyio.current_time() + _AWAY_S)

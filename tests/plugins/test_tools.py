@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from clawft.app import open_app
+from clawft.discovery.plugins import load_plugin
 from clawft.messages import Answer, ApprovalNeeded, Event, Noticed, ToolFinished, TurnFinished
+from clawft.plugging import open_grants
 from clawft.plugins.tools import plugin_tools
 from clawft.tools.tool import may_repeat
 from wire import Asked, call, say
-from world import World, only
+from world import World, collect, only
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
@@ -151,3 +154,25 @@ async def test_a_call_is_made_again_after_a_crash_only_where_that_does_no_harm(t
     async with yard.open() as plugins:
         tools = plugin_tools(plugins, plugins.ready[0])
     assert {tool.name: may_repeat(tool, {}) for tool in tools} == {"looks": True, "twice": True, "once": False}
+
+
+async def test_what_is_granted_and_taken_back_between_turns_counts_from_the_next(world: World) -> None:
+    folder = add(world, read_only=True)
+    offered: list[bool] = []
+
+    def reply(asked: Asked) -> Any:
+        offered.append("count_words" in str(asked.body.get("tools")))
+        used = any(one.get("role") == "tool" for one in asked.body["messages"][-1:])
+        return call("count_words", {"text": "a b"}, f"c{len(offered)}") if offered[-1] and not used else say("done")
+
+    world.replies = reply
+    async with world.talk() as conversation:
+        first = await collect(conversation, "go")
+        grants = open_grants(open_app(world.environ, str(world.project)))
+        assert grants.remove(load_plugin("user", str(folder)))
+        second = await collect(conversation, "go")
+        world.grant(folder)
+        third = await collect(conversation, "go")
+    assert [len(only(one, ToolFinished)) for one in (first, second, third)] == [1, 0, 1]
+    assert offered == [True, True, False, True, True]
+    assert [one.code for one in only(second, Noticed)] == ["plugin-revoked"]

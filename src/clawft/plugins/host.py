@@ -16,12 +16,14 @@ from clawft.config.plugins import PluginsSettings
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError, Diagnostic, NotFound
 from clawft.plugins.given import note_given
+from clawft.plugins.latest import Latest
 from clawft.plugins.log import PluginLog, log_path
 from clawft.plugins.running import Around, Health, Inbound, PluginFailed, Running
-from clawft.trust.plugins import PluginStanding
+from clawft.trust.plugins import PluginStanding, entry_of_plugin
 
 __all__ = ["Plugins"]
 
+_LOOK_S = 2.0  # how soon it is noticed that a plugin may not be used any more
 _LONG_S = 60.0  # what worked for so long, as a channel does, did not fail right after the failure before
 
 
@@ -33,17 +35,28 @@ class _Hosted:
         self.lock = anyio.Lock()
         self.running: Running | None = None
         self.failures = 0
+        self.stale = False  # what runs was granted something else
         self.counted: Running | None = None  # that which ended with a failure that was counted
 
 
 class Plugins:
     """The plugins that may be used. Leaving it shuts down those that run, the last started first."""
 
-    def __init__(self, standings: Sequence[PluginStanding], settings: PluginsSettings, around: Around) -> None:
+    def __init__(
+        self,
+        standings: Sequence[PluginStanding],
+        settings: PluginsSettings,
+        around: Around,
+        latest: Latest | None = None,
+    ) -> None:
+        """`latest` tells what was decided since; without it, what is so now stays so."""
         self.standings = tuple(standings)
         self.settings = settings
         self.around = around
-        self._hosted = {one.id: _Hosted(one) for one in standings if one.state == "ready" and one.found.manifest}
+        self.changes = 0  # how often other plugins may be used than before
+        self._latest = latest
+        self._hosted = {one.id: _Hosted(one) for one in _find_ready(standings)}
+        self._is_watched = False
         self._order: list[_Hosted] = []  # as they were started
         self._inbound: dict[tuple[str, str], Inbound] = {}
         self._group: TaskGroup | None = None
@@ -77,6 +90,7 @@ class Plugins:
 
         Raises: PluginError with the plugin's own answer; PluginFailed if it did not do it; NotFound.
         """
+        self.refresh()
         hosted = self._hosted.get(plugin_id)
         if hosted is None:
             raise NotFound("plugin-not-found", f"No plugin '{plugin_id}' may be used", hint="Run: weft plugins list")
@@ -106,6 +120,34 @@ class Plugins:
             return "left alone"
         return await hosted.running.health() if hosted and hosted.running else "stopped"
 
+    def refresh(self) -> None:
+        """Go by what the user decided meanwhile: what was taken back ends, and what was changed is started anew."""
+        try:
+            decided = self._latest.look() if self._latest else None
+        except ClawftError:  # whoever reads the config next tells that it is damaged; until then it stays as it is
+            decided = None
+        if decided is None:
+            return
+        known, before = self._hosted, self.settings
+        standings, self.settings = decided
+        self.standings = tuple(standings)
+        self._hosted = {one.id: known.get(one.id) or _Hosted(one) for one in _find_ready(standings)}
+        for one in _find_ready(standings):
+            hosted, entry = self._hosted[one.id], entry_of_plugin(one.found, self.settings)
+            if (one.grant, entry) != (hosted.standing.grant, entry_of_plugin(hosted.standing.found, before)):
+                hosted.stale = True
+                hosted.failures = 0
+            hosted.standing = one
+        for hosted in known.values():
+            if hosted.standing.id not in self._hosted:
+                hosted.stale = True
+                if hosted.running is not None:
+                    message = "It may not be used any more, so it was ended"
+                    self._announce(hosted.standing, Diagnostic("plugin-revoked", "warning", message))
+            if hosted.stale and hosted.running is not None and self._group is not None:
+                self._group.start_soon(self._end_stale, hosted)
+        self.changes += 1
+
     def check(self) -> list[Diagnostic]:
         """What went wrong since this was last asked: each thing once."""
         news, self._news = self._news, []
@@ -117,17 +159,35 @@ class Plugins:
 
     async def _come_alive(self, hosted: _Hosted) -> Running:
         """What runs of a plugin; started, if nothing does. Raises: ClawftError."""
-        if hosted.running is not None and hosted.running.alive:
+        if hosted.running is not None and hosted.running.alive and not hosted.stale:
             return hosted.running
         async with hosted.lock:
-            if hosted.running is not None and not hosted.running.alive:
+            if hosted.stale or (hosted.running is not None and not hosted.running.alive):
                 await self._close(hosted)
             if hosted.running is None:
+                self._watch_for_changes()
                 running = self._make(hosted.standing)
                 await running.start()
                 hosted.running = running
                 self._order.append(hosted)
             return hosted.running
+
+    async def _end_stale(self, hosted: _Hosted) -> None:
+        async with hosted.lock:
+            if hosted.stale:
+                await self._close(hosted)
+
+    def _watch_for_changes(self) -> None:
+        """A channel runs for long without anybody calling it, so somebody has to look."""
+
+        async def watch() -> None:
+            while True:
+                await anyio.sleep(_LOOK_S)
+                self.refresh()
+
+        if self._latest is not None and self._group is not None and not self._is_watched:
+            self._is_watched = True
+            self._group.start_soon(watch)
 
     def _make(self, standing: PluginStanding) -> Running:
         """Raises: ClawftError."""
@@ -168,6 +228,7 @@ class Plugins:
 
     async def _close(self, hosted: _Hosted) -> None:
         running, hosted.running = hosted.running, None
+        hosted.stale = False
         if hosted in self._order:
             self._order.remove(hosted)
         if running is None:
@@ -213,6 +274,10 @@ class Plugins:
             self._told.add((standing.id, what.code))
             message = f"The plugin '{standing.id}': {what.message}"
             self._news.append(structs.replace(what, message=message, path=standing.found.file))
+
+
+def _find_ready(standings: Sequence[PluginStanding]) -> list[PluginStanding]:
+    return [one for one in standings if one.state == "ready" and one.found.manifest is not None]
 
 
 def _describe(standing: PluginStanding) -> dict[str, Any]:

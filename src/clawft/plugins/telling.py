@@ -1,13 +1,13 @@
 """What people are told of plugins in a turn: which are kept back and why, and what goes wrong with the others."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from clawft.messages import Noticed
 from clawft.plugins.host import Plugins
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.trust.plugins import PluginStanding
 
-__all__ = ["tell_of"]
+__all__ = ["renew", "tell_of"]
 
 _MAX_TOLD = 5
 _TOLD = {"broken": "plugin-broken", "untrusted": "plugin-untrusted", "ineligible": "plugin-ineligible"}
@@ -27,6 +27,21 @@ def tell_of(plugins: Plugins) -> tuple[Insertion, ...]:
             turn.notice(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
 
     return Insertion(Phase.PRE_ROUTE, "plugins", begin), Insertion(Phase.POST_SCORE, "plugins", tell)
+
+
+def renew(plugins: Plugins, rejoin: Callable[[], None]) -> Insertion:
+    """Where other plugins may be used than at the turn before, what they bring joins turns anew."""
+    seen = plugins.changes
+
+    async def look(turn: Turn) -> None:
+        nonlocal seen
+        plugins.refresh()
+        if plugins.changes != seen:
+            seen = plugins.changes
+            rejoin()
+            turn.conversation.registry = None
+
+    return Insertion(Phase.PRE_ROUTE, "plugins-now", look)
 
 
 def _describe_kept(standings: Sequence[PluginStanding]) -> Iterator[Noticed]:
