@@ -39,6 +39,8 @@ def _make_tool(plugins: Plugins, standing: PluginStanding, spec: ToolSpec) -> To
     parameters = {"type": "object", **spec.parameters} if spec.parameters else _NO_ARGUMENTS
     settings = plugins.settings
     call_s = entry_of_plugin(standing.found, settings).call_timeout_s or settings.call_timeout_s
+    if standing.found.manifest is not None and standing.found.manifest.wasm_module:
+        call_s = max(call_s, settings.wasm.timeout_s or 0)
     return Tool(
         spec.name,
         spec.description,

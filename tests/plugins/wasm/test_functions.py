@@ -2,11 +2,14 @@
 
 import json
 import os
+import socket
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
+import anyio
 import pytest
 
 from clawft.config.tools import WebSettings
@@ -282,6 +285,32 @@ async def test_answers_that_are_errors_too_large_or_none_are_told(yard: WasmYard
     assert large[1]
     assert "more than" in large[0]
     assert closed[1]
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and never says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        yield f"127.0.0.1:{made.getsockname()[1]}"
+
+
+async def test_a_request_ends_with_the_time_of_its_call(yard: WasmYard, silent: str) -> None:
+    yard.add_code(HTTP_GET, texts="GET", permissions={"network": [silent]})
+    async with yard.open({"wasm": {"timeout_s": 0.2}}) as plugins:
+        started = time.monotonic()
+        failure = await yard.fail(plugins, f"http://{silent}/")
+        assert time.monotonic() - started < 3
+    assert failure.code == "plugin-timeout"
+
+
+async def test_cancelling_a_call_ends_its_request(yard: WasmYard, silent: str) -> None:
+    yard.add_code(HTTP_GET, texts="GET", permissions={"network": [silent]})
+    async with yard.open() as plugins:
+        started = time.monotonic()
+        with anyio.move_on_after(0.2) as scope:
+            await yard.ask(plugins, f"http://{silent}/")
+        assert scope.cancelled_caught
+        assert time.monotonic() - started < 3
 
 
 async def test_a_use_is_written_down_with_plugin_tool_digest_and_outcome(yard: WasmYard) -> None:

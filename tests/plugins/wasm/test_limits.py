@@ -4,6 +4,7 @@ import os
 import time
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from wasm_guests import ECHO, GET_CONFIG, TEXT, make_guest, repeat
@@ -140,6 +141,25 @@ async def test_a_cancelled_call_ends_its_guest_and_the_next_one_works(yard: Wasm
             await yard.ask(plugins, LONG)
         assert scope.cancelled_caught
         assert time.monotonic() - started < 2
+        assert await yard.ask(plugins) == ("1", False)
+
+
+async def test_a_call_that_waits_for_another_is_cancelled_at_once(yard: WasmYard) -> None:
+    yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
+    async with yard.open({"wasm": {"fuel": 10**15, "timeout_s": 0.4}}) as plugins:
+        await yard.ask(plugins)
+
+        async def spin() -> None:
+            assert (await yard.fail(plugins, LONG)).code == "plugin-timeout"
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(spin)
+            await anyio.lowlevel.checkpoint()
+            started = time.monotonic()
+            with anyio.move_on_after(0.05) as scope:
+                await yard.ask(plugins)
+            assert scope.cancelled_caught
+            assert time.monotonic() - started < 0.3
         assert await yard.ask(plugins) == ("1", False)
 
 

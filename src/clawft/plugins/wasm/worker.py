@@ -35,10 +35,12 @@ class _Job(Generic[T]):
         self.call = call
         self.loop = asyncio.get_running_loop()
         self.over = asyncio.Event()
+        self.begun = False
         self.value: T | None = None
         self.error: BaseException | None = None
 
     def do(self) -> None:
+        self.begun = True  # before it is looked whether it is still wanted: whoever cancels it does the opposite
         if self.call is None or not self.call.cancelled:
             try:
                 self.value = self.work()
@@ -65,8 +67,9 @@ class Worker:
         except BaseException:
             if call is not None:
                 call.cancel()
-            with CancelScope(shield=True), anyio.move_on_after(_END_S):
-                await job.over.wait()
+            if job.begun:
+                with CancelScope(shield=True), anyio.move_on_after(_END_S):
+                    await job.over.wait()
             raise
         if job.error is not None:
             raise job.error
