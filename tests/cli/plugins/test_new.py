@@ -36,6 +36,8 @@ def test_a_new_plugin_is_clean_and_can_be_put_into_use(weft: Weft, states: State
     assert "Verdict: clean" in done.stderr
     assert "Asks for: nothing beside its own folder" in done.stderr
     assert states() == {"org.example.mine": "ready"}
+    shown = weft("plugins", "show", "mine").stdout
+    assert ("Component: plugin.wat, " in shown) == (kind == "wasm")
 
 
 def test_nothing_is_written_over_and_no_name_leads_elsewhere(weft: Weft, project: Path) -> None:

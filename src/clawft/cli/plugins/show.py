@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli._complete import complete_plugins
@@ -16,7 +17,7 @@ from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permiss
 from clawft.config.secret import names_secret
 from clawft.contracts import Permissions
 from clawft.discovery.digest import compute_digest
-from clawft.errors import Diagnostic
+from clawft.errors import ClawftError, Diagnostic
 from clawft.format.plugin import PluginManifest
 from clawft.plugging import find_plugin, load_plugin_contents, load_plugin_standings, plugin_settings
 from clawft.plugins.log import log_path
@@ -73,12 +74,11 @@ def detail_lines(app: App, standing: PluginStanding) -> list[str]:
 
 def _manifest_lines(app: App, standing: PluginStanding, manifest: PluginManifest) -> list[str]:
     digest = compute_digest(standing.found.folder).value
-    component = _find_component(standing)
     return [
         *brought_lines(manifest, load_plugin_contents(app, standing.found)),
         *_permission_lines(standing, manifest),
         *_setting_lines(app, standing, manifest),
-        *([f"Component: {one_line(component[0])}, {component[1]:,} bytes"] if component else []),
+        *_component_lines(app, standing),
         *([one_line(f"Data: {app.workspace.shorten(_data_dir(app, standing))}")] if manifest.has_code else []),
         *([one_line(f"Log: {app.workspace.shorten(_log_file(app, standing))}")] if _has_log(app, standing) else []),
         f"Digest: {digest or 'none'}{_granted_on(standing, digest)}",
@@ -129,14 +129,39 @@ def _hide(app: App, name: str, value: Any) -> Any:
     return _HIDDEN if value and names_secret(name) else app.secrets.mask_value(value)
 
 
-def _find_component(standing: PluginStanding) -> tuple[str, int] | None:
+class _Component(Struct, frozen=True):
+    """The file of a component, how large it is as it runs, if that is known, and what keeps it from running."""
+
+    path: str
+    bytes: int = 0
+    problem: Diagnostic | None = None
+
+
+def _find_component(app: App, standing: PluginStanding) -> _Component | None:
     manifest = standing.found.manifest
     if manifest is None or not manifest.wasm_module:
         return None
+    from clawft.sandbox.wasm import load_wasm
+
+    path = os.path.join(standing.found.folder, manifest.wasm_module)
+    if standing.grant is None and path.endswith(".wat"):
+        return _Component(manifest.wasm_module)  # a stranger's text is not assembled to be looked at
     try:
-        return manifest.wasm_module, os.stat(os.path.join(standing.found.folder, manifest.wasm_module)).st_size
-    except OSError:
-        return f"{manifest.wasm_module}, which is not there", 0
+        return _Component(manifest.wasm_module, len(load_wasm(path, plugin_settings(app).wasm)))
+    except ClawftError as error:
+        return _Component(manifest.wasm_module, problem=error.diagnostic)
+
+
+def _component_lines(app: App, standing: PluginStanding) -> list[str]:
+    component = _find_component(app, standing)
+    if component is None:
+        return []
+    if component.problem is not None:
+        return [one_line(f"Component: {component.path}, which cannot be run: {component.problem.message}")]
+    if not component.bytes:
+        return [one_line(f"Component: {component.path}")]
+    limit = plugin_settings(app).wasm.max_bytes
+    return [one_line(f"Component: {component.path}, {component.bytes:,} bytes of {limit:,} that are allowed")]
 
 
 def _data_dir(app: App, standing: PluginStanding) -> str:
@@ -166,7 +191,7 @@ def _details(app: App, standing: PluginStanding) -> dict[str, Any]:
     manifest = standing.found.manifest
     if manifest is None:
         return {}
-    component = _find_component(standing)
+    component = _find_component(app, standing)
     return {
         "author": manifest.author,
         "min_clawft_version": manifest.min_clawft_version,
@@ -181,11 +206,16 @@ def _details(app: App, standing: PluginStanding) -> dict[str, Any]:
             {"name": name, "description": about, "value": value, "set": is_set}
             for name, about, value, is_set in _settings(app, standing, manifest)
         ],
-        "component": {"path": component[0], "bytes": component[1]} if component else None,
+        "component": _component_json(component) if component else None,
         "data_dir": _data_dir(app, standing),
         "log": _log_file(app, standing),
         "digest": compute_digest(standing.found.folder).value or None,
     }
+
+
+def _component_json(component: _Component) -> dict[str, Any]:
+    problem = to_json(component.problem) if component.problem else None
+    return {"path": component.path, "bytes": component.bytes or None, "problem": problem}
 
 
 def _withheld(standing: PluginStanding, manifest: PluginManifest) -> Permissions:
