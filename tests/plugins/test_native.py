@@ -9,6 +9,7 @@ from clawft.app import open_app
 from clawft.messages import Noticed
 from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk
 from programs import Person, audited, results, tool_names
+from wasm_guests import ECHO, make_guest
 from wire import call, say
 from world import World, only
 
@@ -56,22 +57,17 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-def add_plugin(world: World, *skills: str) -> None:
-    """A plugin that brings skills, looked at and granted."""
+def add_plugin(world: World, *skills: str, component: str = "") -> None:
+    """A plugin that brings skills, looked at and granted: in Python, or a component."""
     folder = world.user_dir / "plugins" / ID
     for name in skills:
         (folder / "skills" / name).mkdir(parents=True)
         (folder / "skills" / name / "SKILL.md").write_text(SKILL.format(name=name))
-    told = {
-        "id": ID,
-        "name": "Atlas",
-        "version": "1.0.0",
-        "capabilities": ["skill"],
-        "skill_dirs": ["skills"],
-        "python": "plugin:Plugin",
-    }
-    (folder / "clawft.plugin.json").write_text(json.dumps(told))
-    (folder / "plugin.py").write_text(f"from clawft.contracts import *\n{CODE}")
+    told = {"id": ID, "name": "Atlas", "version": "1.0.0", "capabilities": ["skill"], "skill_dirs": ["skills"]}
+    code = {"wasm_module": "atlas.wat"} if component else {"python": "plugin:Plugin"}
+    (folder / "clawft.plugin.json").write_text(json.dumps(told | code))
+    name, text = ("atlas.wat", component) if component else ("plugin.py", f"from clawft.contracts import *\n{CODE}")
+    (folder / name).write_text(text)
     app = open_app(world.environ, str(world.project))
     review = open_plugin_desk(app).review(find_plugin(load_plugin_standings(app), ID).found)
     assert grant_plugin(app, review, review.asked) == ()
@@ -91,6 +87,13 @@ async def test_its_plugin_does_the_tools_of_a_skill_once_a_person_agrees(world: 
     assert reason == 'it is given {"city": "Oslo"}'
     first, _ = audited(world)
     assert (first["subject"], first["decision"], first["skill"]) == (f"plugin:{ID} locate", "allowed", "maps")
+
+
+async def test_a_component_does_the_tools_of_its_skills_by_name(world: World) -> None:
+    add_plugin(world, "maps", component=make_guest(ECHO, id=ID))
+    world.replies = [LOAD, call("locate", {"city": "Oslo"}), say("x")]
+    (done,) = results(await world.run(approve=Person()), "locate")
+    assert json.loads(done["text"]) == {"city": "Oslo"}
 
 
 async def test_without_a_yes_the_plugin_is_not_even_started(world: World) -> None:
