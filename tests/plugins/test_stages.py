@@ -142,21 +142,22 @@ async def test_a_stage_takes_no_other_power(world: World) -> None:
         "import os; os._exit(3)",
     ],
 )
-@pytest.mark.parametrize("on_failure", ["stop", "ignore"])
-async def test_where_a_required_stage_fails_nothing_is_sent_and_another_is_told_of_once(
-    world: World, process: str, on_failure: str
-) -> None:
-    add_stage(world, process, on_failure=on_failure)
+async def test_where_a_required_stage_fails_nothing_is_sent(world: World, process: str) -> None:
+    add_stage(world, process)
     world.replies = [say("yes")]
     events = await world.run("hello")
-    if on_failure == "stop":
-        assert isinstance(events[-1], TurnFailed)
-        assert events[-1].code == "stage-failed"
-        assert world.server.asked == []
-    else:
-        assert isinstance(events[-1], TurnFinished)
-        assert world.sent()["messages"][-1]["content"] == "hello"
-        assert codes(events).count("stage-failed") == 1
+    assert isinstance(events[-1], TurnFailed)
+    assert events[-1].code == "stage-failed"
+    assert world.server.asked == []
+
+
+async def test_where_another_stage_fails_the_turn_goes_on_and_that_is_told_once(world: World) -> None:
+    add_stage(world, "context.request['messages'][-1]['content'] = 3", on_failure="ignore")
+    world.replies = [call("list_directory", {"path": "."}), say("yes")]
+    events = await world.run("hello")
+    assert isinstance(events[-1], TurnFinished)
+    assert world.sent()["messages"][1]["content"] == "hello"
+    assert codes(events).count("stage-failed") == 1
 
 
 async def test_a_stage_that_says_no_ends_the_turn_with_its_words(world: World) -> None:
