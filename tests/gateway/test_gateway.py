@@ -12,7 +12,7 @@ from clawft.contracts import Binary, ChannelError, Unsupported
 from clawft.gateway import sender
 from clawft.gateway.answers import REPEAT
 from clawft.gateway.gateway import Gateway
-from clawft.gateway.tables import CHANNEL, INBOX
+from clawft.gateway.tables import CHANNEL, INBOX, METADATA
 from clawft.messages import ApprovalNeeded
 from clawft.run.durable.store import EventRow
 from clawft.run.durable.values import Problem, Question, WorkerRow
@@ -338,3 +338,20 @@ async def test_a_channel_has_one_gateway_as_long_as_that_lives(desk: Desk, monke
         await until(lambda: not adapter.host)
         assert desk.means().board.rows()["line"].owner == "third"
     assert any("another gateway took it over" in one for one in desk.lines)
+
+
+async def test_what_cannot_be_written_down_is_not_accepted_and_all_goes_on_when_it_can(desk: Desk) -> None:
+    adapter = Adapter()
+    async with desk.gateway(adapter).running():
+        host = await ready(adapter)
+        METADATA.drop_all(desk.runs.database)
+        with pytest.raises(ChannelError, match="It cannot be written down now") as caught:
+            await host.deliver_inbound(message(0))
+        assert caught.value.code == "gateway-unwritten"
+        await until(lambda: len(desk.warnings) > 3)  # the others find out, too
+        METADATA.create_all(desk.runs.database)
+        assert await host.deliver_inbound(message(0))
+        await finish_all(desk, 1)
+        await until(lambda: adapter.sent)
+    assert {one.code for one in desk.warnings} == {"runs-database"}
+    assert [one.text for one in adapter.sent] == ["re: text 0"]
