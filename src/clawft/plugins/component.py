@@ -13,80 +13,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from anyio import CancelScope
 from anyio.lowlevel import current_token
-from msgspec import Struct
 
 from clawft.config.plugins import PluginsSettings
 from clawft.contracts import ToolOutput
 from clawft.errors import Refused
-from clawft.plugins.given import fill_config, take_env
-from clawft.plugins.job import Times, find_paths
 from clawft.plugins.log import PluginLog, log_path
 from clawft.plugins.running import Around, Health, PluginFailed
 from clawft.plugins.wasm.files import Files, Roots
 from clawft.plugins.wasm.host import Given, HostFunctions
+from clawft.plugins.wasm.job import WasmJob
 from clawft.plugins.wasm.web import Web
 from clawft.plugins.wasm.worker import Worker
 from clawft.sandbox.wasm import CompiledCache, Guard, WasmError, import_wasmtime, load_wasm
 from clawft.trust.copies import open_skill_copy
-from clawft.trust.hosts import parse_grant
-from clawft.trust.plugins import PluginStanding, entry_of_plugin
 
 if TYPE_CHECKING:
     from clawft.plugins.wasm.instance import Instance, Linked
 
-__all__ = ["Component", "WasmJob", "make_wasm_job"]
+__all__ = ["Component"]
 
 T = TypeVar("T")
 _MB = 1 << 20
 _MAX_DENIALS = 100  # lines of the audit log, of one plugin; each thing is told once
 _MAX_CONTENT = 4 << 20  # bytes of what a tool gives
-
-
-class WasmJob(Struct, frozen=True):
-    """A component that may run as it was granted. `digest` is that of `folder`; `env` are the variables it gets."""
-
-    id: str
-    version: str
-    folder: str
-    digest: str
-    module: str
-    data_dir: str
-    config: dict[str, Any]
-    env: Mapping[str, str]
-    granted_env: tuple[str, ...]
-    hosts: tuple[str, ...]
-    readable: tuple[str, ...]
-    writable: tuple[str, ...]
-    times: Times
-
-
-def make_wasm_job(standing: PluginStanding, settings: PluginsSettings, around: Around) -> WasmJob:
-    """How a component is started. Raises: ClawftError for what cannot be granted, or a secret that cannot be read."""
-    found, manifest, grant = standing.found, standing.found.manifest, standing.grant
-    assert manifest is not None
-    assert grant is not None
-    if not manifest.wasm_module:
-        raise WasmError("wasm-no-module", "The manifest names no wasm_module", path=found.file)
-    entry, permissions = entry_of_plugin(found, settings), standing.permissions
-    readable, writable = find_paths(permissions, around, found.file)
-    for host in permissions.network:
-        parse_grant(host)
-    call_s = entry.call_timeout_s or settings.wasm.timeout_s or settings.call_timeout_s
-    return WasmJob(
-        manifest.id,
-        manifest.version,
-        found.folder,
-        grant.digest,
-        manifest.wasm_module,
-        os.path.join(around.workspace.user_dir, "plugin-data", manifest.id),
-        fill_config(entry.config, manifest.config_schema),
-        take_env(standing, entry, around.environ),
-        permissions.env_vars,
-        permissions.network,
-        readable,
-        writable,
-        Times(settings.init_timeout_s, call_s, settings.shutdown_timeout_s),
-    )
 
 
 class _Call:

@@ -210,7 +210,8 @@ class Plugins:
 
     def _make_component(self, standing: PluginStanding) -> Running:
         """Raises: ClawftError."""
-        from clawft.plugins.component import Component, make_wasm_job
+        from clawft.plugins.component import Component
+        from clawft.plugins.wasm.job import make_wasm_job
 
         job = make_wasm_job(standing, self.settings, self.around)
         self._note_start(standing, (job.config, job.env))

@@ -70,11 +70,18 @@ async def test_a_component_that_needs_too_much_memory_does_not_start(yard: WasmY
     assert "plugins.wasm.memory_mb" in str(failure)
 
 
-async def test_several_memories_are_no_way_around_the_limit(yard: WasmYard) -> None:
-    more = '(core module $extra (memory (export "memory") 900)) (core instance (instantiate $extra))'
-    yard.add_guest(make_guest(ECHO).replace("(core instance $kept", f"{more} (core instance $kept", 1))
+@pytest.mark.parametrize(("pages", "count", "starts"), [(200, 3, True), (900, 1, False), (200, 4, False)])
+async def test_several_memories_are_no_way_around_the_limit(
+    yard: WasmYard, pages: int, count: int, starts: bool
+) -> None:
+    """Beside the memory that all guests here have. Four share what one would have: 64 MB, or 256 pages each."""
+    extra = f'(core module $extra (memory (export "memory") {pages}))' + "(core instance (instantiate $extra))" * count
+    yard.add_guest(make_guest(ECHO).replace("(core instance $kept", f"{extra} (core instance $kept", 1))
     async with yard.open() as plugins:
-        assert (await yard.fail(plugins)).code == "wasm-limit"
+        if starts:
+            assert await yard.ask(plugins) == ('{"s":""}', False)
+        else:
+            assert (await yard.fail(plugins)).code == "wasm-limit"
 
 
 async def test_deep_recursion_traps_and_nothing_else_happens(yard: WasmYard) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Instance", "Limits", "Linked"]
 
 
+_MAX_MEMORIES = 4  # what stands in for WASI in a component may have one of its own
+
+
 class Limits(Struct, frozen=True):
     """What one call may take."""
 
@@ -32,6 +35,7 @@ class Linked:
         self._component = component
         self._linker = Linker(shared_engine())
         self.failure: BaseException | None = None
+        self._memories = 1  # most have one, and may use all that there is for it
         self._callbacks = [make_callback(name, functions[name], self._fail) for name in HOST_FUNCTIONS]
         with self._linker.root() as root, root.add_instance(HOST) as host:
             for name, callback in zip(HOST_FUNCTIONS, self._callbacks, strict=True):
@@ -39,7 +43,16 @@ class Linked:
 
     def instantiate(self, limits: Limits, timeout_s: float) -> "Instance":
         """A fresh instance. Raises: WasmError."""
-        guard = Guard(limits.memory_bytes)
+        try:
+            return self._instantiate(limits, timeout_s)
+        except WasmError as error:
+            if self._memories > 1 or not _has_several_memories(error):
+                raise
+        self._memories = _MAX_MEMORIES  # from now on, too
+        return self._instantiate(limits, timeout_s)
+
+    def _instantiate(self, limits: Limits, timeout_s: float) -> "Instance":
+        guard = Guard(limits.memory_bytes, self._memories)
         try:
             with guard.running(limits.fuel, timeout_s):
                 made = self._linker.instantiate(guard.store, self._component)
@@ -114,6 +127,10 @@ class Instance:
             if failure is not None:
                 raise failure from error
             raise (guard.why or tell_trap(error)) from error
+
+
+def _has_several_memories(error: WasmError) -> bool:
+    return "memory count too high" in str(error.__cause__)
 
 
 def _define(host: Any, name: str, callback: Any) -> None:

@@ -89,11 +89,12 @@ _ticker = _Ticker()
 class Guard:
     """A store that calls run in, one at a time, each within its own limits. `stop` may come from any thread."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, memories: int = 1) -> None:
+        """`memory_bytes` is for all of its memories together: each may have its part of them."""
         wasmtime = import_wasmtime()
         self.store: Store = wasmtime.Store(shared_engine())
-        # The limit on memory is one for each, so there may be one only.
-        self.store.set_limits(memory_bytes, _MAX_TABLE_ELEMENTS, _MAX_INSTANCES, _MAX_TABLES, 1)
+        limit = memory_bytes // memories  # the engine knows a limit for each, and none for the sum
+        self.store.set_limits(limit, _MAX_TABLE_ELEMENTS, _MAX_INSTANCES, _MAX_TABLES, memories)
         self._clock = _Clock()
         self._keep = _watch_epoch(self.store, self._clock)
 
