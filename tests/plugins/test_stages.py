@@ -192,6 +192,9 @@ async def test_nothing_is_sent_where_a_required_stage_was_granted_and_cannot_be_
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].code == "stage-missing"
     assert world.server.asked == []
+    assert f"weft config set 'plugins.entries.\"{ID}\".enabled' false" in events[-1].hint
+    world.config = f'[plugins.entries."{ID}"]\nenabled = false\n'
+    assert isinstance((await world.run("hello"))[-1], TurnFinished)
 
 
 async def test_what_nobody_granted_or_the_user_turned_off_stops_nothing(world: World) -> None:

@@ -46,17 +46,23 @@ def find_missing(
             continue
         standing = here.get(grant.folder)
         if standing is None and any(is_within(grant.folder, base) for base in bases):
-            hint = f"Install it again, or: weft plugins disable {grant.id}"
-            missing.append(Missing(grant.id, grant.stages, f"it is not in {grant.folder} any more", hint))
+            why = f"it is not in {grant.folder} any more"
+            missing.append(Missing(grant.id, grant.stages, why, f"Install it again, or {_turn_off(grant.id)}"))
         elif standing is not None and standing.state != "disabled":
-            missing.append(_miss(standing, grant.stages))
+            missing.append(_miss(grant.id, standing, grant.stages))
     return tuple(missing)
 
 
-def _miss(standing: PluginStanding, stages: tuple[str, ...]) -> Missing:
+def _turn_off(plugin: str) -> str:
+    """How a user goes on without a plugin, also where it is gone."""
+    return f"turn it off: weft config set 'plugins.entries.\"{plugin}\".enabled' false"
+
+
+def _miss(plugin: str, standing: PluginStanding, stages: tuple[str, ...]) -> Missing:
     reason = next(iter(standing.reasons), None)
     why = reason.message if reason else PLUGIN_STATES[standing.state]
-    return Missing(standing.id, stages, why, reason.hint if reason else "")
+    hint = reason.hint if reason and reason.hint else "Mend it"
+    return Missing(plugin, stages, why, f"{hint}; or {_turn_off(plugin)}")
 
 
 def _miss_all(standings: Sequence[PluginStanding], error: ClawftError) -> Iterator[Missing]:
