@@ -137,3 +137,18 @@ def test_status_tells_what_waits_and_what_went_wrong(weft: Weft, config: Callabl
     assert "hung up" in shown.stderr
     assert "\x1b" not in shown.stderr + shown.stdout
     assert "by line: nobody is there" in shown.stderr
+
+
+def test_doctor_tells_of_channels_that_are_not_run_and_of_those_nobody_may_use(
+    weft: Weft, config: Callable[[str], None], tmp_path: Path
+) -> None:
+    add_plugin(tmp_path, granted=True)
+    add_plugin(tmp_path, granted=True, channel="other")
+    config('[gateway.channels.line]\nallow = ["ann"]\n[gateway.channels.other]\n[gateway.channels.third]\n')
+    checks = json.loads(weft("doctor", "--format", "json").stdout)["checks"]
+    said = [(one["status"], one["message"]) for one in checks if one["name"] == "gateway"]
+    assert said == [
+        ("note", "Nobody may write by 'other'"),
+        ("note", "No plugin brings a channel 'third'"),
+        ("ok", "line; the gateway does not run"),
+    ]

@@ -6,6 +6,7 @@ from clawft.app import App
 from clawft.cli.doctor.basics import check_config, check_install, check_locations, check_skills
 from clawft.cli.doctor.check import Check, from_error
 from clawft.cli.doctor.disk import check_audit, check_folder, check_keys
+from clawft.cli.doctor.gateway import check_gateway
 from clawft.cli.doctor.hooks import check_hooks
 from clawft.cli.doctor.model import check_answering
 from clawft.cli.doctor.parts import (
@@ -46,6 +47,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
         ("skills", check_skills),
         ("hooks", check_hooks),
         ("plugins", check_plugins),
+        ("gateway", check_gateway),
     )
     for name, check in checks:
         try:

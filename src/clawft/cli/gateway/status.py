@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _FAILURES = 10
-_HEADS = ("CHANNEL", "STATE", "WAITING", "ANSWERED", "TO SEND", "SENT", "GIVEN UP", "REFUSED")
+_HEADS = ("CHANNEL", "STATE", "WAITING", "ANSWERED", "FAILED", "TO SEND", "SENT", "GIVEN UP", "REFUSED")
 
 
 @click.command("status")
@@ -46,7 +46,7 @@ def command(output: str) -> None:
 
 
 def _row(channel: dict[str, Any]) -> tuple[str, ...]:
-    names = ("name", "state", "waiting", "answered", "to_send", "sent", "given_up", "refused")
+    names = ("name", "state", "waiting", "answered", "failed", "to_send", "sent", "given_up", "refused")
     return tuple(str(channel[name]) for name in names)
 
 
