@@ -18,7 +18,7 @@ from clawft.joining import approve_contents
 from clawft.messages import Noticed, ToolFinished
 from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk, revoke_plugin
 from wire import call, say
-from world import Person, World, only
+from world import Person, World, collect, only
 
 SERVER = Path(__file__).parent / "mcp" / "servers" / "plain.py"
 SKILL = "---\nname: {0}\ndescription: Does {0}.\n---\n\nDo {0} well.\n"
@@ -265,3 +265,21 @@ async def test_a_server_that_was_not_granted_as_it_is_is_left_out_and_told(world
     said = [one.message for one in only(events, Noticed) if "box" in one.message]
     assert said or way == "changed"  # that it changed is told of the plugin itself
     assert not os.path.exists("/tmp/never")
+
+
+@pytest.mark.anyio
+async def test_a_server_joins_and_leaves_a_conversation_with_the_grant_of_its_plugin(world: World) -> None:
+    folder = add_server(world)
+    world.replies = [say("one"), say("two"), call("box-main__pid", {}), say("three"), say("four")]
+    async with world.talk(approve=Person()) as conversation:
+        await collect(conversation, "hello")
+        assert "box-main__" not in json.dumps(world.sent())
+        grant(world, "box")
+        await collect(conversation, "hello")
+        assert "box-main__" in json.dumps(world.sent())
+        (used,) = only(await collect(conversation, "go"), ToolFinished)
+        assert used.result["status"] == "success"
+        revoke_plugin(app_of(world), load_plugin("user", str(folder)))
+        await collect(conversation, "hello")
+        assert "box-main__" not in json.dumps(world.sent()["tools"])
+    assert list((world.user_dir / "cache" / "programs").iterdir()) == []

@@ -17,7 +17,7 @@ from clawft.files import create_private
 from clawft.hooking import open_hooks, open_hosts
 from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
-from clawft.mcp.brought import open_brought
+from clawft.mcp.brought import PluginServers
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
 from clawft.plugging import extend, guard_turns, open_plugins, pick_memory
@@ -40,6 +40,7 @@ from clawft.run.invoke import INVOKE, TELL_CONFIG
 from clawft.run.ledger import Ledger
 from clawft.run.pace import Pace
 from clawft.run.stats import Stats
+from clawft.run.turn import Insertion
 from clawft.tools.build import build_tools
 from clawft.tools.skill import skill_tools
 from clawft.tools.skill_env import Supplies
@@ -87,15 +88,15 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         hosts = await stack.enter_async_context(open_hosts(app, sandbox))
         hooks = open_hooks(app, sandbox, only, hosts)
         plugins = await stack.enter_async_context(open_plugins(app, sandbox))
-        servers = open_brought(plugins.standings, app.workspace, app.environ, config.mcp.servers)
-        joining = await stack.enter_async_context(servers)
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
-        hub.join(joining)
+        joining = PluginServers(hub, app.workspace, app.environ, config.mcp.servers)
+        servers = await stack.enter_async_context(joining)
         brought = extend(plugins)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, brought) if config.memory.enabled else None
-        built_in = _built_in(app, hooks, hub, memory)
+        taking = server_insertion(hub, lambda: servers.renew(plugins.standings))
+        built_in = _built_in(app, hooks, taking, memory)
 
         def join() -> Joined:
             required = Extension(name="required", stages=guard_turns(app, plugins.standings))
@@ -138,7 +139,7 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         yield runtime
 
 
-def _built_in(app: "App", hooks: Hooks, hub: McpHub, memory: MemoryBackend | None) -> tuple[Extension, ...]:
+def _built_in(app: "App", hooks: Hooks, servers: Insertion, memory: MemoryBackend | None) -> tuple[Extension, ...]:
     """What comes with the product. Its stages run in this order, before any plugin's. Raises: ClawftError."""
     tools = build_tools(app.config, memory)
     return (
@@ -146,7 +147,7 @@ def _built_in(app: "App", hooks: Hooks, hub: McpHub, memory: MemoryBackend | Non
         Extension(name="trust", stages=(TELL_UNTRUSTED, TELL_SANDBOX)),
         Extension(name="hooks", stages=hook_insertions(hooks)),
         Extension(name="skills", make_tools=_make_skill_tools, names=_SKILL_TOOLS, stages=(INVOKE,)),
-        Extension(name="mcp", stages=() if hub.is_empty else (server_insertion(hub),)),
+        Extension(name="mcp", stages=(servers,)),
         *(Extension(name=name, tools=tools[name]) for name in ("files", "shell", "web")),
         Extension(name="memory", tools=tools["memory"], stages=memory_insertions(memory) if memory else ()),
         Extension(name="message", tools=tools["message"]),

@@ -5,10 +5,11 @@ What they are written with is filled in here: the plugin's folders, and variable
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack
 from functools import partial
 
+import anyio
 from msgspec import Struct
 
 from clawft.config.mcp import ServerSettings
@@ -16,22 +17,15 @@ from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, real_path
 from clawft.format.plugin import ServerSpec
 from clawft.format.plugin_servers import VARIABLE, ask_permissions
+from clawft.mcp.hub import McpHub
 from clawft.mcp.launch import Terms
 from clawft.trust.copies import open_skill_copy
-from clawft.trust.plugins import PluginStanding
+from clawft.trust.plugins import PluginGrant, PluginStanding
 from clawft.workspace import Workspace
 
-__all__ = ["Brought", "name_server", "open_brought"]
+__all__ = ["PluginServers", "name_server"]
 
 _AGENT = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
-
-
-class Brought(Struct, frozen=True):
-    """Servers of plugins by name, the terms that each is started on, and what there is to say of the others."""
-
-    servers: dict[str, ServerSettings] = {}
-    terms: dict[str, Terms] = {}
-    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def name_server(plugin_id: str, server: str) -> str:
@@ -40,36 +34,81 @@ def name_server(plugin_id: str, server: str) -> str:
     return plain[:64].strip("_-")
 
 
-@asynccontextmanager
-async def open_brought(
-    standings: Iterable[PluginStanding], workspace: Workspace, environ: Mapping[str, str], taken: Collection[str]
-) -> AsyncIterator[Brought]:
-    """The servers of the plugins that are ready; the copies that they run on are removed on leaving.
+class PluginServers:
+    """The servers of plugins in a hub. `taken` are the names of the user's own, which no plugin's takes the place of.
 
-    `taken` are the names of the user's own servers, which no plugin's takes the place of.
+    Leaving it ends them, and removes the copies that they ran on.
     """
-    brought = Brought()
-    said: list[Diagnostic] = []
-    async with AsyncExitStack() as stack:
-        for one in standings:
-            manifest = one.found.manifest
-            if one.state != "ready" or manifest is None or not manifest.servers:
-                continue
+
+    def __init__(self, hub: McpHub, workspace: Workspace, environ: Mapping[str, str], taken: Collection[str]) -> None:
+        self._hub = hub
+        self._workspace = workspace
+        self._environ = environ
+        self._taken = frozenset(taken)
+        self._opened: dict[str, _Opened] = {}
+        self._lock = anyio.Lock()
+        self._news: list[Diagnostic] = []
+
+    async def __aenter__(self) -> "PluginServers":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for plugin_id in list(self._opened):
+            await self._close(plugin_id)
+
+    async def renew(self, standings: Iterable[PluginStanding]) -> list[Diagnostic]:
+        """Go by what the user decided: servers of plugins that are not ready any more, or were granted something else,
+        end, and new ones join. What there is to say, each thing once."""
+        wanted = {one.id: one for one in standings if one.state == "ready" and _has_servers(one)}
+        async with self._lock:
+            for plugin_id, opened in list(self._opened.items()):
+                if plugin_id not in wanted or wanted[plugin_id].grant != opened.grant:
+                    await self._close(plugin_id)
+            for plugin_id, one in wanted.items():
+                if plugin_id not in self._opened:
+                    self._opened[plugin_id] = await self._open(one)
+            news, self._news = self._news, []
+        return news
+
+    async def _open(self, one: PluginStanding) -> "_Opened":
+        opened = _Opened(one.grant, AsyncExitStack())
+        try:
+            places = await _open_places(opened.stack, one, self._workspace)
+        except (ClawftError, OSError) as error:
+            self._tell(one, f"The servers of the plugin '{one.id}' are left out: {error}")
+            return opened
+        used = self._taken.union(*(other.names for other in self._opened.values()))
+        for server in one.found.manifest.servers if one.found.manifest else ():
+            name = name_server(one.id, server.name)
             try:
-                places = await _open_places(stack, one, workspace)
-            except (ClawftError, OSError) as error:
-                said.append(_tell(one, f"The servers of the plugin '{one.id}' are left out: {error}"))
-                continue
-            for server in manifest.servers:
-                name = name_server(one.id, server.name)
-                try:
-                    if name in taken or name in brought.servers:
-                        raise Refused("plugin-servers", "another server has its name")
-                    brought.servers[name], brought.terms[name] = _make(one, server, places, environ)
-                except ClawftError as error:
-                    message = f"The server '{name}' of the plugin '{one.id}' is left out: {error}"
-                    said.append(_tell(one, message, error.hint))
-        yield Brought(brought.servers, brought.terms, tuple(said))
+                if name in used or name in opened.names:
+                    raise Refused("plugin-servers", "another server has its name")
+                self._hub.join(name, *_make(one, server, places, self._environ))
+                opened.names.append(name)
+            except ClawftError as error:
+                self._tell(one, f"The server '{name}' of the plugin '{one.id}' is left out: {error}", error.hint)
+        return opened
+
+    async def _close(self, plugin_id: str) -> None:
+        opened = self._opened.pop(plugin_id)
+        await self._hub.leave(opened.names)
+        await opened.stack.aclose()
+
+    def _tell(self, one: PluginStanding, message: str, hint: str = "") -> None:
+        self._news.append(Diagnostic("plugin-servers", "warning", message, one.found.file, 0, hint))
+
+
+class _Opened:
+    """What runs of one plugin, as it was granted."""
+
+    def __init__(self, grant: PluginGrant | None, stack: AsyncExitStack) -> None:
+        self.grant = grant
+        self.stack = stack
+        self.names: list[str] = []
+
+
+def _has_servers(one: PluginStanding) -> bool:
+    return one.found.manifest is not None and bool(one.found.manifest.servers)
 
 
 class _Places(Struct, frozen=True):
@@ -101,7 +140,7 @@ def _make(
     if lacking:
         raise Refused("plugin-withheld", f"it was not granted {lacking}", hint=hint)
     find = partial(_find_own, places) if server.literal else partial(_find, one, places, environ)
-    terms = Terms(find, f"{hint}; it asks for what its manifest names")
+    terms = Terms(find, hint)
     if server.url:
         # What Agent Plugins has in an address or a header is never filled in.
         url = server.url if server.literal else _fill(server.url, find)
@@ -180,7 +219,3 @@ def _inside(path: str, *folders: str) -> str:
     if not any(is_within(real, folder) for folder in folders):
         raise Refused("plugin-path", "its command or cwd does not lie in the plugin's folder")
     return real
-
-
-def _tell(one: PluginStanding, message: str, hint: str = "") -> Diagnostic:
-    return Diagnostic("plugin-servers", "warning", message, one.found.file, 0, hint)

@@ -5,7 +5,7 @@ Used as an async context manager: leaving it ends every server. Nothing here dec
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,13 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from clawft.config.mcp import McpSettings
+from clawft.config.mcp import McpSettings, ServerSettings
 from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.mcp.launch import Terms, resolve_launch
 from clawft.mcp.remote import Listing, RemoteError, RemoteResult, split_name
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clawft.mcp.brought import Brought
     from clawft.mcp.confine import Confine
     from clawft.mcp.server import Connect, Server
 
@@ -52,19 +51,25 @@ class McpHub:
         self._connect = connect
         self._confine = confine
         self._group: TaskGroup | None = None
-        self._servers: dict[str, Server] | None = None
+        self._servers: dict[str, Server] = {}
+        self._built: set[str] = set()
         self._diagnostics: tuple[Diagnostic, ...] = ()
 
-    def join(self, brought: "Brought") -> None:
-        """Take in the servers of plugins, and what there is to say of them, before any server is started."""
-        self._settings |= brought.servers
-        self._terms |= brought.terms
-        self._diagnostics += brought.diagnostics
+    def join(self, name: str, settings: ServerSettings, terms: Terms) -> None:
+        """Take in a server of a plugin."""
+        self._settings[name], self._terms[name] = settings, terms
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no server, and nothing to say of one."""
-        return not self._settings and not self._diagnostics
+    async def leave(self, names: Iterable[str]) -> None:
+        """End servers of plugins, and forget them."""
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            async with anyio.create_task_group() as closing:
+                for name in names:
+                    self._settings.pop(name, None)
+                    self._terms.pop(name, None)
+                    self._built.discard(name)
+                    server = self._servers.pop(name, None)
+                    if server is not None:
+                        closing.start_soon(server.close)
 
     async def __aenter__(self) -> "McpHub":
         self._group = anyio.create_task_group()
@@ -76,17 +81,17 @@ class McpHub:
         # Asked first, so that a session over HTTP is ended in order; then cancelled, whatever state it is in.
         with anyio.move_on_after(_CLOSE_S, shield=True):
             async with anyio.create_task_group() as closing:
-                for server in (self._servers or {}).values():
+                for server in self._servers.values():
                     closing.start_soon(server.close)
         self._group.cancel_scope.cancel()
-        self._servers = {}
+        self._servers, self._settings = {}, {}
         # Not told of the caller's error, which it would wrap into a group.
         await self._group.__aexit__(None, None, None)
 
     async def tools(self) -> Listing:
         """The tools of all servers, which are started at once as needed; what failed is in the diagnostics."""
-        servers = self._load()
-        listings: dict[str, Listing] = {}
+        servers = dict(self._load())
+        listings: dict[str, Listing] = dict.fromkeys(servers, Listing())
 
         async def ask(server: "Server") -> None:
             listings[server.name] = await server.list_tools()
@@ -94,7 +99,7 @@ class McpHub:
         async with anyio.create_task_group() as group:
             for server in servers.values():
                 group.start_soon(ask, server)
-        in_order = [listings[name] for name in servers]
+        in_order = list(listings.values())
         return Listing(
             tuple(tool for listing in in_order for tool in listing.tools),
             self._diagnostics + tuple(found for listing in in_order for found in listing.diagnostics),
@@ -116,21 +121,20 @@ class McpHub:
 
     def _load(self) -> "dict[str, Server]":
         """The servers whose settings can be used; what is wrong with the others is said once and for all."""
-        if self._servers is None:
-            self._servers = {}
+        new = {name: settings for name, settings in self._settings.items() if name not in self._built}
+        if new:
+            self._built |= set(new)
             try:
-                self._build(self._servers)
+                self._build(new)
             except ImportError as error:
                 if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
                     raise
-                names = ", ".join(self._settings)
+                names = ", ".join(new)
                 message = f"The package for MCP servers is not installed; these were left out: {names}"
                 self._diagnostics += (Diagnostic("mcp-missing", "warning", message, hint="Install clawft[mcp]"),)
         return self._servers
 
-    def _build(self, servers: "dict[str, Server]") -> None:
-        if not self._settings:
-            return
+    def _build(self, new: Mapping[str, ServerSettings]) -> None:
         from clawft.mcp.failure import Failures
         from clawft.mcp.server import Server, open_target
 
@@ -138,7 +142,7 @@ class McpHub:
         for logger in _LOGGERS:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
         said: list[Diagnostic] = []
-        for name, settings in self._settings.items():
+        for name, settings in new.items():
             terms = self._terms.get(name)  # of a plugin's, which is always confined
             confined = terms is not None or bool(self._confine and name in self._confine.servers)
             try:
@@ -150,7 +154,7 @@ class McpHub:
                 said.append(_still_confined(name))
             failures = Failures(name, settings, launch.secrets, self._clock)
             connect = self._connect or partial(open_target, name=name, confine=self._confine)
-            servers[name] = Server(name, settings, launch, failures, connect, self._group)
+            self._servers[name] = Server(name, settings, launch, failures, connect, self._group)
         self._diagnostics += tuple(said)
 
 

@@ -1,6 +1,7 @@
 """The stages that the product itself inserts: MCP servers join before the prompt is made, memory before and after."""
 
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -69,13 +70,14 @@ def hook_insertions(hooks: Hooks) -> tuple[Insertion, ...]:
     return Insertion(Phase.PRE_ROUTE, "hooks", tell), Insertion(Phase.POST_SCORE, "hooks", tell)
 
 
-def server_insertion(hub: McpHub) -> Insertion:
-    """Start servers that are not running, and take the tools they have now."""
+def server_insertion(hub: McpHub, renew: Callable[[], Awaitable[Sequence[Diagnostic]]] | None = None) -> Insertion:
+    """Start servers that are not running, and take the tools they have now; `renew` has plugins join and leave."""
 
     async def join(turn: Turn) -> None:
+        news = await renew() if renew else ()
         remote, diagnostics = await hub.tools()
         turn.runtime.server_tools = server_tools(hub, remote)
-        for one in diagnostics:
+        for one in (*news, *diagnostics):
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
 
     return Insertion(Phase.PRE_ASSEMBLE, "mcp", join)
