@@ -6,6 +6,7 @@ anew.
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -89,6 +90,9 @@ class Component:
         except WasmError as error:
             await self._end()
             raise self._fail(error) from error
+        except OSError as error:
+            await self._end()
+            raise PluginFailed(f"It cannot be started: {error}", code="plugin-start") from error
         except BaseException:
             await self._end()
             raise
@@ -178,15 +182,15 @@ class Component:
         """A fresh instance that is ready. Raises: PluginFailed."""
         from clawft.plugins.wasm.instance import Limits
 
-        init_s = self.job.times.init_s
+        end = time.monotonic() + self.job.times.init_s
         limits = Limits(self._settings.fuel, self._settings.memory_mb * _MB)
-        instance = linked.instantiate(limits, init_s)
+        instance = linked.instantiate(limits, self.job.times.init_s)
         try:
             call.use(instance.guard)
-            if check:
-                self._check_info(instance.info(init_s))
             self._begin(instance)
-            refusal = instance.init(init_s)
+            if check:
+                self._check_info(instance.info(end - time.monotonic()))
+            refusal = instance.init(end - time.monotonic())
             if refusal is not None:
                 said = self._around.secrets.mask(refusal)[:2000]
                 raise PluginFailed(f"It does not start: {said}", code="plugin-start")
@@ -249,8 +253,10 @@ class Component:
     def _record(self, kind: str, subject: str, decision: str, rule: str) -> None:
         """Write down what was decided; a refusal once, and not for ever."""
         if decision == "deny":
-            if subject in self._denied or len(self._denied) >= _MAX_DENIALS:
+            if subject in self._denied or len(self._denied) > _MAX_DENIALS:
                 return
+            if len(self._denied) == _MAX_DENIALS:
+                subject, rule = "and more", f"after {_MAX_DENIALS} refusals no more are written down"
             self._denied.add(subject)
         audit = self._around.audit
         write = audit.tell if decision == "deny" else audit.write

@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from wasm_guests import ECHO, GET_CONFIG, TEXT, make_guest, repeat
+from wasm_guests import ECHO, GET_CONFIG, READ_FILE, TEXT, make_guest, repeat
 from wasm_yard import WasmYard
 
 pytestmark = pytest.mark.anyio
@@ -227,6 +227,29 @@ async def test_a_component_that_fails_again_and_again_is_left_alone(yard: WasmYa
         codes = [(await yard.fail(plugins)).code for _ in range(3)]
         assert await plugins.health("org.example.guest") == "left alone"
     assert codes == ["wasm-runtime", "wasm-runtime", "plugin-left-alone"]
+
+
+async def test_a_component_whose_data_folder_cannot_be_made_does_not_start(yard: WasmYard) -> None:
+    (yard.user_dir / "plugin-data").write_text("a file in its place")
+    yard.add_code(ECHO)
+    async with yard.open() as plugins:
+        assert (await yard.fail(plugins)).code == "plugin-start"
+
+
+async def test_a_component_that_never_gets_ready_ends_at_its_deadline(yard: WasmYard) -> None:
+    yard.add_code(ECHO, init="(loop $l (br $l)) unreachable")
+    async with yard.open({"wasm": {"fuel": 10**15}, "init_timeout_s": 0.1}) as plugins:
+        assert (await yard.fail(plugins)).code == "plugin-timeout"
+
+
+async def test_a_flood_of_refusals_fills_no_log(yard: WasmYard) -> None:
+    yard.add_code(READ_FILE)
+    async with yard.open() as plugins:
+        for number in range(150):
+            await yard.ask(plugins, f"/etc/{number}")
+            await yard.ask(plugins, "/etc/passwd")
+    assert len(yard.denials()) == 101
+    assert yard.denials()[-1] == "and more"
 
 
 async def test_results_that_are_too_long_are_refused(yard: WasmYard) -> None:
