@@ -1,5 +1,6 @@
 """Real mail servers of the test's own: Debian's Dovecot for IMAP, aiosmtpd for SMTP. Nothing leaves this machine."""
 
+import asyncio
 import email
 import grp
 import imaplib
@@ -204,6 +205,7 @@ class Postbox:
         self.mails: list[tuple[str, Message]] = []
         self.refuse = ""
         self.hang_up = False
+        self.delay_s = 0.0
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
         self.port = choose_port()
@@ -220,6 +222,7 @@ class Postbox:
     async def handle_RCPT(  # noqa: N802  (aiosmtpd's name)
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
+        await asyncio.sleep(self.delay_s)
         if self.refuse:
             return self.refuse
         envelope.rcpt_tos.append(address)

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,14 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(tmp_path, dovecot.add(), postbox, api)
 
 
+def wait(process: Process, look: Callable[[], object], seconds: float = 30) -> None:
+    """Until something is so; else what the gateway said is shown."""
+    try:
+        until(look, seconds)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{process.said}") from None
+
+
 def write(text: str, number: int, sender: str = "alice@example.org", answers: str = "") -> bytes:
     head = GENUINE + f"From: {sender}\r\nTo: {BOT}\r\nSubject: Plans\r\nMessage-ID: <m{number}@example.org>\r\n"
     return (head + (f"In-Reply-To: {answers}\r\n" if answers else "") + f"\r\n{text}\r\n").encode()
@@ -120,14 +128,14 @@ def test_mails_and_messages_are_answered_each_thread_and_chat_in_its_session(wor
     try:
         world.api.say("Hello, bot")
         world.api.say("Let me in", sender=666)
-        until(lambda: world.api.sent, 30, process.said)
-        until(lambda: "email" in process.said and _is_open(world), 30, process.said)
+        wait(process, lambda: world.api.sent)
+        wait(process, lambda: "email" in process.said and _is_open(world))
         world.mailbox.deliver(write("Hello, agent", 1), write("Let me in", 2, "eve@example.org"))
-        until(lambda: world.postbox.mails, 30, process.said)
+        wait(process, lambda: world.postbox.mails)
         answered = world.postbox.mails[0][1]
         world.mailbox.deliver(write("And then?", 3, answers=answered["Message-ID"]))
-        until(lambda: len(world.postbox.mails) == 2, 30, process.said)
-        until(lambda: world.mailbox.flags() == ["$ClawftDone \\Seen", "$ClawftDone", "$ClawftDone \\Seen"], 10)
+        wait(process, lambda: len(world.postbox.mails) == 2)
+        wait(process, lambda: world.mailbox.flags() == ["$ClawftDone \\Seen", "$ClawftDone", "$ClawftDone \\Seen"])
         process.send(signal.SIGTERM)
         assert process.wait(30) == 0, process.said
     finally:
@@ -141,6 +149,33 @@ def test_mails_and_messages_are_answered_each_thread_and_chat_in_its_session(wor
     assert "left behind" not in process.said
     log = "".join(one.read_text() for one in (world.folder / "home").rglob("*.log"))
     assert not any(secret in log + process.said for secret in (PASSWORD, TOKEN))
+
+
+@pytest.mark.soak
+def test_no_mail_is_lost_and_none_answered_twice_without_saying_so_when_the_gateway_is_killed(world: World) -> None:
+    world.weft("plugins", "enable", "email", "telegram", "--yes")
+    process = world.start()
+    written = 0
+    try:
+        wait(process, lambda: _is_open(world))
+        for round_ in range(5):
+            world.mailbox.deliver(*(write(f"{number}", number) for number in range(written, written + 10)))
+            written += 10
+            wait(process, lambda: len(world.postbox.mails) > 10 * round_ + 3)  # noqa: B023
+            process.send(signal.SIGKILL)
+            process.close()
+            process = world.start()
+        wait(process, lambda: len({mail["In-Reply-To"] for _, mail in world.postbox.mails}) == written, 60)
+        wait(process, lambda: world.mailbox.flags() == ["$ClawftDone \\Seen"] * written)
+    finally:
+        process.close()
+    seen: set[str] = set()
+    for _, mail in world.postbox.mails:
+        text = mail.get_payload(decode=True)
+        assert isinstance(text, bytes)
+        assert mail["Message-ID"] not in seen or text.startswith(b"(possibly a repeat)")
+        seen.add(mail["Message-ID"])
+    assert len(seen) == written
 
 
 def _is_open(world: World) -> bool:

@@ -53,6 +53,7 @@ def make(tmp_path: Path, box: Mailbox, postbox: Postbox, hosts: list[DirectHost]
     postbox.mails.clear()
     postbox.refuse = ""
     postbox.hang_up = False
+    postbox.delay_s = 0.0
 
     def build(password: str = PASSWORD, imap: dict[str, Any] | None = None, **more: Any) -> EmailPlugin:
         config = {
@@ -277,6 +278,18 @@ async def test_where_the_server_hangs_up_over_a_mail_nobody_claims_that_it_was_n
         assert not isinstance(doubtful.value, ChannelError)
         await channel.send(message)
     assert len(postbox.mails) == 2
+
+
+async def test_a_server_that_takes_too_long_is_left_before_the_host_loses_patience(
+    make: Make, postbox: Postbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("email_channel.outbox._PATIENCE_S", 0.3)
+    postbox.delay_s = 2.0
+    async with running(make(), Gate()) as channel:
+        async with asyncio.timeout(1.5):
+            with pytest.raises(ChannelError, match="did not take the mail"):
+                await channel.send(OutboundMessage(key="k", conversation=f"{ALICE}/0123", text="Hi"))
+    assert not postbox.mails
 
 
 async def test_whether_a_refused_answer_is_tried_again_depends_on_what_the_server_says(

@@ -1,6 +1,7 @@
 """Sending by SMTP. It blocks, so it is used from threads."""
 
 import smtplib
+import time
 from base64 import b64encode
 from socket import socket
 
@@ -9,6 +10,9 @@ from email_channel.settings import Server, open_socket
 
 __all__ = ["send_mail"]
 
+_CONNECT_S = 10.0
+_PATIENCE_S = 25.0  # for one mail: after 30 s the host would take the plugin for hung (plugins.call_timeout_s)
+
 
 class _Smtp(smtplib.SMTP):
     """SMTP over a connection that the host made."""
@@ -16,10 +20,19 @@ class _Smtp(smtplib.SMTP):
     def __init__(self, host: PluginHost, server: Server, domain: str) -> None:
         self._plugin_host = host
         self._server = server
+        self._ends = time.monotonic() + _PATIENCE_S
         super().__init__(server.host, server.port, local_hostname=domain)
 
     def _get_socket(self, *_: object) -> socket:
-        return open_socket(self._plugin_host, self._server)
+        return open_socket(self._plugin_host, self._server, _CONNECT_S)
+
+    def getreply(self) -> tuple[int, bytes]:
+        """Every answer is waited for, but all together not longer than the gateway waits for one mail."""
+        left = self._ends - time.monotonic()
+        if left <= 0 or self.sock is None:
+            raise TimeoutError("it takes too long")
+        self.sock.settimeout(left)
+        return super().getreply()
 
 
 def send_mail(host: PluginHost, server: Server, mail: bytes, sender: str, recipient: str) -> None:

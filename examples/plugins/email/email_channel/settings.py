@@ -1,7 +1,6 @@
 """The plugin's settings as one value, and how its servers are reached."""
 
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,10 +11,9 @@ from clawft.contracts import PluginError, PluginHost
 
 __all__ = ["Server", "Settings", "load_settings", "open_socket"]
 
-Connect = Callable[[str, int], socket]
 _PORTS = {("imap", "tls"): 993, ("imap", "starttls"): 143, ("smtp", "tls"): 465, ("smtp", "starttls"): 587}
 _PLAIN_PORTS = {"imap": 143, "smtp": 587}
-_TIMEOUT_S = 30.0
+TIMEOUT_S = 30.0  # of whatever a server is asked for
 
 
 @dataclass(frozen=True)
@@ -72,10 +70,10 @@ def load_settings(host: PluginHost) -> Settings:
     )
 
 
-def open_socket(host: PluginHost, server: Server) -> socket:
+def open_socket(host: PluginHost, server: Server, timeout_s: float = TIMEOUT_S) -> socket:
     """A connection to a server, encrypted if that is to be so from the start. Raises: OSError, PluginError."""
-    sock = host.connect(server.host, server.port, _TIMEOUT_S)
-    sock.settimeout(_TIMEOUT_S)
+    sock = host.connect(server.host, server.port, timeout_s)
+    sock.settimeout(timeout_s)
     if server.security != "tls" or server.context is None:
         return sock
     try:

@@ -17,7 +17,7 @@ from clawft.contracts import ChannelError, PluginError, PluginHost
 __all__ = ["Api", "ApiError", "Stop", "Unreachable"]
 
 _MAX_ANSWER = 16 << 20  # a hundred updates, each with a long text, what it answers and what it quotes
-_PATIENCE_S = 15.0
+_PATIENCE_S = 10.0
 _TOKEN = re.compile(r"([0-9]{1,20}):[A-Za-z0-9_-]{10,200}")
 
 
@@ -108,7 +108,10 @@ class Api:
     def call(
         self, method: str, parameters: dict[str, Any] | None = None, *, wait_s: float = 0.0, stop: Stop | None = None
     ) -> Any:
-        """Have something done. Raises: ApiError, Unreachable; ChannelError if the host was not granted."""
+        """Have something done, which may take `wait_s` and a little more.
+
+        Raises: ApiError, Unreachable; ChannelError if the host was not granted.
+        """
         connection = _Connection(self._host, self._name, self._port, self._context, wait_s + _PATIENCE_S)
         in_doubt = False
         try:

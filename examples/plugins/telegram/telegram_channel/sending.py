@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from typing import Any
 
 from clawft.contracts import ChannelError, OutboundMessage, PluginError, Unsupported
@@ -14,7 +15,9 @@ __all__ = ["Sender"]
 
 _CONVERSATION = re.compile(r"(-?[0-9]{1,20})(?:/([0-9]{1,20}))?")
 _REPEAT = "(possibly a repeat)"
-_PATIENCE_S = 15.0  # for one answer; then it is better tried again later
+# For one answer, before its last request is begun: after 30 s the host would take the plugin for hung
+# (plugins.call_timeout_s), and it goes on later from where it was.
+_PATIENCE_S = 15.0
 _HOPELESS = (400, 403)  # no such chat, or the bot was blocked or removed
 
 
@@ -50,7 +53,7 @@ class Sender:
             await self._run(self._store.remember_sent, message.key, index + 1 if index + 1 < len(parts) else ALL)
 
     async def _send_part(self, parameters: dict[str, Any], patience: "_Patience") -> None:
-        for _ in range(5):
+        while not patience.is_over:
             try:
                 await self._run(self._api.call, "sendMessage", parameters)
                 return
@@ -58,7 +61,7 @@ class Sender:
                 raise (PluginError if error.in_doubt else ChannelError)(str(error)) from error
             except ApiError as error:
                 moved = error.parameters.get("migrate_to_chat_id")  # a group that became a supergroup
-                if isinstance(moved, int):
+                if isinstance(moved, int) and moved != parameters["chat_id"]:
                     parameters = {**parameters, "chat_id": moved}
                 elif not error.retry_after_s or not await patience.wait(error.retry_after_s):
                     kind = PluginError if error.code >= 500 else ChannelError  # a gateway of theirs may be what failed
@@ -68,15 +71,18 @@ class Sender:
 
 
 class _Patience:
-    """How long Telegram may let an answer wait, in all."""
+    """How long one answer may take, in all."""
 
     def __init__(self) -> None:
-        self._left_s = _PATIENCE_S
+        self._ends = time.monotonic() + _PATIENCE_S
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self._ends
 
     async def wait(self, seconds: float) -> bool:
         """Wait so long, if that is not too long."""
-        self._left_s -= seconds
-        if self._left_s < 0:
+        if time.monotonic() + seconds > self._ends:
             return False
         await asyncio.sleep(seconds)
         return True
