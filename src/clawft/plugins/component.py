@@ -223,7 +223,8 @@ class Component:
             self._begin(instance)
             content, is_error = instance.execute_tool(name, arguments, self.job.times.call_s)
             if len(content) > _MAX_CONTENT:
-                raise PluginFailed(f"{name}: It gave {len(content)} characters; {_MAX_CONTENT} is the limit")
+                message = f"{name}: It gave {len(content)} characters; {_MAX_CONTENT} is the limit"
+                raise PluginFailed(message, code="plugin-result")
             return content, is_error
         except WasmError as error:
             raise self._fail(error, name) from error
