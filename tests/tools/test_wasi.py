@@ -13,7 +13,8 @@ from clawft.config.sandbox import SandboxSettings
 from clawft.sandbox.process import Finished, Streams
 from clawft.sandbox.sandbox import Sandbox
 from clawft.sandbox.wasi import Wasi
-from clawft.sandbox.wasm import WasmError
+from clawft.sandbox.wasm import CompiledCache, WasmError
+from clawft.trust.seal import KEY_NAME, Seal
 from clawft.workspace import Workspace
 from wats import CAT, HERE, SKILL, TMP, module
 
@@ -47,9 +48,9 @@ def runner(tmp_path: Path, mode: Any) -> Run:
         (skill / "tool.wasm").write_bytes(content)
         streams, env = Streams(stdin=how.pop("stdin", b"")), how.pop("env", {})
         start_s = how.pop("init_timeout_s", 10)
-        wasi = Wasi(PluginsSettings(init_timeout_s=start_s, wasm=WasmSettings(**how)), str(user_dir))
+        wasi = Wasi(PluginsSettings(init_timeout_s=start_s, wasm=WasmSettings(**how)), sandbox)
         mount = (str(skill), str(skill))
-        async with wasi.open(f"{skill}/tool.wasm", ("tool.wasm", *words), env, mount, limits=sandbox.limits) as program:
+        async with wasi.open("tool.wasm", ("tool.wasm", *words), env, mount) as program:
             return await sandbox.run(
                 program.words,
                 cwd=mount[1],
@@ -192,4 +193,10 @@ async def test_what_was_compiled_is_kept_and_not_run_where_it_was_changed(run: R
     await run(module(CAT))
     (kept,) = os.listdir(tmp_path / ".clawft/cache/wasm")
     (tmp_path / ".clawft/cache/wasm" / kept).write_bytes(b"0" * 64 + b"evil")  # what no seal fits is not run
+    assert (await run(module(CAT), stdin=b"well")).output == b"well"
+
+
+async def test_what_was_compiled_for_another_machine_is_compiled_anew(run: Run, tmp_path: Path) -> None:
+    cache = CompiledCache(str(tmp_path / ".clawft"), Seal(str(tmp_path / ".clawft" / KEY_NAME)))
+    cache.keep_code(module(CAT), "module", b"code of another processor")
     assert (await run(module(CAT), stdin=b"well")).output == b"well"

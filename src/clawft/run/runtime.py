@@ -168,7 +168,7 @@ class Runtime:
         """What runs programs of skills that are WebAssembly."""
         from clawft.sandbox.wasi import Wasi  # few skills have any
 
-        return Wasi(self.plugins_settings, self.workspace.user_dir)
+        return Wasi(self.plugins_settings, self.sandbox)
 
     def instructions(self, emit: Callable[[Event], None]) -> list[Instructions]:
         """AGENTS.md and CLAUDE.md that are the user's own or were approved; the others are named."""

@@ -57,6 +57,7 @@ class Runnable(Struct, frozen=True):
     env: Mapping[str, str]
     confinement: Confinement
     timeout_s: float
+    ask: Callable[[str], Awaitable[bool]] | None = None  # about running it without a sandbox; a person, if this is none
 
 
 class Launch(Struct, frozen=True):

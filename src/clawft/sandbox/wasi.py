@@ -17,9 +17,18 @@ from msgspec import structs
 from clawft.config.plugins import PluginsSettings
 from clawft.sandbox.confinement import Confinement, Limits
 from clawft.sandbox.output import FLOOD_BYTES
-from clawft.sandbox.process import Runnable, Streams, run_process
+from clawft.sandbox.process import Runnable, Streams
+from clawft.sandbox.sandbox import Sandbox
 from clawft.sandbox.wasm import CompiledCache, load_wasm
-from clawft.sandbox.wasm.apart import CHILD, compile_words, find_library, python_words, read_code, too_long
+from clawft.sandbox.wasm.apart import (
+    CHILD,
+    MEMORY_BYTES,
+    compile_words,
+    find_library,
+    python_words,
+    read_code,
+    too_long,
+)
 from clawft.trust.seal import KEY_NAME, Seal
 
 __all__ = ["PLACE", "Wasi"]
@@ -30,23 +39,24 @@ _MB = 1024 * 1024
 
 
 class Wasi:
-    """Makes programs of modules, within the user's limits. `user_dir` holds what was compiled before."""
+    """Makes programs of modules, to be run in a sandbox, within the user's limits. What was compiled is kept."""
 
-    def __init__(self, settings: PluginsSettings, user_dir: str) -> None:
+    def __init__(self, settings: PluginsSettings, sandbox: Sandbox) -> None:
         self.settings = settings
-        self._user_dir = user_dir
-        self._cache = CompiledCache(user_dir, Seal(os.path.join(user_dir, KEY_NAME)))
+        self._sandbox = sandbox
+        self._user_dir = sandbox.workspace.user_dir
+        self._cache = CompiledCache(self._user_dir, Seal(os.path.join(self._user_dir, KEY_NAME)))
 
     @asynccontextmanager
     async def open(
-        self, path: str, words: Sequence[str], env: Mapping[str, str], mount: tuple[str, str], *, limits: Limits
+        self, file: str, words: Sequence[str], env: Mapping[str, str], mount: tuple[str, str]
     ) -> AsyncIterator[Runnable]:
-        """The module of a path, with its own words, of which the first is its name, and variables.
+        """A module with its own words, of which the first is its name, and variables.
 
-        `mount` is its folder, and where the process finds that. Raises: WasmError; OSError.
+        `mount` is the folder that it is a file of, and where the process finds that. Raises: ClawftError; OSError.
         """
-        library = find_library()
-        compiled = await self._compile(path)
+        library, limits = find_library(), self._sandbox.limits
+        compiled = await self._compile(os.path.join(mount[0], file))
         below = os.path.join(self._user_dir, "cache", "programs")
         os.makedirs(below, mode=0o700, exist_ok=True)
         private = tempfile.TemporaryDirectory(prefix="wasi-", dir=below)
@@ -56,21 +66,18 @@ class Wasi:
             job = {
                 "library": library,
                 "module": kept,
+                "source": os.path.join(mount[1], file),
                 "folders": [(mount[1], PLACE), (mount[1], ".")],
                 "memory_bytes": self.settings.wasm.memory_mb * _MB,
                 "file_bytes": limits.file_bytes,
                 "fuel": self.settings.wasm.fuel,
             }
-            confinement = Confinement(
-                readable=(sys.base_prefix, library, CHILD, kept),
-                hidden=("/etc/passwd", "/etc/group"),
-                mounts=(mount,),
-                limits=self._limit(limits),
-                least=True,
-            )
+            confinement = _confine(library, self._limit(self.settings.wasm.memory_mb * _MB), kept, mounts=(mount,))
             own = {f"{_PREFIX}{name}": value for name, value in env.items()}
             # The sandbox has a folder for temporary files of its own; without one this is it.
-            yield Runnable((*python_words(job), *words), {"TMPDIR": private.name, **own}, confinement, self._timeout_s)
+            yield Runnable(
+                (*python_words(job), *words), {"TMPDIR": private.name, **own}, confinement, self._timeout_s, _go_on
+            )
         finally:
             with CancelScope(shield=True):
                 await to_thread.run_sync(private.cleanup)
@@ -79,31 +86,45 @@ class Wasi:
     def _timeout_s(self) -> float:
         return self.settings.wasm.timeout_s or self.settings.call_timeout_s
 
-    def _limit(self, limits: Limits) -> Limits:
+    def _limit(self, memory_bytes: int) -> Limits:
         """The engine holds the module to its memory; beside that the process needs some room."""
-        room = (self.settings.wasm.memory_mb + 256) * _MB
-        return structs.replace(limits, memory_bytes=room, data_bytes=2 * room, processes=64)
+        room = memory_bytes + 256 * _MB
+        return structs.replace(self._sandbox.limits, memory_bytes=room, data_bytes=2 * room, processes=64)
 
     async def _compile(self, path: str) -> bytes:
-        """Raises: WasmError for what is no module, none of WASI preview 1, or too large."""
+        """Raises: WasmError for what is no module, none of WASI preview 1, or too large; Refused without a sandbox."""
         data = await to_thread.run_sync(load_wasm, path, self.settings.wasm)
         kept = await to_thread.run_sync(self._cache.find_code, data, "module")
         if kept is not None:
             return kept
         limit = self.settings.init_timeout_s
-        finished = await run_process(
+        finished = await self._sandbox.run(
             compile_words("module", limit, program=True),
             cwd="/",
             env={},
             timeout_s=limit,
             max_bytes=FLOOD_BYTES,
             streams=Streams(stdin=data, merged=False),
+            confinement=_confine(find_library(), self._limit(MEMORY_BYTES)),
+            ask=_go_on,
         )
         if finished.timed_out:
             raise too_long(limit, path)
         code = read_code(finished.code, finished.output, finished.errors, path)
         await to_thread.run_sync(self._cache.keep_code, data, "module", code)
         return code
+
+
+async def _go_on(_reason: str) -> bool:
+    """The answer where there is no sandbox: WebAssembly holds a module all the same."""
+    return True
+
+
+def _confine(library: str, limits: Limits, *readable: str, mounts: tuple[tuple[str, str], ...] = ()) -> Confinement:
+    """What the process needs: Python and the library."""
+    needed = (sys.base_prefix, library, CHILD)
+    hidden = ("/etc/passwd", "/etc/group")
+    return Confinement(readable=(*needed, *readable), hidden=hidden, mounts=mounts, limits=limits, least=True)
 
 
 def _write(path: str, content: bytes) -> None:

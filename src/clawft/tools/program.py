@@ -136,7 +136,7 @@ class Programs:
                         max_bytes=settings.max_output_bytes,
                         streams=Streams(stdin=start.stdin, spill_path=spill_path),
                         confinement=program.confinement,
-                        ask=_go_on if start.is_wasm else ask_unconfined(context, _name(start)),
+                        ask=program.ask or ask_unconfined(context, _name(start)),
                         record=record_hosts(context),
                     )
                 finally:  # one that was cancelled has left its output there, too
@@ -153,8 +153,7 @@ class Programs:
         copy, place = mount
         if start.is_wasm:
             env = {**self._own_env(loaded.cleared), **start.variables}
-            path, limits = os.path.join(copy, start.file), context.sandbox.limits
-            async with self.engines.open_wasi().open(path, start.words, env, mount, limits=limits) as program:
+            async with self.engines.open_wasi().open(start.file, start.words, env, mount) as program:
                 yield program
             return
         hosts = _hosts_for(loaded.cleared, context)
@@ -166,11 +165,6 @@ class Programs:
         places = {"CLAUDE_SKILL_DIR": place, "CLAUDE_PROJECT_DIR": context.workspace.project}
         env = command_env(self.settings, context.environ, self._own_env(loaded.cleared))
         return {**env, **places, **start.variables}
-
-
-async def _go_on(_reason: str) -> bool:
-    """WebAssembly is held without a sandbox, too."""
-    return True
 
 
 def _name(start: Start) -> str:

@@ -13,12 +13,22 @@ from typing import Any, Literal
 
 from clawft.sandbox.wasm.errors import WasmError
 
-__all__ = ["CHILD", "Kind", "compile_apart", "compile_words", "find_library", "python_words", "read_code", "too_long"]
+__all__ = [
+    "CHILD",
+    "MEMORY_BYTES",
+    "Kind",
+    "compile_apart",
+    "compile_words",
+    "find_library",
+    "python_words",
+    "read_code",
+    "too_long",
+]
 
 Kind = Literal["component", "module"]
 CHILD = os.path.join(os.path.dirname(__file__), "child.py")
 LIMIT_S = 10.0
-_MEMORY_BYTES = 2 << 30
+MEMORY_BYTES = 2 << 30
 _MAX_CODE = 256 << 20
 _MAX_TEXT = 400
 
@@ -52,7 +62,7 @@ def compile_words(kind: Kind, timeout_s: float, *, program: bool = False) -> tup
 
     Raises: WasmError.
     """
-    job = {"memory_bytes": _MEMORY_BYTES, "cpu_s": int(2 * timeout_s) + 1, "library": find_library()}
+    job = {"memory_bytes": MEMORY_BYTES, "cpu_s": int(2 * timeout_s) + 1, "library": find_library()}
     return python_words({**job, "compile": kind, "program": program})
 
 

@@ -70,7 +70,10 @@ def _run(wasmtime: ModuleType, job: dict[str, Any]) -> int:
     """Run a module that was compiled. Raises: ExitTrap, Trap, WasmtimeError."""
     _limit({resource.RLIMIT_NOFILE: MAX_FILES, resource.RLIMIT_FSIZE: job["file_bytes"], resource.RLIMIT_CORE: 0})
     engine = _make_engine(wasmtime)
-    module = wasmtime.Module.deserialize_file(engine, job["module"])
+    try:
+        module = wasmtime.Module.deserialize_file(engine, job["module"])
+    except wasmtime.WasmtimeError:  # it was compiled for another processor
+        module = wasmtime.Module.from_file(engine, job["source"])
     with tempfile.TemporaryDirectory() as private:
         store = wasmtime.Store(engine)
         store.set_limits(job["memory_bytes"], _MAX_TABLE_ELEMENTS, 1, 32, 1)
