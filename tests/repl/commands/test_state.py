@@ -69,6 +69,15 @@ async def test_memory_is_shown_and_searched(world: World, terminal: Open, enter:
         assert await enter(t, "/memory search") == "Usage: /memory, or /memory search <query>"
 
 
+async def test_the_memory_of_a_plugin_is_shown_and_searched(world: World, terminal: Open, enter: Enter) -> None:
+    world.add_example("sqlite-memory")
+    world.config = '[memory]\nbackend = "sqlite"\n'
+    async with terminal(columns=120) as t:
+        assert await enter(t, "/memory") == "'sqlite' is empty."
+        assert await enter(t, "/memory search zeppelin") == "Nothing in the memory matches 'zeppelin'"
+    assert not (world.user_dir / "memory").exists()
+
+
 async def test_reload_sees_new_skills_and_the_conversation_goes_on(world: World, terminal: Open, enter: Enter) -> None:
     world.replies = [say("1"), say("2")]
     async with terminal(columns=120) as t:
