@@ -558,3 +558,24 @@ async def test_a_channel_that_loses_its_connection_is_never_left_alone(yard: Yar
             with pytest.raises(PluginFailed, match="ConnectionError: away"):
                 await plugins.call(ID, "start_channel", channel="post")
         assert [one.code for one in plugins.check()] == ["plugin-raised"]
+
+
+async def test_a_channel_that_hangs_is_ended(yard: Yard) -> None:
+    yard.add(
+        """
+        class Post:
+            name = "post"
+            async def start(self, host, cancel):
+                time.sleep(60)
+            async def send(self, message): pass
+        class Plugin(Plugin):
+            def parts(self): return [Post()]
+        """,
+        capabilities=["channel"],
+        tools=[],
+        channels=["post"],
+    )
+    async with yard.open({"call_timeout_s": 0.1}) as plugins:
+        with anyio.fail_after(15), pytest.raises(PluginFailed) as failed:
+            await plugins.call(ID, "start_channel", channel="post")
+        assert failed.value.code == "plugin-hangs"

@@ -119,7 +119,7 @@ class PythonProcess:
         async def look() -> None:
             before: Health = "healthy"
             while self.alive:
-                await anyio.sleep(_LOOK_S)
+                await anyio.sleep(min(_LOOK_S, self.job.times.call_s))
                 now = await self.health()
                 if now == before == "hangs":
                     self._end(PluginFailed("It does nothing any more, and does not answer", code="plugin-hangs"))
