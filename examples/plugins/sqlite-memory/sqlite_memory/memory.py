@@ -90,8 +90,10 @@ class SqliteMemory:
 
     def _check_room(self, database: sqlite3.Connection, key: str) -> None:
         """Raises: PluginError for a new fact in a full memory."""
-        held, known = database.execute("SELECT count(*), coalesce(sum(key = ?), 0) FROM fact", (key,)).fetchone()
-        if held >= self._max_facts and not known:
+        if database.execute("SELECT 1 FROM fact WHERE key = ?", (key,)).fetchone():
+            return
+        held = database.execute("SELECT count(*) FROM fact").fetchone()[0]
+        if held >= self._max_facts:
             raise PluginError(f"The memory is full: it holds {held} facts", hint="Forget some, or raise max_facts")
 
     @contextmanager

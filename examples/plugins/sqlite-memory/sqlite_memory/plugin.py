@@ -26,7 +26,7 @@ class Plugin(PluginBase):
             if not re.fullmatch("[0-9a-f]{32}", name):
                 raise PluginError("The host does not tell which project this is")
         path = os.path.join(host.data_dir(), f"{name}.sqlite")
-        self._memory = SqliteMemory(open_database(path), int(host.config_value("max_facts") or 100_000))
+        self._memory = SqliteMemory(open_database(path), int(host.config_value("max_facts") or 20_000))
 
     def parts(self) -> tuple[object, ...]:
         return (self._memory,)
