@@ -39,6 +39,8 @@ def main() -> int:
         return int(ended.code)
     except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
         return _fail(f"WebAssembly {'failed' if 'compile' in job else 'was stopped'}: {_tell(str(error))}")
+    except (OSError, ValueError, MemoryError) as error:  # no room, or a name that has no letters
+        return _fail(f"WebAssembly failed: {str(error)[:_MAX_TEXT] or type(error).__name__}")
 
 
 def _compile(wasmtime: ModuleType, job: dict[str, Any]) -> int:
