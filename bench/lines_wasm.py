@@ -17,7 +17,7 @@ SETTINGS = {"type": "object", "properties": {"unit": {"type": "string", "default
 ARGUMENTS = {"s": "unit"}
 ANSWER = ("metric", False)
 WARM_UP = 50
-PAUSE_S = 0.0005  # before each: a call is written down behind it, which is not to disturb what comes next
+PAUSE_S = 0.001  # before each: a call is written down behind it, which is not to disturb what comes next
 
 
 def measure_wasm(folder: Path, calls: int) -> list[Line]:
@@ -42,11 +42,11 @@ async def _measure(plugins: Plugins, calls: int) -> tuple[float, float]:
     bare = Bare()
     async with plugins:
         for number in range(calls + WARM_UP):
-            await _pause()
+            await anyio.sleep(PAUSE_S)
             start = time.perf_counter()
             output = await plugins.call(GUEST, "execute_tool", name="try_it", arguments=ARGUMENTS)
             taken = time.perf_counter() - start
-            await _pause()
+            await anyio.sleep(PAUSE_S)
             start = time.perf_counter()
             answer = bare.call()
             other = time.perf_counter() - start
@@ -56,13 +56,6 @@ async def _measure(plugins: Plugins, calls: int) -> tuple[float, float]:
                 ours.append(taken * 1000)
                 alone.append(other * 1000)
     return statistics.median(ours), statistics.median(alone)
-
-
-async def _pause() -> None:
-    """Wait without going to sleep, from which a machine takes its time to come back."""
-    end = time.perf_counter() + PAUSE_S
-    while time.perf_counter() < end:
-        await anyio.sleep(0)
 
 
 class Bare:
