@@ -16,6 +16,7 @@ from anyio import CancelScope
 __all__ = ["Cancellable", "Worker"]
 
 T = TypeVar("T")
+_STACK_BYTES = 8 << 20  # a guest may take half a megabyte, and some systems give a thread less than that
 _END_S = 5.0  # for the host to end what it does for somebody who does not want it any more
 
 
@@ -56,7 +57,11 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._thread.start()
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            self._thread.start()
+        finally:
+            threading.stack_size(before)
 
     async def run(self, work: Callable[[], T], call: Cancellable | None = None) -> T:
         """Do something in the thread. Cancelling this cancels the call, and waits a while for its end."""
