@@ -283,3 +283,39 @@ async def test_a_server_joins_and_leaves_a_conversation_with_the_grant_of_its_pl
         await collect(conversation, "hello")
         assert "box-main__" not in json.dumps(world.sent()["tools"])
     assert list((world.user_dir / "cache" / "programs").iterdir()) == []
+
+
+@pytest.mark.anyio
+async def test_a_server_of_agent_plugins_is_started_as_its_specification_says(world: World) -> None:
+    folder, base = world.user_dir / "plugins" / "portable", "https://agent-plugins.org/schemas/1.0.0"
+    write(folder / "plugin.json", {"$schema": f"{base}/plugin.schema.json", "name": "acme.portable"})
+    write(folder / "server.py", SERVER.read_text())
+    server = {
+        "type": "stdio",
+        "command": "python",
+        "args": ["-IS", "${PLUGIN_ROOT}/server.py"],
+        "env": {"KEPT": "${HOME} in ${PLUGIN_DATA}"},
+        "cwd": "${PLUGIN_DATA}",
+    }
+    write(folder / "mcp.json", {"$schema": f"{base}/mcp.schema.json", "mcpServers": {"main": server}})
+    grant(world, "acme.portable")
+    world.replies = [call("portable-main__env", {}), call("portable-main__cwd", {}), say("done")]
+    env, cwd = (json.dumps(one.result) for one in only(await world.run(approve=Person()), ToolFinished))
+    data = world.user_dir / "plugin-data" / "acme.portable"
+    assert f"${{HOME}} in {data}" in env  # all but its own two variables stays as it is
+    assert str(data) in cwd
+    assert "cache/programs" in env  # PLUGIN_ROOT
+
+
+@pytest.mark.anyio
+async def test_a_remote_server_is_reached_only_where_its_host_was_granted(world: World) -> None:
+    remote = {"type": "http", "url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer ${BOX_KEY:-none}"}}
+    folder = world.user_dir / "plugins" / "far"
+    write(folder / ".claude-plugin" / "plugin.json", {"name": "far", "mcpServers": {"main": remote}})
+    world.replies = [say("done")] * 2
+    grant(world, "far", Permissions(env_vars=("BOX_KEY",)))
+    (said,) = [one.message for one in only(await world.run(), Noticed) if "far" in one.message]
+    assert "not granted to reach 127.0.0.1:9" in said
+    grant(world, "far", Permissions(network=("127.0.0.1:9",)))
+    (said,) = [one.message for one in only(await world.run(key="two"), Noticed) if "far-main" in one.message]
+    assert "granted" not in said  # nobody listens there, and that is all that is wrong

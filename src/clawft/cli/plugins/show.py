@@ -17,6 +17,7 @@ from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permiss
 from clawft.config.secret import names_secret
 from clawft.contracts import Permissions
 from clawft.discovery.digest import compute_digest
+from clawft.discovery.plugin_contents import PluginContents
 from clawft.errors import ClawftError, Diagnostic
 from clawft.format.plugin import PluginManifest
 from clawft.plugging import find_plugin, load_plugin_contents, load_plugin_standings, plugin_settings
@@ -40,7 +41,8 @@ def command(plugin_id: str, output: str) -> None:
     app = open_here()
     standing = find_plugin(load_plugin_standings(app), plugin_id)
     if output == "json":
-        fields = plugin_json(standing) | {"reasons": [to_json(one) for one in _reasons(standing)]}
+        said = (*_reasons(standing), *load_plugin_contents(app, standing.found).diagnostics)
+        fields = plugin_json(standing) | {"reasons": [to_json(one) for one in said]}
         return print_json("clawft.plugins.show.v1", **fields, **_details(app, standing))
     for line in detail_lines(app, standing):
         click.echo(line)
@@ -64,18 +66,21 @@ def detail_lines(app: App, standing: PluginStanding) -> list[str]:
         ]
     facts.append(("State", f"{standing.state}: {PLUGIN_STATES.get(standing.state, '')}"))
     said = [f"{label}: {one_line(value)}" for label, value in facts if value]
+    contents = load_plugin_contents(app, found)
     if manifest is not None:
-        said += _manifest_lines(app, standing, manifest)
-    for one in _reasons(standing):
+        said += _manifest_lines(app, standing, manifest, contents)
+    for one in (*_reasons(standing), *contents.diagnostics):
         where = shorten(one.where) if one.path != found.file else f"line {one.line}" if one.line else ""
         said += diagnostic_lines(one, where=where)
     return said
 
 
-def _manifest_lines(app: App, standing: PluginStanding, manifest: PluginManifest) -> list[str]:
+def _manifest_lines(
+    app: App, standing: PluginStanding, manifest: PluginManifest, contents: PluginContents
+) -> list[str]:
     digest = compute_digest(standing.found.folder).value
     return [
-        *brought_lines(manifest, load_plugin_contents(app, standing.found)),
+        *brought_lines(manifest, contents),
         *_permission_lines(standing, manifest),
         *_setting_lines(app, standing, manifest),
         *_component_lines(app, standing),
