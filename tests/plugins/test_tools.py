@@ -176,3 +176,23 @@ async def test_what_is_granted_and_taken_back_between_turns_counts_from_the_next
     assert [len(only(one, ToolFinished)) for one in (first, second, third)] == [1, 0, 1]
     assert offered == [True, True, False, True, True]
     assert [one.code for one in only(second, Noticed)] == ["plugin-revoked"]
+
+
+async def test_every_call_is_in_the_audit_log_also_of_a_tool_that_only_looks(world: World) -> None:
+    add(world, read_only=True)
+    await use(world, "count_words", {"text": "one two"})
+    assert [one["subject"] for one in world.audit("tool", "allowed")] == ["count_words one two"]
+
+
+async def test_a_strangers_skill_gets_a_plugins_tool_only_if_it_names_it(world: World) -> None:
+    add(world, read_only=True)
+    world.add_skill("plain", strangers=True)
+    world.add_skill("names", strangers=True, head="allowed-tools: count_words\n")
+    app = open_app(world.environ, str(world.project))
+    codes = {}
+    for name in ("plain", "names"):
+        app.desk.approve([app.desk.review(app.get_skill(name).found)])
+        world.replies = [call("count_words", {"text": "a"}, "c1"), say("done")]
+        (done,) = only(await world.run("go", skill=name), ToolFinished)
+        codes[name] = done.result.get("error", {}).get("code", "")
+    assert codes == {"plain": "PERMISSION_DENIED", "names": ""}

@@ -140,7 +140,7 @@ def _is_skill(tool: Tool | None, call: ToolCall) -> bool:
 async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext, hooked: Outcome | None) -> Envelope:
     """Run a tool, if it may be used so; what acts is written down first. Raises: ToolError, Refused."""
     context.granted = await permit(turn, tool, call, context, hooked)
-    if not tool.read_only:
+    if not tool.read_only or tool.plugin:  # that it only looks is what its plugin says
         context.record("tool", f"{tool.name} {_summarise(tool, call)}".strip(), "allow", context.granted.rule)
     timeout_s = tool.timeout_s or turn.runtime.config.agents.defaults.tool_timeout_s
     return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
