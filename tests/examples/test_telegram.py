@@ -10,7 +10,7 @@ from channel_hosts import DirectHost, Gate, running, until
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.contracts import ChannelError, InboundMessage, OutboundMessage, PluginError, Unsupported
+from clawft.contracts import ChannelAdapter, ChannelError, InboundMessage, OutboundMessage, PluginError, Unsupported
 from telegram_channel.plugin import TelegramPlugin
 from telegram_channel.text import split_text
 from telegram_channel.updates import Bot, Ignored, read_update
@@ -28,8 +28,9 @@ def api() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def make(tmp_path: Path, api: BotApi) -> Make:
-    """The plugin, ready to start; keyword arguments change its settings."""
+def make(tmp_path: Path, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """The plugin, ready to start, and in a hurry; keyword arguments change its settings."""
+    monkeypatch.setattr("telegram_channel.channel._FIRST_PAUSE_S", 0.1)
 
     def build(token: str = TOKEN, **more: Any) -> TelegramPlugin:
         plugin = TelegramPlugin()
@@ -204,16 +205,27 @@ async def test_a_wrong_token_and_a_webhook_are_told_and_the_token_is_not(make: M
     assert "BotFather" in wrong.value.hint
 
 
-async def test_a_server_that_is_not_there_is_told_without_the_token(make: Make, tmp_path: Path) -> None:
+async def test_a_server_that_is_not_there_is_tried_again_and_then_told_without_the_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("telegram_channel.channel._FIRST_PAUSE_S", 0.01)
     plugin = TelegramPlugin()
     host = DirectHost(tmp_path, {"base_url": "http://127.0.0.1:1"}, {"TELEGRAM_BOT_TOKEN": TOKEN})
     plugin.init(host)
-    async with running(plugin, Gate(), connected=False) as channel:
-        await until(lambda: host.logged)
-        with pytest.raises(ChannelError, match="cannot be reached"):  # so it was not sent
-            await channel.send(OutboundMessage(key="k", conversation="7", text="Hi"))
-        assert not channel.is_running()
-    assert not any(TOKEN in line for line in host.logged)
+    with pytest.raises(ChannelError, match="does not answer") as told:
+        async with running(plugin, Gate()):
+            pass
+    assert len(host.logged) == 3
+    assert not any(TOKEN in line for line in (*host.logged, str(told.value)))
+
+
+async def test_an_answer_that_could_not_even_be_begun_was_not_sent(make: Make) -> None:
+    plugin = make(base_url="http://127.0.0.1:1")
+    (channel,) = plugin.parts()
+    assert isinstance(channel, ChannelAdapter)
+    with pytest.raises(ChannelError, match="cannot be reached"):
+        await channel.send(OutboundMessage(key="k", conversation="7", text="Hi"))
+    plugin.shutdown()
 
 
 def test_what_is_no_token_is_said(make: Make) -> None:

@@ -29,6 +29,7 @@ __all__ = ["EmailChannel"]
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 300.0
+_MAX_FAILURES = 4  # in a row, before the gateway hears of it, which then waits longer and longer
 _MAX_HELD = 5  # senders; when so many have to wait, everybody has to
 
 
@@ -52,8 +53,8 @@ class EmailChannel:
         return self._running
 
     async def start(self, host: ChannelHost, cancel: Cancel) -> None:
-        """Receive until told to end. Raises: ChannelError if the password is wrong: waiting does not mend that."""
-        pause = _FIRST_PAUSE_S
+        """Receive until told to end. Raises: ChannelError for what a person should hear of: waiting may not mend it."""
+        failures = 0
         while not cancel.is_set():
             try:
                 await self._receive(host, cancel)
@@ -63,13 +64,14 @@ class EmailChannel:
             except (OSError, ImapError, PluginError, ValueError) as error:
                 if cancel.is_set():
                     return
-                if isinstance(error, PluginError) and error.code == "host-refused":
-                    raise ChannelError(str(error), code=error.code, hint=error.hint) from error
-                pause = _FIRST_PAUSE_S if self._running else min(pause * 2, _LONGEST_PAUSE_S)
-                self._host.log("warn", f"No connection to {self._settings.imap.host}, again in {pause:.0f} s: {error}")
+                failures = 1 if self._running else failures + 1
+                hint = error.hint if isinstance(error, PluginError) else ""
+                if failures >= _MAX_FAILURES or getattr(error, "code", "") == "host-refused":
+                    raise ChannelError(f"No connection to {self._settings.imap.host}: {error}", hint=hint) from error
+                self._host.log("warn", f"No connection to {self._settings.imap.host}, soon again: {error}")
             finally:
                 self._running = False
-            await _pause(cancel, pause * random.uniform(0.7, 1.0))
+            await _pause(cancel, _FIRST_PAUSE_S * 2**failures * random.uniform(0.3, 0.5))
 
     async def send(self, message: OutboundMessage) -> None:
         """Answer in the thread. One that is known to have gone out does not go again."""

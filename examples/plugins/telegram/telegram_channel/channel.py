@@ -28,6 +28,7 @@ __all__ = ["TelegramChannel"]
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
 _MAX_CONFLICTS = 3
+_MAX_FAILURES = 4  # in a row, before the gateway hears of it, which then waits longer and longer
 _HINTS = {
     401: "The token is not valid: ask @BotFather for it, and set TELEGRAM_BOT_TOKEN",
     404: "The token is not valid: ask @BotFather for it, and set TELEGRAM_BOT_TOKEN",
@@ -116,6 +117,7 @@ class _Trying:
     ) -> Any:
         """What is answered; None when the channel is to end. Raises: ChannelError."""
         pause_s = _FIRST_PAUSE_S
+        failures = 0
         while not self._cancel.is_set():
             try:
                 answer = await ask()
@@ -130,6 +132,9 @@ class _Trying:
                 break
             if note_trouble is not None:
                 note_trouble()
+            failures += 1
+            if failures >= _MAX_FAILURES:
+                raise ChannelError(f"Telegram does not answer: {said}")
             self._host.log("warn", f"Telegram is asked again in {wait_s:.0f} s: {said}")
             await _pause(self._cancel, wait_s * random.uniform(1.0, 1.2))
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
