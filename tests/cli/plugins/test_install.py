@@ -61,6 +61,18 @@ def test_an_upgrade_takes_the_place_of_the_old_one_and_tells_the_difference(
     assert os.listdir(user_dir / "plugins") == ["weather"]  # where the old one was, and nothing is left beside it
 
 
+def test_a_version_that_cannot_be_used_leaves_the_old_one_in_place(
+    weft: Weft, plugin: Plugin, states: States, tmp_path: Path
+) -> None:
+    plugin()
+    weft("plugins", "enable", "weather", "--yes")
+    (plugin(of=str(tmp_path / "made")) / "clawft.plugin.json").write_text('{"id": "org.example.weather"}')
+    done = weft("plugins", "install", pack_tar(tmp_path / "made" / "weather", tmp_path / "new.tar.gz"), "--yes")
+
+    assert (done.returncode, "error[plugin-broken]" in done.stderr) == (1, True)
+    assert states() == {"org.example.weather": "ready"}
+
+
 def test_a_terminal_goes_on_to_look_at_it(
     weft: Weft, plugin: Plugin, states: States, tmp_path: Path, answer: Callable[..., None]
 ) -> None:
