@@ -136,6 +136,32 @@ async def test_a_relative_path_is_looked_for_in_what_was_granted_too(yard: WasmY
         assert (await yard.ask(plugins, "other.txt"))[1]
 
 
+async def test_secrets_and_what_gives_power_stay_closed_inside_of_a_granted_folder(yard: WasmYard) -> None:
+    for name in (".env", ".git/config", "AGENTS.md", "a.txt"):
+        (yard.project / name).parent.mkdir(exist_ok=True)
+        (yard.project / name).write_text(name)
+    (yard.project / "link").symlink_to(".env")
+    asked = {"filesystem": ["."]}
+    yard.add_code(READ_FILE, permissions=asked)
+    yard.add_code(WRITE_FILE, "org.example.writer", permissions=asked)
+    async with yard.open() as plugins:
+        for path in (".env", "link", f"{yard.project}/.env"):
+            assert "secrets" in (await yard.ask(plugins, path))[0]
+        assert await yard.ask(plugins, ".git/config") == (".git/config", False)
+        for path in (".git/config", ".git/hooks/pre-commit", "AGENTS.md", ".env", "sub/.claude/settings.json"):
+            assert (await yard.ask(plugins, f"{yard.project}/{path}", "org.example.writer"))[1]
+        assert await yard.ask(plugins, f"{yard.project}/a.txt", "org.example.writer") == ("", False)
+    assert (yard.project / ".git/config").read_text() == ".git/config"
+    assert not (yard.project / "sub").exists()
+
+
+async def test_a_secret_file_that_was_granted_by_name_is_read(yard: WasmYard) -> None:
+    (yard.project / ".env").write_text("KEY=1")
+    yard.add_code(READ_FILE, permissions={"filesystem": [".", ".env:ro"]})
+    async with yard.open() as plugins:
+        assert await yard.ask(plugins, f"{yard.project}/.env") == ("KEY=1", False)
+
+
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../org.example.other/a", "..", ".", "a/../../b", "~/.clawft/trust.key"]
 )

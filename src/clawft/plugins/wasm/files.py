@@ -2,7 +2,8 @@
 
 A relative path is one in its data folder. Where it reads one that is not there, the plugin's own folder is looked in,
 then the folders that it was granted. A path is judged by where its links lead, and opened without following any that
-appeared since.
+appeared since. Inside a granted folder, what holds secrets stays closed, and what gives power (`.git`, files that
+agents obey) is not changed, as for commands in the sandbox; unless it was itself granted by name.
 """
 
 import os
@@ -14,6 +15,7 @@ from clawft.contracts import PluginError
 from clawft.errors import ClawftError
 from clawft.files import is_within, real_path
 from clawft.tools.beneath import read_file_at, write_file_at
+from clawft.trust.places import is_power, is_private, own_folders, steers_home
 from clawft.workspace import resolve_path
 
 __all__ = ["Denied", "Files", "Roots"]
@@ -84,19 +86,35 @@ class Files:
         """Where a relative path leads that is to be read and is not in the data folder; nowhere if it is nowhere."""
         roots = self._roots
         for root in (roots.own, *roots.writable, *roots.readable):
-            real = real_path(os.path.join(root, path))
+            full = os.path.normpath(os.path.join(root, path))
+            real = real_path(full)
             if is_within(real, root) and os.path.lexists(real):
-                return real
+                return self._check_place(path, (full, real), root, write=False)
         return ""
 
     def _find_granted(self, path: str, *, write: bool) -> str:
         roots = self._roots
-        real = real_path(resolve_path(path, roots.project, roots.home))
+        full = resolve_path(path, roots.project, roots.home)
+        real = real_path(full)
         places = roots.writable if write else (*roots.writable, *roots.readable)
-        if not any(is_within(real, one) for one in places):
+        # The innermost one counts: it may name what would be closed in another.
+        root = max((one for one in places if is_within(real, one)), key=len, default="")
+        if not root:
             what = "written" if write else "read"
             raise Denied(f"'{path}' may not be {what}: it lies in nothing that was granted")
-        return real
+        return self._check_place(path, (full, real), root, write=write)
+
+    def _check_place(self, path: str, places: tuple[str, str], root: str, *, write: bool) -> str:
+        """The real one of two places below a granted one, as written and as it is. Raises: Denied if it is closed."""
+        inner = [os.path.relpath(one, root) for one in places if is_within(one, root)]
+        if any(is_private(one) for one in inner):
+            raise Denied(f"'{path}' is a place for secrets, and was not granted by name")
+        if write:
+            at_home = root == real_path(self._roots.home)
+            steering = any(is_power(one) or (at_home and steers_home(one.split("/")[0])) for one in inner)
+            if steering or any(is_within(places[1], one) for one in own_folders()):
+                raise Denied(f"'{path}' gives power over programs or agents, and was not granted by name")
+        return places[1]
 
 
 def _below(path: str, root: str) -> str:
