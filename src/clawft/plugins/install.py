@@ -95,7 +95,7 @@ def _aim(found: FoundPlugin, base: str, known: tuple[FoundPlugin, ...]) -> Stage
     return Staged(found, target, old)
 
 
-def place_plugin(staged: Staged) -> FoundPlugin:
+def place_plugin(staged: Staged) -> None:
     """Put a plugin into its place at once; the one that was there stays until then. Raises: OSError."""
     base = os.path.dirname(staged.target)
     if staged.old is None:
@@ -103,7 +103,6 @@ def place_plugin(staged: Staged) -> FoundPlugin:
     else:
         _exchange(staged.found.folder, staged.target)  # what was there goes with the hidden folder
     sync_folder(base)
-    return load_plugin("user", staged.target)
 
 
 def _exchange(new: str, old: str) -> None:
