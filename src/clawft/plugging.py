@@ -196,17 +196,24 @@ def extend(plugins: "Plugins") -> "tuple[Extension, ...]":
     return plugin_extensions(plugins)
 
 
-def guard_turns(app: "App", standings: Sequence[PluginStanding]) -> "tuple[Insertion, ...]":
+def guard_turns(app: "App", plugins: "Plugins") -> "tuple[Insertion, ...]":
     """What ends every turn, as long as a stage cannot be asked that no turn goes on without."""
-    grants = open_grants(app)
-    if not os.path.lexists(grants.path):
-        return ()
-    from clawft.plugins.required import find_missing, guard
+    from clawft.plugins.required import Missing, find_missing, guard
 
-    settings = plugin_settings(app)
-    folders = plugin_folders(app.workspace, settings.load.extra_dirs)
-    bases = [base for _, base in folders.pairs] + [one for one in sys.path if one.endswith("-packages")]
-    return guard(find_missing(standings, settings, grants.load, bases))
+    grants, seen = open_grants(app), -1
+    known: tuple[Missing, ...] = ()
+
+    def find() -> tuple[Missing, ...]:
+        nonlocal seen, known
+        if seen != plugins.changes:
+            settings, seen = plugins.settings, plugins.changes
+            pairs = plugin_folders(app.workspace, settings.load.extra_dirs).pairs
+            bases = [base for _, base in pairs] + [one for one in sys.path if one.endswith("-packages")]
+            is_any = os.path.lexists(grants.path)
+            known = find_missing(plugins.standings, settings, grants.load, bases) if is_any else ()
+        return known
+
+    return guard(find)
 
 
 def pick_memory(app: "App", files: "MemoryFiles", brought: "Sequence[Extension]") -> "MemoryBackend":

@@ -98,10 +98,10 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         taking = server_insertion(hub, lambda: servers.renew(plugins.standings))
         built_in = _built_in(app, hooks, taking, memory)
 
+        first = Extension(name="plugins", stages=(renew(plugins, lambda: rejoin()), *guard_turns(app, plugins)))
+
         def join() -> Joined:
-            required = Extension(name="required", stages=guard_turns(app, plugins.standings))
-            renewal = Extension(name="renewal", stages=(renew(plugins, rejoin),))
-            return join_extensions((required, renewal, *built_in, *extend(plugins)))
+            return join_extensions((first, *built_in, *extend(plugins)))
 
         def rejoin() -> None:
             again = join()

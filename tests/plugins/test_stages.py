@@ -14,6 +14,7 @@ from world import World, collect, only
 
 pytestmark = pytest.mark.anyio
 ID = "org.example.stages"
+TOOL = {"name": "try_it", "description": "Tries it."}
 # Each text that the stage is shown is written down, and "blue" becomes "[COLOUR]" in it, wherever it stands.
 HIDE = """
 import json, os
@@ -195,6 +196,22 @@ async def test_nothing_is_sent_where_a_required_stage_was_granted_and_cannot_be_
     assert f"weft config set 'plugins.entries.\"{ID}\".enabled' false" in events[-1].hint
     world.config = f'[plugins.entries."{ID}"]\nenabled = false\n'
     assert isinstance((await world.run("hello"))[-1], TurnFinished)
+
+
+async def test_a_stage_that_is_lost_between_two_turns_lets_nothing_through(world: World) -> None:
+    folder = add_stage(world, "pass")
+    world.replies = [say("yes"), say("again")]
+    async with world.talk() as conversation:
+        assert isinstance((await collect(conversation, "hello"))[-1], TurnFinished)
+        (folder / "plugin.py").write_text("# changed\n")
+        world.add_plugin("org.example.other", "class Plugin(Plugin): ...", capabilities=["tool"], tools=[TOOL])
+        lost = (await collect(conversation, "hello"))[-1]
+        assert isinstance(lost, TurnFailed)
+        assert lost.code == "stage-missing"
+        assert len(world.server.asked) == 1
+        with open(world.user_dir / "config.toml", "a") as file:
+            file.write(f'[plugins.entries."{ID}"]\nenabled = false\n')
+        assert isinstance((await collect(conversation, "hello"))[-1], TurnFinished)
 
 
 async def test_what_nobody_granted_or_the_user_turned_off_stops_nothing(world: World) -> None:

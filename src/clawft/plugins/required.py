@@ -73,15 +73,14 @@ def _miss_all(standings: Sequence[PluginStanding], error: ClawftError) -> Iterat
             yield Missing(one.id, strict, str(error), error.hint)
 
 
-def guard(missing: Sequence[Missing]) -> tuple[Insertion, ...]:
-    """What ends every turn as long as such a stage is missed."""
-    if not missing:
-        return ()
-    first = missing[0]
+def guard(find: Callable[[], Sequence[Missing]]) -> tuple[Insertion, ...]:
+    """What ends every turn as long as such a stage is missed: before anything is done, and before anything is sent,
+    since a plugin may be lost while a turn begins."""
 
     async def refuse(_turn: Turn) -> None:
-        named = ", ".join(f"'{name}'" for name in first.stages)
-        message = f"Nothing goes to a model without {named} of the plugin '{first.plugin}', which cannot be used"
-        raise ClawftError("stage-missing", f"{message}: {first.why}", hint=first.hint)
+        for one in find():
+            named = ", ".join(f"'{name}'" for name in one.stages)
+            message = f"Nothing goes to a model without {named} of the plugin '{one.plugin}', which cannot be used"
+            raise ClawftError("stage-missing", f"{message}: {one.why}", hint=one.hint)
 
-    return (Insertion(Phase.PRE_ROUTE, "required stages", refuse),)
+    return tuple(Insertion(phase, "required stages", refuse) for phase in (Phase.PRE_ROUTE, Phase.PRE_TRANSPORT))

@@ -185,7 +185,15 @@ class Insertion(Struct, frozen=True):
 
 
 async def run_inserted(turn: Turn, phase: Phase | None) -> None:
-    """What others inserted at a phase."""
-    for insertion in turn.runtime.insertions:
-        if insertion.phase == phase:
-            await insertion.process(turn)
+    """What others inserted at a phase, each once, also where others join or leave meanwhile."""
+    ran: set[str] = set()
+    while phase is not None:
+        now = turn.runtime.insertions
+        for insertion in now:
+            if insertion.phase == phase and insertion.name not in ran:
+                ran.add(insertion.name)
+                await insertion.process(turn)
+                if turn.runtime.insertions is not now:
+                    break
+        else:
+            return
