@@ -81,6 +81,8 @@ async def test_who_may_write_is_as_the_user_says_now_and_a_channel_that_may_not_
         remote.write("too late", "c1")
         await anyio.sleep(0.1)
         assert not remote.is_taken
+        gateway.follow({"line": ("ann",)})
+        await until(lambda: remote.is_taken, 20)
     assert "line  ends  its plugin may not be used any more, or the config turns it off" in desk.lines
 
 

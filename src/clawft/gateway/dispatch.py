@@ -83,7 +83,7 @@ class Dispatcher:
         return structs.replace(
             self._means.request,
             kind="gateway",
-            text=self._means.mask(message.text),
+            text=message.text,
             agent=channel.agent,
             model=channel.model,
             mode=channel.mode,

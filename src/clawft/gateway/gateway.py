@@ -52,15 +52,15 @@ class Gateway:
         """Take nothing more, and start nothing more. What was accepted is answered when a gateway runs again."""
         self._dispatcher.is_closed = True
         for keeper in self._keepers:
-            keeper.intake.close()
+            keeper.intake.is_closed = True
 
     def follow(self, allowed: Mapping[str, Sequence[str]]) -> None:
-        """Who may write from now on, by channel. A channel that is not named may not be run any more, and ends."""
-        for keeper in self._keepers:
-            if keeper.channel.name not in allowed:
-                keeper.retire("its plugin may not be used any more, or the config turns it off")
-            else:
-                keeper.intake.allow = tuple(allowed[keeper.channel.name])
+        """Who may write from now on, by channel. A channel that is not named may not run, and ends."""
+        for keeper in () if self._dispatcher.is_closed else self._keepers:
+            name = keeper.channel.name
+            keeper.want(name in allowed)
+            keeper.intake.is_closed = name not in allowed  # what comes meanwhile is not refused for good
+            keeper.intake.allow = tuple(allowed.get(name, keeper.intake.allow))
 
     def _wake_senders(self) -> None:
         for keeper in self._keepers:

@@ -92,18 +92,23 @@ class Inbox(Stored):
             "run": make_run_id(channel, message.id, now),
             "told": False,
         }
-        pending = sa.select(sa.func.count()).where(INBOX.c.state.in_(_OPEN), INBOX.c.channel.in_(self._channels))
         with self._begin() as connection:
-            if (connection.execute(pending).scalar() or 0) >= max_pending:
+            if self._count_open(connection) >= max_pending:
                 return "full"
             insert = insert_new(connection, INBOX).values(row).returning(INBOX.c.seq)
             return "new" if connection.execute(insert).first() else "known"
 
-    def find(self, channel: str, message: str) -> bool:
-        """Whether a message was accepted before."""
-        query = sa.select(INBOX.c.seq).where(INBOX.c.channel == channel, INBOX.c.message == message)
+    def look(self, channel: str, message: str, max_pending: int) -> Taken:
+        """What would become of a message, without taking it."""
+        known = sa.select(INBOX.c.seq).where(INBOX.c.channel == channel, INBOX.c.message == message)
         with self._connect() as connection:
-            return connection.execute(query).first() is not None
+            if connection.execute(known).first():
+                return "known"
+            return "full" if self._count_open(connection) >= max_pending else "new"
+
+    def _count_open(self, connection: sa.Connection) -> int:
+        query = sa.select(sa.func.count()).where(INBOX.c.state.in_(_OPEN), INBOX.c.channel.in_(self._channels))
+        return connection.execute(query).scalar() or 0
 
     def start(self, make_request: Callable[[Accepted], RunRequest], queue: str) -> list[Accepted]:
         """Start the run of the oldest message in each conversation where none is under way; those messages."""

@@ -6,10 +6,11 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
+from msgspec import structs
 
 from clawft.contracts import ChannelError, InboundMessage, MessagePayload
 from clawft.errors import ClawftError
-from clawft.gateway.gate import clean_message, find_fault, is_allowed
+from clawft.gateway.gate import MAX_NAME, clean_message, find_fault, is_allowed
 from clawft.gateway.limits import make_limiter
 from clawft.gateway.means import Means
 
@@ -25,66 +26,67 @@ class Intake:
     def __init__(self, channel: str, means: Means, woken: Callable[[], None]) -> None:
         self.channel = channel
         self.refused = 0
+        self.is_closed = False  # the gateway or the channel ends
         self.config: Mapping[str, Any] = {}  # a plugin has its settings from its own host
         self._means = means
         self._woken = woken
         self.allow = means.settings.channels[channel].allow  # replaced when the user says otherwise
         self._limiter = make_limiter(means.settings.channels[channel].rate_limit or means.settings.rate_limit)
         self._strangers: set[str] = set()
-        self._is_closed = False
         self._turn = anyio.Lock()  # so that what was handed in first is first
-
-    def close(self) -> None:
-        """Take nothing more."""
-        self._is_closed = True
 
     async def deliver_inbound(self, message: InboundMessage) -> bool:
         """See `contracts.ChannelHost`. Raises: ChannelError."""
-        if self._is_closed:
-            raise ChannelError("The gateway is stopping; hand it in again later", code="gateway-stopping")
-        if not is_allowed(message.sender, self.allow):
-            await self._refuse(message.sender)
+        if self.is_closed:
+            raise ChannelError("Nothing is taken in now; hand it in again later", code="gateway-stopping")
+        if not self._may_write(message.sender):
+            await self._refuse(message.sender[:MAX_NAME])
             return False
         if fault := find_fault(message, self._means.settings.max_message_chars):
             self._means.tell(f"{self.channel}  refused  a message of {_short(message.sender)}: {fault}")
             return False
+        clean = clean_message(message)
         async with self._turn:
-            await self._take(clean_message(message))
+            await self._take(structs.replace(clean, text=self._means.mask(clean.text)))  # secrets are not written down
         return True
 
     async def deliver_payload(self, sender: str, conversation: str, payload: MessagePayload) -> bool:
         """Nothing is made of anything but text."""
         del conversation
-        if is_allowed(sender, self.allow):
+        if self._may_write(sender):
             kind = type(payload).__name__.lower()
             self._means.tell(f"{self.channel}  refused  what {_short(sender)} sent is {kind}; only text is answered")
         else:
-            await self._refuse(sender)
+            await self._refuse(sender[:MAX_NAME])
         return False
 
+    def _may_write(self, sender: str) -> bool:
+        return len(sender) <= MAX_NAME and is_allowed(sender, self.allow)
+
     async def _take(self, message: InboundMessage) -> None:
+        """Raises: ChannelError."""
+        most = self._means.settings.max_pending
         try:
-            # One that is known is no new message of its sender, so it is looked for before anything is counted.
-            if await to_thread.run_sync(self._means.inbox.find, self.channel, message.id):
-                return
-            wait_s = self._limiter.take(message.sender, time.monotonic())
-            if wait_s:
-                raise ChannelError(
-                    f"{_short(message.sender)} writes too fast; hand it in again in {wait_s:.1f} seconds",
-                    code="gateway-rate",
-                )
-            state = await to_thread.run_sync(
-                self._means.inbox.accept, self.channel, message, self._means.settings.max_pending
-            )
+            # What is known, or must come again, is no new message of its sender: only what is taken is counted.
+            state = await to_thread.run_sync(self._means.inbox.look, self.channel, message.id, most)
+            if state == "new":
+                self._count(message.sender)
+                state = await to_thread.run_sync(self._means.inbox.accept, self.channel, message, most)
         except ChannelError:
             raise
         except ClawftError as error:
             self._means.warn(error)
             raise ChannelError(f"It cannot be written down now: {error}", code="gateway-unwritten") from error
         if state == "full":
-            most = self._means.settings.max_pending
             raise ChannelError(f"{most} messages wait for their answers; hand it in again later", code="gateway-full")
         self._woken()
+
+    def _count(self, sender: str) -> None:
+        """Raises: ChannelError for who writes too fast."""
+        wait_s = self._limiter.take(sender, time.monotonic())
+        if wait_s:
+            message = f"{_short(sender)} writes too fast; hand it in again in {wait_s:.1f} seconds"
+            raise ChannelError(message, code="gateway-rate")
 
     async def _refuse(self, sender: str) -> None:
         """Who may not write gets no answer, nor a line for each message: the first is told of, and all are counted."""

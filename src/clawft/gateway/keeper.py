@@ -30,17 +30,24 @@ class Keeper:
         self.sender = Sender(channel, means)
         self._plugin = plugin
         self._means = means
-        self._cancel = anyio.Event()
+        self._is_wanted = True
+        self._is_stopping = False
+        self._cancel = anyio.Event()  # of the life that it leads now
         self._over = anyio.Event()
 
     async def run(self) -> None:
         """Until `stop`. Nothing that a channel does ends it."""
         failures = 0
-        while not self._cancel.is_set():
+        while not self._is_stopping:
+            self._cancel = anyio.Event()
+            if not self._is_wanted:
+                await self._tell_state("stopped")
+                await self._cancel.wait()
+                continue
             begun = anyio.current_time()
             error = await self._attempt()
             if self._cancel.is_set():
-                break
+                continue
             failures = 1 if anyio.current_time() - begun > _LASTED_S else failures + 1
             again_s = _AGAIN_S[min(failures, len(_AGAIN_S)) - 1]
             self._means.tell(f"{self.channel.name}  failed  again in {again_s} s: {error}")
@@ -50,19 +57,18 @@ class Keeper:
         await self._tell_state("stopped")
         self._over.set()
 
-    @property
-    def is_kept(self) -> bool:
-        return not self._cancel.is_set()
-
-    def retire(self, why: str) -> None:
-        """Have the channel end while the others go on."""
-        if self.is_kept:
-            self._means.tell(f"{self.channel.name}  ends  {why}")
-            self.intake.close()
-            self._cancel.set()
+    def want(self, is_wanted: bool) -> None:
+        """Whether the channel may run; if not, it ends, until it may again."""
+        if is_wanted == self._is_wanted or self._is_stopping:
+            return
+        self._is_wanted = is_wanted
+        why = "" if is_wanted else "  its plugin may not be used any more, or the config turns it off"
+        self._means.tell(f"{self.channel.name}  {'may run again' if is_wanted else 'ends'}{why}")
+        self._cancel.set()
 
     async def stop(self) -> None:
         """Have the channel end, within bounds."""
+        self._is_stopping = True
         self._cancel.set()
         with anyio.move_on_after(_STOP_S):
             await self._over.wait()

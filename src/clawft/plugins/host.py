@@ -53,6 +53,7 @@ class Plugins:
         self.standings = tuple(standings)
         self.settings = settings
         self.around = around
+        self.is_patient = False  # whoever calls pauses by himself after failures, so no plugin is left alone
         self.changes = 0  # how often other plugins may be used than before
         self._latest = latest
         self._hosted = {one.id: _Hosted(one) for one in _find_ready(standings)}
@@ -94,7 +95,7 @@ class Plugins:
         hosted = self._hosted.get(plugin_id)
         if hosted is None:
             raise NotFound("plugin-not-found", f"No plugin '{plugin_id}' may be used", hint="Run: weft plugins list")
-        if hosted.failures >= self.settings.max_failures:
+        if self._is_left_alone(hosted):
             message = f"The plugin '{plugin_id}' failed {hosted.failures} times in a row and is left alone"
             raise PluginFailed(message, code="plugin-left-alone", hint="Start weft anew to try it again")
         running: Running | None = None
@@ -116,7 +117,7 @@ class Plugins:
     async def health(self, plugin_id: str) -> Health:
         """How a plugin is, without starting it."""
         hosted = self._hosted.get(plugin_id)
-        if hosted is not None and hosted.failures >= self.settings.max_failures:
+        if hosted is not None and self._is_left_alone(hosted):
             return "left alone"
         return await hosted.running.health() if hosted and hosted.running else "stopped"
 
@@ -147,6 +148,9 @@ class Plugins:
             if hosted.stale and hosted.running is not None and self._group is not None:
                 self._group.start_soon(self._end_stale, hosted)
         self.changes += 1
+
+    def _is_left_alone(self, hosted: _Hosted) -> bool:
+        return hosted.failures >= self.settings.max_failures and not self.is_patient
 
     def check(self) -> list[Diagnostic]:
         """What went wrong since this was last asked: each thing once."""
@@ -252,7 +256,7 @@ class Plugins:
         hosted.counted = running if ended else None
         standing = hosted.standing
         self._tell(standing, error)
-        if hosted.failures >= self.settings.max_failures:
+        if self._is_left_alone(hosted):
             why = PluginFailed(
                 f"It failed {hosted.failures} times in a row and is left alone until weft is started anew",
                 code="plugin-left-alone",

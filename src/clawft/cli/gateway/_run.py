@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_channels", "run_channels"]
 
-_FOR_EVER = 1 << 62
-
 
 def check_channels(*, as_json: bool) -> int:
     """Say what would run."""
@@ -120,11 +118,12 @@ async def _open_channels(
     from clawft.gateway.means import make_means
     from clawft.plugging import open_plugins
 
+    # Messages of a channel that is not run wait, too.
+    settings = structs.replace(settings, channels={one.name: settings.channels[one.name] for one in chosen})
     make = partial(make_means, settings, worker.store, app.audit, _make_request(app), (tell, worker.warn), worker.id)
     means = structs.replace(await to_thread.run_sync(make), mask=app.secrets.mask)
     plugins = open_plugins(app, app.open_sandbox())
-    # Channels are started again for ever, with pauses that grow.
-    plugins.settings = structs.replace(plugins.settings, max_failures=_FOR_EVER)
+    plugins.is_patient = True  # channels are started again for ever, with pauses that grow
     async with plugins:
         channels = [(PluginChannel(one.name, one.plugin, plugins), one.plugin) for one in chosen]
         gateway = Gateway(means, channels)
