@@ -5,7 +5,7 @@ from typing import Any
 
 from clawft.cli.output import one_line
 from clawft.cli.plugins._json import permissions_json
-from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permission_lines
+from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines
 from clawft.cli.skills._review import review_json, review_lines
 from clawft.contracts import Permissions
 from clawft.discovery.plugin_contents import PluginContents
@@ -39,7 +39,7 @@ def ask_lines(review: PluginReview) -> list[str]:
     """What it asks for, in plain words, and what of that is new."""
     asked = review.asked
     if asked == Permissions():
-        return [f"Asks for: {NOTHING}"]
+        return [nothing_line(review.found.manifest)] if review.found.manifest else []
 
     def mark(key: tuple[str, str]) -> str:
         if review.previous is None:

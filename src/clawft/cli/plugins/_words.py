@@ -1,5 +1,6 @@
 """What a plugin brings and asks for, in words that people understand before they say yes."""
 
+import os
 import shlex
 from collections.abc import Callable, Iterator
 
@@ -9,9 +10,8 @@ from clawft.discovery.plugin_contents import PluginContents
 from clawft.discovery.plugins import FoundPlugin
 from clawft.format.plugin import PluginManifest
 
-__all__ = ["NOTHING", "brings_line", "brought_lines", "kind_line", "permission_lines", "permission_words"]
+__all__ = ["brings_line", "brought_lines", "kind_line", "nothing_line", "permission_lines", "permission_words"]
 
-NOTHING = "nothing beside its own folder, which it reads, and a folder for its data"
 _MAX_ABOUT = 120
 _DIALECTS = {"agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
 
@@ -45,8 +45,15 @@ def permission_lines(permissions: Permissions, mark: Callable[[tuple[str, str]],
     return [f"  {one_line(text):{width}}  {mark(key)}".rstrip() for key, text in words.items()]
 
 
-def brings_line(manifest: PluginManifest | None) -> str:
+def nothing_line(manifest: PluginManifest) -> str:
+    """What one has that asks for nothing."""
+    has = " beside its own folder, which it reads, and a folder for its data" if manifest.has_code else ""
+    return f"Asks for: nothing{has}"
+
+
+def brings_line(found: FoundPlugin) -> str:
     """What it brings, in a few words."""
+    manifest = found.manifest
     if manifest is None:
         return ""
     parts = [
@@ -54,13 +61,18 @@ def brings_line(manifest: PluginManifest | None) -> str:
         _count("channel", manifest.channels),
         _count("stage", [one.name for one in manifest.stages]),
         f"memory {', '.join(manifest.memory)}" if manifest.memory else "",
-        "skills" if manifest.skill_dirs else "",
-        "commands" if manifest.command_dirs else "",
-        "agents" if manifest.agent_dirs else "",
-        "hooks" if manifest.hook_files else "",
+        "skills" if _holds(found, manifest.skill_dirs) else "",
+        "commands" if _holds(found, manifest.command_dirs) else "",
+        "agents" if _holds(found, manifest.agent_dirs) else "",
+        "hooks" if _holds(found, (*manifest.hook_files, "hooks")) else "",
         _count("server", [one.name for one in manifest.servers]),
     ]
     return ", ".join(filter(None, parts))
+
+
+def _holds(found: FoundPlugin, paths: tuple[str, ...]) -> bool:
+    """Whether one of them is there: other dialects name the usual places, too."""
+    return any(os.path.lexists(os.path.join(found.folder, path)) for path in paths)
 
 
 def _count(word: str, names: "tuple[str, ...] | list[str]") -> str:

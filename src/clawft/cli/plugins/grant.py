@@ -13,7 +13,7 @@ from clawft.cli.output import one_line, print_json, say
 from clawft.cli.plugins._asking import Keys, ask_each, from_keys, to_keys
 from clawft.cli.plugins._entries import judge_enabled
 from clawft.cli.plugins._json import permissions_json
-from clawft.cli.plugins._words import NOTHING, permission_lines
+from clawft.cli.plugins._words import permission_lines
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Refused
 from clawft.plugging import change_grant, find_plugin, load_plugin_standings
@@ -132,7 +132,7 @@ def _tell(standing: PluginStanding, granted: Keys, options: _Options) -> None:
         return print_json("clawft.plugins.grant.v1", id=standing.id, asked=permissions_json(asked), granted=held)
     click.echo(one_line(f"{standing.id} {standing.grant.version if standing.grant else ''}"))
     if asked == Permissions():
-        click.echo(f"  asks for {NOTHING}")
+        click.echo("  asks for nothing")
     for line in permission_lines(asked, lambda key: "granted" if key in granted else "not granted"):
         click.echo(line)
     return None

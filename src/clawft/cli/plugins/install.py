@@ -11,7 +11,7 @@ from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.cli.plugins._json import permissions_json, plugin_json
-from clawft.cli.plugins._words import NOTHING, brought_lines, kind_line, permission_lines, permission_words
+from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines, permission_words
 from clawft.cli.plugins.enable import enable_plugins
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError
@@ -80,7 +80,7 @@ def _permission_lines(staged: Staged) -> list[str]:
     lines = ["Asks for:", *permission_lines(asked, lambda key: "NEW" if key in new else "")]
     gone = permission_words(compare_permissions(asked, before)).values() if before is not None else ()
     return [
-        *(lines if asked != Permissions() else [f"Asks for: {NOTHING}"]),
+        *(lines if asked != Permissions() else [nothing_line(staged.found.manifest)]),
         *(f"No longer: {one_line(text)}" for text in gone),
     ]
 

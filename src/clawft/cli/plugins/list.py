@@ -57,7 +57,7 @@ def _version(standing: PluginStanding) -> str:
 
 
 def _brings(standing: PluginStanding) -> str:
-    return brings_line(standing.found.manifest)
+    return brings_line(standing.found)
 
 
 def _reason(app: App, standing: PluginStanding) -> str:
