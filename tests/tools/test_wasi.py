@@ -66,11 +66,13 @@ def runner(tmp_path: Path, mode: Any) -> Run:
 
 async def test_a_module_gets_its_input_its_words_and_its_variables(either: Run) -> None:
     body = f"{CAT} (call $list (i32.const 1)) (call $list (i32.const 0))"
-    given = json.dumps({"text": "é" * 40_000}).encode()
-    finished = await either(module(body), stdin=given)
-    assert (finished.code, finished.cut_bytes) == (0, len(given) + len("tool.wasm\0") - 4096)
-    finished = await either(module(body), "one", "two words", stdin=b"{}", env={"ARG_TEXT": "é", "PYTHONPATH": "/x"})
-    assert finished.output.decode() == "{}ARG_TEXT=é\0PYTHONPATH=/x\0tool.wasm\0one\0two words\0"
+    given = json.dumps({"text": "x" * 80_000}).encode()
+    finished = await either(
+        module(body), "one", "two words", stdin=given, env={"ARG_TEXT": "é", "PYTHONPATH": "/x", "LD_PRELOAD": "y"}
+    )
+    tail = 'x"}ARG_TEXT=é\0PYTHONPATH=/x\0LD_PRELOAD=y\0tool.wasm\0one\0two words\0'.encode()
+    assert finished.output.endswith(tail)
+    assert (finished.code, finished.cut_bytes) == (0, len(given) + len(tail) - 3 - 4096)
 
 
 async def test_it_reads_the_files_of_its_skill_and_nothing_outside(run: Run, tmp_path: Path) -> None:
@@ -143,9 +145,9 @@ async def test_memory_has_a_limit(run: Run) -> None:
     assert "more memory than plugins.wasm.memory_mb allows" in finished.output.decode()
 
 
-async def test_output_without_end_is_ended(either: Run) -> None:
+async def test_output_without_end_is_ended(run: Run) -> None:
     flood = "(loop $l (drop (call $put (i32.const 1) (i32.const 65536) (i32.const 65536))) (br $l))"
-    finished = await either(module(flood), fuel=10**15)
+    finished = await run(module(flood), fuel=10**15)
     assert finished.flooded
     assert len(finished.output) <= 4096
 
