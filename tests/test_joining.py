@@ -319,3 +319,9 @@ async def test_a_remote_server_is_reached_only_where_its_host_was_granted(world:
     grant(world, "far", Permissions(network=("127.0.0.1:9",)))
     (said,) = [one.message for one in only(await world.run(key="two"), Noticed) if "far-main" in one.message]
     assert "granted" not in said  # nobody listens there, and that is all that is wrong
+
+
+def test_a_plugin_without_a_manifest_is_granted_like_any_other(world: World) -> None:
+    write(world.user_dir / "plugins" / "receipts" / "skills" / "tidy" / "SKILL.md", SKILL.format("tidy"))
+    grant(world, "receipts")
+    assert states(world) == {"tidy": "ready"}

@@ -166,7 +166,7 @@ def test_files_that_a_manifest_names_are_read_only_from_the_plugins_own_folder(t
 def test_a_folder_as_claude_code_has_them_needs_no_manifest(tmp_path: Path) -> None:
     folder = tmp_path / "receipts"
     write(folder / "skills/one/SKILL.md", "---\nname: one\ndescription: d\n---\n")
-    found = load_plugin("user", str(folder))
+    found = load_plugin("user", f"{folder}/")
     assert found.id == "receipts"
     assert found.manifest is not None
     assert found.manifest.dialect == "claude"

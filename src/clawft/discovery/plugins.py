@@ -97,6 +97,7 @@ def _load_folder(scope: str, base: str) -> Iterator[FoundPlugin]:
 
 def load_plugin(scope: str, folder: str, entry: str = "") -> FoundPlugin:
     """The plugin of a folder, whatever is in it."""
+    folder = folder.rstrip("/") or folder
     for name, dialect in MANIFESTS.items():
         file = f"{folder}/{name}"
         try:

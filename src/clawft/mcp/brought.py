@@ -13,6 +13,7 @@ import anyio
 from msgspec import Struct
 
 from clawft.config.mcp import ServerSettings
+from clawft.discovery.plugins import load_plugin
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, real_path
 from clawft.format.plugin import ServerSpec
@@ -78,7 +79,8 @@ class PluginServers:
             self._tell(one, f"The servers of the plugin '{one.id}' are left out: {error}")
             return opened
         used = self._taken.union(*(other.names for other in self._opened.values()))
-        for server in one.found.manifest.servers if one.found.manifest else ():
+        copy = load_plugin(one.found.scope, places.root)  # not what stood there while it was looked for
+        for server in copy.manifest.servers if copy.manifest else ():
             name = name_server(one.id, server.name)
             try:
                 if name in used or name in opened.names:
@@ -122,10 +124,7 @@ class _Places(Struct, frozen=True):
 async def _open_places(stack: AsyncExitStack, one: PluginStanding, workspace: Workspace) -> _Places:
     """Raises: Refused if the plugin is not, or no longer, what was granted; OSError."""
     assert one.grant is not None
-    assert one.found.manifest is not None
     data = os.path.join(workspace.user_dir, "plugin-data", one.id)
-    if not any(server.command for server in one.found.manifest.servers):
-        return _Places(one.found.folder, data, workspace.project)  # nothing of it is run
     os.makedirs(data, mode=0o700, exist_ok=True)
     copy = await stack.enter_async_context(open_skill_copy(workspace.user_dir, one.found.folder, one.grant.digest))
     return _Places(real_path(copy), real_path(data), workspace.project)

@@ -158,9 +158,12 @@ def plugin_as_skill(found: FoundPlugin) -> Found:
 
 
 def _say(found: FoundPlugin) -> PluginManifest | None:
-    """What a manifest says wherever its folder is: the servers of other dialects have it in their paths."""
+    """What a manifest says wherever its folder is: one that has no manifest goes by the name of its folder."""
     manifest = found.manifest
-    return structs.replace(manifest, servers=(), diagnostics=()) if manifest else None
+    if manifest is None:
+        return None
+    bare = found.file == found.folder
+    return structs.replace(manifest, diagnostics=(), **({"id": "", "name": ""} if bare else {}))
 
 
 def broken(found: FoundPlugin) -> ClawftError:
