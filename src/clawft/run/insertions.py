@@ -72,11 +72,15 @@ def hook_insertions(hooks: Hooks) -> tuple[Insertion, ...]:
 
 def server_insertion(hub: McpHub, renew: Callable[[], Awaitable[Sequence[Diagnostic]]] | None = None) -> Insertion:
     """Start servers that are not running, and take the tools they have now; `renew` has plugins join and leave."""
+    had_any = False
 
     async def join(turn: Turn) -> None:
+        nonlocal had_any
         news = await renew() if renew else ()
         remote, diagnostics = await hub.tools()
-        turn.runtime.server_tools = server_tools(hub, remote)
+        if remote or had_any:
+            turn.runtime.server_tools = server_tools(hub, remote)
+        had_any = bool(remote)
         for one in (*news, *diagnostics):
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
 
