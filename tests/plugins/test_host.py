@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from clawft.contracts import (
@@ -579,3 +580,53 @@ async def test_a_channel_that_hangs_is_ended(yard: Yard) -> None:
         with anyio.fail_after(15), pytest.raises(PluginFailed) as failed:
             await plugins.call(ID, "start_channel", channel="post")
         assert failed.value.code == "plugin-hangs"
+
+
+async def test_a_call_that_is_cancelled_before_it_began_leaves_the_process_as_it_is(yard: Yard) -> None:
+    yard.add_tool("return str(os.getpid())")
+    async with yard.open() as plugins:
+        before = await run(plugins)
+        for _ in range(20):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run, plugins)
+                await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+        assert await run(plugins) == before
+        assert plugins.check() == []
+
+
+async def test_an_exception_that_tells_nothing_is_told_by_its_name(yard: Yard) -> None:
+    yard.add("""
+        class Mute(Exception):
+            def __str__(self): raise ValueError
+        class Plugin(Plugin):
+            def execute_tool(self, name, arguments): raise Mute
+    """)
+    async with yard.open() as plugins:
+        assert "It raised Mute" in str(await fail(plugins))
+
+
+async def test_a_plugin_shuts_down_also_when_all_around_it_is_cancelled(yard: Yard) -> None:
+    yard.add("""
+        class Plugin(Plugin):
+            def execute_tool(self, name, arguments): return ""
+            async def shutdown(self):
+                await asyncio.sleep(0.05)
+                print("closed in order")
+    """)
+    with anyio.CancelScope() as scope:
+        async with yard.open() as plugins:
+            await run(plugins)
+            scope.cancel()
+            await anyio.sleep(10)
+    assert "closed in order" in yard.log()
+    assert plugins.check() == []
+
+
+async def test_a_start_that_is_cancelled_leaves_nothing_behind(yard: Yard) -> None:
+    yard.add("class Plugin(Plugin):\n    async def init(self, host):\n        await asyncio.sleep(60)\n")
+    async with yard.open() as plugins:
+        with anyio.move_on_after(0.5):
+            await run(plugins)
+        assert await plugins.health(ID) == "stopped"
+        assert not list((yard.user_dir / "cache" / "programs").iterdir())

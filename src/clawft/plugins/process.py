@@ -29,6 +29,7 @@ _PING_S = 2.0
 _LOOK_S = 15.0  # how often a plugin with a channel is looked at
 _FLOOD_BYTES, _FLOOD_RATE = float(4 << 20), 256 << 10  # of what it prints: at once, and for each second
 _LAST_WORDS = 500
+_FRESH_S = 6 * 3600.0
 _EXCEEDED = {
     "memory": ("It took more memory than it may", "plugin-memory", "See plugins.memory_mb"),
     "processes": ("It started more processes or threads than it may", "plugin-processes", ""),
@@ -63,7 +64,7 @@ class PythonProcess:
 
     async def start(self) -> None:
         """Raises: ClawftError."""
-        self._group.start_soon(self._live)
+        self._group.start_soon(self._live_on)
         try:
             with anyio.fail_after(self.job.times.init_s):
                 await self._up.wait()
@@ -155,6 +156,12 @@ class PythonProcess:
         with anyio.CancelScope(shield=True):
             await self._over.wait()  # bounded: its process is being ended
 
+    async def _live_on(self) -> None:
+        """Whoever leaves the host has every process closed, and that is what ends it, not a cancellation: else it could
+        not shut down."""
+        with anyio.CancelScope(shield=True):
+            await self._live()
+
     async def _live(self) -> None:
         """Start the process, and stay with it until nobody wants it."""
         job, around = self.job, self._around
@@ -174,6 +181,7 @@ class PythonProcess:
                 self._copy, self._kept = copy, kept
                 kept.group.start_soon(self._read_errors, kept)
                 kept.group.start_soon(self._read_lines, kept, launch)
+                kept.group.start_soon(_keep_fresh, copy)
                 self._up.set()
                 await self._unwanted.wait()
         except ClawftError as error:
@@ -266,6 +274,14 @@ class PythonProcess:
         audit = self._around.audit
         write = audit.tell if decision == "deny" else audit.write
         write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
+
+
+async def _keep_fresh(copy: str) -> None:
+    """What is old is swept away, since it was left by a process that was killed; this one may run for weeks."""
+    while True:
+        await anyio.sleep(_FRESH_S)
+        with suppress(OSError):
+            os.utime(copy)
 
 
 def _name(error: ClawftError, job: PluginJob) -> ClawftError:

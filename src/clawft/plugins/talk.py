@@ -4,6 +4,7 @@ Whatever comes in is somebody else's: it is decoded, checked and expected, or th
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from clawft.sandbox.kept import BROKEN
 
 __all__ = ["Talk", "nonsense"]
 
+_SEND_S = 5.0  # its pipe is read at all times, unless nothing of it runs
 _MAX_ASKED = 64  # deliveries at once; the guest itself holds back before that
 _ASKS, _ASKS_RATE = 10_000.0, 1000.0  # deliveries at once, and for each second
 Do = Literal["start", "call", "ping", "shutdown"]
@@ -71,11 +73,13 @@ class Talk:
         """
         number = next(self._numbers)
         waiting = self._waiting[number] = _Waiting(do, what)
+        sent = False
         try:
             await self._send(Order(number, do, what, given))
+            sent = True
             await waiting.done.wait()
         except anyio.get_cancelled_exc_class():
-            if grace_s:
+            if grace_s and sent:
                 with anyio.CancelScope(shield=True):
                     await self._withdraw(number, waiting, grace_s)
             raise
@@ -146,14 +150,12 @@ class Talk:
             if self.failure is not None:
                 raise self._tell_failure()
             sent = False
-            try:
+            with anyio.move_on_after(_SEND_S, shield=True), suppress(*BROKEN):  # nobody would understand half a line
                 await self._send_line(line + b"\n")
                 sent = True
-            except BROKEN as error:
-                raise PluginFailed("It no longer listens", code="plugin-ended") from error
-            finally:
-                if not sent:  # half a line may have gone out: nothing that follows would be understood
-                    self.end(PluginFailed("It no longer listens", code="plugin-ended"))
+            if not sent:
+                self.end(PluginFailed("It no longer listens", code="plugin-ended"))
+                raise self._tell_failure()
 
     def _tell_failure(self) -> PluginFailed:
         assert self.failure is not None

@@ -55,7 +55,9 @@ class _Guest:
         loop = asyncio.get_running_loop()
         self._own.update(asyncio.all_tasks())
         orders = self._pipes.read()
-        first = next(orders)
+        first = next(orders, None)
+        if first is None:  # the host is gone already
+            return
         try:
             _confine(first)
         except OSError as error:
@@ -85,7 +87,13 @@ class _Guest:
         else:
             self._tasks[order.id] = task = asyncio.get_running_loop().create_task(self._perform(order))
             self._own.add(task)
-            task.add_done_callback(self._own.discard)
+            task.add_done_callback(partial(self._settle, order.id))
+
+    def _settle(self, number: int, task: asyncio.Task[None]) -> None:
+        """What was cancelled before it began has given no answer yet."""
+        self._own.discard(task)
+        if self._tasks.pop(number, None) is not None:
+            self._pipes.write(Answer(number, error=Error("cancelled", "It was cancelled")))
 
     async def _perform(self, order: Order) -> None:
         try:
@@ -94,8 +102,7 @@ class _Guest:
             self._pipes.write(Answer(order.id, error=Error("cancelled", "It was cancelled")))
         except BaseException as error:  # also one that means to end the process: it fails this one call
             self._pipes.write(Answer(order.id, error=_tell(error)))
-        finally:
-            self._tasks.pop(order.id, None)
+        del self._tasks[order.id]
         if order.do == "shutdown":
             self._over.set()
 
@@ -195,6 +202,13 @@ def _attempt(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 
 def _tell(error: BaseException) -> Error:
     """What the host is told of an exception; the rest stands in the log."""
+    try:
+        return _describe(error)
+    except Exception:  # it does not even tell what it is
+        return Error("failed", f"It raised {type(error).__name__[:80]}", "plugin-raised")
+
+
+def _describe(error: BaseException) -> Error:
     if isinstance(error, PluginError) and error.code != "plugin-parts":
         kind = "unsupported" if isinstance(error, Unsupported) else "answer"
         kind = "channel" if isinstance(error, ChannelError) and kind == "answer" else kind
