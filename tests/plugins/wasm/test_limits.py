@@ -18,6 +18,7 @@ COUNT = """(global.set $n (i32.add (global.get $n) (i32.const 1)))
       (call $answer (i32.const 600) (i32.const 1) (i32.const 0))"""
 COUNTER = "(global $n (mut i32) (i32.const 0))"
 LONG = "a longer text"
+ENDLESS = {"wasm": {"fuel": 10**15, "timeout_s": 60}}
 
 
 def when_long(code: str) -> str:
@@ -141,7 +142,7 @@ async def test_pointers_and_texts_that_make_no_sense_trap(yard: WasmYard, code: 
 
 async def test_a_cancelled_call_ends_its_guest_and_the_next_one_works(yard: WasmYard) -> None:
     yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
-    async with yard.open({"wasm": {"fuel": 10**15, "timeout_s": 60}}) as plugins:
+    async with yard.open(ENDLESS) as plugins:
         await yard.ask(plugins)
         started = time.monotonic()
         with anyio.move_on_after(0.05) as scope:
@@ -153,20 +154,17 @@ async def test_a_cancelled_call_ends_its_guest_and_the_next_one_works(yard: Wasm
 
 async def test_a_call_that_waits_for_another_is_cancelled_at_once(yard: WasmYard) -> None:
     yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
-    async with yard.open({"wasm": {"fuel": 10**15, "timeout_s": 0.4}}) as plugins:
+    async with yard.open(ENDLESS) as plugins:
         await yard.ask(plugins)
-
-        async def spin() -> None:
-            assert (await yard.fail(plugins, LONG)).code == "plugin-timeout"
-
         async with anyio.create_task_group() as group:
-            group.start_soon(spin)
+            group.start_soon(yard.ask, plugins, LONG)
             await anyio.lowlevel.checkpoint()
             started = time.monotonic()
             with anyio.move_on_after(0.05) as scope:
                 await yard.ask(plugins)
             assert scope.cancelled_caught
-            assert time.monotonic() - started < 0.3
+            assert time.monotonic() - started < 3  # the host would wait for five seconds
+            group.cancel_scope.cancel()
         assert await yard.ask(plugins) == ("1", False)
 
 
@@ -186,21 +184,13 @@ async def test_calls_to_one_component_wait_for_each_other(yard: WasmYard) -> Non
 
 async def test_a_component_that_spins_does_not_stop_another_or_the_loop(yard: WasmYard) -> None:
     yard.add_code("(loop $l (br $l)) unreachable")
-    yard.add_code(
-        GET_CONFIG, "org.example.other", config_schema={"type": "object", "properties": {"a": {"default": "b"}}}
-    )
-    async with yard.open({"wasm": {"fuel": 10**15, "timeout_s": 0.3}}) as plugins:
-        failures: list[str] = []
-
-        async def spin() -> None:
-            failures.append((await yard.fail(plugins)).code)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(spin)
-            answers = [await yard.ask(plugins, "a", "org.example.other") for _ in range(50)]
-            assert not failures
-    assert set(answers) == {("b", False)}
-    assert failures == ["plugin-timeout"]
+    schema = {"type": "object", "properties": {"a": {"default": "b"}}}
+    yard.add_code(GET_CONFIG, "org.example.other", config_schema=schema)
+    async with yard.open(ENDLESS) as plugins, anyio.create_task_group() as group:
+        group.start_soon(yard.ask, plugins)
+        answers = [await yard.ask(plugins, "a", "org.example.other") for _ in range(50)]
+        group.cancel_scope.cancel()
+    assert answers == [("b", False)] * 50
 
 
 async def test_two_components_under_load_get_each_their_own_answers(yard: WasmYard) -> None:
