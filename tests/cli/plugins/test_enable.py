@@ -1,6 +1,7 @@
 """`weft plugins list`, `show`, `enable`, `disable` and `grant`: nothing of a plugin counts before somebody looked."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -207,6 +208,23 @@ def test_disable_keeps_the_grant_and_revoke_takes_it_back(weft: Weft, plugin: Pl
     assert weft("plugins", "enable", "weather").returncode == 3
     again = weft("plugins", "disable", "--revoke", "weather")
     assert (again.returncode, "error[grant-not-found]" in again.stderr) == (1, True)
+
+
+def test_a_plugin_that_is_gone_can_be_turned_off_and_its_grant_taken_back(weft: Weft, plugin: Plugin) -> None:
+    stage = {"name": "redact", "phase": "pre_transport", "on_failure": "stop"}
+    folder = plugin(capabilities=["tool", "pipeline_stage"], stages=[stage])
+    weft("plugins", "enable", "weather", "--yes")
+    shutil.rmtree(folder)
+    refused = weft("agent", "-m", "Hello", "--model", "offline")
+
+    assert refused.returncode != 0
+    assert "error[stage-missing]" in refused.stderr
+    done = weft("plugins", "disable", "org.example.weather")
+    assert done.returncode == 0
+    assert "It is not in ~/.clawft/plugins/weather any more" in done.stderr
+    assert weft("agent", "-m", "Hello", "--model", "offline").returncode == 0
+    assert weft("plugins", "disable", "--revoke", "org.example.weather").returncode == 0
+    assert weft("plugins", "disable", "org.example.weather").returncode == 1
 
 
 def test_what_a_plugin_brings_is_approved_with_it_and_taken_back_with_it(weft: Weft, plugin: Plugin) -> None:

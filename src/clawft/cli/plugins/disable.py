@@ -2,12 +2,16 @@
 
 import click
 
+from clawft.app import App
 from clawft.cli._complete import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line
 from clawft.cli.plugins._entries import tell, write_enabled
-from clawft.errors import NotFound
+from clawft.discovery.plugins import FoundPlugin
+from clawft.errors import Diagnostic, NotFound
+from clawft.format.plugin import PluginManifest
 from clawft.plugging import find_plugin, load_plugin_standings, open_grants, revoke_plugin
+from clawft.trust.plugins import PluginStanding
 
 __all__ = ["command"]
 
@@ -20,7 +24,7 @@ def command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
     """Take plugins out of use. What they were granted stays, unless --revoke takes it back."""
     app = open_here()
     standings = load_plugin_standings(app)
-    chosen = [find_plugin(standings, one) for one in ids]
+    chosen = [_find(app, standings, one) for one in ids]
     if not revoke:
         return tell(chosen, write_enabled(app, [one.id for one in chosen], enabled=False), output)
     known = {(one.id, one.folder) for one in open_grants(app).load()}
@@ -34,3 +38,17 @@ def command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
         if output == "table":
             click.echo(one_line(f"Taken back: what {one.id} was granted"))
     return tell(chosen, edited, output, revoked=[one.id for one in chosen])
+
+
+def _find(app: App, standings: tuple[PluginStanding, ...], plugin_id: str) -> PluginStanding:
+    """The plugin, or one that is gone and was granted something: a turn may still wait for it. Raises: NotFound."""
+    try:
+        return find_plugin(standings, plugin_id)
+    except NotFound:
+        gone = next((one for one in open_grants(app).load() if one.id == plugin_id), None)
+        if gone is None:
+            raise
+        message = f"It is not in {app.workspace.shorten(gone.folder)} any more"
+        manifest = PluginManifest(id=gone.id, name=gone.id, version=gone.version)
+        reason = Diagnostic("plugin-gone", "note", message, gone.folder)
+        return PluginStanding(FoundPlugin("user", gone.folder, manifest=manifest), "disabled", (reason,))
