@@ -52,7 +52,7 @@ def test_show_and_validate_tell_of_tools_in_webassembly_and_of_plugins(tmp_path:
     app = open_app(world.environ, str(world.project))
     standing = app.get_skill("maker")
     lines = detail_lines(app, standing, digest_of(standing))
-    assert "Provided Tools: count (scripts/count.wasm), fetch (not offered), odd (not offered)" in lines
+    assert "Provided Tools: count (scripts/count.wasm, repeatable), fetch (not offered), odd (not offered)" in lines
     said = {one.code: one.message for one in app.diagnose(standing.found)}
     assert "only a plugin's skill has such tools" in said["tool-execution"]
     assert "odd.wasm is a component, not a module" in said["tool-program"]

@@ -114,7 +114,8 @@ def _make(
         return _refuse("tool-program", one, problem, "A module of WASI preview 1, as made for the target wasm32-wasip1")
     if file and not is_wasm and (problem := _why_no_start(at, file)):
         return _refuse("tool-program", one, problem, "Give it a first line like #!/bin/sh, or an ending like .py")
-    return Provided(one.name, one.description, parameters, words, file, one.repeatable)
+    repeatable = one.repeatable or is_wasm  # which can change nothing that outlives it
+    return Provided(one.name, one.description, parameters, words, file, repeatable)
 
 
 def _find_program(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[str, ...], str] | Diagnostic:
