@@ -1,5 +1,6 @@
 """`weft plugins new`: what it makes passes its own tests, and can be put into use at once."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import clawft.plugins.scaffold
 from clawft.plugins.scaffold import KINDS
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -48,3 +50,10 @@ def test_nothing_is_written_over_and_no_name_leads_elsewhere(weft: Weft, project
     bad = weft("plugins", "new", "other", "--id", "no-dots")
     assert (bad.returncode, "error[plugin-broken]" in bad.stderr) == (1, True)
     assert [one.name for one in project.iterdir()] == ["mine"]
+
+
+def test_the_component_of_the_template_was_built_from_its_source() -> None:
+    source = Path(clawft.plugins.scaffold.__file__).parent / "templates" / "wasm" / "src" / "plugin.c"
+
+    built = "d7bc9de88136a685da68a84922a0a1b9397266aff30e6ace0bf91aed50236133"
+    assert hashlib.sha256(source.read_bytes()).hexdigest() == built, "Build plugin.wat anew, then write its digest here"
