@@ -28,8 +28,8 @@ PASSWORD = 'open sesame "\\ü'
 BOT = "agent@example.com"
 _WAIT_S = 10.0
 _USERS = 100
-# Ends the server when whoever holds the other end of the pipe is gone, whatever ended it.
-_GUARD = 'dovecot -F -c "$0/dovecot.conf" & cat >/dev/null; kill $!; wait $!; rm -rf "$0"'
+# Ends the server with all its processes when whoever holds the other end of the pipe is gone, whatever ended it.
+_GUARD = 'dovecot -F -c "$0/dovecot.conf" & cat >/dev/null; rm -rf "$0"; kill -KILL 0'
 _SERVICES = """
 service imap-login {
   chroot =

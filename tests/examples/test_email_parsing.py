@@ -231,13 +231,15 @@ class _Said:
 
     def __init__(self, *said: bytes) -> None:
         self.said = list(said)
+        self.heard: list[bytes] = []
 
     def gettimeout(self) -> float:
         return 1.0
 
     def settimeout(self, seconds: float) -> None: ...
 
-    def sendall(self, data: bytes) -> None: ...
+    def sendall(self, data: bytes) -> None:
+        self.heard.append(data)
 
     def recv(self, size: int) -> bytes:
         return self.said.pop(0) if self.said else b""
@@ -259,6 +261,15 @@ class _Said:
 def test_a_server_that_speaks_no_imap_is_left(said: list[bytes], why: str) -> None:
     with pytest.raises(ImapError, match=why):
         Imap(_Said(*said), 1_000_000).greet()  # type: ignore[arg-type]
+
+
+def test_any_password_is_taken_the_oldest_way_where_there_is_no_other() -> None:
+    capable = b"* CAPABILITY IMAP4rev1\r\n"
+    server = _Said(b"* OK\r\n", capable + b"c1 OK\r\n", b"+ go\r\n", b"+ go\r\n", b"c2 OK\r\n", capable + b"c3 OK\r\n")
+    imap = Imap(server, 1_000_000)  # type: ignore[arg-type]
+    imap.greet()
+    imap.login("me", 'a"\\ü')
+    assert server.heard[1:4] == [b"c2 LOGIN {2}\r\n", b"me {5}\r\n", 'a"\\ü\r\n'.encode()]
 
 
 def test_what_came_before_encryption_is_not_taken_for_what_comes_after() -> None:
