@@ -1,4 +1,4 @@
-"""Words for states and their reasons, the same for skills and hooks."""
+"""Words for states and their reasons, the same for skills, hooks and plugins."""
 
 from collections.abc import Iterable, Sequence
 

@@ -219,6 +219,10 @@ def test_a_plugin_that_is_gone_can_be_turned_off_and_its_grant_taken_back(weft: 
 
     assert refused.returncode != 0
     assert "error[stage-missing]" in refused.stderr
+    checked = json.loads(weft("doctor", "--format", "json").stdout)
+    assert [one["fix"] for one in checked["checks"] if one["name"] == "plugins" and one["status"] == "problem"] == [
+        "weft plugins disable org.example.weather"
+    ]
     done = weft("plugins", "disable", "org.example.weather")
     assert done.returncode == 0
     assert "It is not in ~/.clawft/plugins/weather any more" in done.stderr

@@ -13,9 +13,13 @@ _NAME = "plugins"
 
 def check_plugins(app: App) -> Iterator[Check]:
     """What is ready, broken, waits, or lacks an optional part. Without any there is nothing to say."""
-    from clawft.plugging import load_plugin_standings
+    from clawft.plugging import load_missing, load_plugin_standings
 
     standings = load_plugin_standings(app)
+    for missing in load_missing(app, standings):
+        message = f"{missing.plugin} cannot be asked: {missing.why}"
+        why = f"no turn goes on without its stage {', '.join(missing.stages)}"
+        yield Check(_NAME, "problem", message, why=why, fix=f"weft plugins disable {quote(missing.plugin)}")
     ready = [one for one in standings if one.state == "ready"]
     if ready:
         yield from _check_wasm(ready)
