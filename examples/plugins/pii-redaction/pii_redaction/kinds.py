@@ -62,7 +62,8 @@ def _read_iban(match: re.Match[str]) -> tuple[str, int]:
     return (plain, rest.end()) if int(digits) % 97 == 1 else ("", 0)
 
 
-_CARD = re.compile(r"(?<![\w.])(?<!\d[-+])\d(?:[ -]?\d){12,18}(?![\w]|[.-]\d)")
+_GROUPS = r"[2-6]\d{12,18}|[2-6]\d{3}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{3})?|[2-6]\d{3}([ -])\d{6}\2\d{4,5}"
+_CARD = re.compile(rf"(?<![\w.])(?<!\d[-+])(?:{_GROUPS})(?!\w|[.-]\d)")
 _BRANDS = (  # how a number begins, and how long it may be
     (re.compile(r"4"), (13, 16, 19)),
     (re.compile(r"5[1-5]|2(?:2[2-9]|[3-6]|7[01]|720)"), (16,)),
@@ -72,7 +73,6 @@ _BRANDS = (  # how a number begins, and how long it may be
     (re.compile(r"6(?:011|4[4-9]|5|2)"), (16, 17, 18, 19)),
     (re.compile(r"50|5[6-9]|6[37]"), (16, 18, 19)),
 )
-_GROUPS = re.compile(r"\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5}")
 
 
 def _read_card(match: re.Match[str]) -> tuple[str, int]:
@@ -81,7 +81,7 @@ def _read_card(match: re.Match[str]) -> tuple[str, int]:
     ends = [len(written), *(at for at in range(len(written) - 1, 12, -1) if written[at] in " -")]
     for end in ends:
         plain = re.sub(r"[ -]", "", written[:end])
-        if _GROUPS.fullmatch(written[:end]) and _is_card(plain):
+        if re.fullmatch(_GROUPS, written[:end]) and _is_card(plain):
             return plain, match.start() + end
     return "", 0
 
@@ -141,11 +141,11 @@ def _read_v6(text: str) -> str:
     return "" if is_network else str(address)
 
 
-_SEP = r"[ ./-]?"
+# Between two groups of digits stands something, or a run of digits could be read in thousands of ways.
 _PHONE = re.compile(
-    rf"(?<![\w.+/-])(?:(\+|00[ ]?)([1-9]\d{{0,2}}(?:{_SEP}\(?\d{{1,5}}\)?){{2,6}})"  # the country first
+    r"(?<![\w.+/-])(?:(\+|00[ ]?)([1-9]\d{0,15}(?:[ ./-]?\(\d{1,5}\)\d{0,12}|[ ./-]\d{1,12}){0,6})"  # the country first
     r"|(\([2-9]\d{2}\)[ ]?[2-9]\d{2}[ .-]\d{4}|[2-9]\d{2}([ .-])[2-9]\d{2}\4\d{4})"  # North America
-    rf"|(\(?0[1-9]\d{{0,4}}\)?(?:[ /-]?\d{{2,8}}){{1,5}}))(?![\w]|[.:-]\d)"
+    r"|(\(?0[1-9]\d{0,11}\)?(?:[ /-]\d{1,8}){0,5}))(?!\w|[.:-]\d)"
 )
 _CALLED = re.compile(
     r"(?:tel|phone|mobile?|cell|call|fax|handy|ruf|dial|sms|whatsapp|telefon\w*|t[eé]l[eé]\w*|portable|nummer)\b[^\n\d]{0,25}\Z",
