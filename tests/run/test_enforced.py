@@ -222,7 +222,7 @@ async def test_a_strangers_skill_gets_only_the_servers_it_names(world: World) ->
             ended = only(await collect(conversation, TurnRequest("", skill="guest")), ToolFinished)
 
     assert done == ["github__get"]
-    assert "a stranger's skill gets only the MCP tools that it names" in error_of(ended[0])
+    assert "a stranger's skill gets only those tools of servers and plugins that it names" in error_of(ended[0])
     assert len(world.audit("denial")) == 1
 
 

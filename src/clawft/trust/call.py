@@ -28,7 +28,8 @@ class Where(Struct, frozen=True):
 class Call:
     """A tool by our own name, and the arguments as a model wrote them: nothing in them is sure to be what it should.
 
-    `server` tells that it is a tool of an MCP server, `read_only` that it changes nothing and is not asked about.
+    `server` tells that it is a tool of an MCP server or a plugin, `read_only` that it changes nothing and is not asked
+    about.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ class Limit(Struct, frozen=True):
     who: str  # the skill 'x'
     allowed: tuple[Pattern, ...] | None = None
     denied: tuple[Pattern, ...] = ()
-    stranger: bool = False  # R118: gets tools of MCP servers only if it names them
+    stranger: bool = False  # R118: gets tools of MCP servers and plugins only if it names them
     named: tuple[Pattern, ...] = ()  # what it names of them
     own: frozenset[str] = frozenset()  # tools that it brought along itself
     hosts: tuple[str, ...] | None = None  # those that a stranger's skill was approved with; None for one's own
@@ -137,7 +137,8 @@ def _object(limit: Limit, call: Call) -> str:
     if denied is not None:
         return f"{limit.who} disallows {denied.text}"
     if call.server and limit.stranger and not any(_names_server(one, call.tool) for one in limit.named):
-        return f"{limit.who} does not name {call.tool}: a stranger's skill gets only the MCP tools that it names"
+        rule = "a stranger's skill gets only those tools of servers and plugins that it names"
+        return f"{limit.who} does not name {call.tool}: {rule}"
     if limit.allowed is None or call.tool in limit.own or allows(limit.allowed, call):
         return ""
     meant = [one.text for one in limit.allowed if one.names(call.tool)]
