@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 import msgspec
 from anyio import CancelScope
 from anyio.lowlevel import current_token
@@ -24,7 +25,7 @@ from clawft.plugins.wasm.files import Files, Roots
 from clawft.plugins.wasm.host import Given, HostFunctions
 from clawft.plugins.wasm.job import WasmJob
 from clawft.plugins.wasm.web import Web
-from clawft.plugins.wasm.worker import Worker
+from clawft.plugins.wasm.worker import Unwanted, Worker
 from clawft.sandbox.wasm import CompiledCache, Guard, WasmError, import_wasmtime, load_wasm
 from clawft.trust.copies import open_skill_copy
 
@@ -35,6 +36,7 @@ __all__ = ["Component"]
 
 T = TypeVar("T")
 _MB = 1 << 20
+_GRACE_S = 0.5
 _MAX_DENIALS = 100  # lines of the audit log, of one plugin; each thing is told once
 _MAX_CONTENT = 4 << 20  # bytes of what a tool gives
 
@@ -74,6 +76,7 @@ class Component:
         self._instance: Instance | None = None
         self._functions: HostFunctions | None = None
         self._web: Web | None = None
+        self._calls: set[_Call] = set()
         self._denied: set[str] = set()
 
     @property
@@ -129,13 +132,16 @@ class Component:
         """Raises: PluginFailed, once it has ended."""
         try:
             if self.alive:
-                await self._in_thread(self._shut_down)
+                with anyio.move_on_after(self.job.times.shutdown_s + _GRACE_S):  # a call may be under way before it
+                    await self._in_thread(self._shut_down)
         finally:
             await self._end()
 
     async def _end(self) -> None:
         with CancelScope(shield=True):
             self._linked = None
+            for call in self._calls:
+                call.cancel()
             worker, self._worker = self._worker, None
             if worker is not None:
                 await worker.close(self._drop)
@@ -147,7 +153,13 @@ class Component:
         if self._worker is None:
             raise PluginFailed("It was ended", code="plugin-ended")
         call = _Call(self._web)
-        return await self._worker.run(lambda: work(call, *args), call)
+        self._calls.add(call)
+        try:
+            return await self._worker.run(lambda: work(call, *args), call)
+        except Unwanted as error:
+            raise PluginFailed("It was ended", code="plugin-ended") from error
+        finally:
+            self._calls.discard(call)
 
     # What follows runs in the thread.
 

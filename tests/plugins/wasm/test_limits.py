@@ -259,6 +259,16 @@ async def test_shutdown_is_called_when_the_host_ends_and_has_a_deadline(yard: Wa
     assert [(one["subject"], one["rule"]) for one in failed] == [("org.example.slow", "plugin-timeout")]
 
 
+async def test_the_end_of_the_host_ends_a_call_that_is_under_way(yard: WasmYard) -> None:
+    yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
+    started = time.monotonic()
+    async with anyio.create_task_group() as group, yard.open({**ENDLESS, "shutdown_timeout_s": 0.1}) as plugins:
+        await yard.ask(plugins)
+        group.start_soon(yard.fail, plugins, LONG)
+        await anyio.lowlevel.checkpoint()
+    assert time.monotonic() - started < 4
+
+
 async def test_memory_that_a_call_took_is_given_back(yard: WasmYard) -> None:
     """Texts pass both ways, and neither side keeps them."""
     yard.add_code(f"(call $get-config {TEXT} (i32.const 1024)) {ECHO}")

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import anyio
 from anyio import CancelScope
 
-__all__ = ["Cancellable", "Worker"]
+__all__ = ["Cancellable", "Unwanted", "Worker"]
 
 T = TypeVar("T")
 _STACK_BYTES = 8 << 20  # a guest may take half a megabyte, and some systems give a thread less than that
@@ -26,6 +26,10 @@ class Cancellable(Protocol):
     cancelled: bool
 
     def cancel(self) -> None: ...
+
+
+class Unwanted(Exception):
+    """Something was cancelled before it began."""
 
 
 class _Job(Generic[T]):
@@ -42,11 +46,12 @@ class _Job(Generic[T]):
 
     def do(self) -> None:
         self.begun = True  # before it is looked whether it is still wanted: whoever cancels it does the opposite
-        if self.call is None or not self.call.cancelled:
-            try:
-                self.value = self.work()
-            except BaseException as error:  # it is raised where it was asked for
-                self.error = error
+        try:
+            if self.call is not None and self.call.cancelled:
+                raise Unwanted
+            self.value = self.work()
+        except BaseException as error:  # it is raised where it was asked for
+            self.error = error
         with suppress(RuntimeError):  # the loop is gone, and nobody waits
             self.loop.call_soon_threadsafe(self.over.set)
 
