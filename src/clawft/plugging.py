@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clawft.format.model import Skill
     from clawft.memory import MemoryBackend, MemoryFiles
     from clawft.plugins.host import Plugins
+    from clawft.plugins.required import Missing
     from clawft.run.extension import Extension
     from clawft.run.turn import Insertion
     from clawft.sandbox.sandbox import Sandbox
@@ -39,6 +40,7 @@ __all__ = [
     "grant_plugin",
     "guard_turns",
     "load_found",
+    "load_missing",
     "load_plugin_contents",
     "load_plugin_standings",
     "open_granted",
@@ -198,43 +200,49 @@ def extend(plugins: "Plugins") -> "tuple[Extension, ...]":
 
 def guard_turns(app: "App", plugins: "Plugins") -> "tuple[Insertion, ...]":
     """What ends every turn, as long as a stage cannot be asked that no turn goes on without."""
-    from clawft.plugins.required import Missing, find_missing, guard
+    from clawft.plugins.required import guard
 
-    grants, seen = open_grants(app), -1
+    seen = -1
     known: tuple[Missing, ...] = ()
 
-    def find() -> tuple[Missing, ...]:
+    def find() -> "tuple[Missing, ...]":
         nonlocal seen, known
         if seen != plugins.changes:
-            settings, seen = plugins.settings, plugins.changes
-            pairs = plugin_folders(app.workspace, settings.load.extra_dirs).pairs
-            bases = [base for _, base in pairs] + [one for one in sys.path if one.endswith("-packages")]
-            is_any = os.path.lexists(grants.path)
-            known = find_missing(plugins.standings, settings, grants.load, bases) if is_any else ()
+            seen, known = plugins.changes, load_missing(app, plugins.standings, plugins.settings)
         return known
 
     return guard(find)
 
 
-def pick_memory(app: "App", files: "MemoryFiles", brought: "Sequence[Extension]") -> "MemoryBackend":
+def load_missing(app: "App", standings: Sequence[PluginStanding], settings: PluginsSettings) -> "tuple[Missing, ...]":
+    """The plugins whose stages no turn goes on without, and that cannot be asked."""
+    grants = open_grants(app)
+    if not os.path.lexists(grants.path):
+        return ()
+    from clawft.plugins.required import find_missing
+
+    pairs = plugin_folders(app.workspace, settings.load.extra_dirs).pairs
+    bases = [base for _, base in pairs] + [one for one in sys.path if one.endswith("-packages")]
+    return find_missing(standings, settings, grants.load, bases)
+
+
+def pick_memory(app: "App", files: "MemoryFiles", plugins: "Plugins") -> "MemoryBackend":
     """The memory that the user chose: the files, or one that a plugin brings."""
     from clawft.config.memory import FILES, own_backend
 
     name = own_backend(app.config, app.workspace.user_dir, app.environ)
     if name == FILES:
         return files
-    from clawft.plugins.memory import choose_memory
+    from clawft.plugins.memory import ChosenMemory
 
-    return choose_memory(brought, name)
+    return ChosenMemory(name, lambda: extend(plugins))
 
 
 async def use_memory(app: "App", name: str, work: "Callable[[MemoryBackend], T]") -> T:
     """Do something with the memory of a plugin, in a thread; it is started for it, and ended. Raises: ClawftError."""
     from anyio import to_thread
 
-    from clawft.plugins.extending import plugin_extensions
-    from clawft.plugins.memory import choose_memory
+    from clawft.plugins.memory import ChosenMemory
 
     async with open_plugins(app, app.open_sandbox()) as plugins:
-        memory = choose_memory(plugin_extensions(plugins), name)
-        return await to_thread.run_sync(work, memory)
+        return await to_thread.run_sync(work, ChosenMemory(name, lambda: extend(plugins)))

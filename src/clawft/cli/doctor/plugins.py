@@ -13,10 +13,10 @@ _NAME = "plugins"
 
 def check_plugins(app: App) -> Iterator[Check]:
     """What is ready, broken, waits, or lacks an optional part. Without any there is nothing to say."""
-    from clawft.plugging import load_missing, load_plugin_standings
+    from clawft.plugging import load_missing, load_plugin_standings, plugin_settings
 
     standings = load_plugin_standings(app)
-    for missing in load_missing(app, standings):
+    for missing in load_missing(app, standings, plugin_settings(app)):
         message = f"{missing.plugin} cannot be asked: {missing.why}"
         why = f"no turn goes on without its stage {', '.join(missing.stages)}"
         yield Check(_NAME, "problem", message, why=why, fix=f"weft plugins disable {quote(missing.plugin)}")
