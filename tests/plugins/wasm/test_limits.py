@@ -7,6 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from clawft.plugins.host import Plugins
 from wasm_guests import ECHO, GET_CONFIG, READ_FILE, TEXT, make_guest, repeat
 from wasm_yard import WasmYard
 
@@ -259,14 +260,21 @@ async def test_shutdown_is_called_when_the_host_ends_and_has_a_deadline(yard: Wa
     assert [(one["subject"], one["rule"]) for one in failed] == [("org.example.slow", "plugin-timeout")]
 
 
-async def test_the_end_of_the_host_ends_a_call_that_is_under_way(yard: WasmYard) -> None:
+async def test_the_end_of_the_host_ends_calls_that_are_under_way_and_those_that_wait(yard: WasmYard) -> None:
     yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
     started = time.monotonic()
+    codes: list[str] = []
+
+    async def fail(plugins: Plugins, text: str) -> None:
+        codes.append((await yard.fail(plugins, text)).code)
+
     async with anyio.create_task_group() as group, yard.open({**ENDLESS, "shutdown_timeout_s": 0.1}) as plugins:
         await yard.ask(plugins)
-        group.start_soon(yard.fail, plugins, LONG)
-        await anyio.lowlevel.checkpoint()
+        for text in (LONG, ""):
+            group.start_soon(fail, plugins, text)
+            await anyio.lowlevel.checkpoint()
     assert time.monotonic() - started < 4
+    assert sorted(codes) == ["plugin-ended", "wasm-limit"]
 
 
 async def test_memory_that_a_call_took_is_given_back(yard: WasmYard) -> None:
