@@ -13,7 +13,7 @@ __all__ = ["PLUGINS"]
 
 _HELP = (
     "`/plugins ID` shows one of them whole. To put one into use, or take it out: `weft plugins enable` and "
-    "`weft plugins disable`; it counts from the next start."
+    "`weft plugins disable`. What is taken out counts at once; what is new joins when weft is started anew."
 )
 
 
