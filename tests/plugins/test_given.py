@@ -46,11 +46,11 @@ def test_a_log_stays_bounded_and_keeps_the_file_before(tmp_path: Path) -> None:
 
 def test_a_log_takes_lines_in_pieces_and_cuts_long_ones(tmp_path: Path) -> None:
     log = PluginLog(str(tmp_path / "a.log"), str)
-    for piece in (b"on", b"e\ntw", b"o\n\xff\n", b"x" * 20_000, b"\nend"):
+    for piece in (b"on", b"e\ntw", b"\x1b[2J\xe2\x80\xaeo\n\xff\n", b"x" * 20_000, b"\nend"):
         log.add(piece)
     log.close()
     lines = [line[20:] for line in (tmp_path / "a.log").read_text().splitlines()]
-    assert lines[:3] == ["one", "two", "\ufffd"]
+    assert lines[:3] == ["one", "tw[2Jo", "\ufffd"]
     assert max(map(len, lines)) <= 8 * 1024
     assert lines[-1] == "end"
 

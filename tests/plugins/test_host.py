@@ -37,6 +37,15 @@ async def fail(plugins: Plugins, plugin_id: str = ID, **arguments: Any) -> Plugi
     return failed.value
 
 
+async def is_running(yard: Yard) -> bool:
+    """Whether a copy is kept for a process; what is being ended gets a moment."""
+    with anyio.move_on_after(5):
+        while list((yard.user_dir / "cache" / "programs").iterdir()):
+            await anyio.sleep(0.01)
+        return False
+    return True
+
+
 async def test_a_plugin_is_started_by_its_first_call_and_kept(yard: Yard) -> None:
     yard.add_tool("self.times = getattr(self, 'times', 0) + 1\nreturn str(self.times)")
     async with yard.open() as plugins:
@@ -126,6 +135,7 @@ async def test_after_so_many_failures_in_a_row_a_plugin_is_left_alone(yard: Yard
         await fail(plugins, by=0)
         assert (await fail(plugins, by=1)).code == "plugin-left-alone"
         assert await plugins.health(ID) == "left alone"
+        assert not await is_running(yard)
         assert [one.code for one in plugins.check()] == ["plugin-raised", "plugin-left-alone"]
 
 

@@ -262,6 +262,9 @@ class Plugins:
                 code="plugin-left-alone",
             )
             self._tell(standing, why)
+            if hosted.running is not None and self._group is not None:
+                hosted.stale = True
+                self._group.start_soon(self._end_stale, hosted)
         return PluginFailed(f"The plugin '{standing.id}': {error}", code=error.code, hint=error.hint)
 
     def _tell(self, standing: PluginStanding, error: ClawftError) -> None:

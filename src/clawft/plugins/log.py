@@ -5,6 +5,8 @@ import stat
 from collections.abc import Callable
 from datetime import datetime
 
+from clawft.mcp.plain import clean_text
+
 __all__ = ["PluginLog", "log_path"]
 
 MAX_BYTES = 1 << 20  # of one file; the one before is kept
@@ -47,7 +49,7 @@ class PluginLog:
         if not lines:
             return
         now = f"{datetime.now():%Y-%m-%d %H:%M:%S}"
-        text = "".join(f"{now} {self._mask(line[:_MAX_LINE])}\n" for line in lines)
+        text = "".join(f"{now} {clean_text(self._mask(line[:_MAX_LINE]))}\n" for line in lines)
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             descriptor = os.open(self.path, _FLAGS, 0o600)

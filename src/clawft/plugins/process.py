@@ -166,7 +166,8 @@ class PythonProcess:
         """Start the process, and stay with it until nobody wants it."""
         job, around = self.job, self._around
         try:
-            os.makedirs(job.data_dir, mode=0o700, exist_ok=True)
+            for folder in (os.path.dirname(job.data_dir), job.data_dir):
+                os.makedirs(folder, mode=0o700, exist_ok=True)
             async with (
                 open_skill_copy(around.workspace.user_dir, job.folder, job.digest) as copy,
                 around.sandbox.prepare(

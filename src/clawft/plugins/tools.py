@@ -43,7 +43,7 @@ def _make_tool(plugins: Plugins, standing: PluginStanding, spec: ToolSpec) -> To
         call_s = max(call_s, settings.wasm.timeout_s or 0)
     return Tool(
         spec.name,
-        spec.description,
+        clean_text(spec.description),
         run,
         parameters,
         read_only=spec.read_only,
@@ -70,4 +70,4 @@ async def _call(plugins: Plugins, plugin_id: str, spec: ToolSpec, arguments: dic
         raise ToolError(_CODES.get(error.code, "EXECUTION_ERROR"), str(error), hint=error.hint) from error
     except PluginError as error:
         raise ToolError("EXECUTION_ERROR", str(error), hint=error.hint) from error
-    return ToolResult(output.content, "error" if output.is_error else "success")
+    return ToolResult(clean_text(output.content), "error" if output.is_error else "success")
