@@ -92,9 +92,8 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
         joining = PluginServers(hub, app.workspace, app.environ, config.mcp.servers)
         servers = await stack.enter_async_context(joining)
-        brought = extend(plugins)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
-        memory = pick_memory(app, files, brought) if config.memory.enabled else None
+        memory = pick_memory(app, files, plugins) if config.memory.enabled else None
         taking = server_insertion(hub, lambda: servers.renew(plugins.standings))
         built_in = _built_in(app, hooks, taking, memory)
 

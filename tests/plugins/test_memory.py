@@ -108,6 +108,17 @@ async def test_a_memory_that_nobody_or_several_bring_is_none_and_not_the_files(w
     assert not (world.user_dir / "memory").exists()
 
 
+async def test_a_memory_that_comes_later_is_used_from_the_next_turn(world: World) -> None:
+    world.replies = [say("one"), say("two")]
+    async with world.talk() as conversation:
+        first = await collect(conversation, "go")
+        add_memory(world)
+        second = await collect(conversation, "go")
+    assert "memory-missing" in [one.code for one in only(first, Noticed)]
+    assert "memory-missing" not in [one.code for one in only(second, Noticed)]
+    assert "## editor\nVim." in world.sent()["messages"][0]["content"]
+
+
 async def test_a_project_does_not_choose_the_memory(world: World) -> None:
     add_memory(world)
     world.config = ""

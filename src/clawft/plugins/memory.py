@@ -1,6 +1,6 @@
 """A memory that a plugin brings, as every memory is used: sync, from a thread. What it gives is checked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import isfinite
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from clawft.plugins.stages import Caller
 from clawft.run.extension import Extension, find_memories
 from clawft.trust.plugins import PluginStanding
 
-__all__ = ["AbsentMemory", "PluginMemory", "choose_memory", "plugin_memories"]
+__all__ = ["ChosenMemory", "PluginMemory", "plugin_memories"]
 
 MAX_KEYS = 100_000
 _Key = Annotated[str, Meta(min_length=1, max_length=MAX_KEY_CHARS)]
@@ -95,24 +95,44 @@ def plugin_memories(plugins: Caller, standing: PluginStanding) -> tuple[PluginMe
     return tuple(PluginMemory(plugins, standing.id, name) for name in manifest.memory)
 
 
-def choose_memory(extensions: Sequence[Extension], name: str) -> MemoryBackend:
-    """The one memory of a name, or what says that there is none. Never another."""
-    found = find_memories(extensions, name)
-    return found[0] if len(found) == 1 else AbsentMemory(name, len(found))
+class ChosenMemory:
+    """The memory that the user chose by its name, wherever it comes from at the time; never another in its place."""
 
-
-class AbsentMemory:
-    """Stands for a memory that the user chose and that nothing brings: every use of it says so."""
-
-    def __init__(self, name: str, count: int = 0) -> None:
+    def __init__(self, name: str, find: Callable[[], Sequence[Extension]]) -> None:
         self.name = name
-        self._count = count
+        self._find = find
 
-    def _refuse(self, *_: object, **__: object) -> Any:
-        if self._count:
-            message = f"{self._count} plugins bring a memory '{self.name}'"
+    def store(self, key: str, value: str, metadata: Metadata | None = None) -> None:
+        """As the memory does it. Raises: ClawftError."""
+        self._get().store(key, value, metadata)
+
+    def append(self, key: str, value: str) -> None:
+        """As the memory does it. Raises: ClawftError."""
+        self._get().append(key, value)
+
+    def retrieve(self, key: str) -> str | None:
+        """As the memory does it. Raises: ClawftError."""
+        return self._get().retrieve(key)
+
+    def search(self, query: str, limit: int) -> Sequence[MemoryResult]:
+        """As the memory does it. Raises: ClawftError."""
+        return self._get().search(query, limit)
+
+    def delete(self, key: str) -> bool:
+        """As the memory does it. Raises: ClawftError."""
+        return self._get().delete(key)
+
+    def list_keys(self, prefix: str = "") -> Sequence[str]:
+        """As the memory does it. Raises: ClawftError."""
+        return self._get().list_keys(prefix)
+
+    def _get(self) -> MemoryBackend:
+        """Raises: ClawftError where nobody brings it, or several do."""
+        found = find_memories(self._find(), self.name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            message = f"{len(found)} plugins bring a memory '{self.name}'"
             raise ClawftError("memory-missing", message, hint="Set memory.backend to ID:NAME, see: weft plugins list")
         message = f"memory.backend is '{self.name}', which no plugin brings that may be used"
         raise ClawftError("memory-missing", message, hint="Run: weft plugins list")
-
-    store = append = retrieve = search = delete = list_keys = _refuse
