@@ -19,7 +19,7 @@ from clawft.sandbox.confinement import Confinement, Limits
 from clawft.sandbox.output import FLOOD_BYTES
 from clawft.sandbox.process import Runnable, Streams
 from clawft.sandbox.sandbox import Sandbox
-from clawft.sandbox.wasm import CompiledCache, load_wasm
+from clawft.sandbox.wasm import CompiledCache, WasmError, load_wasm
 from clawft.sandbox.wasm.apart import (
     CHILD,
     MEMORY_BYTES,
@@ -110,6 +110,8 @@ class Wasi:
         )
         if finished.timed_out:
             raise too_long(limit, path)
+        if finished.flooded:
+            raise WasmError("wasm-too-large", f"What it compiles to is larger than {FLOOD_BYTES} bytes", path=path)
         code = read_code(finished.code, finished.output, finished.errors, path)
         await to_thread.run_sync(self._cache.keep_code, data, "module", code)
         return code

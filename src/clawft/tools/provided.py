@@ -110,8 +110,8 @@ def _make(
         return program
     words, file = program
     at = os.path.join(folder, file)
-    if is_wasm and (problem := _why_no_module(at, file, means.wasm)):
-        return _refuse("tool-program", one, problem, "A module of WASI preview 1, as made for the target wasm32-wasip1")
+    if is_wasm and (why := _why_no_module(at, file, means.wasm)):
+        return _refuse("tool-program", one, *why)
     if file and not is_wasm and (problem := _why_no_start(at, file)):
         return _refuse("tool-program", one, problem, "Give it a first line like #!/bin/sh, or an ending like .py")
     repeatable = one.repeatable or is_wasm  # which can change nothing that outlives it
@@ -175,17 +175,20 @@ def _why_no_start(path: str, file: str) -> str:
         return f"{file} cannot be read: {error.strerror}"
 
 
-def _why_no_module(path: str, file: str, settings: WasmSettings) -> str:
-    """Why a file cannot be a module, by its first bytes and its size; the rest is seen when it is run."""
+def _why_no_module(path: str, file: str, settings: WasmSettings) -> tuple[str, str] | None:
+    """Why a file cannot be a module, by its first bytes and its size, and a hint; the rest is seen when it is run."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
             head, size = opened.read(len(_MODULE)), os.fstat(opened.fileno()).st_size
     except OSError as error:
-        return f"{file} cannot be read: {error.strerror}"
+        return f"{file} cannot be read: {error.strerror}", ""
     if head != _MODULE:
-        return f"{file} is {'a component, not a module' if head == _COMPONENT else 'no module of WebAssembly'}"
-    limit = settings.max_bytes
-    return f"{file} has {size} bytes, and plugins.wasm.max_bytes is {limit}" if size > limit else ""
+        what = "a component, not a module" if head == _COMPONENT else "no module of WebAssembly"
+        return f"{file} is {what}", "It has to be a module of WASI preview 1, as made for the target wasm32-wasip1"
+    if size > settings.max_bytes:
+        larger = f"weft config set plugins.wasm.max_bytes {size}"
+        return f"{file} has {size} bytes, and plugins.wasm.max_bytes is {settings.max_bytes}", f"If it may: {larger}"
+    return None
 
 
 def _complete(schema: dict[str, Any]) -> dict[str, Any]:
