@@ -63,10 +63,6 @@ class CompiledCache:
         """Keep what these bytes were compiled to."""
         self._store(_key_of(data, kind), code)
 
-    def path_of(self, data: bytes, kind: Kind) -> str:
-        """Where the compiled code of these bytes is kept."""
-        return os.path.join(self.folder, _key_of(data, kind))
-
     def _compile(self, form: type[Compiled], kind: Kind, data: bytes, path: str) -> Compiled:
         key = _key_of(data, kind)
         kept = self._load(key)
