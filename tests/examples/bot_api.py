@@ -1,6 +1,7 @@
 """A server on this machine that speaks the Bot API as its documentation describes it, for one bot."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +27,7 @@ class Failure(Exception):
 class BotApi:
     """`say` has somebody write to the bot; `sent` is what the bot wrote; `fail` are errors to answer with first."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.sent: list[dict[str, Any]] = []
         self.fail: list[Failure | None] = []
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -53,6 +54,9 @@ class BotApi:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.port = self._server.server_port
+        self._scheme = "https" if context else "http"
+        if context is not None:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -69,7 +73,7 @@ class BotApi:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     @property
     def unconfirmed(self) -> list[int]:

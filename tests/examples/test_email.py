@@ -313,14 +313,16 @@ async def test_no_header_of_a_mail_gets_into_another_header_of_the_answer(
     gate = Gate()
     subject = "=?utf-8?q?Hi=0D=0ABcc=3A_eve=40example=2Enet=0D=0A=0D=0Abody?="
     async with running(make(), gate) as channel:
-        await asyncio.to_thread(box.deliver, write(Subject=subject, References="<a@b>\r\n <c d@e> <f@g>"))
+        others = {"Reply_To": "eve@example.net", "Cc": "eve@example.net"}
+        mail = write(Subject=subject, References="<a@b>\r\n <c d@e> <f@g>", **others)
+        await asyncio.to_thread(box.deliver, mail)
         await until(lambda: gate.taken)
         await channel.send(answer(gate.taken[0]))
-    recipient, mail = postbox.mails[0]
-    assert recipient == ALICE
-    assert "Bcc" not in mail
-    assert mail["Subject"] == "Re: Hi Bcc: eve@example.net body"
-    assert mail["References"].split()[:2] == ["<a@b>", "<f@g>"]
+    ((recipient, sent),) = postbox.mails
+    assert recipient == ALICE  # nor does it get to anybody else
+    assert "Bcc" not in sent
+    assert sent["Subject"] == "Re: Hi Bcc: eve@example.net body"
+    assert sent["References"].split()[:2] == ["<a@b>", "<f@g>"]
 
 
 async def test_a_wrong_password_is_told_and_not_tried_again(make: Make) -> None:

@@ -1,6 +1,7 @@
 """The Telegram channel against a server of this machine that speaks the Bot API."""
 
-from collections.abc import Callable, Iterator
+import ssl
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from telegram_channel.updates import Bot, Ignored, read_update
 pytestmark = pytest.mark.anyio
 Make = Callable[..., TelegramPlugin]
 GROUP = -100_500
+TLS = Path(__file__).parents[1] / "providers" / "tls"  # a certificate for 127.0.0.1 that signs itself
 MENTION = [{"type": "mention", "offset": 0, "length": 14}]
 
 
@@ -59,6 +61,23 @@ async def test_a_message_comes_in_and_its_answer_goes_out_as_a_reply(make: Make,
     (sent,) = api.sent
     assert (sent["chat_id"], sent["text"]) == (7, "Hi.")
     assert sent["reply_parameters"]["message_id"] == number - 900
+
+
+async def test_over_tls_only_a_server_whose_certificate_is_trusted_gets_the_token(
+    make: Make, environ: MutableMapping[str, str]
+) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
+    with BotApi(context) as secure:
+        with pytest.raises(ChannelError, match="CERTIFICATE_VERIFY_FAILED"):
+            async with running(make(base_url=secure.url), Gate()):
+                pass
+        assert not secure.asked
+        environ["SSL_CERT_FILE"] = str(TLS / "cert.pem")
+        gate = Gate()
+        async with running(make(base_url=secure.url), gate):
+            secure.say("Hello")
+            await until(lambda: gate.taken)
 
 
 async def test_telegram_forgets_a_message_only_when_it_was_handed_in(make: Make, api: BotApi) -> None:
