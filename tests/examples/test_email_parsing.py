@@ -42,6 +42,10 @@ def test_html_becomes_text_without_what_nobody_sees() -> None:
         "<ul><li>a</li><li>b</li></ul><blockquote>before</blockquote></body></html>"
     )
     assert html_to_text(html) == "One two\n\n- a\n- b\n\n> before"
+    quoted = "<div>Yes</div><hr><div><b>From:</b> Agent<br><b>Sent:</b> Monday</div><p>No?</p>"
+    assert trim_reply(html_to_text(quoted)) == "Yes"
+    gmail = '<div>Yes</div><div class="q"><div>On Mon, 3 May, A &lt;<a href="mailto:a@b">a@b</a>&gt; wrote:<br></div>'
+    assert trim_reply(html_to_text(f"{gmail}<blockquote>No?<br><div>Or<br>yes?</div></blockquote></div>")) == "Yes"
     mail = read(HEAD + b"Content-Type: text/html; charset=iso-8859-1\r\n\r\n<div>gr\xfc\xdfe</div>")
     assert mail.text == "grüße"
 
@@ -54,6 +58,8 @@ def test_html_becomes_text_without_what_nobody_sees() -> None:
         ("Ja.\n\nAm 03.05.2027 schrieb Agent:\n> Nein?", "Ja."),
         ("Yes.\n-- \nAlice\nHead of things", "Yes."),
         ("Yes.\n\n-----Original Message-----\nFrom: Agent\nNo?", "Yes."),
+        ("Yes.\n\n______________________________\nFrom: Agent\nSent: Monday\n\nNo?", "Yes."),
+        ("One\n______________________________\nTwo", "One\n______________________________\nTwo"),
         ("> Which?\nThe first.\n> When?\nNow.", "> Which?\nThe first.\n> When?\nNow."),
         ("> all of it\n> is quoted", "> all of it\n> is quoted"),
         ("Do this:\n> rm the file\n> now", "Do this:"),

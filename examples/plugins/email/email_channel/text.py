@@ -13,11 +13,13 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\
 _MAX_ATTRIBUTION = 3  # lines
 _BLANKS = re.compile(r"\n{3,}")
 _SIGNATURE = re.compile(r"^-- ?$")
-_FORWARDED = re.compile(
-    r"^(?:-{2,}\s*(?:original message|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale)"
-    r"\s*-{2,}|_{20,})\s*$",
+_ORIGINAL = re.compile(
+    r"-{2,}\s*(?:original message|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale)"
+    r"\s*-{2,}",
     re.IGNORECASE,
 )
+_RULE = re.compile(r"_{20,}")  # Outlook's, before the head of the mail that it quotes
+_HEAD = re.compile(r"\*?(?:From|Von|De|Da|Van|Fra|Från|Od)\s?:")
 _ATTRIBUTION = re.compile(r".*(?:\d|@).*:\s*$")  # "On 3 May, somebody wrote:" in whatever language
 
 
@@ -28,7 +30,9 @@ def html_to_text(html: str) -> str:
     for tag, words in _split_html(html):
         if tag in ("blockquote", "/blockquote"):
             quotes = max(0, quotes + (1 if tag == "blockquote" else -1))
-        if tag == "li":
+        if tag == "hr":
+            out.append(f"\n{'_' * 30}\n")
+        elif tag == "li":
             out.append("\n- ")
         elif tag == "br" or tag.removeprefix("/") in _BLOCKS:
             out.append("\n")
@@ -75,16 +79,22 @@ def clean_text(text: str) -> str:
 def trim_reply(text: str) -> str:
     """Without the mail that is quoted below, and the signature. Quotations between answers stay; never to nothing."""
     lines = text.split("\n")
-    for index, line in enumerate(lines):
-        if index and (_SIGNATURE.match(line) or _FORWARDED.match(line)):
-            lines = lines[:index]
-            break
+    end = next((index for index in range(1, len(lines)) if _ends_at(lines, index)), len(lines))
+    lines = lines[:end]
     quoted = len(lines)
     while quoted and (not lines[quoted - 1].strip() or lines[quoted - 1].startswith(">")):
         quoted -= 1
     if any(line.startswith(">") for line in lines[quoted:]):
         lines = _without_attribution(lines[:quoted])
     return "\n".join(lines).strip() or text.strip()
+
+
+def _ends_at(lines: list[str], index: int) -> bool:
+    """Whether what was written ends before a line."""
+    line = lines[index].strip()
+    if _RULE.fullmatch(line):
+        return _HEAD.match(next((one for one in lines[index + 1 : index + 4] if one), "")) is not None
+    return _SIGNATURE.match(lines[index]) is not None or _ORIGINAL.fullmatch(line) is not None
 
 
 def _without_attribution(lines: list[str]) -> list[str]:
