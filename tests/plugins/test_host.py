@@ -640,3 +640,17 @@ async def test_a_start_that_is_cancelled_leaves_nothing_behind(yard: Yard) -> No
             await run(plugins)
         assert await plugins.health(ID) == "stopped"
         assert not list((yard.user_dir / "cache" / "programs").iterdir())
+
+
+async def test_what_is_being_started_when_the_host_is_left_is_ended_too(yard: Yard) -> None:
+    yard.add("""
+        class Plugin(Plugin):
+            async def init(self, host): await asyncio.sleep(0.3)
+            async def execute_tool(self, name, arguments): await asyncio.sleep(60)
+    """)
+    async with anyio.create_task_group() as tasks:
+        async with yard.open() as plugins:
+            tasks.start_soon(fail, plugins)
+            await anyio.wait_all_tasks_blocked()
+        assert not await is_running(yard)
+        assert (await fail(plugins)).code == "plugin-start"

@@ -78,10 +78,11 @@ class Plugins:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._group is not None
+        group, self._group = self._group, None  # nothing is started from now on
         with anyio.CancelScope(shield=True):  # every wait inside is bounded
-            for hosted in reversed(self._order):
-                await self._close(hosted)
-        group, self._group = self._group, None
+            for hosted in (*reversed(self._order), *self._hosted.values()):  # these may be about to run
+                async with hosted.lock:
+                    await self._close(hosted)
         group.cancel_scope.cancel()
         # Not told of the caller's error, which it would wrap into a group.
         await group.__aexit__(None, None, None)
