@@ -83,6 +83,9 @@ def test_no_character_set_breaks_it(charset: str) -> None:
 
 def test_a_mail_that_is_cut_off_says_so() -> None:
     assert "the rest was not read" in read(HEAD + b"\r\nbeginning", 5_000_000).text
+    long = read(HEAD + b"\r\n" + b"word " * 50_000).text
+    assert len(long) < 32_000
+    assert long.endswith("the rest was not read.]")
 
 
 def _nest(kind: bytes, depth: int) -> bytes:

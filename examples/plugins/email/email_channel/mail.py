@@ -21,6 +21,7 @@ __all__ = ["Mail", "Refusal", "parse_mail"]
 _MAX_PARTS = 100
 _MAX_HEADERS = 500
 _MAX_NAMES = 20
+_MAX_CHARS = 30_000  # a little less than what the gateway takes (gateway.max_message_chars)
 _CONTAINER = re.compile(rb"(?:multipart|message)/", re.IGNORECASE)
 _ID = re.compile(r"<[!-;=?-~]{1,200}@[!-;=?-~]{1,200}>")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.){0,500}"')
@@ -141,6 +142,8 @@ def _read_text(message: Message, *, truncated: bool) -> str:
         elif kind == "text/html" and not html:
             html = html_to_text(_decode_body(part))
     text = trim_reply(plain or html)
+    if len(text) > _MAX_CHARS:
+        text, truncated = text[:_MAX_CHARS], True
     if names:
         text += f"\n\n[Attached, and not read: {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}]"
     if truncated:
