@@ -27,6 +27,7 @@ from clawft.sandbox.wasm.apart import (
     find_library,
     python_words,
     read_code,
+    time_for,
     too_long,
 )
 from clawft.trust.seal import KEY_NAME, Seal
@@ -97,7 +98,7 @@ class Wasi:
         kept = await to_thread.run_sync(self._cache.find_code, data, "module")
         if kept is not None:
             return kept
-        limit = self.settings.init_timeout_s
+        limit = time_for(data, self.settings.init_timeout_s)
         finished = await self._sandbox.run(
             compile_words("module", limit, program=True),
             cwd="/",

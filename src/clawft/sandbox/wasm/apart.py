@@ -22,12 +22,14 @@ __all__ = [
     "find_library",
     "python_words",
     "read_code",
+    "time_for",
     "too_long",
 ]
 
 Kind = Literal["component", "module"]
 CHILD = os.path.join(os.path.dirname(__file__), "child.py")
 LIMIT_S = 10.0
+_S_PER_MB = 5.0
 MEMORY_BYTES = 2 << 30
 _MAX_CODE = 256 << 20
 _MAX_TEXT = 400
@@ -49,11 +51,12 @@ def python_words(job: dict[str, Any]) -> tuple[str, ...]:
 
 def compile_apart(data: bytes, kind: Kind, path: str) -> bytes:
     """Compile something, and wait for it. Raises: WasmError."""
-    words = compile_words(kind, LIMIT_S)
+    limit_s = time_for(data, LIMIT_S)
+    words = compile_words(kind, limit_s)
     try:
-        done = subprocess.run(words, input=data, capture_output=True, cwd="/", env={}, timeout=LIMIT_S, check=False)
+        done = subprocess.run(words, input=data, capture_output=True, cwd="/", env={}, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired as error:
-        raise too_long(LIMIT_S, path) from error
+        raise too_long(limit_s, path) from error
     return read_code(done.returncode, done.stdout, done.stderr, path)
 
 
@@ -66,9 +69,15 @@ def compile_words(kind: Kind, timeout_s: float, *, program: bool = False) -> tup
     return python_words({**job, "compile": kind, "program": program})
 
 
+def time_for(data: bytes, least_s: float) -> float:
+    """How long compiling may take; what is large, as a whole interpreter is, takes longer."""
+    return least_s + _S_PER_MB * (len(data) >> 20)
+
+
 def too_long(limit_s: float, path: str) -> WasmError:
     """What is said of something that the compiler did not get done with."""
-    return WasmError("wasm-limit", f"WebAssembly was stopped: it takes more than {limit_s:g} s to compile", path=path)
+    message = f"WebAssembly was stopped: it takes more than {limit_s:g} s to compile"
+    return WasmError("wasm-limit", message, path=path, hint="Make it smaller, or its functions simpler")
 
 
 def read_code(code: int, output: bytes, errors: bytes, path: str) -> bytes:
