@@ -178,3 +178,25 @@ async def test_without_a_sandbox_hosts_are_judged_by_name(tmp_path: Path, site: 
         with pytest.raises(PluginError) as refused:
             await run(plugins, host="localhost", port=port)
         assert refused.value.code == "host-refused"
+
+
+async def test_where_there_is_no_sandbox_no_plugin_runs(tmp_path: Path) -> None:
+    yard = Yard(tmp_path, "bubblewrap")
+    yard.environ["PATH"] = str(tmp_path)
+    yard.add_tool("return 1")
+    async with yard.open() as plugins:
+        with pytest.raises(PluginFailed) as failed:
+            await run(plugins)
+        assert failed.value.code == "sandbox-unavailable"
+
+
+async def test_the_data_of_a_plugin_stays_and_another_plugin_does_not_see_it(yard: Yard) -> None:
+    code = "open('mine', 'a').write('x')\nreturn [open('mine').read(), os.listdir('..')]"
+    for name in ("org.example.one", "org.example.two"):
+        yard.add_tool(code, plugin_id=name)
+    for times in (1, 2):
+        async with yard.open() as plugins:
+            for name in ("org.example.one", "org.example.two"):
+                said, beside = await run(plugins, name)
+                assert said == "x" * times
+                assert beside == [name]

@@ -1,5 +1,6 @@
 """The host of plugins: what starts when, what is told, and who ends whom."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -654,3 +655,16 @@ async def test_what_is_being_started_when_the_host_is_left_is_ended_too(yard: Ya
             await anyio.wait_all_tasks_blocked()
         assert not await is_running(yard)
         assert (await fail(plugins)).code == "plugin-start"
+
+
+async def test_processes_that_come_and_go_leave_no_descriptor_and_no_copy(yard: Yard) -> None:
+    yard.add_tool("os._exit(1) if arguments else None\nreturn ''", permissions={"network": ["example.com"]})
+    async with yard.open() as plugins:
+        await run(plugins)
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(4):
+            await fail(plugins, end=True)
+            await run(plugins)
+        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(list((yard.user_dir / "cache" / "programs").iterdir())) == 1
+    assert not await is_running(yard)
