@@ -125,9 +125,8 @@ async def test_a_stage_takes_no_other_power(world: World) -> None:
     end = events[-1]
     assert isinstance(end, TurnFinished)
     assert end.text == "mine"
-    assert "agent, skill, the answer" in next(
-        one.message for one in only(events, Noticed) if one.code == "stage-ignored"
-    )
+    said = next(one.message for one in only(events, Noticed) if one.code == "stage-ignored")
+    assert "changed agent, skill, mode, tools, the answer, which" in said
 
 
 @pytest.mark.parametrize(
@@ -136,6 +135,7 @@ async def test_a_stage_takes_no_other_power(world: World) -> None:
         "raise RuntimeError('oops')",
         "context.request['messages'].append({'role': 'user', 'content': 'more'})",
         "context.request['messages'][-1]['role'] = 'system'",
+        "context.request['messages'][-1]['images'] = 3",
         "context.request['tools'] = []",
         "context.request['tools'][0]['parameters'] = {}",
         "context.request['messages'][-1]['content'] = 'x' * 500_000",

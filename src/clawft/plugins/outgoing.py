@@ -111,7 +111,7 @@ def _check_text(before: str | None, after: Any) -> Any:
 
 
 def _check_tool(before: Mapping[str, Any], after: Any) -> dict[str, Any]:
-    if not isinstance(after, dict) or after.get("name") != before["name"]:
+    if not isinstance(after, dict) or after.get("name") != before["name"] or set(after) != set(before):
         raise ValueError("it changed which tools there are")
     if not _has_shape(before["parameters"], after.get("parameters")):
         raise ValueError(f"it changed more than texts in the parameters of the tool '{before['name']}'")
@@ -122,8 +122,10 @@ def _check_tool(before: Mapping[str, Any], after: Any) -> dict[str, Any]:
 
 
 def _check_message(before: Mapping[str, Any], after: Any) -> dict[str, Any]:
-    if not isinstance(after, dict) or after.get("role") != before["role"]:
-        raise ValueError("it changed who said something")
+    if not isinstance(after, dict) or after.get("role") != before["role"] or set(after) != set(before):
+        raise ValueError("it changed who said something, or more than texts")
+    if after.get("images") != before.get("images"):
+        raise ValueError("it changed how many images a message has")
     made = {**before, "content": _check_text(before["content"], after.get("content"))}
     if "tool_calls" in before:
         made["tool_calls"] = _check_calls(before["tool_calls"], after.get("tool_calls"))

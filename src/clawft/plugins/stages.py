@@ -88,9 +88,14 @@ class _PluginStage:
         problem = self._take(turn, request, after.request)
         if problem:
             self._fail(turn, problem)
-        refused = [
-            name for name in request if name not in ("text", "model") and after.request.get(name) != request[name]
-        ]
+        self._tell_refused(turn, after, {**request, "text": None, "model": None}, response)
+
+    def _tell_refused(
+        self, turn: Turn, after: PipelineContext, given: Mapping[str, Any], response: dict[str, Any] | None
+    ) -> None:
+        """Say what a stage changed and cannot; where None is given, it can."""
+        refused = [name for name, value in given.items() if value is not None and after.request.get(name) != value]
+        refused += [str(name)[:50] for name in after.request if name not in given]
         if after.response != response:
             refused.append("the answer")
         if refused:
@@ -184,6 +189,7 @@ class _PluginStage:
             after = self._accept(turn, reply)
             if after is None:
                 return
+            self._tell_refused(turn, after, {**facts, "system": None, "messages": None, "tools": None}, None)
             try:
                 changes = read_changes(batch, after.request)
             except (ValueError, TypeError, RecursionError) as error:
