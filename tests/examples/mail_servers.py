@@ -29,7 +29,7 @@ BOT = "agent@example.com"
 _WAIT_S = 10.0
 _USERS = 100
 # Ends the server with all its processes when whoever holds the other end of the pipe is gone, whatever ended it.
-_GUARD = 'dovecot -F -c "$0/dovecot.conf" & cat >/dev/null; rm -rf "$0"; kill -KILL 0'
+_GUARD = '"$1" -F -c "$0/dovecot.conf" & cat >/dev/null; rm -rf "$0"; kill -KILL 0'
 _SERVICES = """
 service imap-login {
   chroot =
@@ -92,7 +92,12 @@ userdb passwd-file {
 
 
 def has_dovecot() -> bool:
-    return shutil.which("dovecot") is not None
+    return bool(_find_dovecot())
+
+
+def _find_dovecot() -> str:
+    """Its program, which does not lie where everybody looks."""
+    return shutil.which("dovecot", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin") or ""
 
 
 class Dovecot:
@@ -103,7 +108,7 @@ class Dovecot:
         self.folder.chmod(0o755)
         self.port, self.tls_port = choose_port(), choose_port()
         self._write()
-        guard = ["/bin/sh", "-c", _GUARD, str(self.folder)]
+        guard = ["/bin/sh", "-c", _GUARD, str(self.folder), _find_dovecot()]
         self._guard = subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True)
         try:
             _until(lambda: _answers(self.port), "Dovecot did not start: " + str(self.folder / "log"))
@@ -130,7 +135,7 @@ class Dovecot:
         self._uid, self._gid = user.pw_uid, user.pw_gid
         names = {"FOLDER": str(self.folder), "USER": user.pw_name, "GROUP": grp.getgrgid(user.pw_gid).gr_name,
                  "PLAIN_PORT": str(self.port), "TLS_PORT": str(self.tls_port)}  # fmt: skip
-        version = subprocess.run(["dovecot", "--version"], capture_output=True, text=True, check=True).stdout
+        version = subprocess.run([_find_dovecot(), "--version"], capture_output=True, text=True, check=True).stdout
         new = not version.startswith("2.3")
         head = "dovecot_config_version = 2.4.0\ndovecot_storage_version = 2.4.0\n" if new else ""
         config = head + _COMMON + (_NEW if new else _OLD) + _SERVICES
