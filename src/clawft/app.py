@@ -174,12 +174,12 @@ class App:
         if self.dirs:
             return explicit_locations(self.dirs, self.workspace)
         return skill_locations(
-            self.workspace, self.config.skills, self._plugin_places.skills if self._plugin_places else ()
+            self.workspace, self.config.skills, self.plugin_places.skills if self.plugin_places else ()
         )
 
     @cached_property
-    def _plugin_places(self) -> "Places | None":
-        """Where plugins have skills, commands and agents."""
+    def plugin_places(self) -> "Places | None":
+        """Where plugins have skills, commands, agents and hooks; None where there are no plugins."""
         from clawft.placing import load_plugin_places
 
         return load_plugin_places(self)
@@ -232,7 +232,7 @@ class App:
     @cached_property
     def agents(self) -> tuple[AgentStanding, ...]:
         """Every agent with its state, in order of precedence."""
-        locations = agent_locations(self.workspace, self._plugin_places.agents if self._plugin_places else ())
+        locations = agent_locations(self.workspace, self.plugin_places.agents if self.plugin_places else ())
         return judge_agents(load_agents(locations), self._distrust_agent)
 
     def get_skill(self, reference: str) -> Standing:

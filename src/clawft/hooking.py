@@ -22,8 +22,7 @@ from clawft.trust.state import State
 
 if TYPE_CHECKING:  # what commands need is loaded where there are some
     from clawft.app import App
-    from clawft.discovery.claude_hooks import PluginHooks
-    from clawft.discovery.locations import Location
+    from clawft.discovery.locations import Location, PluginHooks
     from clawft.hooks.command import CommandHandler
     from clawft.sandbox.sandbox import Sandbox
     from clawft.trust import Standing
@@ -67,13 +66,8 @@ def hook_settings(app: "App") -> HooksSettings:
 
 def find_plugin_hooks(app: "App") -> "tuple[tuple[Location, ...], tuple[PluginHooks, ...]]":
     """Where plugins have hooks of either kind."""
-    from clawft.placing import has_plugins
-
-    if not has_plugins(app):
-        return (), ()
-    from clawft.joining import find_hooks
-
-    return find_hooks(app)
+    places = app.plugin_places
+    return (places.hooks, places.hook_files) if places else ((), ())
 
 
 def load_standings(

@@ -4,13 +4,12 @@ Nothing of a plugin that is broken, shadowed or turned off joins; of a project's
 What joins needs approvals of its own, which a grant records and taking it back removes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from clawft.discovery.claude_hooks import PluginHooks
 from clawft.discovery.digest import compute_digest
-from clawft.discovery.locations import Location
+from clawft.discovery.plugin_cache import Places
 from clawft.discovery.plugin_contents import agent_places, hook_files, hook_place, skill_places
 from clawft.discovery.plugins import FoundPlugin
 from clawft.discovery.read import MAX_FILE_BYTES
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "approve_contents",
-    "find_hooks",
     "find_places",
     "revoke_contents",
 ]
@@ -36,11 +34,18 @@ R = TypeVar("R")
 _KINDS = ("skill", "agent", "hook", "claude-hooks")
 
 
-def find_places(app: "App") -> tuple[tuple[Location, ...], tuple[Location, ...]]:
-    """Where plugins have skills and commands, and agents; by their manifests alone, since each is judged by itself."""
-    joining = [one.found for one in load_plugin_standings(app, by_digest=False) if _joins(one)]
+def find_places(app: "App") -> Places:
+    """Where plugins have what joins; by their manifests alone, since each thing is judged by itself."""
+    standings = load_plugin_standings(app, by_digest=False)
+    joining = [one.found for one in standings if _joins(one)]
+    hooked = [one.found for one in standings if _keeps_hooks(one)]
     skills, agents = map(skill_places, joining), map(agent_places, joining)
-    return tuple(chain.from_iterable(skills)), tuple(chain.from_iterable(agents))
+    return Places(
+        tuple(chain.from_iterable(skills)),
+        tuple(chain.from_iterable(agents)),
+        tuple(place for one in hooked if (place := hook_place(one)) is not None),
+        tuple(files for one in hooked if (files := hook_files(one)) is not None),
+    )
 
 
 def _joins(one: PluginStanding) -> bool:
@@ -48,21 +53,11 @@ def _joins(one: PluginStanding) -> bool:
     return one.state == "ready" or (one.state == "untrusted" and one.found.scope != "project")
 
 
-def find_hooks(app: "App") -> tuple[tuple[Location, ...], tuple[PluginHooks, ...]]:
-    """Where plugins have hooks with a HOOK.md, and their files of command hooks."""
-    hooked = list(_find_hooked(app))
-    places, files = map(hook_place, hooked), map(hook_files, hooked)
-    return tuple(one for one in places if one is not None), tuple(one for one in files if one is not None)
-
-
-def _find_hooked(app: "App") -> Iterator[FoundPlugin]:
-    """The plugins whose hooks count. One that is not eligible keeps its hooks: they may be there to forbid something;
-    and a folder without a manifest may be there for its hooks alone."""
-    for one in load_plugin_standings(app, by_digest=False):
-        if one.state in ("ready", "ineligible") or (
-            one.found.scope != "project" and one.state in ("untrusted", "broken")
-        ):
-            yield one.found
+def _keeps_hooks(one: PluginStanding) -> bool:
+    """Whether its hooks count. One that is not eligible keeps them: they may be there to forbid something; and a folder
+    without a manifest may be there for its hooks alone."""
+    strange = one.state in ("untrusted", "broken") and one.found.scope != "project"
+    return strange or one.state in ("ready", "ineligible")
 
 
 def approve_contents(app: "App", found: FoundPlugin) -> tuple[Diagnostic, ...]:

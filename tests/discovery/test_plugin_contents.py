@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery.locations import Location
-from clawft.discovery.plugin_cache import load_places
+from clawft.discovery.plugin_cache import Places, load_places
 from clawft.discovery.plugin_contents import PluginContents, load_contents, skill_places
 from clawft.discovery.plugins import load_plugin
 from clawft.workspace import Workspace
@@ -140,9 +139,9 @@ def test_where_they_have_things_is_told_anew_when_a_manifest_or_a_grant_or_a_set
     skill(plugin / "skills/a")
     asked: list[int] = []
 
-    def find() -> tuple[tuple[Location, ...], tuple[Location, ...]]:
+    def find() -> Places:
         asked.append(1)
-        return tuple(skill_places(load_plugin("user", str(plugin)))), ()
+        return Places(tuple(skill_places(load_plugin("user", str(plugin)))))
 
     def count(said: dict[str, Any] | None = None, environ: dict[str, str] | None = None) -> int:
         asked.clear()

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.discovery.catalog import Found
+from clawft.discovery.locations import PluginHooks
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, read_optional, real_path
 from clawft.format.command_hooks import CommandHook, parse_command_hooks, parse_skill_commands
@@ -16,7 +17,6 @@ from clawft.workspace import Workspace
 __all__ = [
     "NAMES",
     "FoundCommands",
-    "PluginHooks",
     "load_claude_hooks",
     "load_plugin_commands",
     "load_skill_commands",
@@ -46,14 +46,6 @@ class FoundCommands(Struct, frozen=True):
     def events(self) -> tuple[str, ...]:
         """What it hears, in Claude's words."""
         return tuple(dict.fromkeys(one.event for one in self.hooks))
-
-
-class PluginHooks(Struct, frozen=True):
-    """The files of command hooks of one plugin."""
-
-    id: str
-    folder: str
-    files: tuple[str, ...]
 
 
 def load_claude_hooks(workspace: Workspace, plugins: Iterable[PluginHooks] = ()) -> tuple[FoundCommands, ...]:

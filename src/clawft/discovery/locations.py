@@ -14,6 +14,7 @@ from clawft.workspace import MARKER, Workspace, resolve_path
 __all__ = [
     "SCOPES",
     "Location",
+    "PluginHooks",
     "agent_locations",
     "explicit_locations",
     "hook_locations",
@@ -54,6 +55,14 @@ class Location(Struct, frozen=True):
     def goes_by(self, word: str) -> bool:
         """Whether a word before a colon means this place: its scope; of a plugin's its id, or the last part of it."""
         return word == self.scope or (self.scope == "plugin" and word in (self.layer, self.layer.rpartition(".")[2]))
+
+
+class PluginHooks(Struct, frozen=True):
+    """Where a plugin may have command hooks: files in its folder."""
+
+    id: str
+    folder: str
+    files: tuple[str, ...]
 
 
 def skill_locations(

@@ -1,4 +1,4 @@
-"""Where plugins have skills and agents, as it was told from their manifests: true while none of these changed.
+"""Where plugins have skills, agents and hooks, as it was told from their manifests: true while none of these changed.
 
 Reading fifty manifests takes longer than a list of skills does. A look at the times of their files does not.
 """
@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft import __version__
 from clawft.discovery.cache import SETTLE_NS
-from clawft.discovery.locations import Location
+from clawft.discovery.locations import Location, PluginHooks
 from clawft.discovery.plugin_folders import find_entries
 from clawft.errors import Unreadable
 from clawft.files import read_optional, replace_file
@@ -24,15 +24,25 @@ __all__ = ["Places", "load_places"]
 
 MAX_BYTES = 8 << 20
 # What tells where a plugin's things are, beside the folder itself; the rest of it is looked at where it is used.
-_FILES = ("clawft.plugin.json", "clawft.plugin.yaml", "plugin.json", ".claude-plugin/plugin.json", "skills", "SKILL.md")
+_FILES = (
+    "clawft.plugin.json",
+    "clawft.plugin.yaml",
+    "plugin.json",
+    ".claude-plugin/plugin.json",
+    "skills",
+    "hooks",
+    "SKILL.md",
+)
 
 
 class Places(Struct, frozen=True):
-    """Where plugins have skills and commands, and agents; `stamp` is of all that this was told from."""
+    """Where plugins have skills and commands, agents and hooks; `stamp` is of all that this was told from."""
 
-    stamp: bytes
     skills: tuple[Location, ...] = ()
     agents: tuple[Location, ...] = ()
+    hooks: tuple[Location, ...] = ()
+    hook_files: tuple[PluginHooks, ...] = ()
+    stamp: bytes = b""
 
 
 def load_places(
@@ -40,18 +50,18 @@ def load_places(
     said: Mapping[str, Any],
     environ: Mapping[str, str],
     cache_dir: str | None,
-    find: Callable[[], tuple[tuple[Location, ...], tuple[Location, ...]]],
+    find: Callable[[], Places],
 ) -> Places:
     """The places as they were told before, if nothing that they depend on changed; else as `find` tells them.
 
     `said` is what the config has in `[plugins]`.
     """
     if cache_dir is None:
-        return Places(b"", *find())
+        return find()
     stamp, newest = _stamp_places(workspace, said, environ, cache_dir)
     known = _load(cache_dir)
     if known is None or known.stamp != stamp:
-        known = Places(stamp, *find())
+        known = structs.replace(find(), stamp=stamp)
         if newest < time.time_ns() - SETTLE_NS:  # else another change might not be noticed
             _store(cache_dir, known)
     return known

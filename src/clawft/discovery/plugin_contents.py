@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from clawft.discovery.agents import FoundAgent, load_agents
 from clawft.discovery.catalog import Found
-from clawft.discovery.claude_hooks import FoundCommands, PluginHooks, load_plugin_commands
+from clawft.discovery.claude_hooks import FoundCommands, load_plugin_commands
 from clawft.discovery.hooks import FoundHook, load_hooks
 from clawft.discovery.listing import LEFT_OUT
 from clawft.discovery.load import load_catalog
-from clawft.discovery.locations import Location
+from clawft.discovery.locations import Location, PluginHooks
 from clawft.discovery.plugins import FoundPlugin
 from clawft.errors import Diagnostic
 from clawft.files import is_within, real_path
@@ -93,7 +93,7 @@ def hook_files(found: FoundPlugin) -> PluginHooks | None:
     if manifest is not None and manifest.dialect == "agent-plugins":
         return None
     named = manifest.hook_files if manifest is not None and manifest.dialect == "claude" else ("hooks/hooks.json",)
-    files = tuple(f"{found.folder}/{one}" for one in named if _holds(f"{found.folder}/{one}", found))
+    files = tuple(f"{found.folder}/{one}" for one in named if _lies_in(f"{found.folder}/{one}", found))
     return PluginHooks(found.id, found.folder, files) if files else None
 
 
@@ -143,10 +143,6 @@ def _tell_unused(found: FoundPlugin) -> Iterator[Diagnostic]:
         for name in others:
             message = f"'{name}' is no part of Agent Plugins 1.0 and is not used"
             yield Diagnostic("plugin-unused", "note", message, f"{found.folder}/{name}")
-
-
-def _holds(path: str, found: FoundPlugin) -> bool:
-    return os.path.lexists(path) and _lies_in(path, found)
 
 
 def _lies_in(path: str, found: FoundPlugin) -> bool:
