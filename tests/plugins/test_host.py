@@ -8,6 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from clawft.config.plugins import PluginsSettings
 from clawft.contracts import (
     ChannelError,
     InboundMessage,
@@ -19,6 +20,7 @@ from clawft.contracts import (
 )
 from clawft.errors import NotFound
 from clawft.plugins.host import Plugins
+from clawft.plugins.latest import Latest
 from clawft.plugins.running import PluginFailed
 from yard import ID, Yard
 
@@ -654,6 +656,7 @@ async def test_what_is_being_started_when_the_host_is_left_is_ended_too(yard: Ya
             tasks.start_soon(fail, plugins)
             await anyio.wait_all_tasks_blocked()
         assert not await is_running(yard)
+        assert plugins.check() == []
         assert (await fail(plugins)).code == "plugin-start"
 
 
@@ -668,3 +671,28 @@ async def test_processes_that_come_and_go_leave_no_descriptor_and_no_copy(yard: 
         assert len(os.listdir("/proc/self/fd")) == before
         assert len(list((yard.user_dir / "cache" / "programs").iterdir())) == 1
     assert not await is_running(yard)
+
+
+async def test_a_channel_ends_soon_after_its_plugin_was_revoked(yard: Yard, tmp_path: Path) -> None:
+    config = {"type": "object", "properties": {"sender": {"type": "string", "default": "me"}}}
+    yard.add(CHANNEL, capabilities=["channel", "tool"], channels=["post"], config_schema=config)
+    decided = tmp_path / "decided"
+    decided.touch()
+    box, granted = Box(), [*yard.standings]
+    latest = Latest([str(decided)], lambda: (granted, PluginsSettings()))
+    opened = yard.open()
+    async with Plugins(granted, opened.settings, opened.around, latest) as plugins, anyio.create_task_group() as tasks:
+        plugins.on_inbound(ID, "post", box)
+        tasks.start_soon(_take_back, box, granted, decided)
+        with anyio.fail_after(10), pytest.raises(PluginFailed) as failed:
+            await plugins.call(ID, "start_channel", channel="post")
+        assert failed.value.code == "plugin-revoked"
+        assert [one.code for one in plugins.check()] == ["plugin-revoked"]
+        with pytest.raises(NotFound):
+            await run(plugins)
+
+
+async def _take_back(box: Box, granted: list[Any], decided: Path) -> None:
+    await box.full.wait()
+    granted.clear()
+    decided.write_text("changed")

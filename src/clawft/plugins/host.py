@@ -37,6 +37,7 @@ class _Hosted:
         self.failures = 0
         self.stale = False  # what runs was granted something else
         self.counted: Running | None = None  # that which ended with a failure that was counted
+        self.closed: Running | None = None  # that which was last ended on purpose
 
 
 class Plugins:
@@ -239,6 +240,7 @@ class Plugins:
             self._order.remove(hosted)
         if running is None:
             return
+        hosted.closed = running if running.alive else None
         try:
             await running.close()
         except ClawftError as error:
@@ -252,6 +254,11 @@ class Plugins:
         That a channel loses its connection does not count: it is started again, however often that happens.
         """
         ended = running is not None and not running.alive
+        if ended and running is hosted.closed:
+            message = (
+                f"The plugin '{hosted.standing.id}' was ended: what it may do was changed, or weft comes to its end"
+            )
+            return PluginFailed(message, code="plugin-revoked")
         if counts and not (ended and hosted.counted is running):
             hosted.failures += 1
         hosted.counted = running if ended else None
