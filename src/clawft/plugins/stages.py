@@ -80,7 +80,7 @@ class _PluginStage:
         request = turn.runtime.secrets.mask_value(_show_turn(turn))
         response = turn.runtime.secrets.mask_value(_show_answer(turn, self.spec.phase))
         step = Step("stage", f"{self._plugin}:{self.spec.name}")
-        at = f"stage-{self.spec.phase}-{self._plugin}-{self.spec.name}"
+        at = f"{self._plugin.replace('.', '-')}:{self.spec.name}"  # a dot parts the places of steps
         reply = await turn.conversation.steps.run(step, lambda: self._ask(turn, request, response), Reply, at=at)
         after = self._accept(turn, reply)
         if after is None:

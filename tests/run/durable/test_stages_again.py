@@ -8,7 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clawft.app import open_app
+from clawft.cli.runs._timeline import timeline_lines
+from clawft.cli.runs.show import load_timeline
 from clawft.run.durable.request import RunRequest
+from clawft.run.durable.values import now_text
 from clawft.sessions import SessionStore
 from clawft.working import open_app_runs
 from world import World
@@ -81,6 +84,9 @@ def test_a_stage_is_asked_once_about_each_thing_however_often_a_run_is_begun(
         assert runs.store.get(run).status == "done"
         # The second request was not answered, so it is made again; the first and the text are what they were.
         assert asked.read_text().split() == [*before, "pre_transport", "post_transport"]
+        now = now_text()
+        lines = timeline_lines(load_timeline(runs, runs.store.get(run), now), now, 160)
+        assert any(f"stage {ID}:pre_route" in line for line in lines)
     finally:
         runs.close()
     kept = SessionStore(str(world.user_dir / "sessions")).read("k").messages

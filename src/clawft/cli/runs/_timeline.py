@@ -17,7 +17,11 @@ _RIGHT = (0, 1, 4, 5)  # columns of numbers
 _NARROW = 72
 _WIDE_FROM, _BAR = 110, 26
 _IDLE_SHARE = 0.12  # of the bar that a wait of any length takes at most
-_MARKS = {"model": "█", "tool": "▓", "command": "▓", "hook": "▒", "wait": "░", "queued": "░", "resumed": "│"}
+_MARKS = {
+    **{"model": "█", "tool": "▓", "command": "▓", "hook": "▒", "stage": "▒"},
+    **{"wait": "░", "queued": "░", "resumed": "│"},
+}
+_BEFORE = {"hook": "hooks ", "stage": "stage "}
 
 
 def timeline_lines(timeline: "Timeline", now: str, columns: int | None) -> list[str]:
@@ -82,7 +86,7 @@ def _tell(entry: "Entry") -> str:
             said = f"{entry.answer}, {one_line(entry.by)}" if entry.answer else "no answer yet"
             return f"? {said}: {one_line(entry.summary)}"
     what = f"{one_line(entry.name)} {one_line(entry.summary)}".strip() or "a model"
-    what = f"hooks {what}" if entry.kind == "hook" else what
+    what = f"{_BEFORE.get(entry.kind, '')}{what}"
     mark = {"failed": "✗ ", "running": "… "}.get(entry.status, "")
     return f"{mark}{what}"
 
@@ -98,7 +102,7 @@ def _make_scale(entries: "Sequence[Entry]", spans: Sequence[tuple[float, float]]
     """Times to parts of the bar. Nothing happens while a run waits, be it for days: that is drawn short."""
     changes: dict[float, int] = {}
     for entry, (begin, end) in zip(entries, spans, strict=True):
-        works = entry.kind in ("model", "tool", "command", "hook")
+        works = entry.kind in ("model", "tool", "command", "hook", "stage")
         for at, change in ((begin, works), (end, -works)):
             changes[at] = changes.get(at, 0) + change
     points = sorted(changes)

@@ -27,10 +27,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     `ms` is None while it goes on; the time that a step spent waiting for a person is not in it, but in a `wait`.
     """
 
-    kind: Literal["queued", "model", "tool", "command", "hook", "wait", "resumed"]
+    kind: Literal["queued", "model", "tool", "command", "hook", "stage", "wait", "resumed"]
     started: str
     ms: int | None
-    name: str = ""  # of a model, a tool or what hooks heard; the kind of a question; why a run had to be resumed
+    name: str = ""  # of a model, a tool, a stage or what hooks heard; the kind of a question; why a run was resumed
     summary: str = ""
     place: str = ""
     depth: int = 0
@@ -210,7 +210,7 @@ def _add_up(run: "Run", entries: Sequence[Entry], now: str) -> Totals:
     for one in entries:
         usage = usage.merge(one.usage) if one.usage else usage
         cost = cost if one.cost_usd is None else (cost or 0.0) + one.cost_usd
-    done = [one for one in entries if one.kind in ("model", "tool", "command", "hook") and one.ms is not None]
+    done = [one for one in entries if one.kind in ("model", "tool", "command", "hook", "stage") and one.ms is not None]
     waits = [between(one.started, now) if one.ms is None else one.ms for one in entries if one.kind == "wait"]
     return Totals(
         steps=len(done),
