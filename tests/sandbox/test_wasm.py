@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import wasmtime
+from wasmtime.component import Component, Linker
 
 from clawft.config.plugins import WasmSettings
 from clawft.sandbox.wasm import CompiledCache, Guard, WasmError, check_size, load_wasm, tell_trap
 from clawft.sandbox.wasm import cache as cache_module
+from clawft.sandbox.wasm.engine import shared_engine
 from clawft.trust.seal import Seal
 
 CODE = """(module (memory (export "memory") 1)
@@ -18,7 +20,18 @@ CODE = """(module (memory (export "memory") 1)
   (func $deep (export "deep") (call $deep) (call $deep))
   (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
   (func (export "seven") (result i32) (i32.const 7)))"""
-DATA = bytes(wasmtime.wat2wasm(CODE))
+MODULE = bytes(wasmtime.wat2wasm(CODE))
+# A component is compiled and kept; `seven` is all it does.
+DATA = bytes(
+    wasmtime.wat2wasm(f"""(component (core {CODE[1:7]} $m {CODE[8:]} (core instance $i (instantiate $m))
+  (func (export "seven") (result s32) (canon lift (core func $i "seven"))))""")
+)
+NAMED = DATA + b"\0\x03\x01n\0"  # the same, with a section of its own
+
+
+@pytest.fixture
+def module() -> wasmtime.Module:
+    return wasmtime.Module(shared_engine(), MODULE)
 
 
 @pytest.fixture
@@ -48,6 +61,19 @@ def call(module: wasmtime.Module, name: str, *args: int, fuel: int = 10**6, time
         guard.close()
 
 
+def count(component: Component) -> Any:
+    """What a component says that was compiled or kept."""
+    guard = Guard(8 << 20)
+    try:
+        with guard.running(10**6, 5.0):
+            instance = Linker(shared_engine()).instantiate(guard.store, component)
+            function = instance.get_func(guard.store, "seven")
+            assert function is not None
+            return function(guard.store)
+    finally:
+        guard.close()
+
+
 @pytest.mark.parametrize(
     ("name", "limits", "code"),
     [
@@ -56,21 +82,18 @@ def call(module: wasmtime.Module, name: str, *args: int, fuel: int = 10**6, time
         ("deep", {"fuel": 10**9}, "wasm-limit"),
     ],
 )
-def test_a_call_ends_at_its_limit(cache: CompiledCache, name: str, limits: dict[str, Any], code: str) -> None:
-    module = cache.compile_module(DATA)
+def test_a_call_ends_at_its_limit(module: wasmtime.Module, name: str, limits: dict[str, Any], code: str) -> None:
     with pytest.raises(WasmError) as failed:
         call(module, name, **limits)
     assert failed.value.code == code
 
 
-def test_memory_has_a_limit(cache: CompiledCache) -> None:
-    module = cache.compile_module(DATA)
+def test_memory_has_a_limit(module: wasmtime.Module) -> None:
     assert call(module, "grow", 127) == 1
     assert call(module, "grow", 128) == -1
 
 
-def test_a_call_is_stopped_from_another_thread_and_others_go_on(cache: CompiledCache) -> None:
-    module = cache.compile_module(DATA)
+def test_a_call_is_stopped_from_another_thread_and_others_go_on(module: wasmtime.Module) -> None:
     guard = Guard(8 << 20)
     ended: list[str] = []
 
@@ -94,9 +117,9 @@ def test_a_call_is_stopped_from_another_thread_and_others_go_on(cache: CompiledC
 
 
 def test_compiled_code_is_found_again(cache: CompiledCache, tmp_path: Path) -> None:
-    cache.compile_module(DATA)
+    cache.compile_component(DATA)
     again = another(cache, tmp_path)
-    assert call(again.compile_module(DATA), "seven") == 7
+    assert count(again.compile_component(DATA)) == 7
     assert (cache.hits, cache.misses, again.hits, again.misses) == (0, 1, 1, 0)
     [path] = kept(cache)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -106,16 +129,16 @@ def test_compiled_code_is_found_again(cache: CompiledCache, tmp_path: Path) -> N
 def test_other_bytes_another_version_and_another_kind_are_not_the_same(
     cache: CompiledCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache.compile_module(DATA)
+    cache.compile_component(DATA)
     other = another(cache, tmp_path)
-    other.compile_module(DATA + b"\0\x03\x01n\0")
+    other.compile_component(NAMED)
     assert other.misses == 1
     with pytest.raises(WasmError):
-        other.compile_component(DATA)
+        other.compile_component(MODULE)
     assert other.hits == 0
     monkeypatch.setattr(cache_module, "_library_version", lambda: "1.2.3")
     newer = another(cache, tmp_path)
-    newer.compile_module(DATA)
+    newer.compile_component(DATA)
     assert (newer.hits, newer.misses) == (0, 1)
 
 
@@ -166,35 +189,35 @@ def _seal_anew(path: Path) -> None:
     ],
 )
 def test_compiled_code_that_may_not_be_ours_is_compiled_anew(cache: CompiledCache, tmp_path: Path, change: Any) -> None:
-    cache.compile_module(DATA)
+    cache.compile_component(DATA)
     [path] = kept(cache)
-    cache.compile_module(DATA + b"\0\x03\x01n\0")
+    cache.compile_component(NAMED)
     change(path)
     again = another(cache, tmp_path)
-    assert call(again.compile_module(DATA), "seven") == 7
+    assert count(again.compile_component(DATA)) == 7
     assert (again.hits, again.misses) == (0, 1)
     third = another(cache, tmp_path)
-    third.compile_module(DATA)
+    third.compile_component(DATA)
     assert third.hits == 1
 
 
 def test_without_a_place_to_keep_it_code_is_compiled_each_time(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file in its place")
     cache = CompiledCache(str(tmp_path), Seal(str(tmp_path / "trust.key")))
-    assert call(cache.compile_module(DATA), "seven") == 7
+    assert count(cache.compile_component(DATA)) == 7
     assert cache.misses == 1
 
 
 def test_the_cache_keeps_the_newest_files_and_no_more(cache: CompiledCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "MAX_FILES", 2)
     for number in range(4):
-        cache.compile_module(DATA + b"\0\x03\x01n" + bytes([number]))
+        cache.compile_component(DATA + b"\0\x03\x01n" + bytes([number]))
     assert len(kept(cache)) == 2
 
 
 def test_a_module_is_read_from_text_and_from_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.wat").write_text(CODE)
-    (tmp_path / "a.wasm").write_bytes(DATA)
+    (tmp_path / "a.wasm").write_bytes(MODULE)
     assert load_wasm(str(tmp_path / "a.wat"), WasmSettings()) == load_wasm(str(tmp_path / "a.wasm"), WasmSettings())
 
 

@@ -9,7 +9,7 @@ import os
 import stat
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from clawft.errors import ClawftError
 from clawft.files import read_regular, replace_file
@@ -19,12 +19,10 @@ from clawft.sandbox.wasm.errors import import_wasmtime, tell_trap
 from clawft.trust.seal import Seal
 
 if TYPE_CHECKING:
-    from wasmtime import Module
     from wasmtime.component import Component
 
 __all__ = ["CompiledCache"]
 
-Compiled = TypeVar("Compiled", "Component", "Module")
 MAX_FILES = 64
 _SMALL = 4096  # bytes, with which no compiler is busy for more than a second or two
 _MAX_BYTES = 256 << 20
@@ -43,17 +41,23 @@ class CompiledCache:
 
     def compile_component(self, data: bytes, path: str = "") -> "Component":
         """Raises: WasmError if it is no component that can be compiled."""
-        import_wasmtime()
+        wasmtime = import_wasmtime()
         from wasmtime.component import Component
 
-        return self._compile(Component, "component", data, path)
-
-    def compile_module(self, data: bytes, path: str = "") -> "Module":
-        """Raises: WasmError if it is no module that can be compiled."""
-        import_wasmtime()
-        from wasmtime import Module
-
-        return self._compile(Module, "module", data, path)
+        kept = self.find_code(data, "component")
+        if kept is not None:
+            with suppress(wasmtime.WasmtimeError):  # of another processor, say
+                found = Component.deserialize(shared_engine(), kept)
+                self.hits += 1
+                return found
+        self.misses += 1
+        code = compile_apart(data, "component", path) if len(data) > _SMALL else b""
+        try:
+            made = Component.deserialize(shared_engine(), code) if code else Component(shared_engine(), data)
+        except wasmtime.WasmtimeError as error:
+            raise tell_trap(error, path=path) from error
+        self.keep_code(data, "component", code or bytes(made.serialize()))
+        return made
 
     def find_code(self, data: bytes, kind: Kind) -> bytes | None:
         """What was kept for these bytes, as `keep_code` was given it."""
@@ -62,24 +66,6 @@ class CompiledCache:
     def keep_code(self, data: bytes, kind: Kind, code: bytes) -> None:
         """Keep what these bytes were compiled to."""
         self._store(_key_of(data, kind), code)
-
-    def _compile(self, form: type[Compiled], kind: Kind, data: bytes, path: str) -> Compiled:
-        key = _key_of(data, kind)
-        kept = self._load(key)
-        wasmtime = import_wasmtime()
-        if kept is not None:
-            with suppress(wasmtime.WasmtimeError):  # of another processor, say
-                found = form.deserialize(shared_engine(), kept)
-                self.hits += 1
-                return found
-        self.misses += 1
-        code = compile_apart(data, kind, path) if len(data) > _SMALL else b""
-        try:
-            made = form.deserialize(shared_engine(), code) if code else form(shared_engine(), data)
-        except wasmtime.WasmtimeError as error:
-            raise tell_trap(error, path=path) from error
-        self._store(key, code or bytes(made.serialize()))
-        return made
 
     def _load(self, key: str) -> bytes | None:
         """What is kept under a key, if it is certainly what was put there by this user."""
