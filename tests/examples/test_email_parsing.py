@@ -242,9 +242,6 @@ class _Said:
         self.said = list(said)
         self.heard: list[bytes] = []
 
-    def gettimeout(self) -> float:
-        return 1.0
-
     def settimeout(self, seconds: float) -> None: ...
 
     def sendall(self, data: bytes) -> None:

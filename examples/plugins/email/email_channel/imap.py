@@ -15,6 +15,7 @@ from email_channel.responses import Value, parse_values
 
 __all__ = ["Imap", "ImapError", "LoginRefused", "Mailbox"]
 
+_PATIENCE_S = 30.0  # for whatever a server is asked
 _MAX_LINE = 1_000_000  # a search may find many
 _MAX_RESPONSES = 20_000  # to one command
 _CODE = re.compile(rb"\[([A-Z-]+)(?: ([^\]]*))?\]", re.IGNORECASE)
@@ -52,7 +53,6 @@ class Imap:
         self._buffer = b""
         self._max_literal = max_literal
         self._tag = 0
-        self._timeout_s = sock.gettimeout()
         self.capabilities: frozenset[str] = frozenset()
         self.has_news = False  # a mail came since the last search
 
@@ -247,12 +247,12 @@ class Imap:
         return data[:size]
 
     def _receive(self, timeout_s: float | None) -> None:
-        self._sock.settimeout(self._timeout_s if timeout_s is None else timeout_s)
+        self._sock.settimeout(_PATIENCE_S if timeout_s is None else timeout_s)
         try:
             chunk = self._sock.recv(65536)
         finally:
             with contextlib.suppress(OSError):
-                self._sock.settimeout(self._timeout_s)
+                self._sock.settimeout(_PATIENCE_S)
         if not chunk:
             raise ImapError("It hung up")
         self._buffer += chunk

@@ -10,7 +10,6 @@ from email_channel.settings import Server, open_socket
 
 __all__ = ["send_mail"]
 
-_CONNECT_S = 10.0
 _PATIENCE_S = 25.0  # for one mail: after 30 s the host would take the plugin for hung (plugins.call_timeout_s)
 
 
@@ -24,7 +23,7 @@ class _Smtp(smtplib.SMTP):
         super().__init__(server.host, server.port, local_hostname=domain)
 
     def _get_socket(self, *_: object) -> socket:
-        return open_socket(self._plugin_host, self._server, _CONNECT_S)
+        return open_socket(self._plugin_host, self._server)
 
     def getreply(self) -> tuple[int, bytes]:
         """Every answer is waited for, but all together not longer than the gateway waits for one mail."""

@@ -13,7 +13,7 @@ __all__ = ["Server", "Settings", "load_settings", "open_socket"]
 
 _PORTS = {("imap", "tls"): 993, ("imap", "starttls"): 143, ("smtp", "tls"): 465, ("smtp", "starttls"): 587}
 _PLAIN_PORTS = {"imap": 143, "smtp": 587}
-TIMEOUT_S = 30.0  # of whatever a server is asked for
+_CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ def load_settings(host: PluginHost) -> Settings:
     )
 
 
-def open_socket(host: PluginHost, server: Server, timeout_s: float = TIMEOUT_S) -> socket:
+def open_socket(host: PluginHost, server: Server) -> socket:
     """A connection to a server, encrypted if that is to be so from the start. Raises: OSError, PluginError."""
-    sock = host.connect(server.host, server.port, timeout_s)
-    sock.settimeout(timeout_s)
+    sock = host.connect(server.host, server.port, _CONNECT_S)
+    sock.settimeout(_CONNECT_S)
     if server.security != "tls" or server.context is None:
         return sock
     try:
