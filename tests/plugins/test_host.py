@@ -690,6 +690,7 @@ async def test_a_channel_ends_soon_after_its_plugin_was_revoked(yard: Yard, tmp_
         assert [one.code for one in plugins.check()] == ["plugin-revoked"]
         with pytest.raises(NotFound):
             await run(plugins)
+    assert "told to end" in yard.log()
 
 
 async def _take_back(box: Box, granted: list[Any], decided: Path) -> None:

@@ -113,6 +113,8 @@ class Plugins:
                 raise
             is_channel = what == "start_channel" and running is not None and running.alive
             raise self._note_failure(hosted, running, error, counts=not is_channel) from error
+        if what == "start_channel" and running is hosted.closed:
+            raise _tell_ended(hosted.standing)
         hosted.failures = 0
         return result
 
@@ -255,10 +257,7 @@ class Plugins:
         """
         ended = running is not None and not running.alive
         if ended and running is hosted.closed:
-            message = (
-                f"The plugin '{hosted.standing.id}' was ended: what it may do was changed, or weft comes to its end"
-            )
-            return PluginFailed(message, code="plugin-revoked")
+            return _tell_ended(hosted.standing)
         if counts and not (ended and hosted.counted is running):
             hosted.failures += 1
         hosted.counted = running if ended else None
@@ -294,6 +293,11 @@ class Plugins:
 
 def _find_ready(standings: Sequence[PluginStanding]) -> list[PluginStanding]:
     return [one for one in standings if one.state == "ready" and one.found.manifest is not None]
+
+
+def _tell_ended(standing: PluginStanding) -> PluginFailed:
+    message = f"The plugin '{standing.id}' was ended: what it may do was changed, or weft comes to its end"
+    return PluginFailed(message, code="plugin-revoked")
 
 
 def _describe(standing: PluginStanding) -> dict[str, Any]:

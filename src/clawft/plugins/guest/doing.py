@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ __all__ = ["Doing"]
 
 _VERBS = ("store", "append", "retrieve", "search", "delete", "list_keys")
 _STOP_S = 5.0  # for a channel to end by itself once it is told to
+_STOP_ALL_S = 2.0  # the same at the end, which has little time
 
 
 class Doing:
@@ -105,6 +107,15 @@ class Doing:
     async def _stop_channel(self, channel: str) -> None:
         if channel in self._cancels:
             self._cancels[channel].set()
+
+    async def stop_channels(self) -> None:
+        """Have all channels end, before the plugin does."""
+        for cancel in self._cancels.values():
+            cancel.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_ALL_S):
+                while self._cancels:
+                    await asyncio.sleep(0.01)
 
     async def _describe_channel(self, channel: str) -> dict[str, Any]:
         adapter = self._parts.channels[channel]

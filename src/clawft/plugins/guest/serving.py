@@ -145,6 +145,8 @@ class _Guest:
 
     async def _shut_down(self) -> dict[str, list[str]]:
         """Let it close what it opened; what it leaves behind."""
+        if self._doing is not None:
+            await self._doing.stop_channels()
         if self._plugin is not None:
             await self.run(self._plugin.shutdown)
         tasks = [one.get_name() for one in asyncio.all_tasks() - self._own]
