@@ -89,7 +89,7 @@ lock: .venv/python.stamp ## Pin dependencies anew: make lock [UPGRADE=1]
 
 clean: ## Remove what make made
 	@rm -rf .venv .cache .hypothesis build dist
-	@find src tests tools $(wildcard bench) -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests tools $(wildcard bench examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
