@@ -325,3 +325,25 @@ def test_a_plugin_without_a_manifest_is_granted_like_any_other(world: World) -> 
     write(world.user_dir / "plugins" / "receipts" / "skills" / "tidy" / "SKILL.md", SKILL.format("tidy"))
     grant(world, "receipts")
     assert states(world) == {"tidy": "ready"}
+
+
+def test_trust_in_the_project_for_a_run_is_none_in_its_plugins(world: World) -> None:
+    add_claude(world.user_dir / "plugins")
+    app = app_of(world)
+    app.run_trust.project = True
+    standing = app.get_skill("tidy")
+    assert standing.state == "untrusted"
+    assert "It comes with the plugin helper and is not approved" in standing.reasons[0].message
+    assert app.get_agent("critic").state == "untrusted"
+
+
+def test_two_plugins_with_a_skill_of_one_name_are_told_apart_by_their_ids(world: World) -> None:
+    for name in ("one", "two"):
+        write(
+            world.user_dir / "plugins" / name / "skills" / "tidy" / "SKILL.md", SKILL.format("tidy") + f"As {name}.\n"
+        )
+        grant(world, name)
+    app = app_of(world)
+    assert (app.get_skill("tidy").found.location.layer, app.get_skill("two:tidy").state) == ("one", "shadowed")
+    assert app.get_skill("two:tidy").reasons[0].hint == "Name it as two:tidy"
+    assert "As two." in (app.load_cleared(app.get_skill("two:tidy").found).skill.prompt or "")

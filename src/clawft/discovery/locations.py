@@ -52,6 +52,11 @@ class Location(Struct, frozen=True):
     kind: Literal["skills", "commands"] = "skills"
     strict: bool = False
 
+    @property
+    def prefix(self) -> str:
+        """What a name from here is told from others by: the id of a plugin, else the scope."""
+        return self.layer if self.scope == "plugin" else self.scope
+
     def goes_by(self, word: str) -> bool:
         """Whether a word before a colon means this place: its scope; of a plugin's its id, or the last part of it."""
         return word == self.scope or (self.scope == "plugin" and word in (self.layer, self.layer.rpartition(".")[2]))

@@ -170,7 +170,8 @@ def _shadow(standings: list[Standing]) -> list[Standing]:
 def _hidden(loser: Standing, winner: Standing, name: str) -> Standing:
     at = winner.found.location
     where = f"{at.scope} ({at.layer})" if at.layer != at.scope else at.scope
-    hint = f"Name it as {loser.found.location.scope}:{name}" if at.scope != loser.found.location.scope else "Rename one"
+    prefix = loser.found.location.prefix
+    hint = f"Name it as {prefix}:{name}" if at.prefix != prefix else "Rename one"
     return Standing(
         loser.found,
         "shadowed",

@@ -78,7 +78,8 @@ class Strangers:
         except ClawftError as error:
             said = error.diagnostic
             return Diagnostic("untrusted", "warning", f"{why}, and {_lower(said.message)}", said.path, 0, said.hint)
-        if known is None and not self._run.project and found.folder not in self._run.digests:
+        for_run = self._run.project and found.location.scope == "project"
+        if known is None and not for_run and found.folder not in self._run.digests:
             return Diagnostic("untrusted", "warning", f"{why} and is not approved", found.file, 0, _hint(found))
         from clawft.discovery.digest import compute_digest
 

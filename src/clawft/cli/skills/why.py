@@ -45,7 +45,7 @@ def why_lines(standing: Standing, app: App) -> list[str]:
     """The state of a skill and the reasons for it, to be read."""
     workspace = app.workspace
     at = standing.found.location.scope
-    name = standing.name if standing.usable else f"{at}:{standing.name}"
+    name = standing.name if standing.usable else f"{standing.found.location.prefix}:{standing.name}"
     lines = [
         f"{one_line(standing.name)} is {standing.state}: {STATES[standing.state]}",
         f"  in {at}: {one_line(workspace.shorten(standing.found.file))}",
