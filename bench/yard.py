@@ -42,6 +42,7 @@ class Yard:
         self.secrets = Secrets()
         self.audit = Audit(str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask)
         self.mode = mode
+        self.opened: tuple[str, ...] = ()  # what the settings of the sandbox open for every program
         self.web = WebSettings(block_private_ips=False)
         self.standings: list[PluginStanding] = []
 
@@ -77,7 +78,12 @@ class Yard:
     def open(self, settings: Mapping[str, Any] | None = None) -> Plugins:
         """The host of all plugins that were added."""
         read = msgspec.convert({"max_failures": 100, **(settings or {})}, PluginsSettings, dec_hook=_read_env)
-        sandbox = Sandbox(SandboxSettings(mode=self.mode), self.workspace, self.environ, self.web)
+        sandbox = Sandbox(
+            SandboxSettings(mode=self.mode, readable=self.opened, writable=self.opened),
+            self.workspace,
+            self.environ,
+            self.web,
+        )
         return Plugins(self.standings, read, Around(self.workspace, self.environ, sandbox, self.secrets, self.audit))
 
     def log(self, plugin_id: str = ID) -> str:

@@ -338,3 +338,11 @@ async def test_a_plugin_that_does_harm_fails_and_the_next_call_works(yard: Yard,
         told = [one.code for one in plugins.check()]
         assert len(told) == 1
         assert (await plugins.call(ID, "execute_tool", name="try_it", arguments={})).content == "fine"
+
+
+async def test_what_the_settings_open_for_commands_is_not_open_for_plugins(yard: Yard) -> None:
+    yard.opened = (str(yard.project), str(yard.home))
+    yard.add_tool(ATTEMPTS, permissions={"shell": True})
+    async with yard.open() as plugins:
+        (said,) = await try_all(plugins, f"open({str(yard.project / 'notes.txt')!r}).read()")
+    assert said in DENIED

@@ -94,6 +94,7 @@ class PluginJob(Struct, frozen=True):
             hosts=self.permissions.network,
             limits=self.limits,
             least=not self.permissions.shell,
+            only=True,
             host_hint=f"Add {{host}} to permissions.network in its manifest, then: weft plugins grant {self.id}",
             quiet_s=_QUIET_S,
         )

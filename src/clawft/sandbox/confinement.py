@@ -39,6 +39,7 @@ class Confinement(Struct, frozen=True):
     limits: Limits | None = None  # those of the settings
     host_hint: str = HOST_HINT
     least: bool = False  # it needs hardly anything of the system's settings, as a command of a person may
+    only: bool = False  # what the settings open for every program is not for this one
     quiet_s: float = 300.0  # how long a connection is kept on which nothing moves
 
 

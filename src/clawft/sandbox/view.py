@@ -46,9 +46,10 @@ class Viewer:
 
     def view(self, confinement: Confinement, path: str, *, by_children: bool = False) -> View:
         """What a program sees that searches `path` for others."""
-        writable = self._roots((*confinement.writable, *self._settings.writable))
+        further = ((), ()) if confinement.only else (self._settings.writable, self._settings.readable)
+        writable = self._roots((*confinement.writable, *further[0]))
         shown = [one for one in self._roots(confinement.shown) if not _is_below(one, writable)]
-        readable = self._roots((*confinement.readable, *self._settings.readable, *shown))
+        readable = self._roots((*confinement.readable, *further[1], *shown))
         inside = [one for one in readable if _is_below(one, (self._user_dir,))]
         outside = [one for one in (*readable, *filter(None, map(find_git_dir, writable))) if one not in inside]
         seen = [(one, one) for one in outside if not _is_below(one, writable)]
