@@ -97,3 +97,21 @@ def test_a_memory_is_found_by_its_name_or_by_that_and_its_plugins() -> None:
     assert len(find_memories((one, two), "sqlite")) == 2
     assert find_memories((one, two), "com.two:sqlite") == [two.memories[0]]
     assert find_memories((one, two), "files") == []
+
+
+async def test_stages_that_join_while_others_run_run_too_and_none_runs_twice(world: World) -> None:
+    ran: list[str] = []
+
+    def stage(name: str) -> Insertion:
+        async def process(turn: Turn) -> None:
+            ran.append(name)
+            if name == "renew" and len(turn.runtime.insertions) == 3:
+                turn.runtime.insertions = tuple(map(stage, ("renew", "new", "same", "same")))
+
+        return Insertion(Phase.PRE_ROUTE, name, process)
+
+    world.replies = [say("yes")]
+    async with world.talk() as conversation:
+        conversation.runtime.insertions = tuple(map(stage, ("renew", "same", "old")))
+        await collect(conversation, "go")
+    assert ran == ["renew", "new", "same", "same"]

@@ -186,14 +186,15 @@ class Insertion(Struct, frozen=True):
 
 async def run_inserted(turn: Turn, phase: Phase | None) -> None:
     """What others inserted at a phase, each once, also where others join or leave meanwhile."""
-    ran: set[str] = set()
+    before: set[str] = set()  # those that ran when it changed who is there
     while phase is not None:
-        now = turn.runtime.insertions
+        now, ran = turn.runtime.insertions, set[str]()
         for insertion in now:
-            if insertion.phase == phase and insertion.name not in ran:
+            if insertion.phase == phase and insertion.name not in before:
                 ran.add(insertion.name)
                 await insertion.process(turn)
                 if turn.runtime.insertions is not now:
+                    before |= ran
                     break
         else:
             return
