@@ -3,7 +3,8 @@
 import pytest
 from msgspec import structs
 
-from clawft.messages import Message, Noticed
+from clawft.errors import ClawftError
+from clawft.messages import Message, Noticed, TurnFailed
 from clawft.run import Insertion, Phase, Turn
 from clawft.run.extension import Extension, find_memories, join_extensions
 from clawft.tools.tool import Tool, ToolContext, ToolResult
@@ -115,3 +116,22 @@ async def test_stages_that_join_while_others_run_run_too_and_none_runs_twice(wor
         conversation.runtime.insertions = tuple(map(stage, ("renew", "same", "old")))
         await collect(conversation, "go")
     assert ran == ["renew", "new", "same", "same"]
+
+
+async def test_what_joins_while_a_request_is_looked_at_sees_it_from_the_beginning(world: World) -> None:
+    seen: list[str] = []
+
+    async def first(turn: Turn) -> None:
+        seen.append("first")
+        if seen == ["first"]:
+            turn.runtime.insertions = (Insertion(Phase.PRE_TRANSPORT, "first", refuse), *turn.runtime.insertions)
+
+    async def refuse(turn: Turn) -> None:
+        raise ClawftError("stage-missing", "It is lost")
+
+    world.replies = [say("yes")]
+    async with world.talk() as conversation:
+        conversation.runtime.insertions = (Insertion(Phase.PRE_TRANSPORT, "first", first),)
+        events = await collect(conversation, "go")
+    assert isinstance(events[-1], TurnFailed)
+    assert world.server.asked == []

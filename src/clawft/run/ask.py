@@ -69,10 +69,12 @@ async def ask_model(turn: Turn, request: Request, show: Callable[[str], None], *
 
 async def prepare(turn: Turn, request: Request) -> Request:
     """A request as it is sent: what is inserted before the transport has had its say. Raises: ClawftError."""
-    turn.outgoing = request
     try:
-        await run_inserted(turn, Phase.PRE_TRANSPORT)
-        return turn.outgoing
+        while True:
+            turn.outgoing, now = request, turn.runtime.insertions
+            await run_inserted(turn, Phase.PRE_TRANSPORT)
+            if turn.runtime.insertions is now:  # else one of those may be gone that nothing is sent without
+                return turn.outgoing
     finally:
         turn.outgoing = None
 
