@@ -4,20 +4,18 @@ Nothing that a plugin does reaches further than the call at hand: whoever called
 and a plugin that fails again and again is left alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
-from msgspec import structs
 
 from clawft.config.plugins import PluginsSettings
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError, Diagnostic, NotFound
-from clawft.plugins.given import note_given
 from clawft.plugins.latest import Latest
-from clawft.plugins.log import PluginLog, log_path
+from clawft.plugins.notes import Notes
 from clawft.plugins.running import Around, Health, Inbound, PluginFailed, Running
 from clawft.trust.plugins import PluginStanding, entry_of_plugin
 
@@ -62,8 +60,7 @@ class Plugins:
         self._order: list[_Hosted] = []  # as they were started
         self._inbound: dict[tuple[str, str], Inbound] = {}
         self._group: TaskGroup | None = None
-        self._news: list[Diagnostic] = []
-        self._told: set[tuple[str, str]] = set()
+        self._notes = Notes(around)
 
     @property
     def ready(self) -> tuple[PluginStanding, ...]:
@@ -148,7 +145,7 @@ class Plugins:
                 hosted.stale = True
                 if hosted.running is not None:
                     message = "It may not be used any more, so it was ended"
-                    self._announce(hosted.standing, Diagnostic("plugin-revoked", "warning", message))
+                    self._notes.announce(hosted.standing, "plugin-revoked", message)
             if hosted.stale and hosted.running is not None and self._group is not None:
                 self._group.start_soon(self._end_stale, hosted)
         self.changes += 1
@@ -158,8 +155,7 @@ class Plugins:
 
     def check(self) -> list[Diagnostic]:
         """What went wrong since this was last asked: each thing once."""
-        news, self._news = self._news, []
-        return news
+        return self._notes.take()
 
     def on_inbound(self, plugin_id: str, channel: str, handler: Inbound) -> None:
         """Who takes what a channel receives, from now on."""
@@ -210,10 +206,10 @@ class Plugins:
         from clawft.plugins.process import PythonProcess  # most runtimes have no plugin
 
         job = make_job(standing, self.settings, self.around)
-        self._note_start(standing, (job.config, job.env))
+        self._notes.start(standing, self.settings, (job.config, job.env))
         if self.around.sandbox.settings.mode == "off":
             message = "It runs WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
-            self._announce(standing, Diagnostic("plugin-bare", "warning", message, hint="See: weft help security"))
+            self._notes.announce(standing, "plugin-bare", message, "See: weft help security")
         return PythonProcess(job, self.around, self._group, lambda channel: self._inbound.get((standing.id, channel)))
 
     def _make_component(self, standing: PluginStanding) -> Running:
@@ -222,18 +218,8 @@ class Plugins:
         from clawft.plugins.wasm.job import make_wasm_job
 
         job = make_wasm_job(standing, self.settings, self.around)
-        self._note_start(standing, (job.config, job.env))
+        self._notes.start(standing, self.settings, (job.config, job.env))
         return Component(job, self.settings, self.around)
-
-    def _note_start(self, standing: PluginStanding, given: tuple[Mapping[str, Any], Mapping[str, str]]) -> None:
-        """Raises: Refused if it cannot be written down."""
-        grant = standing.grant
-        assert grant is not None
-        detail = {"version": grant.version, "place": grant.folder, "permissions": _describe(standing)}
-        self.around.audit.write(
-            "plugin", standing.id, decision="allow", rule="granted", digest=grant.digest, detail=detail
-        )
-        note_given(standing, self.settings, given, self.around.secrets, self.around.audit)
 
     async def _close(self, hosted: _Hosted) -> None:
         running, hosted.running = hosted.running, None
@@ -246,7 +232,7 @@ class Plugins:
         try:
             await running.close()
         except ClawftError as error:
-            self._tell(hosted.standing, error)
+            self._notes.fail(hosted.standing, error)
 
     def _note_failure(
         self, hosted: _Hosted, running: Running | None, error: ClawftError, *, counts: bool = True
@@ -262,33 +248,17 @@ class Plugins:
             hosted.failures += 1
         hosted.counted = running if ended else None
         standing = hosted.standing
-        self._tell(standing, error)
+        self._notes.fail(standing, error)
         if self._is_left_alone(hosted):
             why = PluginFailed(
                 f"It failed {hosted.failures} times in a row and is left alone until weft is started anew",
                 code="plugin-left-alone",
             )
-            self._tell(standing, why)
+            self._notes.fail(standing, why)
             if hosted.running is not None and self._group is not None:
                 hosted.stale = True
                 self._group.start_soon(self._end_stale, hosted)
         return PluginFailed(f"The plugin '{standing.id}': {error}", code=error.code, hint=error.hint)
-
-    def _tell(self, standing: PluginStanding, error: ClawftError) -> None:
-        """Once for each plugin and kind of failure; the audit log hears of all."""
-        digest = standing.grant.digest if standing.grant else ""
-        detail = {"message": str(error)[:500]}
-        self.around.audit.tell("plugin", standing.id, decision="failed", rule=error.code, digest=digest, detail=detail)
-        path = log_path(self.around.workspace.user_dir, standing.id)
-        PluginLog(path, self.around.secrets.mask).say(f"{error.code}: {error}")
-        hint = error.hint or f"See {path}"
-        self._announce(standing, Diagnostic(error.code, "warning", str(error), hint=hint))
-
-    def _announce(self, standing: PluginStanding, what: Diagnostic) -> None:
-        if (standing.id, what.code) not in self._told:
-            self._told.add((standing.id, what.code))
-            message = f"The plugin '{standing.id}': {what.message}"
-            self._news.append(structs.replace(what, message=message, path=standing.found.file))
 
 
 def _find_ready(standings: Sequence[PluginStanding]) -> list[PluginStanding]:
@@ -298,9 +268,3 @@ def _find_ready(standings: Sequence[PluginStanding]) -> list[PluginStanding]:
 def _tell_ended(standing: PluginStanding) -> PluginFailed:
     message = f"The plugin '{standing.id}' was ended: what it may do was changed, or weft comes to its end"
     return PluginFailed(message, code="plugin-revoked")
-
-
-def _describe(standing: PluginStanding) -> dict[str, Any]:
-    one = standing.permissions
-    named = {"filesystem": one.filesystem, "network": one.network, "env_vars": one.env_vars}
-    return {**{name: list(value) for name, value in named.items() if value}, "shell": one.shell}
