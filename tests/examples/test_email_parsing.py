@@ -116,8 +116,11 @@ _FILENAMES = b"".join(b"filename*%d=a;" % number for number in range(10_000))
         HEAD + b"Content-Disposition: attachment; " + _FILENAMES + b"\r\n\r\n",
         b"\x00" * 100_000,
         b"",
+        HEAD + b"\r\nx\r\n\r\n" + b"1" * 900_000 + b"\r\n> y",
+        _nest(b"multipart", 99) + b"\n" * 900_000,
+        _nest(b"multipart", 99) + b"\r" * 900_000,
     ],
-    ids=range(15),
+    ids=range(18),
 )  # fmt: skip
 def test_a_hostile_mail_is_read_or_refused_in_little_time(data: bytes) -> None:
     began = time.process_time()
@@ -179,6 +182,11 @@ GOOD = "mx.example.com; dmarc=pass header.from=example.org"
         ["mx.example.com; spf=pass (dkim=pass header.d=example.org) smtp.mailfrom=mailer.net"],
         ["mx.example.com; spf=pass (\\) ; dkim=pass header.d=example.org) smtp.mailfrom=mailer.net"],
         ['mx.example.com; spf=pass smtp.mailfrom="x; dkim=pass header.d=example.org"@mailer.net'],
+        ['mx.example.com; spf=pass smtp.mailfrom="x@example.org"@mailer.net'],
+        ['mx.example.com; dkim=pass header.i="x@example.org"@mailer.net'],
+        ['mx.example.com; dkim=pass header.i=""@example.org"@mailer.net'],
+        ['mx.example.com; spf=pass reason="for smtp.mailfrom=example.org" smtp.mailfrom=mailer.net'],
+        ['mx.example.com; spf=pass "a smtp.mailfrom=example.org" smtp.mailfrom=mailer.net'],
         ["mx.example.com; spf=pass (", GOOD],
         ["mx.example.com; " + "x" * 20_000, GOOD],
         ["mx.evil.net; dmarc=pass header.from=example.org"],
@@ -222,6 +230,9 @@ def test_no_nonsense_is_taken_for_a_good_word(noise: str) -> None:
 def test_a_domain_that_lies_in_a_signed_one_is_genuine_and_the_other_way_round_is_not() -> None:
     header = "MX.example.com 1; dkim=pass (2048 bit) header.d=example.org header.i=@example.org"
     assert not check_authenticity([header], "mail.example.org", "mx.example.com")
+    quoted = 'mx.example.com; spf=pass smtp.mailfrom="a b"@example.org; dkim=pass header.d="example.net"'
+    assert not check_authenticity([quoted], "example.org", "mx.example.com")
+    assert not check_authenticity([quoted], "example.net", "mx.example.com")
     assert check_authenticity([header], "example.net", "mx.example.com")
     assert check_authenticity([header.replace("d=example.org", "d=org").replace("@example.org", "@org")],
                               "example.org", "mx.example.com")  # fmt: skip

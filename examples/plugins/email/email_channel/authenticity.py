@@ -12,7 +12,9 @@ __all__ = ["check_authenticity"]
 _MAX_HEADER = 10_000
 _MAX_DEPTH = 20
 _RESULT = re.compile(r"(dmarc|dkim|spf)\s*=\s*([a-z]+)(.*)", re.IGNORECASE | re.DOTALL)
-_PROPERTY = re.compile(r'([a-z]+\.[a-z-]+)\s*=\s*("[^"]*"|[^\s;]+)', re.IGNORECASE)
+# Also what is of no interest, so that nothing which it quotes is taken for more.
+_PROPERTY = re.compile(r'"[^"]*"|([^\s="]+)\s*=\s*((?:"[^"]*"|[^\s"])+)')
+_DOMAIN = re.compile(r'(?:(?:"[^"]*"|[^"@]*)@)?([a-z0-9.-]+)')  # what a sender quotes before the @ is only a name
 _NAMES = {"dmarc": ("header.from",), "dkim": ("header.d", "header.i"), "spf": ("smtp.mailfrom", "smtp.from")}
 
 
@@ -48,10 +50,16 @@ def _read_results(header: str, authserv_id: str) -> list[tuple[str, str, list[st
         if found is None:
             continue
         method = found[1].lower()
-        values = [(key.lower(), value.strip('"').lower()) for key, value in _PROPERTY.findall(found[3])]
-        domains = [value.rpartition("@")[2] for key, value in values if key in _NAMES[method]]
-        results.append((method, found[2].lower(), domains))
+        values = [value for key, value in _PROPERTY.findall(found[3]) if key.lower() in _NAMES[method]]
+        results.append((method, found[2].lower(), [domain for value in values if (domain := _find_domain(value))]))
     return results
+
+
+def _find_domain(value: str) -> str:
+    """Of a domain or an address, maybe quoted as a whole; nothing where there is any doubt."""
+    whole = re.fullmatch(r'"([^"]*)"', value)
+    found = _DOMAIN.fullmatch((whole[1] if whole else value).lower())
+    return found[1] if found else ""
 
 
 def _without_comments(text: str) -> str | None:

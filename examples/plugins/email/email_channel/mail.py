@@ -19,6 +19,7 @@ from email_channel.text import clean_text, html_to_text, trim_reply
 __all__ = ["Mail", "Refusal", "parse_mail"]
 
 _MAX_PARTS = 100
+_MAX_LOOKS = 3_000_000  # the library looks at each line once for every part that it may lie in
 _MAX_HEADERS = 500
 _MAX_NAMES = 20
 _MAX_CHARS = 30_000  # a little less than what the gateway takes (gateway.max_message_chars)
@@ -51,7 +52,8 @@ class Mail:
 
 def parse_mail(data: bytes, size: int, settings: Settings) -> Mail:
     """Read a mail of which the beginning is here. Raises: Refusal."""
-    if len(_CONTAINER.findall(data)) > _MAX_PARTS:
+    containers = len(_CONTAINER.findall(data))
+    if containers > _MAX_PARTS or containers * (data.count(b"\n") + data.count(b"\r")) > _MAX_LOOKS:
         raise Refusal("it has too many parts")
     try:
         message = message_from_bytes(data)

@@ -20,7 +20,7 @@ _ORIGINAL = re.compile(
 )
 _RULE = re.compile(r"_{20,}")  # Outlook's, before the head of the mail that it quotes
 _HEAD = re.compile(r"\*?(?:From|Von|De|Da|Van|Fra|Från|Od)\s?:")
-_ATTRIBUTION = re.compile(r".*(?:\d|@).*:\s*$")  # "On 3 May, somebody wrote:" in whatever language
+_WHEN_OR_WHO = re.compile(r"[\d@]")
 
 
 def html_to_text(html: str) -> str:
@@ -105,6 +105,11 @@ def _without_attribution(lines: list[str]) -> list[str]:
     while paragraph and lines[paragraph - 1].strip():
         paragraph -= 1
     for start in (paragraph, len(lines) - 1):
-        if 0 <= len(lines) - start <= _MAX_ATTRIBUTION and _ATTRIBUTION.match(" ".join(lines[start:])):
+        if 0 <= len(lines) - start <= _MAX_ATTRIBUTION and _is_attribution(" ".join(lines[start:])):
             return lines[:start]
     return lines
+
+
+def _is_attribution(text: str) -> bool:
+    """Whether it is like "On 3 May, somebody wrote:", in whatever language."""
+    return text.rstrip().endswith(":") and _WHEN_OR_WHO.search(text) is not None
