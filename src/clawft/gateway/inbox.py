@@ -182,7 +182,10 @@ def _find_said(connection: sa.Connection, runs: Sequence[str]) -> dict[str, tupl
     query = sa.select(EVENT.c.run, EVENT.c.event).where(EVENT.c.run.in_(runs), told).order_by(EVENT.c.run, EVENT.c.seq)
     found: dict[str, tuple[str, ...]] = {}
     for run, event in connection.execute(query):
-        sent = msgspec.json.decode(event, type=MessageSent)
+        try:
+            sent = msgspec.json.decode(event, type=MessageSent)
+        except msgspec.DecodeError:  # another one that holds these words, as in what a tool was given
+            continue
         found[run] = (*found.get(run, ()), *(() if sent.hook else (sent.text,)))
     return found
 
