@@ -100,7 +100,7 @@ def test_fifo_in_place_of_a_cache_file_blocks_nothing(weft: Weft, project: Path,
     _skill(project / "skills" / "a")
     _listed(weft)
     files = [one for one in (tmp_path / "home" / ".clawft" / "cache").rglob("*") if one.is_file()]
-    assert {one.suffix for one in files} == {".skills", ".index", ".report"}
+    assert {one.suffix for one in files} == {".skills", ".index", ".report", ".json"}
     for file in files:
         file.unlink()
         os.mkfifo(file)

@@ -153,17 +153,18 @@ def _scan(jobs: Sequence[_Job], tell: Tell | None) -> Iterator[tuple[_Job, Repor
     with tempfile.TemporaryDirectory(prefix="clawft-scan-") as temporary:
         parts = [_targets(job, os.path.join(temporary, str(number))) for number, job in enumerate(jobs)]
         owners = [number for number, targets in enumerate(parts) for _ in targets]
-        made: dict[int, list[Report]] = {}
+        made: dict[int, dict[int, Report]] = {}
         done = 0
         for index, report in _scan_targets([one for part in parts for one in part]):
             owner = owners[index]
-            reports = made.setdefault(owner, [])
-            reports.append(report)
+            reports = made.setdefault(owner, {})
+            reports[index] = report
             if len(reports) == len(parts[owner]):
                 done += 1
                 if tell is not None:
                     tell(done, len(jobs))
-                yield jobs[owner], merge_reports(made.pop(owner))
+                in_order = sorted(made.pop(owner).items())  # the first is of the skill, whichever was done first
+                yield jobs[owner], merge_reports([one for _, one in in_order])
 
 
 def _scan_targets(targets: Sequence[Target]) -> Iterator[tuple[int, Report]]:
