@@ -46,7 +46,7 @@ class GatewayWorld:
             one.mkdir(parents=True, exist_ok=True)
         script = self.user_dir / "script.json"
         script.write_text(json.dumps({"by_turn": True, "steps": list(steps)}))
-        fast = "[gateway.rate_limit]\nmessages = 100000\n" if "rate_limit" not in gateway + channel else ""
+        fast = "[gateway.rate_limit]\nmax_requests = 100000\n" if "rate_limit" not in gateway + channel else ""
         (self.user_dir / "config.toml").write_text(
             '[agents.defaults]\nmodel = "s/m"\n[memory]\nenabled = false\n'
             f'[providers.s]\nwire = "scripted"\nscript = "{script}"\n'

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from clawft.config.gateway import ChannelSettings, GatewaySettings, RateLimit
+from clawft.config.gateway import ChannelSettings, GatewaySettings
+from clawft.config.tools import RateLimit, RateLimitStrategy
 from clawft.contracts import Binary, ChannelError, Unsupported
 from clawft.gateway import sender
 from clawft.gateway.answers import REPEAT
@@ -60,7 +61,7 @@ async def test_messages_are_answered_in_order_one_at_a_time_in_each_conversation
 
 async def test_a_message_that_comes_again_is_taken_as_such_and_answered_once(desk: Desk) -> None:
     adapter = Adapter()
-    limited = settings(rate_limit=RateLimit(messages=1, window_s=3600))
+    limited = settings(rate_limit=RateLimit(max_requests=1, window_s=3600))
     async with desk.gateway(adapter, settings=limited).running():
         host = await ready(adapter)
         assert await host.deliver_inbound(message(0))
@@ -109,7 +110,7 @@ async def test_what_is_no_text_or_too_long_is_refused_for_good(desk: Desk) -> No
 
 async def test_who_writes_too_fast_is_asked_to_hand_it_in_again(desk: Desk) -> None:
     adapter = Adapter()
-    limited = settings(rate_limit=RateLimit("sliding_window", 2, 3600))
+    limited = settings(rate_limit=RateLimit(RateLimitStrategy.SLIDING_WINDOW, 2, 3600))
     async with desk.gateway(adapter, settings=limited).running():
         host = await ready(adapter)
         for number in range(2):
@@ -122,7 +123,7 @@ async def test_who_writes_too_fast_is_asked_to_hand_it_in_again(desk: Desk) -> N
 
 async def test_when_too_many_wait_none_is_taken_until_some_are_answered(desk: Desk) -> None:
     adapter = Adapter()
-    few = settings(max_pending=2, rate_limit=RateLimit(messages=3, window_s=3600))
+    few = settings(max_pending=2, rate_limit=RateLimit(max_requests=3, window_s=3600))
     async with desk.gateway(adapter, settings=few).running():
         host = await ready(adapter)
         for number in range(2):

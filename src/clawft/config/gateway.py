@@ -6,23 +6,11 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from clawft.config.load import Config, own_section
+from clawft.config.tools import RateLimit
 
-__all__ = ["ChannelSettings", "GatewaySettings", "RateLimit", "RateLimitStrategy", "Section", "own_gateway"]
+__all__ = ["ChannelSettings", "GatewaySettings", "Section", "own_gateway"]
 
-# R162
-RateLimitStrategy = Literal["fixed_window", "sliding_window", "token_bucket"]
-
-
-class RateLimit(Struct, frozen=True, forbid_unknown_fields=True):
-    """`[gateway.rate_limit]`, and of a channel: how many messages of one sender are taken."""
-
-    #: How they are counted: `fixed_window` from one full window to the next, `sliding_window` back from now,
-    #: `token_bucket` at an even pace with bursts.
-    strategy: RateLimitStrategy = "fixed_window"
-    #: So many messages …
-    messages: Annotated[int, Meta(ge=1, le=1_000_000)] = 30
-    #: … in so many seconds.
-    window_s: Annotated[float, Meta(gt=0, le=86_400)] = 60
+_RATE = RateLimit(max_requests=30)  # R162: the same three ways to count as for the web
 
 
 class ChannelSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +34,8 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[gateway]`. What a project's config says here is not followed."""
 
     channels: dict[str, ChannelSettings] = {}
-    rate_limit: RateLimit = RateLimit()
+    #: How many messages of one sender are taken. Requests are messages here.
+    rate_limit: RateLimit = _RATE
     #: How many accepted messages may wait for their answer; when there are more, none is taken until some are answered.
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] = 1_000
     #: How many conversations are answered side by side.

@@ -11,7 +11,7 @@ from msgspec import structs
 from clawft.contracts import ChannelError, InboundMessage, MessagePayload
 from clawft.errors import ClawftError
 from clawft.gateway.gate import MAX_NAME, clean_message, find_fault, is_allowed
-from clawft.gateway.limits import make_limiter
+from clawft.gateway.limits import SenderLimits
 from clawft.gateway.means import Means
 
 __all__ = ["Intake"]
@@ -31,7 +31,8 @@ class Intake:
         self._means = means
         self._woken = woken
         self.allow = means.settings.channels[channel].allow  # replaced when the user says otherwise
-        self._limiter = make_limiter(means.settings.channels[channel].rate_limit or means.settings.rate_limit)
+        limit = means.settings.channels[channel].rate_limit or means.settings.rate_limit
+        self._limits = SenderLimits(limit, time.monotonic)
         self._strangers: set[str] = set()
         self._turn = anyio.Lock()  # so that what was handed in first is first
 
@@ -83,7 +84,7 @@ class Intake:
 
     def _count(self, sender: str) -> None:
         """Raises: ChannelError for who writes too fast."""
-        wait_s = self._limiter.take(sender, time.monotonic())
+        wait_s = self._limits.take(sender)
         if wait_s:
             message = f"{_short(sender)} writes too fast; hand it in again in {wait_s:.1f} seconds"
             raise ChannelError(message, code="gateway-rate")

@@ -62,7 +62,7 @@ def _show(settings: "GatewaySettings", chosen: "Chosen") -> None:
     click.echo(f"{chosen.name}  runs, by the plugin {chosen.plugin}")
     allowed = ", ".join(channel.allow) or f"nobody: gateway.channels.{chosen.name}.allow is empty"
     click.echo(f"  may write   {allowed}")
-    click.echo(f"  at most     {limit.messages} messages of one sender in {limit.window_s:g} s ({limit.strategy})")
+    click.echo(f"  at most     {limit.max_requests} messages of one sender in {limit.window_s:g} s ({limit.strategy})")
     click.echo(f"  answered by {channel.agent or 'the default agent'}, in the mode {channel.mode or 'of the agent'}")
 
 
