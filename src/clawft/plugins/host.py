@@ -111,7 +111,7 @@ class Plugins:
             is_channel = what == "start_channel" and running is not None and running.alive
             raise self._note_failure(hosted, running, error, counts=not is_channel) from error
         if what == "start_channel" and running is hosted.closed:
-            raise _tell_ended(hosted.standing)
+            raise self._describe_end(hosted.standing)
         hosted.failures = 0
         return result
 
@@ -243,7 +243,7 @@ class Plugins:
         """
         ended = running is not None and not running.alive
         if ended and running is hosted.closed:
-            return _tell_ended(hosted.standing)
+            return self._describe_end(hosted.standing)
         if counts and not (ended and hosted.counted is running):
             hosted.failures += 1
         hosted.counted = running if ended else None
@@ -260,11 +260,12 @@ class Plugins:
                 self._group.start_soon(self._end_stale, hosted)
         return PluginFailed(f"The plugin '{standing.id}': {error}", code=error.code, hint=error.hint)
 
+    def _describe_end(self, standing: PluginStanding) -> PluginFailed:
+        """Why a plugin was ended on purpose in the middle of a call."""
+        if self._group is None:
+            return PluginFailed(f"The plugin '{standing.id}' was ended, as all is", code="plugin-ended")
+        return PluginFailed(f"The plugin '{standing.id}' was ended: what it may do was changed", code="plugin-revoked")
+
 
 def _find_ready(standings: Sequence[PluginStanding]) -> list[PluginStanding]:
     return [one for one in standings if one.state == "ready" and one.found.manifest is not None]
-
-
-def _tell_ended(standing: PluginStanding) -> PluginFailed:
-    message = f"The plugin '{standing.id}' was ended: what it may do was changed, or weft comes to its end"
-    return PluginFailed(message, code="plugin-revoked")
