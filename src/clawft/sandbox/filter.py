@@ -62,13 +62,10 @@ def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
 
     None for a machine whose calls are not known here.
     """
-    machine = _MACHINES.get(platform.machine())
-    if machine is None or sys.byteorder != "little":
+    machine = _find_machine()
+    if machine is None:
         return None
-    program = [(_LOAD, 0, 0, _ARCHITECTURE), *_unless(_JUMP_EQUAL, machine.architecture, errno.ENOSYS)]
-    program.append((_LOAD, 0, 0, _NUMBER))
-    if machine.architecture == _MACHINES["x86_64"].architecture:
-        program += _if(_JUMP_AT_LEAST, _X32, errno.ENOSYS)
+    program = _begin(machine)
     for number in machine.refused:
         program += _if(_JUMP_EQUAL, number, errno.EPERM)
     for number in _ABSENT if not namespaces else _ABSENT[:3]:
@@ -81,28 +78,38 @@ def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
     allowed = [word for family in families for word in _if(_JUMP_EQUAL, family, 0, allow=True)]
     program += _on_argument(machine.socket, 0, [*allowed, (_RETURN, 0, 0, _ERROR | errno.EAFNOSUPPORT)])
     program.append((_RETURN, 0, 0, _ALLOW))
-    return b"".join(struct.pack("=HBBI", *word) for word in program)
+    return _pack(program)
 
 
 def build_lone_filter() -> bytes | None:
     """A filter that lets a process start threads, but no process and no program; None for a machine whose calls are
     not known here."""
-    machine = _MACHINES.get(platform.machine())
-    if machine is None or sys.byteorder != "little":
+    machine = _find_machine()
+    if machine is None:
         return None
-    program = [(_LOAD, 0, 0, _ARCHITECTURE), *_unless(_JUMP_EQUAL, machine.architecture, errno.ENOSYS)]
-    program.append((_LOAD, 0, 0, _NUMBER))
-    if machine.architecture == _MACHINES["x86_64"].architecture:
-        program += _if(_JUMP_AT_LEAST, _X32, errno.ENOSYS)
+    program = _begin(machine)
     for number in machine.starts:
         program += _if(_JUMP_EQUAL, number, errno.EPERM)
     program += _if(_JUMP_EQUAL, _ABSENT[-1], errno.ENOSYS)  # clone3, whose flags cannot be seen
     program += _on_argument(machine.clone, 0, _unless(_JUMP_ANY_BIT, _THREAD, errno.EPERM))
     program.append((_RETURN, 0, 0, _ALLOW))
-    return b"".join(struct.pack("=HBBI", *word) for word in program)
+    return _pack(program)
 
 
 _Word = tuple[int, int, int, int]
+
+
+def _find_machine() -> _Machine | None:
+    return _MACHINES.get(platform.machine()) if sys.byteorder == "little" else None
+
+
+def _begin(machine: _Machine) -> list[_Word]:
+    """Calls of another architecture are refused; of the others the number is looked at."""
+    program = [(_LOAD, 0, 0, _ARCHITECTURE), *_unless(_JUMP_EQUAL, machine.architecture, errno.ENOSYS)]
+    program.append((_LOAD, 0, 0, _NUMBER))
+    if machine.architecture == _MACHINES["x86_64"].architecture:
+        program += _if(_JUMP_AT_LEAST, _X32, errno.ENOSYS)
+    return program
 
 
 def _if(jump: int, value: int, error: int, *, allow: bool = False) -> list[_Word]:
@@ -117,3 +124,7 @@ def _on_argument(number: int, argument: int, inner: list[_Word]) -> list[_Word]:
     """For one call, look at the lower half of one of its arguments; after it, the number is loaded again."""
     body = [(_LOAD, 0, 0, _ARGUMENTS + 8 * argument), *inner, (_LOAD, 0, 0, _NUMBER)]
     return [(_JUMP_EQUAL, 0, len(body), number), *body]
+
+
+def _pack(program: Iterable[_Word]) -> bytes:
+    return b"".join(struct.pack("=HBBI", *word) for word in program)

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from clawft.app import App
+from clawft.cli._switches import write_switches
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.config.edit import Change, Edited
+from clawft.config.edit import Edited
 from clawft.config.hooks import HookEntry, HooksSettings
-from clawft.config.load import own_values
 from clawft.hooking import HookRow, hook_settings, load_rows
 from clawft.trust.hooks import HOOK_STATES, HookStanding, entry_of
 
@@ -37,22 +37,9 @@ def as_enabled(settings: HooksSettings, rows: Sequence[HookRow]) -> HooksSetting
 
 
 def write_enabled(app: App, rows: Sequence[HookRow], *, enabled: bool) -> Edited:
-    """Have hooks on or off, in one write. An entry that only turned one off is taken out. Raises: ClawftError."""
+    """Have hooks on or off. Raises: ClawftError."""
     settings = hook_settings(app)
-    written = own_values(app.config, app.workspace.user_dir, "hooks").get("entries", {})
-    changes = []
-    for key in dict.fromkeys(key_of(row, settings) for row in rows):
-        path = ("hooks", "entries", key)
-        entry: dict[str, Any] = written.get(key, {})
-        if not enabled:
-            changes.append(Change((*path, "enabled"), False))
-        elif entry.get("enabled", True):
-            continue  # it is on already
-        elif entry.keys() <= {"enabled"}:
-            changes.append(Change(path, UNSET))
-        else:
-            changes.append(Change((*path, "enabled"), True))
-    return app.edit_config("user", changes)
+    return write_switches(app, "hooks", (key_of(row, settings) for row in rows), enabled=enabled)
 
 
 def tell(meant: Sequence[HookRow], edited: Edited | None, output: str, **more: Any) -> None:

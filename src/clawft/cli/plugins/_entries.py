@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from clawft.app import App
+from clawft.cli._switches import write_switches
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.plugins._json import plugin_json
-from clawft.config.edit import Change, Edited
-from clawft.config.load import own_values
+from clawft.config.edit import Edited
 from clawft.config.plugins import PluginEntry, PluginsSettings
 from clawft.plugging import load_found, load_plugin_standings, open_grants, plugin_settings
 from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, judge_plugins
@@ -35,21 +35,8 @@ def _as_enabled(settings: PluginsSettings, chosen: Sequence[PluginStanding]) -> 
 
 
 def write_enabled(app: App, ids: Sequence[str], *, enabled: bool) -> Edited:
-    """Have plugins on or off, in one write. An entry that only turned one off is taken out. Raises: ClawftError."""
-    written = own_values(app.config, app.workspace.user_dir, "plugins").get("entries", {})
-    changes = []
-    for plugin_id in dict.fromkeys(ids):
-        path = ("plugins", "entries", plugin_id)
-        entry: dict[str, Any] = written.get(plugin_id, {})
-        if not enabled:
-            changes.append(Change((*path, "enabled"), False))
-        elif entry.get("enabled", True):
-            continue  # it is on already
-        elif entry.keys() <= {"enabled"}:
-            changes.append(Change(path, UNSET))
-        else:
-            changes.append(Change((*path, "enabled"), True))
-    return app.edit_config("user", changes)
+    """Have plugins on or off. Raises: ClawftError."""
+    return write_switches(app, "plugins", ids, enabled=enabled)
 
 
 def tell(meant: Sequence[PluginStanding], edited: Edited | None, output: str, **more: Any) -> None:
