@@ -697,3 +697,33 @@ async def _take_back(box: Box, granted: list[Any], decided: Path) -> None:
     await box.full.wait()
     granted.clear()
     decided.write_text("changed")
+
+
+async def test_what_is_too_large_to_hand_in_is_refused_for_good(yard: Yard) -> None:
+    yard.add(
+        """
+        class Post:
+            name = "post"
+            async def start(self, host, cancel):
+                try:
+                    await host.deliver_payload("ann", "c", Binary("image/png", bytes(4_000_000)))
+                except Unsupported as error:
+                    print("refused:", error)
+                await host.deliver_payload("ann", "c", Binary("image/png", bytes(1_000_000)))
+                await cancel.wait()
+            async def send(self, message): pass
+        class Plugin(Plugin):
+            def parts(self): return [Post()]
+        """,
+        capabilities=["channel"],
+        tools=[],
+        channels=["post"],
+    )
+    box = Box()
+    async with yard.open() as plugins:
+        plugins.on_inbound(ID, "post", box)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_stop_when_full, plugins, box)
+            await plugins.call(ID, "start_channel", channel="post")
+    assert len(box.payloads) == 1
+    assert "refused: It cannot be handed in" in yard.log()

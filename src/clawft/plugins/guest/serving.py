@@ -163,6 +163,8 @@ class _Guest:
             try:
                 self._pipes.write(Ask(number, what, channel, given))
                 return await waiting
+            except ValueError as error:
+                raise Unsupported(f"It cannot be handed in: {error}", code="channel-message") from error
             finally:
                 del self._asked[number]
 
