@@ -331,7 +331,7 @@ HARM = {
 async def test_a_plugin_that_does_harm_fails_and_the_next_call_works(yard: Yard, code: str, codes: set[str]) -> None:
     lines = "\n".join(f"    {line}" for line in code.splitlines())
     yard.add_tool(f"if arguments:\n{lines}\nreturn 'fine'")
-    call_s = 0.7 if "plugin-timeout" in codes else 10
+    call_s = 1.5 if "plugin-timeout" in codes else 10
     async with yard.open({"call_timeout_s": call_s, "memory_mb": 64, "shutdown_timeout_s": 0.3}) as plugins:
         with anyio.fail_after(15):
             assert (await fail(plugins, harm=True)).code in codes

@@ -1,6 +1,7 @@
 """How calls and plugins end: cancelled, hanging, too slow, or as they should."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ async def test_a_call_that_takes_too_long_is_ended(yard: Yard) -> None:
                     print("ended", arguments["wait"])
                 return str(os.getpid())
     """)
-    async with yard.open({"call_timeout_s": 0.3}) as plugins:
+    async with yard.open({"call_timeout_s": 1}) as plugins:
         before = await run(plugins, wait=0)
         assert (await fail(plugins, wait=50)).code == "plugin-timeout"
         assert await run(plugins, wait=0) == before  # it did as it was told, so it was not ended
@@ -107,6 +108,7 @@ async def test_cancelling_a_call_cancels_it_in_the_plugin(yard: Yard) -> None:
         class Plugin(Plugin):
             async def execute_tool(self, name, arguments):
                 if "wait" in arguments:
+                    open("begun", "w").close()
                     try:
                         await asyncio.sleep(60)
                     finally:
@@ -115,8 +117,12 @@ async def test_cancelling_a_call_cancels_it_in_the_plugin(yard: Yard) -> None:
     """)
     async with yard.open() as plugins:
         assert await run(plugins) == "False"
-        with anyio.move_on_after(0.05):
-            await run(plugins, wait=1)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(run, plugins, wait=1))
+            with anyio.fail_after(5):
+                while not (yard.user_dir / "plugin-data" / ID / "begun").exists():
+                    await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
         assert await run(plugins) == "True"
 
 

@@ -33,15 +33,6 @@ async def fail(plugins: Plugins, plugin_id: str = ID, **arguments: Any) -> Plugi
     return failed.value
 
 
-async def is_running(yard: Yard) -> bool:
-    """Whether a copy is kept for a process; what is being ended gets a moment."""
-    with anyio.move_on_after(5):
-        while list((yard.user_dir / "cache" / "programs").iterdir()):
-            await anyio.sleep(0.01)
-        return False
-    return True
-
-
 async def test_a_plugin_is_started_by_its_first_call_and_kept(yard: Yard) -> None:
     yard.add_tool("self.times = getattr(self, 'times', 0) + 1\nreturn str(self.times)")
     async with yard.open() as plugins:
