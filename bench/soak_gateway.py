@@ -36,7 +36,8 @@ def main(messages: int = 1000, kills: int = 10, seed: int | None = None, *, serv
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="clawft-soak-")))
             runs = f'database = "{stack.enter_context(Postgres()).url()}"' if server else ""
             remote = stack.enter_context(Remote(deduplicates))
-            world = stack.enter_context(GatewayWorld(folder, remote, gateway="max_pending = 300", runs=runs))
+            room = "max_pending = 300\nmax_pending_of_one = 300"
+            world = stack.enter_context(GatewayWorld(folder, remote, gateway=room, runs=runs))
             soak = GatewaySoak(world, random.Random(seed))
             soak.run(messages, kills, stops=kills // 3)
             wrong += soak.check()

@@ -1,13 +1,24 @@
 """What whoever writes, or a channel, may try with the gateway: it ends nothing, and nobody else suffers from it."""
 
+import time
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from clawft.app import open_app
+from clawft.config.gateway import ChannelSettings, GatewaySettings
+from clawft.contracts import ChannelError
+from clawft.messages import ApprovalNeeded
 from clawft.run.durable.store import EventRow
-from gateway_desk import Adapter, Desk, message, until
+from clawft.run.durable.values import Question
+from gateway_desk import EVERYBODY, Adapter, Desk, message, until
 
 pytestmark = pytest.mark.anyio
+
+
+def settings(**given: Any) -> GatewaySettings:
+    return structs.replace(EVERYBODY, **given)
 
 
 async def ready(adapter: Adapter) -> Any:
@@ -32,3 +43,69 @@ async def test_arguments_of_a_tool_that_look_like_an_event_stop_nothing(desk: De
         desk.finish(run)
         await until(lambda: adapter.sent)
     assert adapter.sent[0].text == "Nearly.\n\nre: text 0"
+
+
+async def test_ids_that_were_chosen_to_look_alike_are_messages_of_their_own(desk: Desk) -> None:
+    adapter = Adapter()
+    async with desk.gateway(adapter).running():
+        host = await ready(adapter)
+        for name in ("m1429959", "m8454271"):  # with the channel's name, the same 12 digits of a SHA-256
+            await host.deliver_inbound(message(0, name, id=name))
+        await until(lambda: len(desk.open()) == 2)
+    assert not desk.warnings
+
+
+async def test_nobody_can_fill_the_room_of_all_others(desk: Desk) -> None:
+    adapter = Adapter()
+    few = settings(max_pending=9, max_pending_of_one=2)
+    async with desk.gateway(adapter, settings=few).running():
+        host = await ready(adapter)
+        for number in range(2):
+            assert await host.deliver_inbound(message(number, str(number), sender="eve"))
+        with pytest.raises(ChannelError, match="2 messages of eve wait") as caught:
+            await host.deliver_inbound(message(2, sender="eve"))
+        assert caught.value.code == "gateway-full"
+        assert await host.deliver_inbound(message(1, sender="eve"))  # it is known
+        assert await host.deliver_inbound(message(3))
+
+
+async def test_nobody_waits_behind_all_that_another_wrote(desk: Desk) -> None:
+    adapter = Adapter()
+    async with desk.gateway(adapter, settings=settings(concurrency=1)).running():
+        host = await ready(adapter)
+        for number in range(5):
+            await host.deliver_inbound(message(number, f"eve {number}", sender="eve"))
+        await until(desk.open)
+        await host.deliver_inbound(message(5, "ann"))
+        await until(lambda: [one.request.text for one in desk.open()] == ["text 0", "text 1", "text 5"])
+        run = desk.open()[0]
+        desk.store.begin(run.id, 1, "w")
+        event = ApprovalNeeded(call="1", tool="exec_shell", question="May I?")
+        desk.store.ask(Question(run.id, "1", "approval", event, "now"))
+        desk.store.park(run.id, 1, ["1"])  # what waits for the owner keeps nobody busy
+        await until(lambda: [one.request.text for one in desk.open()] == ["text 1", "text 2", "text 5"])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_what_is_remembered_is_for_the_owner_unless_said(desk: Desk, shared: bool) -> None:
+    adapter = Adapter()
+    chosen = GatewaySettings(channels={"line": ChannelSettings(allow=("*",), memory=shared)})
+    async with desk.gateway(adapter, settings=chosen).running():
+        await (await ready(adapter)).deliver_inbound(message(0))
+        await until(desk.open)
+    app = open_app({"HOME": str(desk.folder), **desk.open()[0].request.settings}, str(desk.folder))
+    assert app.config.memory.enabled is shared
+
+
+async def test_a_clock_that_is_set_back_holds_up_no_answer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = Adapter()
+    adapter.failing = [ChannelError("not now")]
+    async with desk.gateway(adapter).running():
+        host = await ready(adapter)
+        await host.deliver_inbound(message(0))
+        await until(desk.open)
+        desk.finish(desk.open()[0])
+        await until(lambda: any("not sent" in one for one in desk.lines))
+        now = time.time()
+        monkeypatch.setattr("time.time", lambda: now - 86_400)
+        await until(lambda: adapter.sent)

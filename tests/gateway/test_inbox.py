@@ -79,8 +79,8 @@ def test_what_was_being_sent_when_it_ended_is_in_doubt(both: Desk) -> None:
 def test_no_more_than_so_many_wait(both: Desk) -> None:
     inbox = Inbox(both.store, ["line"])
     assert [inbox.accept("line", message(number), 2) for number in range(3)] == ["new", "new", "full"]
-    assert [inbox.look("line", f"m{number}", 2) for number in (1, 2)] == ["known", "full"]
-    assert inbox.look("line", "m2", 3) == "new"
+    assert [inbox.look("line", message(number), 2) for number in (1, 2)] == ["known", "full"]
+    assert inbox.look("line", message(2), 3) == "new"
 
 
 def test_a_run_that_was_started_before_a_crash_is_not_started_again(desk: Desk) -> None:

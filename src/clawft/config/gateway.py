@@ -26,6 +26,8 @@ class ChannelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     #: How much is done unasked; what is asked waits for you: `weft runs answer`.
     mode: Literal["", "plan", "ask", "auto-edit", "full"] = "ask"
+    #: true lets the agent recall and keep what it remembers, which is one memory for you and everybody who writes.
+    memory: bool = False
     #: How many messages of one sender are taken; absent means `gateway.rate_limit`.
     rate_limit: RateLimit | None = None
 
@@ -38,6 +40,8 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     rate_limit: RateLimit = _RATE
     #: How many accepted messages may wait for their answer; when there are more, none is taken until some are answered.
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] = 1_000
+    #: How many of them may be of one sender.
+    max_pending_of_one: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
     #: How many conversations are answered side by side.
     concurrency: Annotated[int, Meta(ge=1, le=1_000)] = 4
     #: How long a message may be, in characters.

@@ -19,6 +19,8 @@ __all__ = ["Dispatcher"]
 
 _KEPT_DAYS = 30  # that answered messages are known, so that none is taken twice
 _FORGET_S = 3600.0
+_FORGETFUL = {"CLAWFT_MEMORY__ENABLED": "false"}  # what others said, the owner too, is nothing for the sender
+_AHEAD = 2  # runs of one sender, for each that is done at a time: so that the next is there when one ends
 _QUIET_S, _IDLE_S = 5.0, 0.5  # after so long without anything to do it looks less often
 
 
@@ -65,7 +67,8 @@ class Dispatcher:
             self._answered()
         started: list[Accepted] = []
         if not self.is_closed:
-            start = partial(means.inbox.start, self._make_request, means.settings.queue)
+            most = means.settings.concurrency * _AHEAD
+            start = partial(means.inbox.start, self._make_request, means.settings.queue, most)
             started = await to_thread.run_sync(start)
             for message in started:
                 means.tell(f"{message.channel}  starts  {message.run}  from {message.sender}")
@@ -80,6 +83,7 @@ class Dispatcher:
 
     def _make_request(self, message: Accepted) -> RunRequest:
         channel = self._means.settings.channels[message.channel]
+        settings = self._means.request.settings
         return structs.replace(
             self._means.request,
             kind="gateway",
@@ -87,6 +91,7 @@ class Dispatcher:
             agent=channel.agent,
             model=channel.model,
             mode=channel.mode,
+            settings=settings if channel.memory else {**settings, **_FORGETFUL},
             session=make_session_key(message.channel, message.conversation),
             source=Source(message.channel, message.sender, message.conversation, message.message),
         )

@@ -4,6 +4,7 @@ One of a conversation is answered at a time, in the order in which they came. St
 started is one transaction, and so is noting its answer and having it sent: whoever dies in between did neither.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -24,7 +25,7 @@ from clawft.run.durable.values import OVER, Problem, now_text
 
 __all__ = ["Accepted", "Answer", "Ended", "Inbox", "Taken"]
 
-Taken = Literal["new", "known", "full"]
+Taken = Literal["new", "known", "full", "enough"]  # enough: of this sender
 _OPEN = ("accepted", "running")
 _CHUNK = 100
 
@@ -77,8 +78,8 @@ class Inbox(Stored):
         with translated(self.engine.url):
             make_tables(self.engine, METADATA)
 
-    def accept(self, channel: str, message: InboundMessage, max_pending: int) -> Taken:
-        """Write a message down. When this returns, it is on disk."""
+    def accept(self, channel: str, message: InboundMessage, max_pending: int, max_of_one: int | None = None) -> Taken:
+        """Write a message down, unless so many wait, or so many of its sender. When this returns, it is on disk."""
         now = datetime.now(UTC)
         row = {
             "channel": channel,
@@ -89,29 +90,42 @@ class Inbox(Stored):
             "metadata": msgspec.json.encode(message.metadata).decode(),
             "received": now_text(),
             "state": "accepted",
-            "run": make_run_id(channel, message.id, now),
+            "run": make_run_id(now),
             "told": False,
         }
         with self._begin() as connection:
-            if self._count_open(connection) >= max_pending:
-                return "full"
+            if lack := self._find_lack(connection, channel, message.sender, max_pending, max_of_one):
+                return lack
             insert = insert_new(connection, INBOX).values(row).returning(INBOX.c.seq)
             return "new" if connection.execute(insert).first() else "known"
 
-    def look(self, channel: str, message: str, max_pending: int) -> Taken:
+    def look(self, channel: str, message: InboundMessage, max_pending: int, max_of_one: int | None = None) -> Taken:
         """What would become of a message, without taking it."""
-        known = sa.select(INBOX.c.seq).where(INBOX.c.channel == channel, INBOX.c.message == message)
+        known = sa.select(INBOX.c.seq).where(INBOX.c.channel == channel, INBOX.c.message == message.id)
         with self._connect() as connection:
             if connection.execute(known).first():
                 return "known"
-            return "full" if self._count_open(connection) >= max_pending else "new"
+            return self._find_lack(connection, channel, message.sender, max_pending, max_of_one) or "new"
 
-    def _count_open(self, connection: sa.Connection) -> int:
-        query = sa.select(sa.func.count()).where(INBOX.c.state.in_(_OPEN), INBOX.c.channel.in_(self._channels))
-        return connection.execute(query).scalar() or 0
+    def _find_lack(
+        self, connection: sa.Connection, channel: str, sender: str, max_pending: int, max_of_one: int | None
+    ) -> Taken | None:
+        """Whether there is no room for a message: nobody may fill all of it."""
+        its_own = sa.func.sum(sa.case((sa.and_(INBOX.c.channel == channel, INBOX.c.sender == sender), 1), else_=0))
+        query = sa.select(sa.func.count(), its_own)
+        query = query.where(INBOX.c.state.in_(_OPEN), INBOX.c.channel.in_(self._channels))
+        pending, of_one = connection.execute(query).one()
+        if max_of_one is not None and (of_one or 0) >= max_of_one:
+            return "enough"
+        return "full" if pending >= max_pending else None
 
-    def start(self, make_request: Callable[[Accepted], RunRequest], queue: str) -> list[Accepted]:
-        """Start the run of the oldest message in each conversation where none is under way; those messages."""
+    def start(
+        self, make_request: Callable[[Accepted], RunRequest], queue: str, most_of_one: int = _CHUNK
+    ) -> list[Accepted]:
+        """Start the run of the oldest message in each conversation where none is under way; those messages.
+
+        Of one sender only so many are begun or about to be, so that nobody has to wait behind all of somebody else's.
+        """
         first = (
             sa.select(sa.func.min(INBOX.c.seq))
             .where(INBOX.c.state.in_(_OPEN), INBOX.c.channel.in_(self._channels))
@@ -119,7 +133,11 @@ class Inbox(Stored):
         )
         heads = sa.select(INBOX).where(INBOX.c.seq.in_(first), INBOX.c.state == "accepted").order_by(INBOX.c.seq)
         with self._connect() as connection:
-            if not (found := [Accepted(**row) for row in connection.execute(heads.limit(_CHUNK)).mappings()]):
+            busy = self._count_busy(connection)
+            if full := [one for one, count in busy.items() if count >= most_of_one]:
+                heads = heads.where(sa.tuple_(INBOX.c.channel, INBOX.c.sender).not_in(full))
+            rows = connection.execute(heads.limit(_CHUNK)).mappings()
+            if not (found := _share([Accepted(**row) for row in rows], busy, most_of_one)):
                 return []
         requests = [(one.run, make_request(one)) for one in found]
         with self._begin() as connection:
@@ -130,6 +148,14 @@ class Inbox(Stored):
             here = sa.and_(INBOX.c.seq.in_([one.seq for one in found]), INBOX.c.state == "accepted")
             connection.execute(sa.update(INBOX).where(here).values(state="running"))
         return found
+
+    def _count_busy(self, connection: sa.Connection) -> Counter[tuple[str, str]]:
+        """How many runs there are of each sender that a worker does, or is to do; who waits for the owner has none."""
+        joined = sa.join(INBOX, RUN, RUN.c.id == INBOX.c.run)
+        query = sa.select(INBOX.c.channel, INBOX.c.sender, sa.func.count()).select_from(joined)
+        query = query.where(INBOX.c.state == "running", INBOX.c.channel.in_(self._channels))
+        query = query.where(RUN.c.status.in_(("queued", "running"))).group_by(INBOX.c.channel, INBOX.c.sender)
+        return Counter({(row[0], row[1]): row[2] for row in connection.execute(query)})
 
     def ended(self) -> list[Ended]:
         """Messages about which the sender is to be told something: the run is over, or waits for its owner.
@@ -172,6 +198,17 @@ class Inbox(Stored):
             connection.execute(
                 sa.delete(OUTBOX).where(OUTBOX.c.state.in_(("sent", "failed")), OUTBOX.c.changed < before)
             )
+
+
+def _share(found: list[Accepted], busy: Counter[tuple[str, str]], most_of_one: int) -> list[Accepted]:
+    """Those of which there are not too many of one sender."""
+    chosen = []
+    for one in found:
+        who = (one.channel, one.sender)
+        if busy[who] < most_of_one:
+            busy[who] += 1
+            chosen.append(one)
+    return chosen
 
 
 def _find_said(connection: sa.Connection, runs: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -66,18 +66,22 @@ class Intake:
 
     async def _take(self, message: InboundMessage) -> None:
         """Raises: ChannelError."""
-        most = self._means.settings.max_pending
+        most, most_of_one = self._means.settings.max_pending, self._means.settings.max_pending_of_one
         try:
             # What is known, or must come again, is no new message of its sender: only what is taken is counted.
-            state = await to_thread.run_sync(self._means.inbox.look, self.channel, message.id, most)
+            given = (self.channel, message, most, most_of_one)
+            state = await to_thread.run_sync(self._means.inbox.look, *given)
             if state == "new":
                 self._count(message.sender)
-                state = await to_thread.run_sync(self._means.inbox.accept, self.channel, message, most)
+                state = await to_thread.run_sync(self._means.inbox.accept, *given)
         except ChannelError:
             raise
         except ClawftError as error:
             self._means.warn(error)
             raise ChannelError(f"It cannot be written down now: {error}", code="gateway-unwritten") from error
+        if state == "enough":
+            said = f"{most_of_one} messages of {_short(message.sender)} wait for their answers; hand it in again later"
+            raise ChannelError(said, code="gateway-full")
         if state == "full":
             raise ChannelError(f"{most} messages wait for their answers; hand it in again later", code="gateway-full")
         self._woken()

@@ -1,6 +1,7 @@
-"""Names that follow from a message: its run, its session, its answers. The same however often it comes."""
+"""Names that a message gets: its run, and the session of its conversation."""
 
 import hashlib
+import secrets
 from datetime import datetime
 
 from clawft.errors import ClawftError
@@ -13,10 +14,9 @@ RESERVED = frozenset({"agent", "cli", "cron", "fleet", "fork", "run", "task"})  
 _READABLE = 40
 
 
-def make_run_id(channel: str, message: str, received: datetime) -> str:
-    """The run of a message: as others are named, with the message's own mark in place of chance."""
-    named = f"{channel}\0{message}"
-    return f"{received:%y%m%d-%H%M%S}-{_mark(named, 12)}"
+def make_run_id(received: datetime) -> str:
+    """The run of a message: as others are named, with more chance, and nothing of what a sender chose."""
+    return f"{received:%y%m%d-%H%M%S}-{secrets.token_hex(6)}"
 
 
 def make_session_key(channel: str, conversation: str) -> str:

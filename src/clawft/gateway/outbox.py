@@ -15,8 +15,9 @@ from clawft.gateway.tables import METADATA, OUTBOX
 from clawft.run.durable.database import Stored, make_tables, translated
 from clawft.run.durable.values import now_text
 
-__all__ = ["Outbox", "Outgoing"]
+__all__ = ["LONGEST_S", "Outbox", "Outgoing"]
 
+LONGEST_S = 900  # that an answer is put off
 _UNSENT = ("pending", "sending")
 
 
@@ -50,7 +51,7 @@ class Outbox(Stored):
             .where(OUTBOX.c.state.in_(_UNSENT), OUTBOX.c.channel == channel)
             .group_by(OUTBOX.c.conversation)
         )
-        due = sa.and_(OUTBOX.c.seq.in_(first), OUTBOX.c.state == "pending", OUTBOX.c.not_before <= now)
+        due = sa.and_(OUTBOX.c.seq.in_(first), OUTBOX.c.state == "pending", _is_time(now))
         due = sa.and_(due, OUTBOX.c.conversation.not_in(tuple(busy))) if busy else due
         with self._connect() as connection:
             rows = connection.execute(sa.select(OUTBOX).where(due).order_by(OUTBOX.c.seq).limit(limit)).mappings().all()
@@ -86,7 +87,7 @@ class Outbox(Stored):
 
     def count_due(self, channels: Sequence[str], now: float) -> int:
         """How many messages are being sent, or could be now."""
-        due = sa.or_(OUTBOX.c.state == "sending", sa.and_(OUTBOX.c.state == "pending", OUTBOX.c.not_before <= now))
+        due = sa.or_(OUTBOX.c.state == "sending", sa.and_(OUTBOX.c.state == "pending", _is_time(now)))
         query = sa.select(sa.func.count()).where(due, OUTBOX.c.channel.in_(channels))
         with self._connect() as connection:
             return connection.execute(query).scalar() or 0
@@ -97,6 +98,11 @@ class Outbox(Stored):
         query = query.where(OUTBOX.c.state == "failed").order_by(OUTBOX.c.changed.desc()).limit(limit)
         with self._connect() as connection:
             return [(row.changed, row.channel, row.key, row.error) for row in connection.execute(query)]
+
+
+def _is_time(now: float) -> sa.ColumnElement[bool]:
+    """Nothing is put off for longer than this, but the clock may have been set back since."""
+    return sa.or_(OUTBOX.c.not_before <= now, OUTBOX.c.not_before > now + LONGEST_S)
 
 
 def _to_outgoing(row: sa.RowMapping) -> Outgoing:

@@ -12,12 +12,12 @@ from clawft.contracts import ChannelAdapter, ChannelError, OutboundMessage, Unsu
 from clawft.errors import ClawftError
 from clawft.gateway.answers import REPEAT
 from clawft.gateway.means import Means
-from clawft.gateway.outbox import Outgoing
+from clawft.gateway.outbox import LONGEST_S, Outgoing
 
 __all__ = ["Sender"]
 
 _SIDE_BY_SIDE = 8
-_AGAIN_S = (1, 2, 5, 15, 60, 300, 900)  # before it is tried again; then always the last
+_AGAIN_S = (1, 2, 5, 15, 60, 300, LONGEST_S)  # before it is tried again; then always the last
 _MAX_ATTEMPTS = 24  # about four hours
 _EVERY_S = 0.5
 _MAX_ERROR = 500

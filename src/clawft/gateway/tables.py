@@ -18,7 +18,7 @@ INBOX = Table(
     Column("metadata", Text, nullable=False),  # JSON, which the answer takes back
     Column("received", Text, nullable=False),
     Column("state", Text, nullable=False),  # accepted, running, answered, failed
-    Column("run", Text, nullable=False),  # follows from channel and message
+    Column("run", Text, nullable=False),
     Column("told", Boolean, nullable=False),  # the sender knows that it waits for the owner
     UniqueConstraint("channel", "message", name="weft_inbox_once"),
     Index("weft_inbox_by_state", "state", "channel", "conversation", "seq"),
