@@ -87,7 +87,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),
-        measure_plugins(temporary / "plugins", 50, sizes.starts),
+        measure_plugins(temporary / "plugins", 5 if quick else 50, sizes.starts),
         measure_prompt(temporary / "prompt", sizes.starts),
         measure_keystroke(temporary / "keystroke", sizes.skills if quick else SKILLS, sizes.turns),
         *measure_scan(temporary / "scan", QUICK if quick else ScanSizes()),
