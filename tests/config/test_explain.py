@@ -13,7 +13,11 @@ from clawft.workspace import Workspace
     ("text", "hint"),
     [
         ("[skils]\nenabled = false\n", "Did you mean 'skills'?"),
-        ("[x]\n", "Sections are agents, providers, skills, tools, permissions, sandbox, mcp, memory, runs, hooks, plugins, gateway"),
+        (
+            "[x]\n",
+            "Sections are agents, providers, skills, tools, permissions, sandbox, mcp, memory, runs, hooks, "
+            "plugins, gateway",
+        ),
     ],
 )
 def test_unknown_section_is_an_error_with_the_close_one(workspace: Workspace, text: str, hint: str) -> None:
