@@ -19,7 +19,9 @@ from clawft.plugins.running import Around
 from clawft.sandbox.confinement import Confinement, Limits
 from clawft.sandbox.filter import build_lone_filter
 from clawft.sandbox.system import outside_path
+from clawft.trust.covering import covers_path, is_closed
 from clawft.trust.hosts import parse_grant
+from clawft.trust.places import own_folders
 from clawft.trust.plugins import PluginStanding, entry_of_plugin
 from clawft.workspace import resolve_path
 
@@ -95,7 +97,7 @@ class PluginJob(Struct, frozen=True):
             limits=self.limits,
             least=not self.permissions.shell,
             only=True,
-            host_hint=f"Add {{host}} to permissions.network in its manifest, then: weft plugins grant {self.id}",
+            host_hint=f"If its manifest asks for it: weft plugins grant {self.id} --network {{host}}",
             quiet_s=_QUIET_S,
         )
 
@@ -108,7 +110,7 @@ def make_job(standing: PluginStanding, settings: PluginsSettings, around: Around
     entry, workspace, permissions = entry_of_plugin(found, settings), around.workspace, standing.permissions
     module, name, package = _find_code(manifest, found.entry)
     data_dir = os.path.join(workspace.user_dir, "plugin-data", manifest.id)
-    readable, writable = find_paths(permissions, around, found.file)
+    readable, writable = find_paths(standing, around)
     for host in permissions.network:
         parse_grant(host)
     memory = settings.memory_mb + _ROOM_MB
@@ -159,19 +161,48 @@ def _declare(manifest: PluginManifest) -> Declared:
     )
 
 
-def find_paths(permissions: Permissions, around: Around, file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def find_paths(standing: PluginStanding, around: Around) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What it may read, and what it may change, of the machine. Raises: ClawftError."""
     readable: list[str] = []
     writable: list[str] = []
-    ours = real_path(around.workspace.user_dir)
-    for asked in permissions.filesystem:
-        text = asked.removesuffix(":ro")
-        path = real_path(resolve_path(text, around.workspace.project, around.workspace.home))
+    ours, file = real_path(around.workspace.user_dir), standing.found.file
+    for granted in standing.permissions.filesystem:
+        text = granted.removesuffix(":ro")
+        path = _lead(granted, around)
         if not path or is_within(path, ours) or is_within(ours, path):
             message = f"It was granted {text}, which holds the folder of clawft itself, or lies in it"
             raise Refused("plugin-permissions", message, path=file, hint="Ask for a folder beside it")
-        (readable if asked.endswith(":ro") else writable).append(path)
+        if not _is_asked(granted, path, standing, around):
+            message = f"It was granted {text}, which leads to something that it did not ask for"
+            hint = f"Look where its links lead, then: weft plugins grant {standing.id}"
+            raise Refused("plugin-permissions", message, path=file, hint=hint)
+        (readable if granted.endswith(":ro") else writable).append(path)
     return tuple(readable), tuple(writable)
+
+
+def _lead(text: str, around: Around) -> str:
+    """Where a path leads that is asked for or granted."""
+    return real_path(resolve_path(text.removesuffix(":ro"), around.workspace.project, around.workspace.home))
+
+
+def _is_asked(granted: str, path: str, standing: PluginStanding, around: Around) -> bool:
+    """Whether what was granted leads into what was asked for, and to nothing that stays closed in there."""
+    manifest = standing.found.manifest
+    asked = manifest.permissions.filesystem if manifest else ()
+    home, read_only = real_path(around.workspace.home), granted.endswith(":ro")
+    if granted in asked:
+        return True
+    for root in (_lead(one, around) for one in asked if covers_path(one, granted)):
+        if path == root:
+            return True
+        if is_within(path, root):
+            # A grant of what lies right in the home folder would open what one of all of it leaves closed.
+            at_home = is_within(home, root) and is_within(path, home) and path != home
+            inner = os.path.relpath(path, home if at_home else root)
+            own = not read_only and any(is_within(path, one) for one in own_folders())
+            if not own and not is_closed(inner, at_home=at_home, read_only=read_only):
+                return True
+    return False
 
 
 def _find_interpreter() -> tuple[str, ...]:

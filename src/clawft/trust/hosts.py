@@ -35,6 +35,17 @@ class Grant(Struct, frozen=True):
             return not self.host or host.endswith(f".{self.host}")
         return host == self.host
 
+    def includes(self, other: "Grant") -> bool:
+        """Whether it covers all that another one does."""
+        ports = WEB_PORTS if other.port is None else {other.port}
+        if not ports <= (WEB_PORTS if self.port is None else {self.port}):
+            return False
+        if not self.subdomains:
+            return not other.subdomains and other.host == self.host
+        if not self.host or other.host.endswith(f".{self.host}"):
+            return True
+        return other.subdomains and other.host == self.host
+
     def touches(self, host: str, port: int) -> bool:
         """Whether to forbid it would forbid this: where no port is named, all are meant."""
         return self.covers(host, port if self.port else min(WEB_PORTS))

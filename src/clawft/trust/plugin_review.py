@@ -23,6 +23,8 @@ from clawft.trust.plugins import (
     PluginGrants,
     clip_permissions,
     compare_permissions,
+    drop_permissions,
+    join_permissions,
     make_grant,
     name_permissions,
 )
@@ -50,8 +52,13 @@ class PluginReview(Struct, frozen=True):
 
     @property
     def offered(self) -> Permissions:
-        """What a yes grants: all that it asks for but what was withheld from it before."""
-        return compare_permissions(self.withheld, self.asked)
+        """What a yes grants: all that it asks for, but of what was withheld from it before only the parts it had."""
+        return join_permissions(compare_permissions(self.withheld, self.asked), self.kept)
+
+    @property
+    def kept(self) -> Permissions:
+        """What it was granted before and asks for still."""
+        return clip_permissions(self.asked, self.previous.permissions) if self.previous else Permissions()
 
 
 class PluginStores(Struct, frozen=True):
@@ -102,9 +109,9 @@ class PluginDesk:
         before = Approval("plugin", found.folder, previous.digest, previous.at, power=power)
         missing = compare_permissions(previous.permissions, found.manifest.permissions)
         asked = old.manifest.permissions if old and old.manifest else Permissions()
-        withheld = clip_permissions(missing, asked)
+        fresh = compare_permissions(asked, missing)
         whole = compare_review(structs.replace(seen, previous=before), self._stores.kept)
-        return PluginReview(found, whole, previous, compare_permissions(withheld, missing), withheld)
+        return PluginReview(found, whole, previous, fresh, drop_permissions(missing, fresh))
 
     def grant(self, review: PluginReview, permissions: Permissions) -> PluginGrant:
         """Grant what was decided to the plugin as it was reviewed. Raises: ClawftError."""

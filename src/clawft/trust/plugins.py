@@ -13,6 +13,7 @@ from clawft.discovery.plugins import FoundPlugin
 from clawft.errors import ClawftError, Diagnostic
 from clawft.format.schema import check_arguments
 from clawft.trust.approvals import current_user
+from clawft.trust.covering import COVERS, find_held, keep_met, keep_uncovered
 from clawft.trust.records import Codes, Records
 from clawft.trust.seal import Seal
 from clawft.trust.state import State
@@ -24,8 +25,11 @@ __all__ = [
     "PluginStanding",
     "clip_permissions",
     "compare_permissions",
+    "drop_permissions",
     "entry_of_plugin",
+    "join_permissions",
     "judge_plugins",
+    "list_permissions",
     "make_grant",
     "name_permissions",
 ]
@@ -39,6 +43,7 @@ PLUGIN_STATES: dict[State, str] = {
     "ready": "it may be used, with what it was granted",
 }
 _NO_ENTRY = PluginEntry()
+_NAMED = ("filesystem", "network", "env_vars")  # in the order of `Permissions`
 
 
 class PluginGrant(Struct, frozen=True, omit_defaults=True):
@@ -119,29 +124,49 @@ def entry_of_plugin(found: FoundPlugin, settings: PluginsSettings) -> PluginEntr
 
 
 def clip_permissions(asked: Permissions, granted: Permissions) -> Permissions:
-    """What of one is in the other, too."""
-    return Permissions(
-        tuple(one for one in asked.filesystem if one in granted.filesystem),
-        tuple(one for one in asked.network if one in granted.network),
-        tuple(one for one in asked.env_vars if one in granted.env_vars),
-        asked.shell and granted.shell,
+    """What lies within both: what is granted may be narrower than what is asked for, and never wider."""
+    return _each(
+        lambda kind: keep_met(COVERS[kind], getattr(asked, kind), getattr(granted, kind)),
+        shell=asked.shell and granted.shell,
     )
 
 
 def compare_permissions(before: Permissions, after: Permissions) -> Permissions:
-    """What is asked for now and was not before."""
-    return Permissions(
-        tuple(one for one in after.filesystem if one not in before.filesystem),
-        tuple(one for one in after.network if one not in before.network),
-        tuple(one for one in after.env_vars if one not in before.env_vars),
-        after.shell and not before.shell,
+    """What is asked for now and was not before, not even as a part of something."""
+    return _each(
+        lambda kind: keep_uncovered(COVERS[kind], getattr(before, kind), getattr(after, kind)),
+        shell=after.shell and not before.shell,
     )
+
+
+def drop_permissions(one: Permissions, other: Permissions) -> Permissions:
+    """What is in one and not, as it is written, in the other."""
+    return _each(
+        lambda kind: tuple(text for text in getattr(one, kind) if text not in getattr(other, kind)),
+        shell=one.shell and not other.shell,
+    )
+
+
+def join_permissions(one: Permissions, other: Permissions) -> Permissions:
+    """What is in one or the other; what lies within something else of it is not said twice."""
+    more = compare_permissions(one, other)
+    rest = compare_permissions(more, one)
+    return _each(lambda kind: (*getattr(rest, kind), *getattr(more, kind)), shell=one.shell or other.shell)
+
+
+def _each(work: Callable[[str], tuple[str, ...]], *, shell: bool) -> Permissions:
+    return Permissions(work("filesystem"), work("network"), work("env_vars"), shell)
+
+
+def list_permissions(permissions: Permissions) -> list[tuple[str, str]]:
+    """Kind and value of each; `shell` for starting programs."""
+    named = [(kind, text) for kind in _NAMED for text in getattr(permissions, kind)]
+    return [*named, ("shell", "shell")] if permissions.shell else named
 
 
 def name_permissions(permissions: Permissions) -> list[str]:
     """Each as the manifest has it; `shell` for starting programs."""
-    named = [*permissions.filesystem, *permissions.network, *permissions.env_vars]
-    return [*named, "shell"] if permissions.shell else named
+    return [text for _, text in list_permissions(permissions)]
 
 
 def judge_plugins(
@@ -251,9 +276,12 @@ def _tell_withheld(found: FoundPlugin, grant: PluginGrant | None) -> list[Diagno
     """What it asks for and did not get."""
     assert found.manifest is not None
     assert grant is not None
-    asked = found.manifest.permissions
-    named = name_permissions(compare_permissions(grant.permissions, asked))
-    if not named:
+    missing = compare_permissions(grant.permissions, found.manifest.permissions)
+    partly = {text: find_held(kind, text, grant.permissions) for kind, text in list_permissions(missing)}
+    none = ", ".join(text for text, held in partly.items() if not held)
+    said = [f"{none}, which it was not granted"] if none else []
+    said += [f"{text}, of which it was granted {', '.join(held)}" for text, held in partly.items() if held]
+    if not said:
         return []
-    message = f"It asks for {', '.join(named)}, which it was not granted"
+    message = f"It asks for {'; for '.join(said)}"
     return [Diagnostic("plugin-withheld", "note", message, found.file, 0, f"Run: weft plugins grant {found.id}")]

@@ -9,6 +9,7 @@ from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, pe
 from clawft.cli.skills._review import review_json, review_lines
 from clawft.contracts import Permissions
 from clawft.discovery.plugin_contents import PluginContents
+from clawft.trust.covering import find_held
 from clawft.trust.plugin_review import PluginReview
 
 __all__ = ["ask_lines", "plugin_review_json", "plugin_review_lines"]
@@ -45,7 +46,8 @@ def ask_lines(review: PluginReview) -> list[str]:
         if review.previous is None:
             return ""
         if _has(review.withheld, key):
-            return "(withheld before, and still)"
+            held = ", ".join(find_held(*key, review.kept))
+            return one_line(f"(granted only {held}, and still)") if held else "(withheld before, and still)"
         return "NEW" if _has(review.fresh, key) else "(granted before)"
 
     since = f" (since {review.previous.at[:10]} {_say_new(review.fresh)})" if review.previous else ""

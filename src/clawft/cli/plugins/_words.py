@@ -9,8 +9,17 @@ from clawft.contracts import Permissions
 from clawft.discovery.plugin_contents import PluginContents
 from clawft.discovery.plugins import FoundPlugin
 from clawft.format.plugin import PluginManifest
+from clawft.trust.covering import find_held
 
-__all__ = ["brings_line", "brought_lines", "kind_line", "nothing_line", "permission_lines", "permission_words"]
+__all__ = [
+    "brings_line",
+    "brought_lines",
+    "kind_line",
+    "nothing_line",
+    "permission_lines",
+    "permission_words",
+    "say_held",
+]
 
 _MAX_ABOUT = 120
 _DIALECTS = {"agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
@@ -43,6 +52,14 @@ def permission_lines(permissions: Permissions, mark: Callable[[tuple[str, str]],
     words = permission_words(permissions)
     width = max((len(one_line(text)) for text in words.values()), default=0)
     return [f"  {one_line(text):{width}}  {mark(key)}".rstrip() for key, text in words.items()]
+
+
+def say_held(key: tuple[str, str], granted: Permissions) -> str:
+    """What of one thing that is asked for was granted."""
+    held = find_held(*key, granted)
+    if key[1] in held:
+        return "granted"
+    return one_line(f"granted only {', '.join(held)}") if held else "not granted"
 
 
 def nothing_line(manifest: PluginManifest) -> str:

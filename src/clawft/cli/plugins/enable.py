@@ -7,7 +7,7 @@ from clawft.cli._complete import complete_plugins
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import say, show_diagnostic
-from clawft.cli.plugins._asking import ask_each, from_keys, to_keys
+from clawft.cli.plugins._asking import ask_each, from_keys
 from clawft.cli.plugins._entries import judge_enabled, tell, write_enabled
 from clawft.cli.plugins._review import plugin_review_json, plugin_review_lines
 from clawft.contracts import Permissions
@@ -22,7 +22,7 @@ __all__ = ["command", "enable_plugins"]
 @click.command("enable")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_plugins)
 @click.option("--yes", "-y", is_flag=True, help="Grant what it asks for without being asked.")
-@click.option("--choose", is_flag=True, help="Be asked about each thing that it asks for.")
+@click.option("--choose", is_flag=True, help="Be asked about each thing that it asks for; less can be granted.")
 @format_option
 def command(ids: tuple[str, ...], yes: bool, choose: bool, output: str) -> int:
     """Look at plugins, grant them what they ask for, and put them into use.
@@ -48,7 +48,7 @@ def enable_plugins(app: App, chosen: list[PluginStanding], *, yes: bool, choose:
     taken = [one for one in as_if if one.found.folder not in refused]
     granted = [reviews[one.found.folder] for one in taken if one.found.folder in reviews]
     for review in granted:
-        for problem in grant_plugin(app, review, _choose(review) if choose else review.offered):
+        for problem in grant_plugin(app, review, _choose(app, review) if choose else review.offered):
             show_diagnostic(problem, where=app.workspace.shorten(problem.where))
     if not taken:
         say("Nothing was granted")
@@ -67,11 +67,11 @@ def _check(standing: PluginStanding) -> None:
         raise ClawftError("plugin-shadowed", f"The plugin '{standing.id}' is shadowed{why}", path=standing.found.folder)
 
 
-def _choose(review: PluginReview) -> Permissions:
+def _choose(app: App, review: PluginReview) -> Permissions:
     """What a person grants of what it asks for."""
     if review.asked == Permissions():
         return review.asked
-    return from_keys(ask_each(review.found.id, review.asked, to_keys(review.offered)))
+    return from_keys(ask_each(review.found.id, review.asked, review.offered, app.workspace))
 
 
 def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool, output: str) -> bool:

@@ -10,13 +10,14 @@ from clawft.app import App
 from clawft.cli._complete import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
-from clawft.cli.plugins._asking import Keys, ask_each, from_keys, to_keys
+from clawft.cli.plugins._asking import Keys, ask_each, find_within, from_keys, to_keys
 from clawft.cli.plugins._entries import judge_enabled
 from clawft.cli.plugins._json import permissions_json
-from clawft.cli.plugins._words import permission_lines
+from clawft.cli.plugins._words import permission_lines, say_held
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Refused
 from clawft.plugging import change_grant, find_plugin, load_plugin_standings
+from clawft.trust.covering import COVERS
 from clawft.trust.plugin_review import broken
 from clawft.trust.plugins import PluginStanding
 
@@ -56,17 +57,17 @@ class _Options(Struct, frozen=True):
 def command(plugin_id: str, **given: Any) -> int:
     """Show and change what a plugin may touch, of what it asks for.
 
-    Without options you are asked one by one. It holds for the plugin as it is now; put it into use first, with
-    `weft plugins enable`.
+    Less can be granted than is asked for: `--network imap.example.com:993` of `*:993`, `--filesystem ~/Mail/work` or
+    `~/Mail:ro` of `~/Mail`. It takes the place of what was granted around it. Without options you are asked one by
+    one. It holds for the plugin as it is now; put it into use first, with `weft plugins enable`.
     """
     options = _Options(**given)
     app = open_here()
     standing = _find(app, plugin_id)
-    asked, granted = to_keys(_asked(standing)), to_keys(standing.permissions)
-    wanted = _choose(standing, asked, granted, options)
-    if wanted is not None and wanted != granted:
-        change_grant(app, standing, from_keys(wanted))
-        granted = wanted
+    granted = standing.permissions
+    wanted = _choose(app, standing, options)
+    if wanted is not None and wanted != to_keys(granted):
+        granted = change_grant(app, standing, from_keys(wanted)).permissions
     elif wanted is not None:
         say("Nothing changed")
     _tell(standing, granted, options)
@@ -91,48 +92,86 @@ def _asked(standing: PluginStanding) -> Permissions:
     return standing.found.manifest.permissions
 
 
-def _choose(standing: PluginStanding, asked: Keys, granted: Keys, options: _Options) -> Keys | None:
+def _choose(app: App, standing: PluginStanding, options: _Options) -> Keys | None:
     """What is to be granted; None where nobody asked for a change. Raises: ClawftError, UsageError."""
+    asked, granted = to_keys(_asked(standing)), to_keys(standing.permissions)
     if sum((options.every, options.none, bool(options.named))) > 1:
         raise click.UsageError("Say one of: --all, --none, or what is meant by name")
     if options.revoke:
         if options.none or not (options.named or options.every):
             raise click.UsageError("Say what to take back: --revoke --network HOST, or --revoke --all")
-        return set() if options.every else granted - _checked(standing, options.named, granted, "was granted")
+        return set() if options.every else granted - _find_revoked(app, standing, options.named)
     if options.every:
         return asked
     if options.none:
         return set()
     if options.named:
-        return granted | _checked(standing, options.named, asked, "asks for")
+        return _add(granted, _find_named(app, standing, options.named), asked)
     if options.output == "json" or not asked or not _is_terminal():
         return None
-    return ask_each(standing.id, _asked(standing), granted)
+    return ask_each(standing.id, _asked(standing), standing.permissions, app.workspace)
 
 
-def _checked(standing: PluginStanding, named: Keys, known: Keys, verb: str) -> Keys:
-    """What was named, all of it known. Raises: ClawftError."""
-    for kind, value in sorted(named - known):
-        what = "to start programs" if kind == "shell" else f"'{value}'"
-        have = ", ".join(sorted(value for other, value in known if other == kind and other != "shell"))
-        message = f"The plugin '{standing.id}' never {verb} {what}".replace("never asks", "does not ask")
-        hint = f"Of {_OPTIONS[kind]} there is: {have}" if have else f"Run: weft plugins grant {standing.id}"
-        raise ClawftError("plugin-not-asked", message, path=standing.found.file, hint=hint)
-    return named
+def _find_named(app: App, standing: PluginStanding, named: Keys) -> Keys:
+    """What was named, all of it within what is asked for. Raises: ClawftError."""
+    asked, found = to_keys(_asked(standing)), set()
+    for key in sorted(named):
+        one = find_within(key, asked, app.workspace)
+        if one is None:
+            raise _unknown(standing, key, asked, "does not ask for")
+        found.add(one)
+    return found
+
+
+def _add(granted: Keys, named: Keys, asked: Keys) -> Keys:
+    """What is granted with what was named. A part takes the place of the whole: who names it means only that."""
+    parts = named - asked
+    return named | {one for one in granted if not any(_covers(one, part) for part in parts)}
+
+
+def _find_revoked(app: App, standing: PluginStanding, named: Keys) -> Keys:
+    """What of that which was granted lies within what was named. Raises: ClawftError."""
+    asked, granted = to_keys(_asked(standing)), to_keys(standing.permissions)
+    found: Keys = set()
+    for key in sorted(named):
+        meant = find_within(key, asked, app.workspace) or key
+        inside = {one for one in granted if _covers(meant, one)}
+        around = [one for one in granted if _covers(one, meant)]
+        if not inside and around:
+            message = f"'{key[1]}' is only a part of '{around[0][1]}', which was granted to '{standing.id}' as a whole"
+            hint = f"Grant what is to stay: weft plugins grant {standing.id} {_OPTIONS[key[0]]} …"
+            raise ClawftError("plugin-not-asked", message, path=standing.found.file, hint=hint)
+        if not inside:
+            raise _unknown(standing, key, granted, "never was granted")
+        found |= inside
+    return found
+
+
+def _covers(wide: tuple[str, str], narrow: tuple[str, str]) -> bool:
+    return wide[0] == narrow[0] and COVERS[wide[0]](wide[1], narrow[1])
+
+
+def _unknown(standing: PluginStanding, key: tuple[str, str], known: Keys, verb: str) -> ClawftError:
+    kind, value = key
+    what = "to start programs" if kind == "shell" else f"'{value}'"
+    have = ", ".join(sorted(value for other, value in known if other == kind and other != "shell"))
+    message = f"The plugin '{standing.id}' {verb} {what}"
+    hint = f"Of {_OPTIONS[kind]} there is: {have}" if have else f"Run: weft plugins grant {standing.id}"
+    return ClawftError("plugin-not-asked", message, path=standing.found.file, hint=hint)
 
 
 def _is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _tell(standing: PluginStanding, granted: Keys, options: _Options) -> None:
+def _tell(standing: PluginStanding, granted: Permissions, options: _Options) -> None:
     asked = _asked(standing)
     if options.output == "json":
-        held = permissions_json(from_keys(granted))
+        held = permissions_json(granted)
         return print_json("clawft.plugins.grant.v1", id=standing.id, asked=permissions_json(asked), granted=held)
     click.echo(one_line(f"{standing.id} {standing.grant.version if standing.grant else ''}"))
     if asked == Permissions():
         click.echo("  asks for nothing")
-    for line in permission_lines(asked, lambda key: "granted" if key in granted else "not granted"):
+    for line in permission_lines(asked, lambda key: say_held(key, granted)):
         click.echo(line)
     return None

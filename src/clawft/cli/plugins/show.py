@@ -13,7 +13,7 @@ from clawft.cli._complete import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.plugins._json import permissions_json, plugin_json
-from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines
+from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines, say_held
 from clawft.config.secret import names_secret
 from clawft.contracts import Permissions
 from clawft.discovery.digest import compute_digest
@@ -94,13 +94,7 @@ def _permission_lines(standing: PluginStanding, manifest: PluginManifest) -> lis
     asked, has = manifest.permissions, standing.permissions
     if asked == Permissions():
         return [nothing_line(manifest)]
-
-    def mark(key: tuple[str, str]) -> str:
-        kind, value = key
-        held = has.shell if kind == "shell" else value in getattr(has, kind)
-        return "granted" if held else "not granted"
-
-    return ["Asks for:", *permission_lines(asked, mark)]
+    return ["Asks for:", *permission_lines(asked, lambda key: say_held(key, has))]
 
 
 def _setting_lines(app: App, standing: PluginStanding, manifest: PluginManifest) -> list[str]:

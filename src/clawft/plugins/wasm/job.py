@@ -43,7 +43,7 @@ def make_wasm_job(standing: PluginStanding, settings: PluginsSettings, around: A
     if not manifest.wasm_module:
         raise WasmError("wasm-no-module", "The manifest names no wasm_module", path=found.file)
     entry, permissions = entry_of_plugin(found, settings), standing.permissions
-    readable, writable = find_paths(permissions, around, found.file)
+    readable, writable = find_paths(standing, around)
     for host in permissions.network:
         parse_grant(host)
     call_s = entry.call_timeout_s or settings.wasm.timeout_s or settings.call_timeout_s
