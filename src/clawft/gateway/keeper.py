@@ -50,7 +50,7 @@ class Keeper:
                 continue
             failures = 1 if anyio.current_time() - begun > _LASTED_S else failures + 1
             again_s = _AGAIN_S[min(failures, len(_AGAIN_S)) - 1]
-            self._means.tell(f"{self.channel.name}  failed  again in {again_s} s: {error}")
+            self._means.tell(f"{self.channel.name}  failed, again in {again_s} s: {error}")
             await self._tell_state("failed", error)
             with anyio.move_on_after(again_s):
                 await self._cancel.wait()
