@@ -196,6 +196,17 @@ async def test_mails_of_a_sender_who_has_to_wait_keep_their_order_and_hold_up_no
     assert [one.text.split("\n\n")[1] for one in gate.taken] == ["other", "one", "two"]
 
 
+async def test_senders_who_write_too_much_hold_up_nobody_however_many_they_are(make: Make, box: Mailbox) -> None:
+    async with running(make(), Gate()):
+        pass
+    box.deliver(*(write("x", f"eve{number}@example.net") for number in range(6)), write("other", "bob@example.net"))
+    gate = Gate(*(ChannelError("too fast", code="gateway-rate") for _ in range(6)))
+    async with running(make(), gate):
+        await until(lambda: gate.taken)
+        assert gate.taken[0].sender == "bob@example.net"
+        await until(lambda: len(gate.taken) == 7)
+
+
 async def test_a_broken_connection_is_made_again(make: Make, box: Mailbox, hosts: list[DirectHost]) -> None:
     gate = Gate()
     async with running(make(idle_s=240), gate):

@@ -32,7 +32,8 @@ def api() -> Iterator[BotApi]:
 @pytest.fixture
 def make(tmp_path: Path, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> Make:
     """The plugin, ready to start, and in a hurry; keyword arguments change its settings."""
-    monkeypatch.setattr("telegram_channel.channel._FIRST_PAUSE_S", 0.1)
+    for module in ("channel", "reading"):
+        monkeypatch.setattr(f"telegram_channel.{module}._FIRST_PAUSE_S", 0.1)
 
     def build(token: str = TOKEN, **more: Any) -> TelegramPlugin:
         plugin = TelegramPlugin()
@@ -113,6 +114,31 @@ async def test_whoever_has_to_wait_keeps_their_order_and_holds_up_nobody(make: M
         await until(lambda: not api.unconfirmed)
     assert [one.text for one in gate.taken] == ["other", "one", "two"]
     assert len(gate.tried) == 4
+
+
+class Strict(Gate):
+    """Has some senders wait, who write too fast."""
+
+    async def deliver_inbound(self, message: InboundMessage) -> bool:
+        if message.sender == "7":
+            self.answers = [ChannelError("too fast", code="gateway-rate")]
+        return await super().deliver_inbound(message)
+
+
+async def test_whoever_writes_far_too_much_holds_up_nobody_and_loses_nothing(make: Make, api: BotApi) -> None:
+    for number in range(120):
+        api.say(str(number))
+    api.say("other", sender=8)
+    strict = Strict()
+    async with running(make(), strict):
+        await until(lambda: strict.taken)
+        await until(lambda: len(api.unconfirmed) < 100)
+    assert [one.text for one in strict.taken] == ["other"]
+    gate = Gate()
+    async with running(make(), gate):
+        await until(lambda: len(gate.taken) >= 120)
+        await until(lambda: not api.unconfirmed)
+    assert [one.text for one in gate.taken if one.sender == "7"] == [str(number) for number in range(120)]
 
 
 async def test_a_refused_message_does_not_come_again(make: Make, api: BotApi) -> None:

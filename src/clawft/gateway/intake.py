@@ -81,7 +81,7 @@ class Intake:
             raise ChannelError(f"It cannot be written down now: {error}", code="gateway-unwritten") from error
         if state == "enough":
             said = f"{most_of_one} messages of {_short(message.sender)} wait for their answers; hand it in again later"
-            raise ChannelError(said, code="gateway-full")
+            raise ChannelError(said, code="gateway-enough")
         if state == "full":
             raise ChannelError(f"{most} messages wait for their answers; hand it in again later", code="gateway-full")
         self._woken()

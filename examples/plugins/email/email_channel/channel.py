@@ -31,6 +31,7 @@ _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 300.0
 _MAX_FAILURES = 4  # in a row, before the gateway hears of it, which then waits longer and longer
 _MAX_HELD = 5  # senders; when so many have to wait, everybody has to
+_OWN_FAULT = ("gateway-rate", "gateway-enough")  # as the gateway says: nobody else has to wait for these
 
 
 class EmailChannel:
@@ -117,25 +118,33 @@ class EmailChannel:
     async def _hand_in(self, host: ChannelHost, inbox: Inbox, cancel: Cancel) -> bool:
         """Hand in what is new; whether nothing has to come again. Mails of one sender keep their order."""
         held: set[str] = set()
+        stuck = 0
         uids = await self._run(inbox.find_new)
         for uid in uids:
-            if cancel.is_set() or len(held) >= _MAX_HELD:
+            if cancel.is_set() or stuck >= _MAX_HELD:
                 return False
+            if inbox.senders.get(uid) in held:  # it need not be read again to know that
+                continue
             try:
                 mail = await self._run(inbox.load, uid)
             except Refusal as refusal:
                 self._host.log("info", f"A mail is not taken: {refusal}")
                 await self._run(inbox.mark, uid, seen=False)
                 continue
-            if mail is None or mail.sender in held:
+            if mail is None:
+                continue
+            inbox.senders[uid] = mail.sender
+            if mail.sender in held:
                 continue
             try:
                 taken = await self._deliver(host, mail, inbox.name(uid))
             except PluginError as error:
                 held.add(mail.sender)
+                stuck += error.code not in _OWN_FAULT
                 self._host.log("info", f"A mail of {mail.sender} has to wait: {error}")
                 continue
             await self._run(inbox.mark, uid, seen=taken)
+            del inbox.senders[uid]
         if not held:
             await self._run(inbox.advance, uids)
         return not held

@@ -30,6 +30,7 @@ class Inbox:
         self._mailbox = Mailbox()
         self._progress = Progress(0, 1, "")
         self._since = ""
+        self.senders: dict[int, str] = {}  # of mails that were read, and have to wait
 
     def open(self) -> None:
         """Connect, log in, and find where to go on. Raises: OSError, ImapError, PluginError."""

@@ -13,15 +13,15 @@ from clawft.contracts import (
     ChannelHost,
     MessagePayload,
     OutboundMessage,
-    PluginError,
     PluginHost,
     Unsupported,
 )
 from telegram_channel.api import Api, ApiError, Stop, Unreachable
+from telegram_channel.reading import PAGE, Reading
 from telegram_channel.sending import Sender
 from telegram_channel.store import Store
 from telegram_channel.threads import Threads
-from telegram_channel.updates import Bot, Ignored, read_update
+from telegram_channel.updates import Bot
 
 __all__ = ["TelegramChannel"]
 
@@ -74,10 +74,11 @@ class TelegramChannel:
             me = await trying.until_done(lambda: self._run(self._api.call, "getMe"))
             username = str(me.get("username", "")) if isinstance(me, dict) else ""
             bot = Bot(self._api.bot_id, username, self._groups)
-            reading = _Reading(self._host, host, bot, await self._run(self._store.load_offset, bot.id))
+            reading = Reading(self._host, host, bot, await self._run(self._store.load_offset, bot.id))
+            reading.kept = await self._run(self._store.load_kept, bot.id)
             self._running = True
             while not cancel.is_set():
-                updates = await trying.until_done(lambda: self._ask(reading.offset, stop), self._note_trouble)
+                updates = await trying.until_done(lambda: self._ask(reading, stop), self._note_trouble)
                 self._running = not cancel.is_set()
                 await self._take(reading, updates, cancel)
         finally:
@@ -85,19 +86,22 @@ class TelegramChannel:
             watcher.cancel()
             stop.set()
 
-    async def _take(self, reading: "_Reading", updates: Any, cancel: Cancel) -> None:
+    async def _take(self, reading: Reading, updates: Any, cancel: Cancel) -> None:
         """Hand in what came, and only then let Telegram forget it."""
-        before = reading.offset
+        before, kept = reading.offset, dict(reading.kept)
         await reading.hand_in(updates if isinstance(updates, list) else [])
+        if reading.kept != kept:
+            await self._run(self._store.save_kept, self._api.bot_id, reading.kept)
         if reading.offset != before and reading.offset is not None:
             await self._run(self._store.save_offset, self._api.bot_id, reading.offset)
         await _pause(cancel, reading.pause_s)
 
-    async def _ask(self, offset: int | None, stop: Stop) -> Any:
-        wait_s = self._poll_s if self._running else 0  # after trouble: whether it works again is to be known at once
-        wanted = {"timeout": int(wait_s), "limit": 100, "allowed_updates": ["message"]}
-        if offset is not None:
-            wanted["offset"] = offset
+    async def _ask(self, reading: Reading, stop: Stop) -> Any:
+        # After trouble: whether it works again is to be known at once.
+        wait_s = self._poll_s if self._running and not reading.kept else 0
+        wanted = {"timeout": int(wait_s), "limit": PAGE, "allowed_updates": ["message"]}
+        if reading.offset is not None:
+            wanted["offset"] = reading.offset
         return await self._run(self._api.call, "getUpdates", wanted, wait_s=wait_s, stop=stop)
 
     def _note_trouble(self) -> None:
@@ -147,51 +151,6 @@ class _Trying:
         if error.code in (401, 404) or webhook or self._conflicts >= _MAX_CONFLICTS:
             raise ChannelError(f"Telegram refuses: {error}", hint=_HINTS.get(error.code, "")) from error
         return error.retry_after_s
-
-
-class _Reading:
-    """How far the updates were read. `offset` is the first that is not done; some behind it may be."""
-
-    def __init__(self, log: PluginHost, host: ChannelHost, bot: Bot, offset: int | None) -> None:
-        self._log = log
-        self._host = host
-        self._bot = bot
-        self._ahead: set[int] = set()
-        self.offset = offset
-        self.pause_s = 0.0
-
-    async def hand_in(self, updates: list[Any]) -> None:
-        """Hand in all that can be; whoever has to wait holds up nobody else, and keeps their order."""
-        held: set[str] = set()
-        waiting: list[int] = []
-        numbered = {
-            one["update_id"]: one for one in updates if isinstance(one, dict) and type(one.get("update_id")) is int
-        }
-        for number in sorted(numbered.keys() - self._ahead):
-            if await self._is_done(numbered[number], held):
-                self._ahead.add(number)
-            else:
-                waiting.append(number)
-        if numbered:
-            self.offset = min(waiting, default=max(numbered) + 1)
-            self._ahead = {number for number in self._ahead if number > self.offset}
-        self.pause_s = min(max(self.pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S) if waiting else 0.0
-
-    async def _is_done(self, update: dict[str, Any], held: set[str]) -> bool:
-        try:
-            message = read_update(update, self._bot)
-        except Ignored as why:
-            self._log.log("debug", f"An update is not taken: {why}")
-            return True
-        if message.sender in held:
-            return False
-        try:
-            await self._host.deliver_inbound(message)
-        except PluginError as error:
-            self._log.log("info", f"A message of {message.sender} has to wait: {error}")
-            held.add(message.sender)
-            return False
-        return True
 
 
 async def _stop_when(cancel: Cancel, stop: Stop) -> None:

@@ -1,5 +1,6 @@
 """What the channel remembers, in a file of its data folder: how far it got, and how much of each answer went out."""
 
+import json
 import sqlite3
 import time
 from contextlib import closing
@@ -16,6 +17,7 @@ _KEPT = 50_000  # answers
 _GOOD_FOR_S = 6 * 86_400
 _TABLES = """
 create table if not exists offset (bot integer primary key, next integer, at real);
+create table if not exists kept (bot integer, number integer, data text, primary key (bot, number));
 create table if not exists sent (id integer primary key, key text unique, parts integer);
 """
 
@@ -40,6 +42,23 @@ class Store:
 
     def save_offset(self, bot: int, following: int) -> None:
         self._put("insert or replace into offset values (?, ?, ?)", bot, following, time.time())
+
+    def load_kept(self, bot: int) -> dict[int, dict[str, Any]]:
+        """Updates that Telegram forgot, and that were not handed in yet."""
+        with self._lock, closing(self._database.execute("select number, data from kept where bot = ?", (bot,))) as rows:
+            return {int(number): json.loads(data) for number, data in rows}
+
+    def save_kept(self, bot: int, kept: dict[int, dict[str, Any]]) -> None:
+        rows = [(bot, number, json.dumps(update)) for number, update in kept.items()]
+        with self._lock:
+            self._database.execute("begin").close()
+            try:
+                self._database.execute("delete from kept where bot = ?", (bot,)).close()
+                self._database.executemany("insert into kept values (?, ?, ?)", rows).close()
+                self._database.execute("commit").close()
+            except BaseException:
+                self._database.execute("rollback").close()
+                raise
 
     def count_sent(self, key: str) -> int:
         """How many parts of an answer went out for certain; `ALL` if it is done."""
