@@ -20,6 +20,7 @@ __all__ = [
     "OWN_VARIABLES",
     "VARIABLE",
     "ask_permissions",
+    "find_host",
     "find_variables",
     "parse_agent_servers",
     "parse_claude_servers",
@@ -128,7 +129,7 @@ def ask_permissions(servers: Iterable[ServerSpec]) -> Permissions:
     shell = False
     for one in servers:
         shell = shell or bool(one.command)
-        network.append("*" if one.command else _find_host(one.url))
+        network.append("*" if one.command else find_host(one))
         names += find_variables(one)
     return Permissions((), tuple(dict.fromkeys(filter(None, network))), tuple(dict.fromkeys(names)), shell)
 
@@ -142,6 +143,15 @@ def find_variables(server: ServerSpec) -> Iterator[str]:
             name = inner.partition(":-")[0]
             if name not in OWN_VARIABLES and _NAME.fullmatch(name):
                 yield name
+
+
+def find_host(server: ServerSpec) -> str:
+    """The host of an address, by the defaults of its variables; `*` where only a variable tells it."""
+    url = server.url
+    if not server.literal:
+        url = VARIABLE.sub(lambda match: match[1].partition(":-")[2] or match[0], url)
+    host = _find_host(url)
+    return host if host and "$" not in host else "*"
 
 
 def _find_host(url: str) -> str:

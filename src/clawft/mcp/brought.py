@@ -17,10 +17,11 @@ from clawft.discovery.plugins import load_plugin
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, real_path
 from clawft.format.plugin import ServerSpec
-from clawft.format.plugin_servers import VARIABLE, ask_permissions
+from clawft.format.plugin_servers import VARIABLE, find_host
 from clawft.mcp.hub import McpHub
 from clawft.mcp.launch import Terms
 from clawft.trust.copies import open_skill_copy
+from clawft.trust.covering import covers_host
 from clawft.trust.plugins import PluginGrant, PluginStanding
 from clawft.workspace import Workspace
 
@@ -135,14 +136,16 @@ def _make(
 ) -> tuple[ServerSettings, Terms]:
     """The settings of one server. Raises: Refused for what was not granted, or cannot be filled in."""
     hint = f"Run: weft plugins grant {one.id}"
-    lacking = _find_lacking(server, one)
-    if lacking:
-        raise Refused("plugin-withheld", f"it was not granted {lacking}", hint=hint)
+    if server.command and not one.permissions.shell:
+        raise Refused("plugin-withheld", "it was not granted to start programs", hint=hint)
     find = partial(_find_own, places) if server.literal else partial(_find, one, places, environ)
     terms = Terms(find, hint)
     if server.url:
         # What Agent Plugins has in an address or a header is never filled in.
         url = server.url if server.literal else _fill(server.url, find)
+        host = find_host(ServerSpec(server.name, url=url, literal=True))
+        if not any(covers_host(granted, host) for granted in one.permissions.network):
+            raise Refused("plugin-withheld", f"it was not granted to reach {host}", hint=hint)
         return ServerSettings(url=url, headers=server.headers), terms
     fill = partial(_fill_agent, places) if server.literal else partial(_fill, find=find)
     root = places.root
@@ -163,14 +166,6 @@ def _make(
         writable=(places.data,),
     )
     return settings, terms
-
-
-def _find_lacking(server: ServerSpec, one: PluginStanding) -> str:
-    """What a server cannot do without and its plugin was not granted."""
-    if server.command:
-        return "" if one.permissions.shell else "to start programs"
-    needed = ask_permissions([server]).network
-    return "" if set(needed) <= set(one.permissions.network) else f"to reach {', '.join(needed)}"
 
 
 def _own_variables(server: ServerSpec, places: _Places) -> dict[str, str]:

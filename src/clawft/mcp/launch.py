@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config.masking import Secrets
 from clawft.config.mcp import ServerSettings
 from clawft.errors import ClawftError
+from clawft.files import is_within, real_path
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.system import outside_path
 from clawft.trust.hosts import parse_grant
@@ -79,6 +80,7 @@ def resolve_launch(
     Raises: ClawftError with the code `mcp-name`, `mcp-settings`, `mcp-url` or `mcp-env`.
     """
     _check_name(name)
+    brought = terms is not None
     terms = terms or Terms(environ.get, "")
     if bool(settings.command) == bool(settings.url):
         raise ClawftError(
@@ -98,6 +100,10 @@ def resolve_launch(
         raise ClawftError("mcp-settings", f"The command or a variable of the server '{name}' cannot be passed on")
     confinement = _confine(name, settings, cwd, workspace, terms.hint) if confined else None
     inherited = _inherit(environ)
+    if brought and confinement is not None:
+        # It has the folders that it was given, and none for having its program, its start or its PATH there.
+        confinement = structs.replace(confinement, readable=settings.readable, only=True)
+        own = _limit_path(own, inherited.get("PATH", os.defpath), (*settings.readable, *settings.writable))
     if confinement is None and "PATH" in inherited:  # a program of the project must not be taken for the server
         inherited["PATH"] = outside_path(inherited["PATH"], workspace.project) or os.defpath
     return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), confinement)
@@ -117,6 +123,19 @@ def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace
     readable = tuple(filter(None, (cwd, folder, *given)))
     hint = hint or f"Add {{host}} to hosts in [mcp.servers.{name}] of the config"
     return Confinement(writable, readable, hosts=settings.hosts, host_hint=hint)
+
+
+def _limit_path(own: dict[str, str], known: str, folders: tuple[str, ...]) -> dict[str, str]:
+    """Variables whose PATH has folders of the server and of the user's own PATH alone: all in it can be read."""
+    if "PATH" not in own:
+        return own
+    listed = known.split(os.pathsep)
+    kept = (one for one in own["PATH"].split(os.pathsep) if one in listed or _lies_in(one, folders))
+    return own | {"PATH": os.pathsep.join(kept) or os.defpath}
+
+
+def _lies_in(path: str, folders: tuple[str, ...]) -> bool:
+    return any(is_within(real_path(path), real_path(folder)) for folder in folders)
 
 
 def _check_name(name: str) -> None:
