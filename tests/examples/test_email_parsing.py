@@ -1,17 +1,23 @@
 """Mails of all kinds and of bad will: what is read of them, and that none of them breaks anything."""
 
+import socket
+import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
 from email.message import EmailMessage
+from pathlib import Path
 
 import pytest
+from channel_hosts import DirectHost
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.contracts import ChannelError
 from email_channel.authenticity import check_authenticity
 from email_channel.imap import Imap, ImapError
 from email_channel.mail import Mail, Refusal, parse_mail
+from email_channel.outbox import send_mail
 from email_channel.responses import parse_values
 from email_channel.settings import Server, Settings
 from email_channel.text import html_to_text, trim_reply
@@ -272,6 +278,7 @@ class _Said:
         ([b"* OK\r\n", b"nonsense\r\n"], "no IMAP"),
         ([b"* OK\r\n", b"+ go on\r\n"], "more than there is"),
         ([b"* OK\r\n", b"* X\r\n" * 30_000], "come to an end"),
+        ([b"* OK\r\n", *[b"* X {900000}\r\n" + b"x" * 900_000 + b"\r\n"] * 9], "come to an end"),
         ([b"* OK\r\n"], "hung up"),
     ],
 )
@@ -295,3 +302,28 @@ def test_what_came_before_encryption_is_not_taken_for_what_comes_after() -> None
     imap.greet()
     with pytest.raises(ImapError, match="more than an answer"):
         imap.start_tls(replace(SERVER).context, "x")  # type: ignore[arg-type]
+
+
+def test_an_answer_of_smtp_that_has_no_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("email_channel.outbox._PATIENCE_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def talk() -> None:
+            connection, _ = listener.accept()
+            connection.settimeout(0.5)  # for when nobody listens any more
+            with connection, suppress(OSError):
+                while True:
+                    connection.sendall(b"220-and so on\r\n" * 100)
+
+        endless = threading.Thread(target=talk)
+        endless.start()
+        with pytest.raises(ChannelError, match="did not take the mail"):
+            send_mail(
+                DirectHost(tmp_path, {}, {}),
+                replace(SERVER, port=listener.getsockname()[1]),
+                b"x",
+                "agent@example.com",
+                "alice@example.org",
+            )
+        endless.join(10)
+    assert not endless.is_alive()

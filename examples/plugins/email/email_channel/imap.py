@@ -193,9 +193,13 @@ class Imap:
 
     def _read_answer(self, tag: bytes, pending: list[bytes] | None = None) -> _Answer:
         answer = _Answer()
+        room = self._max_literal + _MAX_LINE * 4
         for _ in range(_MAX_RESPONSES):
             pieces = self._read_response()
             line = pieces[0]
+            room -= sum(map(len, pieces))
+            if room < 0:
+                break
             if line.startswith(b"+"):
                 if not pending:
                     raise ImapError("It asks for more than there is")

@@ -3,7 +3,9 @@
 import smtplib
 import time
 from base64 import b64encode
-from socket import socket
+from contextlib import suppress
+from socket import SHUT_RDWR, socket
+from threading import Timer
 
 from clawft.contracts import ChannelError, PluginError, PluginHost, Unsupported
 from email_channel.settings import Server, open_socket
@@ -20,10 +22,23 @@ class _Smtp(smtplib.SMTP):
         self._plugin_host = host
         self._server = server
         self._ends = time.monotonic() + _PATIENCE_S
+        self._alarm = Timer(_PATIENCE_S, self._hang_up)  # for an answer that has no end
+        self._alarm.daemon = True
         super().__init__(server.host, server.port, local_hostname=domain)
 
     def _get_socket(self, *_: object) -> socket:
-        return open_socket(self._plugin_host, self._server)
+        sock = open_socket(self._plugin_host, self._server)
+        self._alarm.start()
+        return sock
+
+    def _hang_up(self) -> None:
+        if self.sock is not None:
+            with suppress(OSError):
+                socket.shutdown(self.sock, SHUT_RDWR)
+
+    def close(self) -> None:
+        self._alarm.cancel()
+        super().close()
 
     def getreply(self) -> tuple[int, bytes]:
         """Every answer is waited for, but all together not longer than the gateway waits for one mail."""
