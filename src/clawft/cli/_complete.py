@@ -22,6 +22,7 @@ __all__ = [
     "complete_hooks",
     "complete_keys",
     "complete_models",
+    "complete_plugin_variables",
     "complete_plugins",
     "complete_runs",
     "complete_sessions",
@@ -70,6 +71,21 @@ def complete_plugins(ctx: click.Context, _param: click.Parameter, incomplete: st
 
         for one in load_found(_app(ctx)):
             yield one.id, (one.manifest.description or "") if one.manifest else ""
+
+    return _offer(names(), incomplete)
+
+
+def complete_plugin_variables(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> "list[CompletionItem[str]]":
+    """Those that the plugin on the same line asks for."""
+
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.plugging import find_plugin, load_plugin_standings
+
+        standings = load_plugin_standings(_app(ctx), by_digest=False)
+        manifest = find_plugin(standings, str(ctx.params.get("plugin_id") or "")).found.manifest
+        yield from ((name, "") for name in (manifest.permissions.env_vars if manifest else ()))
 
     return _offer(names(), incomplete)
 

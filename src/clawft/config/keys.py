@@ -10,6 +10,7 @@ __all__ = [
     "find_by_path",
     "is_free",
     "is_given_env",
+    "is_plugin_env",
     "is_skill_env",
     "join_path",
     "normalise_keys",
@@ -71,9 +72,14 @@ def is_skill_env(path: Path) -> bool:
     return _matches(_SKILL_ENV, path)
 
 
+def is_plugin_env(path: Path) -> bool:
+    """Whether the table at a path holds the variables of a plugin."""
+    return _matches(_PLUGIN_ENV, path)
+
+
 def is_given_env(path: Path) -> bool:
     """Whether the table at a path holds variables that a skill, a hook or a plugin is given."""
-    return is_skill_env(path) or _matches(_HOOK_ENV, path) or _matches(_PLUGIN_ENV, path)
+    return is_skill_env(path) or _matches(_HOOK_ENV, path) or is_plugin_env(path)
 
 
 def _matches(pattern: list[str], path: Path) -> bool:

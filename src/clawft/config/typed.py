@@ -6,7 +6,7 @@ from typing import Any, get_origin
 
 import msgspec
 
-from clawft.config.keys import is_free, is_skill_env, join_path, normalise_keys
+from clawft.config.keys import is_free, is_plugin_env, is_skill_env, join_path, normalise_keys
 from clawft.config.load import decode_json
 from clawft.config.schema import choices_of, find_kind, plain
 from clawft.config.secret import EnvValue, SecretRef, names_secret
@@ -100,6 +100,6 @@ def _parse_secret(path: tuple[str, ...], text: str, environ: Mapping[str, str], 
         return {"env": secret.env} if secret.env else {"keystore": secret.keystore}
     key = join_path(path)
     hint = f"Put it into a variable and run: weft config set {key} env:NAME (or pass --literal)"
-    if is_skill_env(path[:-1]):
-        hint = f"Run: weft skills env {path[2]} {path[-1]} (or pass --literal)"
+    if is_skill_env(path[:-1]) or is_plugin_env(path[:-1]):
+        hint = f"Run: weft {path[0]} env {path[2]} {path[-1]} (or pass --literal)"
     raise Refused("secret-literal", f"{key} is a secret, and would stand in the file in plain text", hint=hint)

@@ -10,7 +10,7 @@ from clawft.config.secret import names_secret
 from clawft.trust.audit import Audit
 from clawft.trust.plugins import PluginStanding, entry_of_plugin
 
-__all__ = ["fill_config", "note_given", "take_env"]
+__all__ = ["fill_config", "is_steering", "note_given", "take_env"]
 
 _STEERS = ("LD_", "PYTHON", "GLIBC_TUNABLES")  # these are told to the loader or to Python, before any grant counts
 
@@ -45,9 +45,14 @@ def take_env(standing: PluginStanding, entry: PluginEntry, environ: Mapping[str,
     found: dict[str, str] = {}
     for name in standing.permissions.env_vars:
         value = entry.env[name].resolve(environ) if name in entry.env else environ.get(name, "")
-        if value and not name.upper().startswith(_STEERS):
+        if value and not is_steering(name):
             found[name] = value
     return found
+
+
+def is_steering(name: str) -> bool:
+    """Whether a variable is never passed on, granted or not."""
+    return name.upper().startswith(_STEERS)
 
 
 def note_given(

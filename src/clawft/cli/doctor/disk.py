@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clawft.app import App
 from clawft.cli.doctor.check import Check, Status, from_error, mend, quote
-from clawft.config.keys import is_skill_env
+from clawft.config.keys import is_plugin_env, is_skill_env
 from clawft.config.keystore import find_keyring, open_keystore
 from clawft.config.secret import find_secrets
 from clawft.errors import ClawftError
@@ -95,7 +95,8 @@ def check_keys(app: App) -> Iterator[Check]:
         held = names.get(name) == "keyring"
         message = f"The keyring does not give the key '{name}'" if held else f"No key '{name}' is stored"
         path = wanted[name]
-        fix = f"weft skills env {path[2]} {path[-1]}" if is_skill_env(path[:-1]) else "weft onboard"
+        named = is_skill_env(path[:-1]) or is_plugin_env(path[:-1])
+        fix = f"weft {path[0]} env {path[2]} {path[-1]}" if named else "weft onboard"
         yield Check("keys", "note", message, why=f"{'.'.join(path)} names it", fix=fix)
 
 

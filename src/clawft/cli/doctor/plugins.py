@@ -23,6 +23,7 @@ def check_plugins(app: App) -> Iterator[Check]:
     ready = [one for one in standings if one.state == "ready"]
     if ready:
         yield from _check_wasm(ready)
+        yield from _check_variables(app, ready)
     for one in standings:
         if one.state in ("broken", "ineligible"):
             said = one.reasons[0].message if one.reasons else one.state
@@ -44,6 +45,19 @@ def _tell_waiting(standings: Sequence[PluginStanding], verb: str, what: str) -> 
     message = f"{len(standings)} plugin{'s' * (not one)} {said} {what}: {some}"
     why = "nothing of a plugin is used until somebody looked at it as it is"
     yield Check(_NAME, "note", message, why=why, fix=f"weft plugins enable {quote(standings[0].id)}")
+
+
+def _check_variables(app: App, ready: Sequence[PluginStanding]) -> Iterator[Check]:
+    """Whether there is a value for each variable that was granted."""
+    from clawft.cli.plugins._variables import find_missing, find_owner
+
+    for one in ready:
+        missing = find_missing(app, one)
+        if missing:
+            message = (
+                f"{one.id} was granted {', '.join(missing)}, which {'has' if len(missing) == 1 else 'have'} no value"
+            )
+            yield Check(_NAME, "note", message, why="it may need it", fix=find_owner(one).command(missing[0]))
 
 
 def _check_wasm(ready: Sequence[PluginStanding]) -> Iterator[Check]:

@@ -6,7 +6,7 @@ from clawft.cli.root import LazyGroup
 
 __all__ = ["command"]
 
-_COMMANDS = ("list", "show", "install", "remove", "enable", "disable", "grant", "new")
+_COMMANDS = ("list", "show", "install", "remove", "enable", "disable", "grant", "env", "new")
 
 
 @click.group(

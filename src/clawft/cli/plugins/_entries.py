@@ -11,12 +11,15 @@ from clawft.cli._switches import write_switches
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.plugins._json import plugin_json
+from clawft.cli.plugins._variables import add_missing
 from clawft.config.edit import Edited
 from clawft.config.plugins import PluginEntry, PluginsSettings
 from clawft.plugging import load_found, load_plugin_standings, open_grants, plugin_settings
 from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, judge_plugins
 
 __all__ = ["judge_enabled", "tell", "write_enabled"]
+
+_TOLD = ("plugin-withheld", "plugin-env-missing")  # also of a plugin that is ready
 
 
 def judge_enabled(app: App, chosen: Sequence[PluginStanding]) -> list[PluginStanding]:
@@ -43,14 +46,14 @@ def tell(meant: Sequence[PluginStanding], edited: Edited | None, output: str, **
     """How plugins stand now, and what was written."""
     app = open_here()
     now = {one.found.folder: one for one in load_plugin_standings(app)}
-    standings = [now.get(one.found.folder, one) for one in meant]
+    standings = add_missing(app, (now.get(one.found.folder, one) for one in meant))
     if output == "json":
         told = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
         return print_json("clawft.plugins.entries.v1", plugins=[plugin_json(one) for one in standings], **told, **more)
     for one in standings:
         click.echo(one_line(f"{one.id} is {one.state}: {PLUGIN_STATES.get(one.state, '')}"))
         for reason in one.reasons:
-            if one.state != "ready" or reason.severity == "warning" or reason.code == "plugin-withheld":
+            if one.state != "ready" or reason.severity == "warning" or reason.code in _TOLD:
                 show_diagnostic(reason, where="", indent="  ")
     if edited is not None and edited.changed:
         say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))

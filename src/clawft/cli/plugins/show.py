@@ -13,6 +13,7 @@ from clawft.cli._complete import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.plugins._json import permissions_json, plugin_json
+from clawft.cli.plugins._variables import add_missing
 from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines, say_held
 from clawft.config.secret import names_secret
 from clawft.contracts import Permissions
@@ -41,6 +42,7 @@ def command(plugin_id: str, output: str) -> None:
     app = open_here()
     standing = find_plugin(load_plugin_standings(app), plugin_id)
     if output == "json":
+        (standing,) = add_missing(app, [standing])
         said = (*_reasons(standing), *load_plugin_contents(app, standing.found).diagnostics)
         fields = plugin_json(standing) | {"reasons": [to_json(one) for one in said]}
         return print_json("clawft.plugins.show.v1", **fields, **_details(app, standing))
@@ -51,6 +53,7 @@ def command(plugin_id: str, output: str) -> None:
 
 def detail_lines(app: App, standing: PluginStanding) -> list[str]:
     """All there is to know about a plugin, to be read."""
+    (standing,) = add_missing(app, [standing])
     found, manifest = standing.found, standing.found.manifest
     shorten = app.workspace.shorten
     facts = [("Plugin", standing.id), ("From", f"{found.scope} ({shorten(found.folder)})")]

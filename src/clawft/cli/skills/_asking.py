@@ -4,7 +4,7 @@ import sys
 
 from clawft.app import App
 from clawft.cli.output import one_line, say
-from clawft.cli.skills._variables import command_for, find_missing, store_variable
+from clawft.cli.skills._variables import find_missing, find_owner, store_variable
 from clawft.trust import Standing
 
 __all__ = ["ask_missing"]
@@ -21,7 +21,9 @@ def ask_missing(app: App, standing: Standing, *, ask: bool) -> bool:
     if not ask or any(stream is None or not stream.isatty() for stream in (sys.stdin, sys.stderr)):
         for one in missing:
             if not one.required:  # the turn itself warns of those
-                say(one_line(f"{standing.name} asks for {one.name}. Run: {command_for(standing, one.name)}"))
+                say(
+                    one_line(f"{standing.name} asks for {one.name}. Run: {find_owner(app, standing).command(one.name)}")
+                )
         return False
     from clawft.cli.onboard.ask import Asker
 

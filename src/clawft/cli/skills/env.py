@@ -1,6 +1,5 @@
 """`weft skills env NAME [VARIABLE]`: what a skill gets of secrets and settings, and giving it one."""
 
-import sys
 from typing import Any
 
 import click
@@ -8,23 +7,22 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli._complete import complete_skills
+from clawft.cli._supply import (
+    Stored,
+    check_source,
+    describe_value,
+    read_value,
+    refer_to,
+    remove_value,
+    say_stored,
+    store_value,
+)
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say
-from clawft.cli.skills._variables import (
-    Stored,
-    Variable,
-    command_for,
-    list_variables,
-    refer_to,
-    remove_variable,
-    store_variable,
-)
-from clawft.errors import NotFound, Refused
+from clawft.cli.skills._variables import Variable, find_owner, list_variables
 from clawft.trust import Standing
 
 __all__ = ["command"]
-
-MAX_INPUT = 100_000  # characters from standard input
 
 
 class _Options(Struct, frozen=True):
@@ -51,8 +49,7 @@ def command(name: str, variable: str | None, source: str | None, **given: Any) -
     of yours; the config refers to it, and only programs of this skill get it. No value is ever shown.
     """
     options = _Options(**given)
-    if source not in (None, "-"):
-        raise click.UsageError("A value here would stay in the history of the shell. It is asked for, or read with: -")
+    check_source(source)
     if not variable and (options.remove or options.origin):
         raise click.UsageError("Say which variable")
     app = open_here(options.dirs)
@@ -61,10 +58,11 @@ def command(name: str, variable: str | None, source: str | None, **given: Any) -
         return _list(app, standing, options.output)
     if options.remove:
         return _remove(app, standing, variable, options.output)
+    owner = find_owner(app, standing)
     if options.origin:
-        stored = refer_to(app, standing, variable, options.origin)
+        stored = refer_to(app, owner, variable, options.origin)
     else:
-        stored = store_variable(app, standing, variable, _read(standing, variable, from_input=source == "-"))
+        stored = store_value(app, owner, variable, read_value(owner, variable, from_input=source == "-"))
     return _tell(app.reopen(), name, variable, stored, options.output)
 
 
@@ -78,11 +76,12 @@ def _list(app: App, standing: Standing, output: str) -> int:
         return 0
     rows = [(one.name, "required" if one.required else "optional", _describe(one)) for one in found]
     print_table(("VARIABLE", "", "VALUE"), rows, wide=2)
+    owner = find_owner(app, standing)
     for one in found:
         if one.missing and (one.required or one.primary):
-            say(one_line(f"To set it: {command_for(standing, one.name)}"))
+            say(one_line(f"To set it: {owner.command(one.name)}"))
         elif not one.given:
-            say(one_line(f"To pass it on: {command_for(standing, one.name)} --from {one.name}"))
+            say(one_line(f"To pass it on: {owner.command(one.name)} --from {one.name}"))
     return 0
 
 
@@ -90,9 +89,7 @@ def _describe(one: Variable) -> str:
     if not one.given:
         return "in your environment, but not passed on" if one.elsewhere else "missing"
     assert one.value is not None
-    if one.value.keystore:
-        return f"stored as {one.value}"
-    return f"from {one.value}" if one.value.env else "in the config"
+    return describe_value(one.value)
 
 
 def _to_json(one: Variable) -> dict[str, Any]:
@@ -109,33 +106,13 @@ def _to_json(one: Variable) -> dict[str, Any]:
     }
 
 
-def _read(standing: Standing, variable: str, *, from_input: bool) -> str:
-    """The value, from a person or from standard input. Raises: Refused where there is neither."""
-    if from_input:
-        text = sys.stdin.read(MAX_INPUT).strip()
-        if not text:
-            raise Refused("key-empty", "There is nothing on standard input", hint="Nothing was stored")
-        return text
-    from clawft.cli.onboard.ask import Asker
-
-    if sys.stdin is None or not sys.stdin.isatty():
-        message = f"The value of {variable} is asked for, and there is no terminal to ask on"
-        raise Refused("no-terminal", message, hint=f"Run: {command_for(standing, variable)} - < FILE")
-    text = Asker(yes=False).ask_secret(one_line(f"{variable} for {standing.name} (it is not shown)"))
-    if not text:
-        raise Refused("key-empty", "Nothing was typed", hint="Nothing was stored")
-    return text
-
-
 def _tell(now: App, name: str, variable: str, stored: Stored, output: str) -> int:
     standing = now.get_skill(name)
     if output == "json":
         path, place = stored.config.file, stored.place
         print_json("clawft.skills.env.v1", skill=standing.name, variable=variable, stored=place, path=path)
         return 0
-    places = {"keyring": "Stored in the system's keyring", "file": "Stored in your file of keys"}
-    where = places[stored.place] if stored.place else "It is taken from your environment"
-    click.echo(one_line(f"{where}. Only programs of {standing.name} get {variable}"))
+    click.echo(one_line(f"{say_stored(stored)}. Only programs of {standing.name} get {variable}"))
     unnamed = variable not in {one.name for one in list_variables(now, standing) if one.required or one.primary}
     if unnamed and now.strangers.is_strange(standing.found):
         say(f"note: the skill does not ask for {variable}; a stranger's skill gets only what it asks for")
@@ -144,9 +121,7 @@ def _tell(now: App, name: str, variable: str, stored: Stored, output: str) -> in
 
 
 def _remove(app: App, standing: Standing, variable: str, output: str) -> int:
-    if not remove_variable(app, standing, variable):
-        message = f"The skill '{standing.name}' has no variable '{variable[:100]}' of yours"
-        raise NotFound("variable-not-found", message, hint=f"Run: weft skills env {standing.name}")
+    remove_value(app, find_owner(app, standing), variable)
     if output == "json":
         print_json("clawft.skills.env.v1", skill=standing.name, removed=variable)
     else:
