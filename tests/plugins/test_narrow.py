@@ -58,3 +58,37 @@ async def test_a_part_of_home_that_steers_programs_is_not_opened_by_another_name
         with pytest.raises(PluginError) as failed:
             await attempt(plugins, "1")
     assert failed.value.code == "plugin-permissions"
+
+
+@pytest.mark.parametrize(
+    ("asked", "link", "leads"),
+    [
+        (["docs:ro"], "project/docs", "home/papers"),
+        (["./out"], "project/out", "project/.git/hooks"),
+        (["~/notes:ro"], "home/notes", "home/.ssh"),
+        (["~/Mail", "~/Mail/old:ro"], "home/Mail/old", "home/papers"),
+        (["/proc:ro"], "", ""),
+    ],
+)
+async def test_no_link_makes_more_of_a_path_than_what_was_shown(
+    yard: Yard, asked: list[str], link: str, leads: str
+) -> None:
+    base = yard.home.parent
+    for folder in ("home/papers", "home/.ssh", "home/Mail", "project/.git/hooks"):
+        (base / folder).mkdir(parents=True)
+    if link:
+        (base / link).symlink_to(base / leads)
+    yard.add_tool(ATTEMPT, permissions={"filesystem": asked})
+    async with yard.open() as plugins:
+        with pytest.raises(PluginError) as failed:
+            await attempt(plugins, "1")
+    assert failed.value.code == "plugin-permissions"
+
+
+async def test_a_link_of_the_users_own_is_followed(yard: Yard) -> None:
+    (yard.home.parent / "disk").mkdir()
+    (yard.home.parent / "disk" / "note").write_text("note")
+    (yard.home / "notes").symlink_to(yard.home.parent / "disk")
+    yard.add_tool(ATTEMPT, permissions={"filesystem": ["~/notes:ro"]})
+    async with yard.open() as plugins:
+        assert await attempt(plugins, f"open({str(yard.home.parent / 'disk' / 'note')!r}).read()") == "'note'"

@@ -172,7 +172,10 @@ def find_paths(standing: PluginStanding, around: Around) -> tuple[tuple[str, ...
         if not path or is_within(path, ours) or is_within(ours, path):
             message = f"It was granted {text}, which holds the folder of clawft itself, or lies in it"
             raise Refused("plugin-permissions", message, path=file, hint="Ask for a folder beside it")
-        if not _is_asked(granted, path, standing, around):
+        if is_within(path, "/proc") or is_within(path, "/sys") or is_within(path, "/dev"):
+            message = f"It was granted {text}, where the kernel shows programs and devices"
+            raise Refused("plugin-permissions", message, path=file, hint="Ask for a folder of files")
+        if _is_led_astray(granted, path, standing, around) or not _is_asked(granted, path, standing, around):
             message = f"It was granted {text}, which leads to something that it did not ask for"
             hint = f"Look where its links lead, then: weft plugins grant {standing.id}"
             raise Refused("plugin-permissions", message, path=file, hint=hint)
@@ -183,6 +186,20 @@ def find_paths(standing: PluginStanding, around: Around) -> tuple[tuple[str, ...
 def _lead(text: str, around: Around) -> str:
     """Where a path leads that is asked for or granted."""
     return real_path(resolve_path(text.removesuffix(":ro"), around.workspace.project, around.workspace.home))
+
+
+def _is_led_astray(granted: str, path: str, standing: PluginStanding, around: Around) -> bool:
+    """Whether a link makes more of a path than what a person was shown: one that leads out of the project, to what
+    stays closed, or out of another folder that the plugin itself may change."""
+    project, read_only = around.workspace.project, granted.endswith(":ro")
+    written = resolve_path(granted.removesuffix(":ro"), project, around.workspace.home)
+    if not granted.startswith(("/", "~")) and is_within(written, project) and not is_within(path, real_path(project)):
+        return True
+    shown = written.split("/")
+    if is_closed("/".join(one for one in path.split("/") if one not in shown), at_home=False, read_only=read_only):
+        return True
+    changeable = [one for one in standing.permissions.filesystem if one != granted and covers_path(one, granted)]
+    return not all(is_within(path, _lead(one, around)) for one in changeable if not one.endswith(":ro"))
 
 
 def _is_asked(granted: str, path: str, standing: PluginStanding, around: Around) -> bool:
