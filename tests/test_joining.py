@@ -225,8 +225,9 @@ def add_server(world: World, **server: Any) -> Path:
 
 @pytest.mark.anyio
 async def test_a_server_of_a_plugin_runs_confined_on_a_copy_with_what_was_granted(world: World) -> None:
-    folder = add_server(world, env={"TOKEN": "${BOX_TOKEN}", "PLACE": "${CLAUDE_PLUGIN_DATA}"})
-    world.environ |= {"BOX_TOKEN": "tok-12345678", "OTHER_SECRET": "hidden-123456"}
+    folder = add_server(world, env={"TOKEN": "${BOX_TOKEN}", "UNIT": "${BOX_UNIT}", "PLACE": "${CLAUDE_PLUGIN_DATA}"})
+    world.environ |= {"MINE": "tok-12345678", "BOX_UNIT": "unused", "OTHER_SECRET": "hidden-123456"}
+    world.config = '[plugins.entries.box.env]\nBOX_TOKEN = { env = "MINE" }\nBOX_UNIT = "metres"\n'
     grant(world, "box")
     target = world.project / "made"
     world.replies = [
@@ -240,7 +241,8 @@ async def test_a_server_of_a_plugin_runs_confined_on_a_copy_with_what_was_grante
     env, wrote, cwd = (json.dumps(one.result) for one in only(events, ToolFinished))
     assert len(person.asked) == 3  # a plugin's server is trusted with nothing
     assert "hidden-123456" not in env
-    assert "tok-12345678" in env
+    assert '\\"TOKEN\\": \\"<secret>\\"' in env  # it has it, and no model sees it
+    assert '\\"UNIT\\": \\"metres\\"' in env
     assert "plugin-data/box" in env
     assert not target.exists(), wrote
     assert str(folder) not in cwd

@@ -12,7 +12,7 @@ from msgspec import structs
 from clawft.config.plugins import PluginsSettings, own_plugins
 from clawft.discovery.plugins import FoundPlugin, load_plugins, plugin_folders
 from clawft.errors import NotFound, find_close
-from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStanding, judge_plugins
+from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStanding, entry_of_plugin, judge_plugins
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -50,6 +50,7 @@ __all__ = [
     "pick_memory",
     "plugin_settings",
     "revoke_plugin",
+    "supply_plugin",
     "use_memory",
 ]
 
@@ -196,6 +197,18 @@ def extend(plugins: "Plugins") -> "tuple[Extension, ...]":
     from clawft.plugins.extending import plugin_extensions
 
     return plugin_extensions(plugins)
+
+
+def supply_plugin(app: "App", standing: PluginStanding, settings: PluginsSettings) -> dict[str, str]:
+    """The variables that a plugin was granted, for its servers; no text may hold those that are secrets from then on.
+
+    Raises: ClawftError.
+    """
+    from clawft.plugins.given import note_given, take_env
+
+    env = take_env(standing, entry_of_plugin(standing.found, settings), app.environ)
+    note_given(standing, settings, ({}, env), app.secrets, app.audit)
+    return env
 
 
 def guard_turns(app: "App", plugins: "Plugins") -> "tuple[Insertion, ...]":

@@ -20,7 +20,7 @@ from clawft.mcp import McpHub
 from clawft.mcp.brought import PluginServers
 from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
-from clawft.plugging import extend, guard_turns, open_plugins, pick_memory
+from clawft.plugging import extend, guard_turns, open_plugins, pick_memory, supply_plugin
 from clawft.plugins.native import call_native, native_plugins
 from clawft.plugins.telling import renew
 from clawft.run import Conversation, Runtime
@@ -90,7 +90,9 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
         plugins = await stack.enter_async_context(open_plugins(app, sandbox))
         confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
         hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
-        joining = PluginServers(hub, app.workspace, app.environ, config.mcp.servers)
+        joining = PluginServers(
+            hub, app.workspace, lambda one: supply_plugin(app, one, plugins.settings), config.mcp.servers
+        )
         servers = await stack.enter_async_context(joining)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, plugins) if config.memory.enabled else None

@@ -27,6 +27,7 @@ from clawft.workspace import Workspace
 
 __all__ = ["PluginServers", "name_server"]
 
+Supply = Callable[[PluginStanding], Mapping[str, str]]
 _AGENT = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
 
 
@@ -37,15 +38,16 @@ def name_server(plugin_id: str, server: str) -> str:
 
 
 class PluginServers:
-    """The servers of plugins in a hub. `taken` are the names of the user's own, which no plugin's takes the place of.
+    """The servers of plugins in a hub. `taken` are the names of the user's own, which no plugin's takes the place of;
+    `supply` gives the variables that a plugin was granted.
 
     Leaving it ends them, and removes the copies that they ran on.
     """
 
-    def __init__(self, hub: McpHub, workspace: Workspace, environ: Mapping[str, str], taken: Collection[str]) -> None:
+    def __init__(self, hub: McpHub, workspace: Workspace, supply: Supply, taken: Collection[str]) -> None:
         self._hub = hub
         self._workspace = workspace
-        self._environ = environ
+        self._supply = supply
         self._taken = frozenset(taken)
         self._opened: dict[str, _Opened] = {}
         self._lock = anyio.Lock()
@@ -75,7 +77,7 @@ class PluginServers:
     async def _open(self, one: PluginStanding) -> "_Opened":
         opened = _Opened(one.grant, AsyncExitStack())
         try:
-            places = await _open_places(opened.stack, one, self._workspace)
+            places, given = await _open_places(opened.stack, one, self._workspace), self._supply(one)
         except (ClawftError, OSError) as error:
             self._tell(one, f"The servers of the plugin '{one.id}' are left out: {error}")
             return opened
@@ -86,7 +88,7 @@ class PluginServers:
             try:
                 if name in used or name in opened.names:
                     raise Refused("plugin-servers", "another server has its name")
-                self._hub.join(name, *_make(one, server, places, self._environ))
+                self._hub.join(name, *_make(one, server, places, given))
                 opened.names.append(name)
             except ClawftError as error:
                 self._tell(one, f"The server '{name}' of the plugin '{one.id}' is left out: {error}", error.hint)
@@ -132,13 +134,13 @@ async def _open_places(stack: AsyncExitStack, one: PluginStanding, workspace: Wo
 
 
 def _make(
-    one: PluginStanding, server: ServerSpec, places: _Places, environ: Mapping[str, str]
+    one: PluginStanding, server: ServerSpec, places: _Places, given: Mapping[str, str]
 ) -> tuple[ServerSettings, Terms]:
     """The settings of one server. Raises: Refused for what was not granted, or cannot be filled in."""
     hint = f"Run: weft plugins grant {one.id}"
     if server.command and not one.permissions.shell:
         raise Refused("plugin-withheld", "it was not granted to start programs", hint=hint)
-    find = partial(_find_own, places) if server.literal else partial(_find, one, places, environ)
+    find = partial(_find_own, places) if server.literal else partial(_find, places, given)
     terms = Terms(find, hint)
     if server.url:
         # What Agent Plugins has in an address or a header is never filled in.
@@ -182,7 +184,7 @@ def _find_own(_places: _Places, name: str) -> str:
     return f"${{{name}}}"
 
 
-def _find(one: PluginStanding, places: _Places, environ: Mapping[str, str], inner: str) -> str | None:
+def _find(places: _Places, given: Mapping[str, str], inner: str) -> str | None:
     """What stands for `${NAME}` or `${NAME:-default}` of Claude Code: None for what is not granted, or not set."""
     name, colon, default = inner.partition(":-")
     own = {
@@ -190,7 +192,7 @@ def _find(one: PluginStanding, places: _Places, environ: Mapping[str, str], inne
         "CLAUDE_PLUGIN_DATA": places.data,
         "CLAUDE_PROJECT_DIR": places.project,
     }
-    value = own.get(name) or (environ.get(name) if name in one.permissions.env_vars else None)
+    value = own.get(name) or given.get(name)
     return value or (default if colon else value)
 
 
