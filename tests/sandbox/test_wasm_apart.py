@@ -31,3 +31,18 @@ def test_what_keeps_the_compiler_busy_is_ended(cache: CompiledCache, monkeypatch
 def test_what_cannot_be_compiled_says_why(cache: CompiledCache) -> None:
     with pytest.raises(WasmError, match="WebAssembly failed: "):
         cache.compile_component(bytes(wat2wasm(f"(module (memory 1) {PAD})")))
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_few_bytes_that_compile_to_gigabytes_are_ended_too(
+    cache: CompiledCache, monkeypatch: pytest.MonkeyPatch, nested: bool
+) -> None:
+    monkeypatch.setattr("clawft.sandbox.wasm.apart.LIMIT_S", 0.4)
+    inner = "(component $c0 (core module $m) (core instance (instantiate $m)))"
+    for level in range(1, 20):  # each has the one before it twice
+        twice = f"(instance (instantiate $c{level - 1}))" * 2
+        inner = f"(component $c{level} {inner} {twice})" if nested else f"{inner} (component $c{level} {twice})"
+    data = bytes(wat2wasm(inner if nested else f"(component {inner} (instance (instantiate $c19)))"))
+    assert len(data) < 2000
+    with pytest.raises(WasmError, match=r"more than 0\.4 s to compile"):
+        cache.compile_component(data)

@@ -3,14 +3,17 @@
 import gzip
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import wasmtime
+from wasmtime.component import Component
 
 import clawft.plugins
 from clawft.plugins.running import PluginFailed
-from clawft.plugins.wasm.world import HOST_FUNCTIONS
+from clawft.plugins.wasm.world import HOST_FUNCTIONS, check_world
+from clawft.sandbox.wasm import WasmError, shared_engine
 from wasm_guests import ECHO, make_guest
 from wasm_yard import WasmYard
 
@@ -151,3 +154,15 @@ except ClawftError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "wasm-missing / Install clawft[wasm]"
+
+
+def test_a_type_of_a_million_parts_is_refused_at_once() -> None:
+    types = "(type $t0 (tuple string string))"
+    types += "".join(f"(type $t{level} (tuple $t{level - 1} $t{level - 1}))" for level in range(1, 14))
+    functions = "".join(f'(export "f{number}" (func (param "x" $t13)))' for number in range(20))
+    text = f'(component (import "clawft:plugin/host@0.1.0" (instance {types} {functions})))'
+    component = Component(shared_engine(), bytes(wasmtime.wat2wasm(text)))
+    started = time.process_time()
+    with pytest.raises(WasmError, match="the function 'f0'"):
+        check_world(component, "it.wasm")
+    assert time.process_time() - started < 1  # it took nine seconds

@@ -4,7 +4,9 @@ The engine takes whatever types a component names for what it imports; so they a
 it runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from wasmtime.component import (
@@ -39,6 +41,7 @@ HOST_FUNCTIONS = {
         " -> result<string, string>"
     ),
 }
+_MAX_DEPTH, _MAX_PARTS = 4, 8  # of a type; the world's own are smaller
 _PLUGIN_FUNCTIONS = {
     "info": "func() -> record{id: string, name: string, version: string}",
     "init": "func() -> result<_, string>",
@@ -83,23 +86,31 @@ def _functions(item: Any) -> dict[str, str] | None:
 
 
 def _show_function(function: FuncType) -> str:
-    given = ", ".join(f"{name}: {_show(kind)}" for name, kind in function.params)
+    given = _join(f"{name}: {_show(kind)}" for name, kind in function.params)
     return f"func({given})" + (f" -> {_show(function.result)}" if function.result is not None else "")
 
 
-def _show(kind: Any) -> str:
-    """A type as WIT has it; a record with its fields."""
+def _show(kind: Any, depth: int = 0) -> str:
+    """A type as WIT has it; a record with its fields. Of what is larger than any type of the world, the beginning."""
+    if depth > _MAX_DEPTH:
+        return "…"
+    show = partial(_show, depth=depth + 1)
     if isinstance(kind, OptionType):
-        return f"option<{_show(kind.payload)}>"
+        return f"option<{show(kind.payload)}>"
     if isinstance(kind, ResultType):
-        return f"result<{_show(kind.ok) if kind.ok else '_'}, {_show(kind.err) if kind.err else '_'}>"
+        return f"result<{show(kind.ok) if kind.ok else '_'}, {show(kind.err) if kind.err else '_'}>"
     if isinstance(kind, ListType):
-        return f"list<{_show(kind.element)}>"
+        return f"list<{show(kind.element)}>"
     if isinstance(kind, TupleType):
-        return f"tuple<{', '.join(map(_show, kind.elements))}>"
+        return f"tuple<{_join(map(show, kind.elements))}>"
     if isinstance(kind, RecordType):
-        return f"record{{{', '.join(f'{name}: {_show(inner)}' for name, inner in kind.fields)}}}"
+        return f"record{{{_join(f'{name}: {show(inner)}' for name, inner in kind.fields)}}}"
     return {String: "string", U8: "u8", Bool: "bool"}.get(type(kind), type(kind).__name__.lower())
+
+
+def _join(shown: Iterable[str]) -> str:
+    parts = list(islice(shown, _MAX_PARTS + 1))
+    return ", ".join(parts if len(parts) <= _MAX_PARTS else [*parts[:_MAX_PARTS], "…"])
 
 
 def _misfit(message: str, path: str, hint: str = "") -> WasmError:

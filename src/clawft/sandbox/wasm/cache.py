@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["CompiledCache"]
 
 MAX_FILES = 64
-_SMALL = 4096  # bytes, with which no compiler is busy for more than a second or two
+_SMALL = 4096  # bytes of code, with which no compiler is busy for more than a second or two
+_HEAD, _NESTED = 8, 4  # the bytes before the sections of a component, and the section that is another component
 _MAX_BYTES = 256 << 20
 _MAC = 64  # characters
 _EXPOSED = 0o022  # others may write
@@ -51,7 +52,7 @@ class CompiledCache:
                 self.hits += 1
                 return found
         self.misses += 1
-        code = compile_apart(data, "component", path) if len(data) > _SMALL else b""
+        code = b"" if _is_small(data) else compile_apart(data, "component", path)
         try:
             made = Component.deserialize(shared_engine(), code) if code else Component(shared_engine(), data)
         except wasmtime.WasmtimeError as error:
@@ -93,6 +94,28 @@ class CompiledCache:
             known = sorted((one.stat(follow_symlinks=False).st_mtime, one.path) for one in entries)
         for _, path in known[:-MAX_FILES]:
             os.unlink(path)
+
+
+def _is_small(data: bytes) -> bool:
+    """Whether little comes of a component. One that has others may have each of them many times, and these others."""
+    return len(data) <= _SMALL and _count_nested(data) <= 1
+
+
+def _count_nested(data: bytes) -> int:
+    """How many components are in one, at any depth; of what is damaged, as many as were found."""
+    count, at = 0, _HEAD
+    while at < len(data):
+        kind, at, size, shift = data[at], at + 1, 0, 0
+        while at < len(data):  # a number of seven bits a byte
+            byte, at = data[at], at + 1
+            size |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        if kind == _NESTED:
+            count += 1 + _count_nested(data[at : at + size])
+        at += size
+    return count
 
 
 def _key_of(data: bytes, kind: Kind) -> str:
