@@ -73,14 +73,14 @@ def keep_met(covers: Covers, asked: Sequence[str], granted: Sequence[str]) -> tu
     """What lies within something of both: of each that is asked for all of it, or the parts that were granted."""
     met: dict[str, None] = {}
     for one in asked:
-        whole = any(covers(other, one) for other in granted)
+        whole = one in granted or any(covers(other, one) for other in granted)  # most are granted as they are asked for
         met |= dict.fromkeys([one] if whole else [other for other in granted if covers(one, other)])
     return tuple(met)
 
 
 def keep_uncovered(covers: Covers, before: Sequence[str], after: Sequence[str]) -> tuple[str, ...]:
     """What of one lies within nothing of the other."""
-    return tuple(one for one in after if not any(covers(other, one) for other in before))
+    return tuple(one for one in after if one not in before and not any(covers(other, one) for other in before))
 
 
 def find_held(kind: str, asked: str, granted: Permissions) -> tuple[str, ...]:

@@ -99,6 +99,17 @@ def test_a_person_types_less_where_they_are_asked(
     )
 
 
+def test_what_a_person_chose_is_what_other_programs_are_told(
+    weft: Weft, plugin: Plugin, answer: Callable[..., None]
+) -> None:
+    plugin(permissions={"network": ["*:993"]})
+    answer("y", IMAP)
+    done = weft("plugins", "enable", "weather", "--choose", "--format", "json")
+
+    (told,) = json.loads(done.stdout)["granted"]
+    assert (told["asked"]["network"], told["granted"]["network"]) == (["*:993"], [IMAP])
+
+
 def test_an_upgrade_that_asks_for_the_same_keeps_the_narrower_grant(weft: Weft, plugin: Plugin, held: Held) -> None:
     plugin(permissions=ASKS)
     weft("plugins", "enable", "weather", "--yes")

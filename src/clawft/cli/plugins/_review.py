@@ -72,5 +72,4 @@ def plugin_review_json(review: PluginReview) -> dict[str, Any]:
         "asked": permissions_json(review.asked),
         "new": permissions_json(review.fresh) if review.previous else None,
         "withheld": permissions_json(review.withheld),
-        "granted": permissions_json(review.offered),
     }

@@ -9,6 +9,7 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import say, show_diagnostic
 from clawft.cli.plugins._asking import ask_each, from_keys
 from clawft.cli.plugins._entries import judge_enabled, tell, write_enabled
+from clawft.cli.plugins._json import permissions_json
 from clawft.cli.plugins._review import plugin_review_json, plugin_review_lines
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError
@@ -47,14 +48,17 @@ def enable_plugins(app: App, chosen: list[PluginStanding], *, yes: bool, choose:
     refused = {place for place, one in reviews.items() if not _agree(app, one, yes=yes, choose=choose, output=output)}
     taken = [one for one in as_if if one.found.folder not in refused]
     granted = [reviews[one.found.folder] for one in taken if one.found.folder in reviews]
+    told = []
     for review in granted:
-        for problem in grant_plugin(app, review, _choose(app, review) if choose else review.offered):
+        picked = _choose(app, review) if choose else review.offered
+        for problem in grant_plugin(app, review, picked):
             show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+        told.append(plugin_review_json(review) | {"granted": permissions_json(picked)})
     if not taken:
         say("Nothing was granted")
         return 1
     edited = write_enabled(app, [one.id for one in taken], enabled=True)
-    tell(taken, edited, output, granted=[plugin_review_json(one) for one in granted])
+    tell(taken, edited, output, granted=told)
     return 1 if refused else 0
 
 
