@@ -21,8 +21,9 @@ class PluginEntry(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     #: Its own settings, checked against the `config_schema` of its manifest.
     config: dict[str, Any] = {}
-    #: Variables for the plugin that it was granted by name. Each is a text or a reference to a secret, as `weft plugins
-    #: env` writes it: `{ keystore = "NAME" }` or `{ env = "NAME" }`. One that is not here is taken from the environment.
+    #: Variables for the plugin that it was granted by name. Each is a text or a reference to a secret, as
+    #: `weft plugins env` writes it: `{ keystore = "NAME" }` or `{ env = "NAME" }`. One that is not here is taken from
+    #: the environment.
     env: dict[str, EnvValue] = {}
     #: How long one call may take, in seconds; absent means `plugins.call_timeout_s`.
     call_timeout_s: _Seconds | None = None
