@@ -109,6 +109,11 @@ def test_what_is_wrong_is_named(arguments: dict[str, Any], why: str) -> None:
     assert why in check_arguments(arguments, schema)
 
 
+def test_a_pattern_is_told_with_an_example_where_there_is_one() -> None:
+    told = {"type": "object", "properties": {"v": {"type": "string", "pattern": "^a$", "examples": ["a"]}}}
+    assert check_arguments({"v": "b"}, told) == "'v' does not match ^a$, as a does"
+
+
 @pytest.mark.unmeasured
 def test_no_schema_hangs_a_check() -> None:
     alike = {"anyOf": [{"const": number} for number in range(1000)]}

@@ -215,7 +215,12 @@ def _find_type(value: Any, schema: dict[str, Any], at: str) -> str:
 def _find_text(value: str, schema: dict[str, Any], at: str) -> Iterator[str]:
     yield from _find_count(len(value), schema, "Length", f"{_name(at)} should have", "characters")
     if "pattern" in schema and not _compile(schema["pattern"]).search(value.encode("utf-8", "replace").decode()):
-        yield f"{_name(at)} does not match {schema['pattern'][:80]}"
+        match schema.get("examples"):
+            case [str(example), *_]:
+                such = f", as {example[:80]} does"
+            case _:
+                such = ""
+        yield f"{_name(at)} does not match {schema['pattern'][:80]}{such}"
 
 
 def _find_number(value: float, schema: dict[str, Any], at: str) -> Iterator[str]:

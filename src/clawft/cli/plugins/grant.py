@@ -153,7 +153,7 @@ def _covers(wide: tuple[str, str], narrow: tuple[str, str]) -> bool:
 
 def _unknown(standing: PluginStanding, key: tuple[str, str], known: Keys, verb: str) -> ClawftError:
     kind, value = key
-    what = "to start programs" if kind == "shell" else f"'{value}'"
+    what = "the right to start programs" if kind == "shell" else f"'{value}'"
     have = ", ".join(sorted(value for other, value in known if other == kind and other != "shell"))
     message = f"The plugin '{standing.id}' {verb} {what}"
     hint = f"Of {_OPTIONS[kind]} there is: {have}" if have else f"Run: weft plugins grant {standing.id}"
