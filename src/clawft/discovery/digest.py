@@ -14,6 +14,7 @@ __all__ = ["Content", "Digest", "compute_digest", "hash_content", "list_covered"
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 << 20
+MAX_DEPTH = 64  # folders in folders; whoever walks through them goes no deeper
 _LEFT_OUT_FILES = frozenset({".clawft-signature", ".DS_Store"})
 _CHUNK = 1 << 20
 
@@ -93,7 +94,10 @@ def _list_files(folder: str, diagnostics: list[Diagnostic]) -> list[tuple[bytes,
             continue
         for name, path, status in listed:
             if stat.S_ISDIR(status.st_mode):
-                if name not in LEFT_OUT:
+                if name not in LEFT_OUT and prefix.count("/") >= MAX_DEPTH:
+                    message = f"Folders lie in it more than {MAX_DEPTH} levels deep"
+                    diagnostics.append(Diagnostic("unreadable", "warning", message, folder))
+                elif name not in LEFT_OUT:
                     pending.append((path, f"{prefix}{name}/"))
             elif stat.S_ISREG(status.st_mode):
                 if name not in _LEFT_OUT_FILES:

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 
 from msgspec import Struct, structs
 
@@ -23,6 +24,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _AT_CWD, _EXCHANGE = -100, 2
 _HIDDEN = (".new-", ".gone-")
 _LEFT_S = 86_400
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Staged(Struct, frozen=True):
@@ -70,7 +72,8 @@ def _sweep(base: str) -> None:
     with os.scandir(base) as entries:
         for one in entries:
             if one.name.startswith(_HIDDEN) and time.time() - one.stat(follow_symlinks=False).st_mtime > _LEFT_S:
-                shutil.rmtree(one.path, ignore_errors=True)
+                with suppress(OSError):
+                    _remove_tree(one.path)
 
 
 def _find_root(place: str) -> str:
@@ -129,4 +132,34 @@ def remove_folder(folder: str) -> None:
     hidden = os.path.join(os.path.dirname(folder), f"{_HIDDEN[1]}{os.urandom(8).hex()}")
     with suppress(FileNotFoundError):
         os.rename(folder, hidden)
-        shutil.rmtree(hidden)
+        _remove_tree(hidden)
+
+
+def _remove_tree(folder: str) -> None:
+    """Remove a folder with all in it, links not followed. What lies deep is first moved up: a plugin may nest folders in
+    its data deeper than any path or recursion goes. Raises: OSError."""
+    top = os.open(folder, _FOLDER)
+    try:
+        pending, mark, numbers = _empty(top), os.urandom(8).hex(), count()
+        while pending:
+            name = pending.pop()
+            inner = os.open(name, _FOLDER, dir_fd=top)
+            try:
+                for one in _empty(inner):
+                    pending.append(f".{mark}-{next(numbers)}")
+                    os.rename(one, pending[-1], src_dir_fd=inner, dst_dir_fd=top)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(folder)
+
+
+def _empty(folder: int) -> list[str]:
+    """Remove the files of an open folder; the folders in it. Raises: OSError."""
+    with os.scandir(folder) as entries:
+        listed = [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
+    for name in (name for name, is_folder in listed if not is_folder):
+        os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in listed if is_folder]

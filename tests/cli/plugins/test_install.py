@@ -209,6 +209,30 @@ def test_remove_takes_the_folder_and_the_grant_and_leaves_the_data(
     assert not data.exists()
 
 
+def test_data_that_is_nested_deeper_than_any_path_goes_too(weft: Weft, plugin: Plugin, user_dir: Path) -> None:
+    plugin()
+    data = user_dir / "plugin-data" / "org.example.weather"
+    data.mkdir(parents=True)
+    folder = os.open(data, os.O_RDONLY)
+    for _ in range(2500):  # as a plugin can do that goes down step by step
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.symlink(user_dir, "link", dir_fd=inner)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    assert weft("plugins", "remove", "weather", "--data", "--yes").returncode == 0
+    assert os.listdir(user_dir / "plugin-data") == os.listdir(user_dir / "plugins") == []
+
+
+def test_a_plugin_of_folders_without_end_is_refused(weft: Weft, plugin: Plugin) -> None:
+    folder = plugin()
+    os.makedirs(folder / "/".join("d" * 900))
+    done = weft("plugins", "enable", "weather", "--yes")
+    assert done.returncode == 3
+    assert "more than 64 levels deep" in done.stderr
+
+
 def test_what_is_not_the_users_is_not_removed(weft: Weft, plugin: Plugin, tmp_path: Path, user_dir: Path) -> None:
     folder = plugin(of="project")
     done = weft("plugins", "remove", "weather", "--yes")
