@@ -136,8 +136,8 @@ def remove_folder(folder: str) -> None:
 
 
 def _remove_tree(folder: str) -> None:
-    """Remove a folder with all in it, links not followed. What lies deep is first moved up: a plugin may nest folders in
-    its data deeper than any path or recursion goes. Raises: OSError."""
+    """Remove a folder with all in it; no link is followed. What lies deep is first moved up: a plugin may nest folders
+    in its data deeper than any path or recursion goes. Raises: OSError."""
     top = os.open(folder, _FOLDER)
     try:
         pending, mark, numbers = _empty(top), os.urandom(8).hex(), count()
