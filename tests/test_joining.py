@@ -270,6 +270,15 @@ async def test_a_server_that_was_not_granted_as_it_is_is_left_out_and_told(world
 
 
 @pytest.mark.anyio
+async def test_of_a_variable_without_a_value_it_is_told_how_to_give_one(world: World) -> None:
+    add_server(world, env={"TOKEN": "${BOX_TOKEN}"})
+    grant(world, "box")
+    world.replies = [say("done")]
+    (told,) = [one for one in only(await world.run(), Noticed) if one.code == "mcp-env"]
+    assert told.hint == "Give it one: weft plugins env box"
+
+
+@pytest.mark.anyio
 async def test_a_server_joins_and_leaves_a_conversation_with_the_grant_of_its_plugin(world: World) -> None:
     folder = add_server(world)
     world.replies = [say("one"), say("two"), call("box-main__pid", {}), say("three"), say("four")]

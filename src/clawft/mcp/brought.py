@@ -141,7 +141,7 @@ def _make(
     if server.command and not one.permissions.shell:
         raise Refused("plugin-withheld", "it was not granted to start programs", hint=hint)
     find = partial(_find_own, places) if server.literal else partial(_find, places, given)
-    terms = Terms(find, hint)
+    terms = Terms(find, hint, f"Give it one: weft plugins env {one.id}")
     if server.url:
         # What Agent Plugins has in an address or a header is never filled in.
         url = server.url if server.literal else _fill(server.url, find)
@@ -203,7 +203,7 @@ def _fill(text: str, find: Callable[[str], str | None]) -> str:
         value = find(match[1])
         if value is None:
             message = f"the variable {ascii(match[1][:64])[1:-1]} is not set, or was not granted"
-            raise Refused("mcp-env", message, hint="Set it, and see: weft plugins grant")
+            raise Refused("mcp-env", message, hint="Give it one: weft plugins env ID")
         return value
 
     return VARIABLE.sub(take, text)

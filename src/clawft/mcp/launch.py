@@ -64,6 +64,7 @@ class Terms(Struct, frozen=True):
 
     find: Callable[[str], str | None]
     hint: str
+    env_hint: str = ""  # of a variable that nothing stands for
 
 
 def resolve_launch(
@@ -182,7 +183,7 @@ def _expand_all(name: str, values: Mapping[str, str], terms: Terms) -> dict[str,
             raise ClawftError(
                 "mcp-env",
                 f"The server '{name}' was not started: the variable {ascii(match[1][:64])[1:-1]} is not set",
-                hint=terms.hint or f"Set it, or take it out of [mcp.servers.{name}]",
+                hint=terms.env_hint or f"Set it, or take it out of [mcp.servers.{name}]",
             )
         return value
 
