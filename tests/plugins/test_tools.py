@@ -1,5 +1,6 @@
 """Tools of plugins in real turns: offered as declared, asked about, checked, and contained."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,17 @@ async def test_a_name_that_is_taken_gets_that_of_the_plugin_before_it(world: Wor
     events = await use(world, "tools-read_file", {"text": "one"})
     assert only(events, ToolFinished)[0].result["text"] == "1 words, as read_file"
     assert [one.code for one in only(events, Noticed)] == ["tool-name"]
+
+
+@pytest.mark.parametrize("name", ["Bash", "web_search", "MESSAGE", "save_memory"])
+async def test_no_name_that_means_a_tool_of_ours_is_a_plugins(world: World, name: str) -> None:
+    add(world, name=name)
+    world.config = '[permissions]\nallow = ["Bash", "web_search", "message", "memory_write"]\n'
+    events = await use(world, f"tools-{name}", {"text": "one"}, answer="no")
+    (asked,) = only(events, ApprovalNeeded)  # what a person allows of ours is not allowed to it
+    assert asked.tool == f"tools-{name}"
+    (done,) = only(events, ToolFinished)
+    assert f"weft permissions allow tools-{name}" in json.dumps(done.result)  # not the one of ours
 
 
 async def test_a_failure_is_told_to_the_model_and_once_to_the_person(world: World) -> None:

@@ -58,9 +58,10 @@ async def _ask(plugin_id: str, spec: ToolSpec, arguments: Mapping[str, Any], con
     shown = clean_text(json.dumps(arguments, ensure_ascii=False, default=repr))
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     why = f"Asked by {context.must_ask}" if context.must_ask else "It may change something"
-    if not await context.ask(f"Let the plugin '{plugin_id}' run {spec.name}?", f"{why}. Arguments: {cut}"):
-        hint = f"To run it without being asked: weft permissions allow {spec.name}"
-        raise ToolError("PERMISSION_DENIED", f"{spec.name} was not allowed to run", hint=hint)
+    name = context.tool or spec.name  # where that is another's, it goes by a longer one
+    if not await context.ask(f"Let the plugin '{plugin_id}' run {name}?", f"{why}. Arguments: {cut}"):
+        hint = f"To run it without being asked: weft permissions allow {name}"
+        raise ToolError("PERMISSION_DENIED", f"{name} was not allowed to run", hint=hint)
 
 
 async def _call(plugins: Plugins, plugin_id: str, spec: ToolSpec, arguments: dict[str, Any]) -> ToolResult:

@@ -171,7 +171,7 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     )
     # What a delegated agent changes belongs to the turn of the person, who may want it back.
     context.keep_dir, context.turn = runtime.spill_dir(turn.conversation.account), turn.conversation.turn
-    context.mask = runtime.secrets.mask
+    context.tool, context.mask = name, runtime.secrets.mask
     context.sandbox = runtime.sandbox
     context.take_shell_env = lambda: runtime.supplies.take_alone(
         [one.cleared for one in turn.skills.active],

@@ -13,6 +13,7 @@ from clawft.errors import Diagnostic
 from clawft.messages import Noticed
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.tool import Tool
+from clawft.trust.tools import CANONICAL_TOOLS, canonical_tool
 
 if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
@@ -77,7 +78,9 @@ def find_memories(extensions: Iterable[Extension], name: str) -> list[MemoryBack
 def _possible_names(extension: Extension, tool: Tool) -> tuple[str, ...]:
     if not extension.is_plugin:
         return (tool.name,)
-    return tool.name, f"{extension.name.rpartition('.')[2]}-{tool.name}"[:64]
+    long = f"{extension.name.rpartition('.')[2]}-{tool.name}"[:64]
+    # A name that rules take for a tool of ours is none of a plugin's, also where there is no such tool now.
+    return (long,) if canonical_tool(tool.name) in CANONICAL_TOOLS else (tool.name, long)
 
 
 def _tell_clash(extension: Extension, tool: Tool, free: Sequence[str]) -> Diagnostic:

@@ -102,6 +102,7 @@ class ToolContext:
         self.spill_dir = spill_dir  # the rest of what is too long is saved here
         self.keep_dir = spill_dir  # files as they were before a change are kept here
         self.turn = 0  # the person's turn that the call belongs to
+        self.tool = ""  # what the tool that was called goes by
         self.call = ""  # names this call among those of all runs, the same when a run goes on after a crash
         self.ask = ask
         self.emit = emit
