@@ -53,7 +53,11 @@ async def test_a_search_path_of_its_own_opens_no_folder(world: World) -> None:
     secret = Path(world.environ["HOME"]) / "papers"
     secret.mkdir()
     (secret / "taxes.txt").touch()
-    bring(world, **program(env={"PATH": f"{secret}:${{CLAUDE_PLUGIN_ROOT}}:{world.environ['PATH']}"}))
+    own = world.user_dir / "plugin-data" / "box" / "bin"
+    own.mkdir(parents=True)
+    (own / "link").symlink_to(secret / "taxes.txt")  # as its last start may have left it
+    folders = f"{secret}:${{CLAUDE_PLUGIN_DATA}}/bin:${{CLAUDE_PLUGIN_ROOT}}"
+    bring(world, **program(env={"PATH": f"{folders}:{world.environ['PATH']}"}))
     (seen,) = await look(world, secret)
     assert "No such file" in seen
 

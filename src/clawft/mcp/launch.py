@@ -104,7 +104,7 @@ def resolve_launch(
     if brought and confinement is not None:
         # It has the folders that it was given, and none for having its program, its start or its PATH there.
         confinement = structs.replace(confinement, readable=settings.readable, only=True)
-        own = _limit_path(own, inherited.get("PATH", os.defpath), (*settings.readable, *settings.writable))
+        own = _limit_path(own, inherited.get("PATH", os.defpath), settings.readable)
     if confinement is None and "PATH" in inherited:  # a program of the project must not be taken for the server
         inherited["PATH"] = outside_path(inherited["PATH"], workspace.project) or os.defpath
     return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), confinement)
@@ -127,7 +127,8 @@ def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace
 
 
 def _limit_path(own: dict[str, str], known: str, folders: tuple[str, ...]) -> dict[str, str]:
-    """Variables whose PATH has folders of the server and of the user's own PATH alone: all in it can be read."""
+    """Variables whose PATH has folders of the server and of the user's own PATH alone: all in it can be read, and where
+    its links lead. So none that the server can change is among them."""
     if "PATH" not in own:
         return own
     listed = known.split(os.pathsep)
