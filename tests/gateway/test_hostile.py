@@ -8,7 +8,7 @@ from msgspec import structs
 
 from clawft.app import open_app
 from clawft.config.gateway import ChannelSettings, GatewaySettings
-from clawft.contracts import ChannelError
+from clawft.contracts import Binary, ChannelError
 from clawft.messages import ApprovalNeeded
 from clawft.run.durable.store import EventRow
 from clawft.run.durable.values import Question
@@ -109,3 +109,15 @@ async def test_a_clock_that_is_set_back_holds_up_no_answer(desk: Desk, monkeypat
         now = time.time()
         monkeypatch.setattr("time.time", lambda: now - 86_400)
         await until(lambda: adapter.sent)
+
+
+async def test_what_is_refused_fills_no_log(desk: Desk) -> None:
+    adapter = Adapter()
+    async with desk.gateway(adapter, settings=settings(max_message_chars=3)).running():
+        host = await ready(adapter)
+        for number in range(100):
+            assert not await host.deliver_inbound(message(number))
+            assert not await host.deliver_payload("ann", "c", Binary("image/png", b""))
+    refused = [one for one in desk.lines if "refused" in one]
+    assert len(refused) == 31
+    assert refused[-1] == "line  refused  more than these, which are not told of for a minute"

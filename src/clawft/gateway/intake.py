@@ -17,6 +17,7 @@ from clawft.gateway.means import Means
 __all__ = ["Intake"]
 
 _MAX_STRANGERS = 1_000  # who are told of one by one
+_MAX_COMPLAINTS, _COMPLAIN_S = 30, 60.0  # that are told, and in which time
 _MAX_SHOWN = 80
 
 
@@ -34,6 +35,7 @@ class Intake:
         limit = means.settings.channels[channel].rate_limit or means.settings.rate_limit
         self._limits = SenderLimits(limit, time.monotonic)
         self._strangers: set[str] = set()
+        self._complaints, self._complaining_since = 0, time.monotonic()
         self._turn = anyio.Lock()  # so that what was handed in first is first
 
     async def deliver_inbound(self, message: InboundMessage) -> bool:
@@ -44,7 +46,7 @@ class Intake:
             await self._refuse(message.sender[:MAX_NAME])
             return False
         if fault := find_fault(message, self._means.settings.max_message_chars):
-            self._means.tell(f"{self.channel}  refused  a message of {_short(message.sender)}: {fault}")
+            self._complain(f"a message of {_short(message.sender)}: {fault}")
             return False
         clean = clean_message(message)
         async with self._turn:
@@ -56,7 +58,7 @@ class Intake:
         del conversation
         if self._may_write(sender):
             kind = type(payload).__name__.lower()
-            self._means.tell(f"{self.channel}  refused  what {_short(sender)} sent is {kind}; only text is answered")
+            self._complain(f"what {_short(sender)} sent is {kind}; only text is answered")
         else:
             await self._refuse(sender[:MAX_NAME])
         return False
@@ -92,6 +94,17 @@ class Intake:
         if wait_s:
             message = f"{_short(sender)} writes too fast; hand it in again in {wait_s:.1f} seconds"
             raise ChannelError(message, code="gateway-rate")
+
+    def _complain(self, what: str) -> None:
+        """Tell what is refused of somebody who may write; not of each, when there is no end to it."""
+        now = time.monotonic()
+        if now - self._complaining_since > _COMPLAIN_S:
+            self._complaining_since, self._complaints = now, 0
+        self._complaints += 1
+        if self._complaints == _MAX_COMPLAINTS + 1:
+            what = "more than these, which are not told of for a minute"
+        if self._complaints <= _MAX_COMPLAINTS + 1:
+            self._means.tell(f"{self.channel}  refused  {what}")
 
     async def _refuse(self, sender: str) -> None:
         """Who may not write gets no answer, nor a line for each message: the first is told of, and all are counted."""
