@@ -218,7 +218,7 @@ def add_server(world: World, **server: Any) -> Path:
     folder = world.user_dir / "plugins" / "box"
     script = write(folder / "server.py", SERVER.read_text())
     script.chmod(0o755)
-    given = {"command": sys.executable, "args": ["-IS", "${CLAUDE_PLUGIN_ROOT}/server.py"], **server}
+    given = {"command": os.path.realpath(sys.executable), "args": ["-IS", "${CLAUDE_PLUGIN_ROOT}/server.py"], **server}
     write(folder / ".claude-plugin" / "plugin.json", {"name": "box", "mcpServers": {"main": given}})
     return folder
 

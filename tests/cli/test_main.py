@@ -15,12 +15,6 @@ Weft = Callable[..., subprocess.CompletedProcess[str]]
 Terminal = Callable[..., tuple[int, str]]
 
 
-@pytest.fixture
-def weft(weft_apart: Weft) -> Weft:
-    """A process of its own: this is about what the system sees of it."""
-    return weft_apart
-
-
 COMMANDS = [
     ("skills", "list"),
     ("skills", "show"),
