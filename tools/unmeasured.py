@@ -1,7 +1,7 @@
 """A pytest plugin: where coverage costs much and tells nothing new, it is left out.
 
 Child processes are measured for one test in eight: a line needs to be seen once, and most children do less than it
-costs to measure them. Tests marked `unmeasured` are long for their own sake and run the same lines a million times.
+costs to measure them. Tests marked `unmeasured`, and those that try many examples, run the same lines a million times.
 Coverage has no way of its own to stop in a worker process, where two of it are at work, one inside the other.
 """
 
@@ -33,11 +33,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    running = Collector._collectors[-1] if Collector._collectors and item.get_closest_marker("unmeasured") else None
-    if running is None:
+    if not Collector._collectors or not _is_long(item):
         return (yield)
+    running = Collector._collectors[-1]
     running.pause()
     try:
         return (yield)
     finally:
         running.resume()
+
+
+def _is_long(item: pytest.Item) -> bool:
+    tries_many = getattr(getattr(item, "function", None), "is_hypothesis_test", False)
+    return bool(tries_many or item.get_closest_marker("unmeasured"))
