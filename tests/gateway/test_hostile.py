@@ -121,3 +121,20 @@ async def test_what_is_refused_fills_no_log(desk: Desk) -> None:
     refused = [one for one in desk.lines if "refused" in one]
     assert len(refused) == 31
     assert refused[-1] == "line  refused  more than these, which are not told of for a minute"
+
+
+async def test_what_was_not_begun_of_who_may_not_write_any_more_is_dropped(desk: Desk) -> None:
+    adapter = Adapter()
+    gateway = desk.gateway(adapter)
+    async with gateway.running():
+        host = await ready(adapter)
+        for number in range(3):
+            await host.deliver_inbound(message(number, sender="eve"))
+        await until(desk.open)
+        await host.deliver_inbound(message(3, sender="ann"))
+        gateway.follow({"line": ("ann",)})
+        await until(lambda: any("dropped" in one for one in desk.lines))
+        desk.finish(desk.open()[0])
+        await until(lambda: [one.request.text for one in desk.open()] == ["text 3"])
+    assert "line  dropped  2 messages of eve, who may not write any more" in desk.lines
+    assert not desk.warnings

@@ -1,6 +1,6 @@
 """From accepted messages to runs, and from runs that are over to answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import anyio
@@ -9,6 +9,7 @@ from msgspec import structs
 
 from clawft.errors import ClawftError
 from clawft.gateway.answers import make_answer
+from clawft.gateway.gate import is_allowed
 from clawft.gateway.inbox import Accepted
 from clawft.gateway.keys import make_session_key
 from clawft.gateway.means import Means
@@ -21,13 +22,19 @@ _KEPT_DAYS = 30  # that answered messages are known, so that none is taken twice
 _FORGET_S = 3600.0
 _FORGETFUL = {"CLAWFT_MEMORY__ENABLED": "false"}  # what others said, the owner too, is nothing for the sender
 _AHEAD = 2  # runs of one sender, for each that is done at a time: so that the next is there when one ends
+_MAX_SHOWN = 80
 _QUIET_S, _IDLE_S = 5.0, 0.5  # after so long without anything to do it looks less often
 
 
 class Dispatcher:
-    """Starts what is due, and answers what is over. `wake` it when something was accepted; it calls `answered`."""
+    """Starts what is due, and answers what is over. `wake` it when something was accepted; it calls `answered`.
+
+    `allowed` tells who may write, by channel; change it as a whole.
+    """
 
     def __init__(self, means: Means, answered: Callable[[], None]) -> None:
+        self.allowed = {name: one.allow for name, one in means.settings.channels.items()}
+        self._checked: Mapping[str, Sequence[str]] | None = None
         self._means = means
         self._answered = answered
         self._forgot = -_FORGET_S
@@ -67,6 +74,7 @@ class Dispatcher:
             self._answered()
         started: list[Accepted] = []
         if not self.is_closed:
+            await self._check_allowed()
             most = means.settings.concurrency * _AHEAD
             start = partial(means.inbox.start, self._make_request, means.settings.queue, most)
             started = await to_thread.run_sync(start)
@@ -74,6 +82,19 @@ class Dispatcher:
                 means.tell(f"{message.channel}  starts  {message.run}  from {message.sender}")
             await self._forget()
         return bool(ended or started)
+
+    async def _check_allowed(self) -> None:
+        """Who may not write any more is not answered either, as far as nothing was begun."""
+        if self._checked == self.allowed:
+            return
+        inbox, allowed = self._means.inbox, self.allowed
+        for channel, sender in sorted(await to_thread.run_sync(inbox.waiting_senders)):
+            if channel in allowed and not is_allowed(sender, allowed[channel]):
+                count = await to_thread.run_sync(inbox.drop, channel, sender)
+                self._means.tell(
+                    f"{channel}  dropped  {count} messages of {sender[:_MAX_SHOWN]}, who may not write any more"
+                )
+        self._checked = allowed
 
     async def _forget(self) -> None:
         now = anyio.current_time()

@@ -61,6 +61,7 @@ class Gateway:
             keeper.want(name in allowed)
             keeper.intake.is_closed = name not in allowed  # what comes meanwhile is not refused for good
             keeper.intake.allow = tuple(allowed.get(name, keeper.intake.allow))
+        self._dispatcher.allowed = {name: tuple(senders) for name, senders in allowed.items()}
 
     def _wake_senders(self) -> None:
         for keeper in self._keepers:

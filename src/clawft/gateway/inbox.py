@@ -149,6 +149,19 @@ class Inbox(Stored):
             connection.execute(sa.update(INBOX).where(here).values(state="running"))
         return found
 
+    def waiting_senders(self) -> set[tuple[str, str]]:
+        """Channels and senders of messages that were not begun."""
+        query = sa.select(INBOX.c.channel, INBOX.c.sender).distinct()
+        query = query.where(INBOX.c.state == "accepted", INBOX.c.channel.in_(self._channels))
+        with self._connect() as connection:
+            return {(row[0], row[1]) for row in connection.execute(query)}
+
+    def drop(self, channel: str, sender: str) -> int:
+        """Begin nothing more of what a sender wrote; how many messages that are."""
+        of_sender = sa.and_(INBOX.c.channel == channel, INBOX.c.sender == sender, INBOX.c.state == "accepted")
+        with self._begin() as connection:
+            return connection.execute(sa.update(INBOX).where(of_sender).values(state="failed")).rowcount
+
     def _count_busy(self, connection: sa.Connection) -> Counter[tuple[str, str]]:
         """How many runs there are of each sender that a worker does, or is to do; who waits for the owner has none."""
         joined = sa.join(INBOX, RUN, RUN.c.id == INBOX.c.run)
