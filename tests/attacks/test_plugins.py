@@ -233,6 +233,19 @@ async def test_no_program_is_started_without_shell(yard: Yard) -> None:
     assert "in a thread" in yard.log()
 
 
+async def test_no_other_process_is_made_to_start_a_program(yard: Yard) -> None:
+    yard.add_tool(ATTEMPTS)
+    async with yard.open() as plugins:
+        done = await try_all(
+            plugins,
+            "os.open('/proc/1/mem', os.O_RDWR)",  # what is there is run
+            "__import__('ctypes').CDLL(None).ptrace(16, 1, 0, 0)",  # to attach
+            "__import__('ctypes').CDLL(None).process_vm_readv(1, 0, 0, 0, 0, 0)",
+        )
+    assert done[0] in ("PermissionError", "OSError")
+    assert done[1:] == [-1, -1]
+
+
 async def test_with_shell_programs_are_started_inside_the_same_bounds(yard: Yard) -> None:
     yard.add_tool(ATTEMPTS, permissions={"shell": True})
     async with yard.open() as plugins:

@@ -35,6 +35,7 @@ class _Machine(Struct, frozen=True):
     refused: tuple[int, ...]  # add_key request_key keyctl bpf perf_event_open userfaultfd kexec_load kexec_file_load
     modes: tuple[tuple[int, int], ...]  # calls that set the rights of a file, with the argument that holds them
     starts: tuple[int, ...] = (221, 281)  # execve execveat, and fork vfork where there are such calls
+    steers: tuple[int, ...] = (117, 270, 271)  # ptrace process_vm_readv process_vm_writev
 
 
 _REFUSED = (217, 218, 219, 280, 241, 282, 104, 294)
@@ -48,6 +49,7 @@ _MACHINES = {
         (248, 249, 250, 321, 298, 323, 246, 320),
         ((90, 1), (91, 1), (268, 2), (452, 2)),
         (59, 322, 57, 58),
+        (101, 310, 311),
     ),
     "aarch64": _Machine(0xC00000B7, 198, 220, 97, _REFUSED, _MODES),
     "riscv64": _Machine(0xC00000F3, 198, 220, 97, _REFUSED, _MODES),
@@ -55,6 +57,7 @@ _MACHINES = {
 _SET_ID = 0o6000  # a program that runs with the rights of whoever owns it, which outside may be root
 # io_uring makes sockets without the call that does so, and clone3 hides its flags: programs do without both.
 _ABSENT = (425, 426, 427, 435)
+_TAKE_FILE = 438  # pidfd_getfd: an open file of another process
 
 
 def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
@@ -82,13 +85,13 @@ def build_filter(families: Iterable[int], *, namespaces: bool) -> bytes | None:
 
 
 def build_lone_filter() -> bytes | None:
-    """A filter that lets a process start threads, but no process and no program; None for a machine whose calls are
-    not known here."""
+    """A filter that lets a process start threads, but no process and no program, nor have another one do so; None for a
+    machine whose calls are not known here."""
     machine = _find_machine()
     if machine is None:
         return None
     program = _begin(machine)
-    for number in machine.starts:
+    for number in (*machine.starts, *machine.steers, _TAKE_FILE):
         program += _if(_JUMP_EQUAL, number, errno.EPERM)
     program += _if(_JUMP_EQUAL, _ABSENT[-1], errno.ENOSYS)  # clone3, whose flags cannot be seen
     program += _on_argument(machine.clone, 0, _unless(_JUMP_ANY_BIT, _THREAD, errno.EPERM))
