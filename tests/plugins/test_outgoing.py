@@ -1,5 +1,6 @@
 """What a stage makes of a request, whatever it answers: texts change, and nothing else."""
 
+import json
 from typing import Any
 
 from hypothesis import given, settings
@@ -57,6 +58,15 @@ def frame(request: Request) -> object:
 
 def test_what_is_not_changed_is_sent_as_it_was() -> None:
     assert answer(show(REQUEST)) is REQUEST
+
+
+def test_a_tuple_that_comes_back_as_a_list_was_not_changed() -> None:
+    tool = ToolSpec("look", "Looks.", {"properties": {"in": {"default": ("a", "b"), "enum": ("a", "b")}}})
+    request = Request("m", (Message("user", "hello"),), (tool,))
+    pieces = split_request(request)
+    (batch,) = collect_batches(pieces, {})
+    changes = read_changes(batch, json.loads(json.dumps(show_batch(batch))))
+    assert all(one is None for one in changes.values())
 
 
 def test_every_text_can_be_changed() -> None:

@@ -202,7 +202,9 @@ async def test_a_stage_that_is_lost_between_two_turns_lets_nothing_through(world
     folder = add_stage(world, "pass")
     world.replies = [say("yes"), say("again")]
     async with world.talk() as conversation:
-        assert isinstance((await collect(conversation, "hello"))[-1], TurnFinished)
+        events = await collect(conversation, "hello")
+        assert isinstance(events[-1], TurnFinished)
+        assert "stage-changed" not in codes(events)  # it changed nothing
         (folder / "plugin.py").write_text("# changed\n")
         world.add_plugin("org.example.other", "class Plugin(Plugin): ...", capabilities=["tool"], tools=[TOOL])
         lost = (await collect(conversation, "hello"))[-1]

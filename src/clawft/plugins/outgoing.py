@@ -96,8 +96,13 @@ def read_changes(batch: Sequence[Piece], answer: Mapping[str, Any]) -> dict[byte
     changes: dict[bytes, Any] = {}
     for one in batch:
         after = answer.get("system") if one.where == "system" else next(left[one.where])
-        changes[one.digest] = None if after == one.plain else _CHECKS[one.where](one.plain, after)
+        changes[one.digest] = None if after == _as_shown(one.plain) else _CHECKS[one.where](one.plain, after)
     return changes
+
+
+def _as_shown(plain: Any) -> Any:
+    """As it was on its way to the stage and back, where a tuple is a list."""
+    return msgspec.json.decode(msgspec.json.encode(plain))
 
 
 def _check_text(before: str | None, after: Any) -> Any:
