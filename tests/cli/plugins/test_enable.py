@@ -119,6 +119,21 @@ def test_enable_shows_a_plugin_asks_and_grants_what_it_asks_for(
     assert decided == [("denied", "weather"), ("denied", "weather"), ("allowed", "weather")]
 
 
+def test_what_another_of_its_id_left_behind_is_told_before_it_is_handed_over(
+    weft: Weft, plugin: Plugin, user_dir: Path
+) -> None:
+    plugin()
+    weft("plugins", "enable", "weather", "--yes")
+    (user_dir / "config.toml").write_text('[plugins.entries."org.example.weather".env]\nKEY = { env = "MINE" }\n')
+    (user_dir / "plugin-data" / "org.example.weather").mkdir(parents=True)
+    (user_dir / "plugin-data" / "org.example.weather" / "kept").touch()
+    assert "Finds" not in weft("plugins", "show", "weather").stdout
+    weft("plugins", "remove", "weather", "--yes")
+    plugin(of="project")  # by somebody else
+    told = weft("plugins", "enable", "weather").stderr
+    assert "Finds: settings of yours for its id, and data in ~/.clawft/plugin-data/org.example.weather" in told
+
+
 def _audited(weft: Weft) -> list[dict[str, str]]:
     lines: list[dict[str, str]] = json.loads(weft("audit", "show", "--format", "json").stdout)["lines"]
     return [one for one in lines if one["kind"] == "approval"]

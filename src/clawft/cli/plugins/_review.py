@@ -1,18 +1,21 @@
 """What a person reads before they grant a plugin something."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
+from clawft.app import App
 from clawft.cli.output import one_line
 from clawft.cli.plugins._json import permissions_json
 from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines
 from clawft.cli.skills._review import review_json, review_lines
 from clawft.contracts import Permissions
 from clawft.discovery.plugin_contents import PluginContents
+from clawft.plugging import plugin_settings
 from clawft.trust.covering import find_held
 from clawft.trust.plugin_review import PluginReview
 
-__all__ = ["ask_lines", "plugin_review_json", "plugin_review_lines"]
+__all__ = ["ask_lines", "finds_lines", "plugin_review_json", "plugin_review_lines"]
 
 
 def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten: Callable[[str], str]) -> list[str]:
@@ -34,6 +37,15 @@ def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten:
         *ask_lines(review),
         *rest,
     ]
+
+
+def finds_lines(app: App, review: PluginReview) -> list[str]:
+    """What it is handed that was there before it: of another plugin of its id, maybe, that somebody else wrote."""
+    entry = plugin_settings(app).entries.get(review.found.id)
+    data = os.path.join(app.workspace.user_dir, "plugin-data", review.found.id)
+    parts = ["settings of yours for its id"] if entry is not None and (entry.config or entry.env) else []
+    parts += [f"data in {app.workspace.shorten(data)}"] if os.path.isdir(data) and os.listdir(data) else []
+    return [one_line(f"Finds: {', and '.join(parts)}")] if parts and review.previous is None else []
 
 
 def ask_lines(review: PluginReview) -> list[str]:

@@ -10,10 +10,11 @@ from clawft.cli.output import say, show_diagnostic
 from clawft.cli.plugins._asking import ask_each, from_keys
 from clawft.cli.plugins._entries import judge_enabled, tell, write_enabled
 from clawft.cli.plugins._json import permissions_json
-from clawft.cli.plugins._review import plugin_review_json, plugin_review_lines
+from clawft.cli.plugins._review import finds_lines, plugin_review_json, plugin_review_lines
 from clawft.contracts import Permissions
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Diagnostic
 from clawft.plugging import find_plugin, grant_plugin, load_plugin_contents, load_plugin_standings, open_plugin_desk
+from clawft.trust.plugin_fit import check_fit
 from clawft.trust.plugin_review import PluginReview, broken
 from clawft.trust.plugins import PluginStanding
 
@@ -58,8 +59,8 @@ def enable_plugins(app: App, chosen: list[PluginStanding], *, yes: bool, choose:
         say("Nothing was granted")
         return 1
     edited = write_enabled(app, [one.id for one in taken], enabled=True)
-    tell(taken, edited, output, granted=told)
-    return 1 if refused else 0
+    now = tell(taken, edited, output, granted=told)
+    return 1 if refused or any(one.state != "ready" for one in now) else 0
 
 
 def _check(standing: PluginStanding) -> None:
@@ -78,11 +79,20 @@ def _choose(app: App, review: PluginReview) -> Permissions:
     return from_keys(ask_each(review.found.id, review.asked, review.offered, app.workspace))
 
 
+def _check_review(app: App, review: PluginReview) -> list[Diagnostic]:
+    """What a person is to know before they say yes: what its manifest says in vain, and what it would lack here."""
+    assert review.found.manifest is not None
+    return [*review.found.manifest.diagnostics, *check_fit(review.found, review.offered, app.workspace)]
+
+
 def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool, output: str) -> bool:
     """Show it, and ask; what somebody, or nobody, said no to is written down. Raises: Refused."""
     if output == "table" or not yes:  # nobody is asked about what they did not see
-        for line in plugin_review_lines(review, load_plugin_contents(app, review.found), app.workspace.shorten):
+        lines = plugin_review_lines(review, load_plugin_contents(app, review.found), app.workspace.shorten)
+        for line in (*lines, *finds_lines(app, review)):
             say(line)
+        for problem in _check_review(app, review):
+            show_diagnostic(problem, where="")
     agreed = yes
     try:
         what = "some of what" if choose else "what"
