@@ -1,7 +1,10 @@
 """The Telegram channel against a server of this machine that speaks the Bot API."""
 
+import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.contracts import ChannelAdapter, ChannelError, InboundMessage, OutboundMessage, PluginError, Unsupported
+from telegram_channel.api import Api, Unreachable
 from telegram_channel.plugin import TelegramPlugin
 from telegram_channel.text import split_text
 from telegram_channel.updates import Bot, Ignored, read_update
@@ -318,3 +322,32 @@ def test_a_picture_is_named_and_a_mention_behind_an_emoji_is_found() -> None:
     group = {"id": -7, "type": "group"}
     found = read_update({"update_id": 1, "message": {**message, "chat": group}}, Bot(4242, "the_agent_bot", "mention"))
     assert found.text == f"{text}\n\n[Attached, and not read: photo]"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"HTTP/1.1 200 OK\r\n\r\n", b" ")],
+    ids=["head", "body"],
+)
+def test_an_answer_that_has_no_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bytes, then: bytes
+) -> None:
+    monkeypatch.setattr("telegram_channel.api._GRACE_S", -9.8)
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def talk() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(first)
+                while not over.wait(0.01):
+                    connection.sendall(then)
+
+        endless = threading.Thread(target=talk)
+        endless.start()
+        api = Api(DirectHost(tmp_path, {}, {}), f"http://127.0.0.1:{listener.getsockname()[1]}", TOKEN)
+        with pytest.raises(Unreachable) as caught:
+            api.call("sendMessage")
+        over.set()
+        endless.join(10)
+    assert caught.value.in_doubt

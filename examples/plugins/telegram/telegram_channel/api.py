@@ -9,6 +9,7 @@ import json
 import re
 import ssl
 from socket import SHUT_RDWR, socket
+from threading import Timer
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ __all__ = ["Api", "ApiError", "Stop", "Unreachable"]
 
 _MAX_ANSWER = 16 << 20  # a hundred updates, each with a long text, what it answers and what it quotes
 _PATIENCE_S = 10.0
+_GRACE_S = 4.0  # after which nothing is waited for, even if something of it came
 _TOKEN = re.compile(r"([0-9]{1,20}):[A-Za-z0-9_-]{10,200}")
 
 
@@ -66,6 +68,19 @@ class _Connection(http.client.HTTPConnection):
             raise
 
 
+def _set_alarm(sock: socket, seconds: float) -> Timer:
+    """End an answer that has no end."""
+    alarm = Timer(seconds, _hang_up, (sock,))
+    alarm.daemon = True
+    alarm.start()
+    return alarm
+
+
+def _hang_up(sock: socket) -> None:
+    with contextlib.suppress(OSError):
+        socket.shutdown(sock, SHUT_RDWR)
+
+
 class Stop:
     """Ends a call that waits, from another thread, and every later one that is made with it."""
 
@@ -76,8 +91,7 @@ class Stop:
     def set(self) -> None:
         self._is_set = True
         if self._sock is not None:
-            with contextlib.suppress(OSError):
-                socket.shutdown(self._sock, SHUT_RDWR)
+            _hang_up(self._sock)
 
     def watch(self, sock: socket) -> None:
         """Raises: OSError if it is set already."""
@@ -114,8 +128,10 @@ class Api:
         """
         connection = _Connection(self._host, self._name, self._port, self._context, wait_s + _PATIENCE_S)
         in_doubt = False
+        alarm: Timer | None = None
         try:
             connection.connect()
+            alarm = _set_alarm(connection.sock, wait_s + _PATIENCE_S + _GRACE_S)
             if stop is not None:
                 stop.watch(connection.sock)
             in_doubt = True
@@ -129,6 +145,8 @@ class Api:
             message = f"{self._name} cannot be reached: {said.replace(self._path, '…')}"
             raise Unreachable(message, in_doubt=in_doubt) from None
         finally:
+            if alarm is not None:
+                alarm.cancel()
             connection.close()
         return self._read(data)
 
