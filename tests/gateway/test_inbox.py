@@ -118,3 +118,18 @@ def test_what_was_answered_long_ago_is_forgotten_and_what_waits_is_not(desk: Des
     outbox.sent(outbox.claim("line", (), 1, 0)[0].seq)
     inbox.forget(-1)
     assert outbox.counts() == {}
+
+
+def test_what_one_sender_has_of_the_room_and_of_the_work_is_bounded(both: Desk) -> None:
+    inbox = Inbox(both.store, ["line"])
+    taken = [inbox.accept("line", message(number, str(number), sender="eve"), 9, 3) for number in range(4)]
+    assert taken == ["new", "new", "new", "enough"]
+    assert inbox.look("line", message(4, sender="eve"), 9, 3) == "enough"
+    assert inbox.accept("line", message(5), 9, 3) == "new"
+    assert inbox.look("line", message(6, sender="bob"), 4, 3) == "full"
+    assert [one.message for one in inbox.start(lambda _: REQUEST, "q", 1)] == ["m0", "m5"]
+    assert inbox.start(lambda _: REQUEST, "q", 1) == []
+    assert inbox.waiting_senders() == {("line", "eve")}
+    assert inbox.drop("line", "eve") == 2
+    assert inbox.counts() == {("line", "running"): 2, ("line", "failed"): 2}
+    assert inbox.ended() == []
