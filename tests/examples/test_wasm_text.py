@@ -66,10 +66,12 @@ def expect(text: str, words_per_minute: int = 200) -> dict[str, Any]:
 async def test_it_counts_a_text_and_a_file_of_the_project(yard: WasmYard) -> None:
     add_example(yard)
     text = 'Grüße aus "Köln",\n\twhere\u2028it 🌧 rains\\\n\n'
-    (yard.project / "notes.txt").write_text(text)
+    for name in ("notes.txt", "README.md"):  # it has a README.md of its own
+        (yard.project / name).write_text(text)
     async with yard.open() as plugins:
         assert await ask(plugins, text=text) == expect(text)
-        assert await ask(plugins, path="notes.txt") == expect(text)
+        for path in ("notes.txt", "README.md", f"{yard.project}/notes.txt"):
+            assert await ask(plugins, path=path) == expect(text)
 
 
 async def test_texts_of_every_length_around_a_block_have_the_right_checksum(yard: WasmYard) -> None:
@@ -106,7 +108,8 @@ async def test_what_it_cannot_do_it_says(yard: WasmYard) -> None:
     async with yard.open() as plugins:
         assert await refuse(plugins) == "Give either `text` or `path`"
         assert await refuse(plugins, text="a", path="b") == "Give either `text` or `path`"
-        assert await refuse(plugins, path="none.txt") == "There is no 'none.txt'"
+        assert await refuse(plugins, path="none.txt") == "There is no 'project:none.txt'"
+        assert "There is no" in await refuse(plugins, path="plugin:README.md")
         assert "granted" in await refuse(plugins, path="/etc/passwd")
 
 
@@ -115,7 +118,7 @@ async def test_granted_nothing_it_still_counts_texts(yard: WasmYard) -> None:
     (yard.project / "notes.txt").write_text("a")
     async with yard.open() as plugins:
         assert (await ask(plugins, text="a b"))["words"] == 2
-        assert await refuse(plugins, path="notes.txt") == "There is no 'notes.txt'"
+        assert "nothing that was granted" in await refuse(plugins, path="notes.txt")
 
 
 async def test_a_text_that_is_too_long_for_its_memory_ends_the_call_and_not_the_plugin(yard: WasmYard) -> None:

@@ -1185,7 +1185,7 @@
                       local.get 4
                       i32.add
                       local.get 3
-                      i32.const 16968
+                      i32.const 16977
                       i32.add
                       i32.load8_u
                       i32.store8
@@ -1728,7 +1728,7 @@
               i32.extend8_s
               call 11
               local.get 1
-              i32.const 16892
+              i32.const 16901
               i32.add
               i32.load8_u
               local.set 6
@@ -1746,12 +1746,12 @@
             local.get 5
             i32.const 4
             i32.shr_u
-            i32.load8_s offset=16976
+            i32.load8_s offset=16992
             call 11
             local.get 5
             i32.const 15
             i32.and
-            i32.load8_u offset=16976
+            i32.load8_u offset=16992
             local.set 1
           end
           local.get 0
@@ -1845,7 +1845,7 @@
         i32.shr_u
         i32.const 15
         i32.and
-        i32.load8_s offset=16976
+        i32.load8_s offset=16992
         call 11
         local.get 2
         i32.const -4
@@ -1865,13 +1865,13 @@
       global.set 0
       i32.const 0
       i64.const 0
-      i64.store offset=17057 align=1
+      i64.store offset=17073 align=1
       i32.const 0
       i32.const 0
-      i32.store8 offset=17056
+      i32.store8 offset=17072
       i32.const 0
       i32.const 0
-      i32.store offset=17064 align=1
+      i32.store offset=17080 align=1
       block ;; label = @1
         i32.const 16759
         local.get 0
@@ -1888,7 +1888,7 @@
         local.get 0
         call 9
         local.tee 1
-        i32.store offset=17048
+        i32.store offset=17064
         local.get 1
         br_if 0 (;@1;)
         local.get 0
@@ -1903,22 +1903,22 @@
         local.get 0
         i32.const 16
         i32.add
-        i32.const 16897
+        i32.const 16906
         call 20
         i32.const 0
         local.get 0
         i32.load offset=20
-        i32.store offset=17064
+        i32.store offset=17080
         i32.const 0
         local.get 0
         i64.load offset=12 align=4
-        i64.store offset=17056 align=4
+        i64.store offset=17072 align=4
       end
       local.get 0
       i32.const 32
       i32.add
       global.set 0
-      i32.const 17056
+      i32.const 17072
     )
     (func (;16;) (type 5) (result i32)
       (local i32)
@@ -1930,386 +1930,495 @@
       local.get 0
       i32.const 8
       i32.add
-      i32.const 17008
+      i32.const 17024
       call 20
       local.get 0
       i32.const 16
       i32.add
-      i32.const 17030
+      i32.const 17046
       call 20
       local.get 0
       i32.const 24
       i32.add
-      i32.const 17041
+      i32.const 17057
       call 20
       i32.const 0
       local.get 0
       i64.load offset=24 align=4
-      i64.store offset=17084 align=4
+      i64.store offset=17100 align=4
       i32.const 0
       local.get 0
       i64.load offset=16 align=4
-      i64.store offset=17076 align=4
+      i64.store offset=17092 align=4
       i32.const 0
       local.get 0
       i64.load offset=8 align=4
-      i64.store offset=17068 align=4
+      i64.store offset=17084 align=4
       local.get 0
       i32.const 32
       i32.add
       global.set 0
-      i32.const 17068
+      i32.const 17084
     )
     (func (;17;) (type 6) (param i32 i32 i32 i32) (result i32)
-      (local i32 i64)
+      (local i32 i32 i64)
       global.get 0
-      i32.const 240
+      i32.const 256
       i32.sub
       local.tee 4
       global.set 0
       local.get 4
       local.get 1
-      i32.store offset=92
+      i32.store offset=100
       local.get 4
       local.get 0
-      i32.store offset=88
+      i32.store offset=96
       local.get 4
       local.get 4
-      i64.load offset=88 align=4
-      i64.store offset=72
+      i64.load offset=96 align=4
+      i64.store offset=80
       block ;; label = @1
         block ;; label = @2
-          local.get 4
-          i32.const 72
-          i32.add
-          i32.const 16721
-          call 21
-          i32.eqz
-          br_if 0 (;@2;)
-          local.get 4
-          local.get 3
-          i32.store offset=100
-          local.get 4
-          local.get 2
-          i32.store offset=96
-          local.get 4
-          local.get 4
-          i64.load offset=96
-          i64.store offset=56
-          local.get 4
-          i32.const 56
-          i32.add
-          i32.const 16707
-          local.get 4
-          i32.const 112
-          i32.add
-          call 6
-          local.set 1
-          local.get 4
-          local.get 4
-          i64.load offset=96
-          i64.store offset=48
           block ;; label = @3
             block ;; label = @4
               block ;; label = @5
                 block ;; label = @6
-                  local.get 1
-                  local.get 4
-                  i32.const 48
-                  i32.add
-                  i32.const 16754
-                  local.get 4
-                  i32.const 104
-                  i32.add
-                  call 6
-                  local.tee 0
-                  i32.ne
-                  br_if 0 (;@6;)
+                  block ;; label = @7
+                    local.get 4
+                    i32.const 80
+                    i32.add
+                    i32.const 16721
+                    call 21
+                    i32.eqz
+                    br_if 0 (;@7;)
+                    local.get 4
+                    local.get 3
+                    i32.store offset=108
+                    local.get 4
+                    local.get 2
+                    i32.store offset=104
+                    local.get 4
+                    local.get 4
+                    i64.load offset=104
+                    i64.store offset=64
+                    local.get 4
+                    i32.const 64
+                    i32.add
+                    i32.const 16707
+                    local.get 4
+                    i32.const 128
+                    i32.add
+                    call 6
+                    local.set 1
+                    local.get 4
+                    local.get 4
+                    i64.load offset=104
+                    i64.store offset=56
+                    block ;; label = @8
+                      local.get 1
+                      local.get 4
+                      i32.const 56
+                      i32.add
+                      i32.const 16754
+                      local.get 4
+                      i32.const 120
+                      i32.add
+                      call 6
+                      local.tee 0
+                      i32.ne
+                      br_if 0 (;@8;)
+                      local.get 4
+                      i32.const 0
+                      i32.store offset=168
+                      local.get 4
+                      i64.const 0
+                      i64.store offset=160
+                      local.get 4
+                      i32.const 240
+                      i32.add
+                      i32.const 16781
+                      call 20
+                      local.get 4
+                      local.get 4
+                      i64.load offset=240 align=4
+                      i64.store offset=48
+                      local.get 4
+                      i32.const 160
+                      i32.add
+                      local.get 4
+                      i32.const 48
+                      i32.add
+                      call 12
+                      local.get 4
+                      i32.const 0
+                      i32.store16 offset=92
+                      local.get 4
+                      i32.const 0
+                      i32.store8 offset=94
+                      br 4 (;@4;)
+                    end
+                    local.get 0
+                    i32.eqz
+                    br_if 4 (;@3;)
+                    local.get 4
+                    i32.load offset=120
+                    local.set 2
+                    block ;; label = @8
+                      block ;; label = @9
+                        block ;; label = @10
+                          local.get 4
+                          i32.load offset=124
+                          local.tee 3
+                          i32.const 2
+                          i32.lt_u
+                          br_if 0 (;@10;)
+                          local.get 2
+                          i32.load8_u
+                          local.tee 1
+                          i32.const 126
+                          i32.ne
+                          br_if 1 (;@9;)
+                          local.get 2
+                          i32.load8_u offset=1
+                          i32.const 47
+                          i32.eq
+                          br_if 2 (;@8;)
+                          br 4 (;@6;)
+                        end
+                        local.get 3
+                        i32.eqz
+                        br_if 3 (;@6;)
+                        local.get 2
+                        i32.load8_u
+                        local.set 1
+                      end
+                      local.get 1
+                      i32.const 255
+                      i32.and
+                      i32.const 47
+                      i32.ne
+                      br_if 2 (;@6;)
+                    end
+                    local.get 2
+                    local.set 0
+                    br 2 (;@5;)
+                  end
                   local.get 4
                   i32.const 0
-                  i32.store offset=152
+                  i32.store offset=168
                   local.get 4
                   i64.const 0
-                  i64.store offset=144
+                  i64.store offset=160
                   local.get 4
-                  i32.const 224
+                  i32.const 240
                   i32.add
-                  i32.const 16781
+                  i32.const 16732
                   call 20
                   local.get 4
                   local.get 4
-                  i64.load offset=224 align=4
-                  i64.store offset=40
+                  i64.load offset=240 align=4
+                  i64.store offset=72
                   local.get 4
-                  i32.const 144
+                  i32.const 160
                   i32.add
                   local.get 4
-                  i32.const 40
+                  i32.const 72
                   i32.add
                   call 12
-                  local.get 4
                   i32.const 0
-                  i32.store16 offset=84
-                  local.get 4
+                  i32.const 1
+                  i32.store8 offset=17120
                   i32.const 0
-                  i32.store8 offset=86
+                  local.get 4
+                  i64.load offset=160
+                  i64.store offset=17112
+                  i32.const 0
+                  i32.const 0
+                  i32.store16 offset=17121 align=1
+                  i32.const 0
+                  i32.const 0
+                  i32.store8 offset=17123
+                  br 5 (;@1;)
+                end
+                i32.const 0
+                local.set 1
+                local.get 3
+                i32.const 8
+                i32.add
+                local.tee 5
+                call 22
+                local.set 0
+                loop ;; label = @6
+                  local.get 0
+                  local.get 1
+                  i32.add
+                  local.get 1
+                  i32.const 16810
+                  i32.add
+                  i32.load8_u
+                  i32.store8
+                  local.get 1
+                  i32.const 1
+                  i32.add
+                  local.tee 1
+                  i32.const 8
+                  i32.ne
+                  br_if 0 (;@6;)
+                end
+                block ;; label = @6
+                  local.get 3
+                  br_if 0 (;@6;)
+                  i32.const 8
+                  local.set 3
                   br 1 (;@5;)
                 end
-                local.get 0
-                i32.eqz
-                br_if 1 (;@4;)
-                local.get 4
-                local.get 4
-                i64.load offset=104 align=4
-                i64.store offset=32
-                local.get 4
-                i32.const 32
-                i32.add
-                local.get 4
-                i32.const 112
-                i32.add
-                call 26
-                br_if 1 (;@4;)
-                local.get 4
                 i32.const 0
-                i32.store offset=152
-                local.get 4
-                i64.const 0
-                i64.store offset=144
-                local.get 4
-                local.get 4
-                i64.load offset=112
-                i64.store offset=24
-                local.get 4
-                i32.const 144
-                i32.add
-                local.get 4
-                i32.const 24
-                i32.add
-                call 12
-                local.get 4
-                i32.const 0
-                i32.store16 offset=84
-                local.get 4
-                i32.const 0
-                i32.store8 offset=86
+                local.set 1
+                loop ;; label = @6
+                  local.get 0
+                  local.get 1
+                  i32.add
+                  i32.const 8
+                  i32.add
+                  local.get 2
+                  local.get 1
+                  i32.add
+                  i32.load8_u
+                  i32.store8
+                  local.get 3
+                  local.get 1
+                  i32.const 1
+                  i32.add
+                  local.tee 1
+                  i32.ne
+                  br_if 0 (;@6;)
+                end
+                local.get 5
+                local.set 3
               end
               local.get 4
-              i64.load offset=144
-              local.set 5
-              i32.const 1
-              local.set 1
-              br 1 (;@3;)
+              local.get 3
+              i32.store offset=116
+              local.get 4
+              local.get 0
+              i32.store offset=112
+              local.get 4
+              local.get 4
+              i64.load offset=112 align=4
+              i64.store offset=40
+              local.get 4
+              i32.const 40
+              i32.add
+              local.get 4
+              i32.const 128
+              i32.add
+              call 26
+              br_if 1 (;@3;)
+              local.get 4
+              i32.const 0
+              i32.store offset=168
+              local.get 4
+              i64.const 0
+              i64.store offset=160
+              local.get 4
+              local.get 4
+              i64.load offset=128
+              i64.store offset=32
+              local.get 4
+              i32.const 160
+              i32.add
+              local.get 4
+              i32.const 32
+              i32.add
+              call 12
+              local.get 4
+              i32.const 0
+              i32.store16 offset=92
+              local.get 4
+              i32.const 0
+              i32.store8 offset=94
             end
             local.get 4
-            local.get 4
-            i64.load offset=112
-            local.tee 5
-            i64.store offset=120
-            local.get 4
-            local.get 5
-            i64.store offset=16
-            local.get 4
-            i32.const 224
-            i32.add
-            local.get 4
-            i32.const 16
-            i32.add
-            call 3
-            local.get 4
-            local.get 4
-            i64.load offset=120
-            i64.store offset=8
-            i32.const 0
+            i64.load offset=160
+            local.set 6
+            i32.const 1
             local.set 1
-            local.get 4
-            i32.const 0
-            i32.store offset=136
-            local.get 4
-            i64.const 0
-            i64.store offset=128
-            local.get 4
-            i32.const 8
-            i32.add
-            local.get 4
-            i32.const 144
-            i32.add
-            call 5
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16825
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 5
-            i64.const 32
-            i64.shr_u
-            i32.wrap_i64
-            call 13
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16810
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 4
-            i32.load offset=224
-            call 13
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16865
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 4
-            i32.load offset=228
-            call 13
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16855
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 4
-            i32.load offset=232
-            call 13
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16875
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 4
-            i32.load offset=236
-            call 13
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16835
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 4
-            i32.load offset=228
-            i32.const 0
-            i32.load offset=17048
-            local.tee 0
-            i32.add
-            i32.const -1
-            i32.add
-            local.get 0
-            i32.div_u
-            call 13
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16949
-            call 10
-            local.get 4
-            local.get 4
-            i64.load offset=120
-            i64.store
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 4
-            call 4
-            call 14
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16936
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            local.get 4
-            i32.const 144
-            i32.add
-            call 10
-            local.get 4
-            i32.const 128
-            i32.add
-            i32.const 16704
-            call 10
-            local.get 4
-            i32.const 0
-            i32.store16 offset=84
-            local.get 4
-            i32.const 0
-            i32.store8 offset=86
-            local.get 4
-            i64.load offset=128
-            local.set 5
+            br 1 (;@2;)
           end
-          i32.const 0
-          local.get 1
-          i32.store8 offset=17104
-          i32.const 0
-          local.get 5
-          i64.store offset=17096
-          i32.const 0
           local.get 4
-          i32.load16_u offset=84
-          i32.store16 offset=17105 align=1
-          i32.const 0
           local.get 4
-          i32.load8_u offset=86
-          i32.store8 offset=17107
-          br 1 (;@1;)
+          i64.load offset=128
+          local.tee 6
+          i64.store offset=136
+          local.get 4
+          local.get 6
+          i64.store offset=24
+          local.get 4
+          i32.const 240
+          i32.add
+          local.get 4
+          i32.const 24
+          i32.add
+          call 3
+          local.get 4
+          local.get 4
+          i64.load offset=136
+          i64.store offset=16
+          i32.const 0
+          local.set 1
+          local.get 4
+          i32.const 0
+          i32.store offset=152
+          local.get 4
+          i64.const 0
+          i64.store offset=144
+          local.get 4
+          i32.const 16
+          i32.add
+          local.get 4
+          i32.const 160
+          i32.add
+          call 5
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16834
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 6
+          i64.const 32
+          i64.shr_u
+          i32.wrap_i64
+          call 13
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16819
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 4
+          i32.load offset=240
+          call 13
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16874
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 4
+          i32.load offset=244
+          call 13
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16864
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 4
+          i32.load offset=248
+          call 13
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16884
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 4
+          i32.load offset=252
+          call 13
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16844
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 4
+          i32.load offset=244
+          i32.const 0
+          i32.load offset=17064
+          local.tee 0
+          i32.add
+          i32.const -1
+          i32.add
+          local.get 0
+          i32.div_u
+          call 13
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16958
+          call 10
+          local.get 4
+          local.get 4
+          i64.load offset=136
+          i64.store offset=8
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 4
+          i32.const 8
+          i32.add
+          call 4
+          call 14
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16945
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          local.get 4
+          i32.const 160
+          i32.add
+          call 10
+          local.get 4
+          i32.const 144
+          i32.add
+          i32.const 16704
+          call 10
+          local.get 4
+          i32.const 0
+          i32.store16 offset=92
+          local.get 4
+          i32.const 0
+          i32.store8 offset=94
+          local.get 4
+          i64.load offset=144
+          local.set 6
         end
-        local.get 4
         i32.const 0
-        i32.store offset=152
-        local.get 4
-        i64.const 0
-        i64.store offset=144
-        local.get 4
-        i32.const 224
-        i32.add
-        i32.const 16732
-        call 20
-        local.get 4
-        local.get 4
-        i64.load offset=224 align=4
-        i64.store offset=64
-        local.get 4
-        i32.const 144
-        i32.add
-        local.get 4
-        i32.const 64
-        i32.add
-        call 12
+        local.get 1
+        i32.store8 offset=17120
         i32.const 0
-        i32.const 1
-        i32.store8 offset=17104
+        local.get 6
+        i64.store offset=17112
         i32.const 0
         local.get 4
-        i64.load offset=144
-        i64.store offset=17096
+        i32.load16_u offset=92
+        i32.store16 offset=17121 align=1
         i32.const 0
-        i32.const 0
-        i32.store16 offset=17105 align=1
-        i32.const 0
-        i32.const 0
-        i32.store8 offset=17107
+        local.get 4
+        i32.load8_u offset=94
+        i32.store8 offset=17123
       end
       local.get 4
-      i32.const 240
+      i32.const 256
       i32.add
       global.set 0
-      i32.const 17096
+      i32.const 17112
     )
     (func (;18;) (type 7) (param i32)
       call 23
@@ -2424,14 +2533,14 @@
       (local i32 i64 i64)
       block ;; label = @1
         i32.const 0
-        i32.load offset=17108
+        i32.load offset=17124
         local.tee 1
         br_if 0 (;@1;)
-        i32.const 17120
+        i32.const 17136
         local.set 1
         i32.const 0
-        i32.const 17120
-        i32.store offset=17108
+        i32.const 17136
+        i32.store offset=17124
       end
       block ;; label = @1
         local.get 1
@@ -2468,13 +2577,13 @@
       end
       i32.const 0
       local.get 2
-      i64.store32 offset=17108
+      i64.store32 offset=17124
       local.get 1
     )
     (func (;23;) (type 8)
       i32.const 0
       i32.const 0
-      i32.store offset=17108
+      i32.store offset=17124
     )
     (func (;24;) (type 6) (param i32 i32 i32 i32) (result i32)
       (local i32)
@@ -2615,8 +2724,8 @@
       i32.add
       call 2
     )
-    (data (;0;) (i32.const 16384) "0123456789abcdef\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00g\e6\09j\85\aeg\bbr\f3n<:\f5O\a5\7fR\0eQ\8ch\05\9b\ab\d9\83\1f\19\cd\e0[\98/\8aB\91D7q\cf\fb\c0\b5\a5\db\b5\e9[\c2V9\f1\11\f1Y\a4\82?\92\d5^\1c\ab\98\aa\07\d8\01[\83\12\be\851$\c3}\0cUt]\ber\fe\b1\de\80\a7\06\dc\9bt\f1\9b\c1\c1i\9b\e4\86G\be\ef\c6\9d\c1\0f\cc\a1\0c$o,\e9-\aa\84tJ\dc\a9\b0\5c\da\88\f9vRQ>\98m\c61\a8\c8'\03\b0\c7\7fY\bf\f3\0b\e0\c6G\91\a7\d5Qc\ca\06g))\14\85\0a\b7'8!\1b.\fcm,M\13\0d8STs\0ae\bb\0ajv.\c9\c2\81\85,r\92\a1\e8\bf\a2Kf\1a\a8p\8bK\c2\a3Ql\c7\19\e8\92\d1$\06\99\d6\855\0e\f4p\a0j\10\16\c1\a4\19\08l7\1eLwH'\b5\bc\b04\b3\0c\1c9J\aa\d8NO\ca\9c[\f3o.h\ee\82\8ftoc\a5x\14x\c8\84\08\02\c7\8c\fa\ff\be\90\eblP\a4\f7\a3\f9\be\f2xq\c6\22}\00text\00\22\5c/bfnrt\00text_facts\00There is no such tool\00path\00words_per_minute\00done\00Give either `text` or `path`\00,\22characters\22:\00{\22bytes\22:\00,\22reading_minutes\22:\00,\22lines\22:\00,\22words\22:\00,\22longest_line\22:\00\5cu00\00words_per_minute has to be more than 0\00\22,\22sha256\22:\22\00,\22crc32\22:\22\00\22\5c/\08\0c\0a\0d\09\00\00\00\00\00\00\00\000123456789abcdef\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00org.clawft.text-facts\00Text facts\001.0.0\00")
-    (data (;1;) (i32.const 17048) "\c8\00\00\00")
+    (data (;0;) (i32.const 16384) "0123456789abcdef\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00g\e6\09j\85\aeg\bbr\f3n<:\f5O\a5\7fR\0eQ\8ch\05\9b\ab\d9\83\1f\19\cd\e0[\98/\8aB\91D7q\cf\fb\c0\b5\a5\db\b5\e9[\c2V9\f1\11\f1Y\a4\82?\92\d5^\1c\ab\98\aa\07\d8\01[\83\12\be\851$\c3}\0cUt]\ber\fe\b1\de\80\a7\06\dc\9bt\f1\9b\c1\c1i\9b\e4\86G\be\ef\c6\9d\c1\0f\cc\a1\0c$o,\e9-\aa\84tJ\dc\a9\b0\5c\da\88\f9vRQ>\98m\c61\a8\c8'\03\b0\c7\7fY\bf\f3\0b\e0\c6G\91\a7\d5Qc\ca\06g))\14\85\0a\b7'8!\1b.\fcm,M\13\0d8STs\0ae\bb\0ajv.\c9\c2\81\85,r\92\a1\e8\bf\a2Kf\1a\a8p\8bK\c2\a3Ql\c7\19\e8\92\d1$\06\99\d6\855\0e\f4p\a0j\10\16\c1\a4\19\08l7\1eLwH'\b5\bc\b04\b3\0c\1c9J\aa\d8NO\ca\9c[\f3o.h\ee\82\8ftoc\a5x\14x\c8\84\08\02\c7\8c\fa\ff\be\90\eblP\a4\f7\a3\f9\be\f2xq\c6\22}\00text\00\22\5c/bfnrt\00text_facts\00There is no such tool\00path\00words_per_minute\00done\00Give either `text` or `path`\00project:\00,\22characters\22:\00{\22bytes\22:\00,\22reading_minutes\22:\00,\22lines\22:\00,\22words\22:\00,\22longest_line\22:\00\5cu00\00words_per_minute has to be more than 0\00\22,\22sha256\22:\22\00,\22crc32\22:\22\00\22\5c/\08\0c\0a\0d\09\00\00\00\00\00\00\00\00\00\00\00\00\00\00\000123456789abcdef\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00org.clawft.text-facts\00Text facts\001.0.0\00")
+    (data (;1;) (i32.const 17064) "\c8\00\00\00")
     (@producers
       (processed-by "wit-component" "0.259.0")
     )

@@ -98,12 +98,28 @@ async def test_files_are_written_to_the_data_folder_and_read_back(yard: WasmYard
         assert await yard.ask(plugins, "a.txt", "org.example.reader") == ("mine", False)
 
 
-async def test_a_file_that_the_plugin_ships_is_read_and_written_over_in_its_data_folder(yard: WasmYard) -> None:
-    folder = yard.add_code(READ_FILE, files={"table.txt": "shipped"})
+async def test_a_path_leads_to_one_place_whatever_lies_elsewhere(yard: WasmYard) -> None:
+    yard.add_code(READ_FILE, permissions={"filesystem": [".:ro"]}, files={"a.txt": "shipped", "b.txt": "shipped"})
+    data = yard.user_dir / "plugin-data/org.example.guest"
+    data.mkdir(parents=True)
+    (data / "a.txt").write_text("data")
+    for name in ("a.txt", "c.txt"):
+        (yard.project / name).write_text("of the project")
     async with yard.open() as plugins:
-        assert await yard.ask(plugins, "table.txt") == ("shipped", False)
-        (yard.user_dir / "plugin-data/org.example.guest/table.txt").write_text("changed")
-        assert await yard.ask(plugins, "table.txt") == ("changed", False)
+        assert await yard.ask(plugins, "a.txt") == ("data", False)
+        assert await yard.ask(plugins, "plugin:a.txt") == ("shipped", False)
+        assert await yard.ask(plugins, "project:a.txt") == ("of the project", False)
+        for path in ("b.txt", "c.txt", "plugin:c.txt", "project:b.txt"):
+            assert await yard.ask(plugins, path) == (f"There is no '{path}'", True)
+
+
+async def test_what_the_plugin_ships_is_not_written(yard: WasmYard) -> None:
+    folder = yard.add_code(WRITE_FILE, files={"table.txt": "shipped"})
+    async with yard.open() as plugins:
+        said, is_error = await yard.ask(plugins, "plugin:table.txt")
+    assert is_error
+    assert "may not be written" in said
+    assert yard.denials() == ["write plugin:table.txt"]
     assert (folder / "table.txt").read_text() == "shipped"
 
 
@@ -126,14 +142,24 @@ async def test_granted_folders_are_read_and_written_and_some_only_read(yard: Was
     assert not (fixed / "b.txt").exists()
 
 
-async def test_a_relative_path_is_looked_for_in_what_was_granted_too(yard: WasmYard) -> None:
-    (yard.project / "notes.txt").write_text("of the project")
-    (yard.project / "out").symlink_to("/etc")
-    yard.add_code(READ_FILE, permissions={"filesystem": [".:ro"]})
+async def test_a_path_in_the_project_has_to_lie_in_what_was_granted(yard: WasmYard) -> None:
+    for name in ("notes.txt", "docs/a.txt"):
+        (yard.project / name).parent.mkdir(exist_ok=True)
+        (yard.project / name).write_text(name)
+    (yard.project / "docs/out").symlink_to("/etc")
+    asked = {"filesystem": ["docs"]}
+    yard.add_code(READ_FILE, permissions=asked)
+    yard.add_code(WRITE_FILE, "org.example.writer", permissions=asked)
+    closed = ["project:notes.txt", "project:docs/out/passwd", "project:../home/a", "project:/etc/passwd", "project:~/a"]
     async with yard.open() as plugins:
-        assert await yard.ask(plugins, "notes.txt") == ("of the project", False)
-        assert (await yard.ask(plugins, "out/passwd"))[1]
-        assert (await yard.ask(plugins, "other.txt"))[1]
+        assert await yard.ask(plugins, "project:docs/a.txt") == ("docs/a.txt", False)
+        assert await yard.ask(plugins, "project:docs/b.txt", "org.example.writer") == ("", False)
+        for path in closed:
+            said, is_error = await yard.ask(plugins, path)
+            assert is_error
+            assert "nothing that was granted" in said
+    assert yard.denials() == [f"read {path}" for path in closed]
+    assert (yard.project / "docs/b.txt").read_text() == "project:docs/b.txt"
 
 
 async def test_secrets_and_what_gives_power_stay_closed_inside_of_a_granted_folder(yard: WasmYard) -> None:
@@ -145,9 +171,9 @@ async def test_secrets_and_what_gives_power_stay_closed_inside_of_a_granted_fold
     yard.add_code(READ_FILE, permissions=asked)
     yard.add_code(WRITE_FILE, "org.example.writer", permissions=asked)
     async with yard.open() as plugins:
-        for path in (".env", "link", f"{yard.project}/.env"):
+        for path in ("project:.env", "project:link", f"{yard.project}/.env"):
             assert "secrets" in (await yard.ask(plugins, path))[0]
-        assert await yard.ask(plugins, ".git/config") == (".git/config", False)
+        assert await yard.ask(plugins, "project:.git/config") == (".git/config", False)
         for path in (".git/config", ".git/hooks/pre-commit", "AGENTS.md", ".env", "sub/.claude/settings.json"):
             assert (await yard.ask(plugins, f"{yard.project}/{path}", "org.example.writer"))[1]
         assert await yard.ask(plugins, f"{yard.project}/a.txt", "org.example.writer") == ("", False)
@@ -163,7 +189,8 @@ async def test_a_secret_file_that_was_granted_by_name_is_read(yard: WasmYard) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../org.example.other/a", "..", ".", "a/../../b", "~/.clawft/trust.key"]
+    "path",
+    ["/etc/passwd", "../org.example.other/a", "..", ".", "a/../../b", "~/.clawft/trust.key", "plugin:../a", "project:"],
 )
 async def test_a_file_outside_of_what_was_granted_is_denied(yard: WasmYard, path: str) -> None:
     yard.add_code(READ_FILE)

@@ -52,12 +52,24 @@ static tool_result tell(text content) {
     return (tool_result){out.text, false};
 }
 
+// A model names files as they lie in the project; without this, they would be files of the plugin.
+static text in_project(text path) {
+    static const char PREFIX[] = "project:";
+    const uint32_t start = sizeof PREFIX - 1;
+    const bool at_home = path.length > 1 && path.data[0] == '~' && path.data[1] == '/';
+    if (at_home || (path.length > 0 && path.data[0] == '/')) return path;
+    char *made = allocate(start + path.length);
+    for (uint32_t index = 0; index < start; index++) made[index] = PREFIX[index];
+    for (uint32_t index = 0; index < path.length; index++) made[start + index] = path.data[index];
+    return (text){made, start + path.length};
+}
+
 static tool_result text_facts(text arguments) {
     text content, path;
     const bool has_text = find_string(arguments, "text", &content);
     const bool has_path = find_string(arguments, "path", &path);
     if (has_text == has_path) return refuse("Give either `text` or `path`");
-    if (has_path && !read_file(path, &content)) {
+    if (has_path && !read_file(in_project(path), &content)) {
         writer out = {0};
         put_string(&out, content);  // what the host says is wrong
         return (tool_result){out.text, true};

@@ -1,9 +1,11 @@
 """The files of a component: its data folder, its own folder to read, and what it was granted. Nothing else is there.
 
-A relative path is one in its data folder. Where it reads one that is not there, the plugin's own folder is looked in,
-then the folders that it was granted. A path is judged by where its links lead, and opened without following any that
-appeared since. Inside a granted folder, what holds secrets stays closed, and what gives power (`.git`, files that
-agents obey) is not changed, as for commands in the sandbox; unless it was itself granted by name.
+A path leads to one place, whatever lies elsewhere: else a file of a project could be taken for the plugin's own, or the
+other way round. A relative one is in the data folder, `plugin:NAME` in the plugin's own and `project:NAME` in the
+project; the last, and an absolute one, have to lie in what was granted. A path is judged by where its links lead, and
+opened without following any that appeared since. Inside a granted folder, what holds secrets stays closed, and what
+gives power (`.git`, files that agents obey) is not changed, as for commands in the sandbox; unless it was itself
+granted by name.
 """
 
 import os
@@ -23,6 +25,7 @@ __all__ = ["Denied", "Files", "Roots"]
 MAX_FILE_BYTES = 4 << 20
 MAX_WRITTEN_BYTES = 256 << 20  # by one plugin, from its start to its end
 _MAX_PATH = 4096
+_PLUGIN, _PROJECT = "plugin:", "project:"
 
 
 class Denied(PluginError):
@@ -75,26 +78,18 @@ class Files:
         """Where a path leads. Raises: Denied."""
         if not path or "\0" in path or len(path) > _MAX_PATH:
             raise Denied("The path is empty, too long or no path")
-        if path.startswith(("/", "~")):
+        if path.startswith(_PLUGIN):
+            if write:
+                raise Denied(f"'{path}' may not be written: the plugin's own folder is only read")
+            return _below(path, path.removeprefix(_PLUGIN), self._roots.own)
+        if path.startswith((_PROJECT, "/", "~/")):
             return self._find_granted(path, write=write)
-        real = _below(path, self._roots.data_dir)
-        if write or os.path.lexists(real):
-            return real
-        return self._find_elsewhere(path) or real
-
-    def _find_elsewhere(self, path: str) -> str:
-        """Where a relative path leads that is to be read and is not in the data folder; nowhere if it is nowhere."""
-        roots = self._roots
-        for root in (roots.own, *roots.writable, *roots.readable):
-            full = os.path.normpath(os.path.join(root, path))
-            real = real_path(full)
-            if is_within(real, root) and os.path.lexists(real):
-                return self._check_place(path, (full, real), root, write=False)
-        return ""
+        return _below(path, path, self._roots.data_dir)
 
     def _find_granted(self, path: str, *, write: bool) -> str:
         roots = self._roots
-        full = resolve_path(path, roots.project, roots.home)
+        inner = f"./{path.removeprefix(_PROJECT)}" if path.startswith(_PROJECT) else path
+        full = resolve_path(inner, roots.project, roots.home)
         real = real_path(full)
         places = roots.writable if write else (*roots.writable, *roots.readable)
         # The innermost one counts: it may name what would be closed in another.
@@ -117,9 +112,9 @@ class Files:
         return places[1]
 
 
-def _below(path: str, root: str) -> str:
-    """Where a relative path leads, in a folder. Raises: Denied if it leads out of it."""
-    real = real_path(os.path.join(root, path))
+def _below(path: str, inner: str, root: str) -> str:
+    """Where the inner part of a path leads, in a folder. Raises: Denied if it leads out of it."""
+    real = real_path(f"{root}/{inner}")
     if real == root or not is_within(real, root):
         raise Denied(f"'{path}' leads out of the plugin's folder")
     return real
