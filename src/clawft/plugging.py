@@ -39,6 +39,7 @@ __all__ = [
     "find_plugin",
     "grant_plugin",
     "guard_turns",
+    "judge_here",
     "load_found",
     "load_missing",
     "load_plugin_contents",
@@ -85,8 +86,17 @@ def load_found(app: "App", settings: PluginsSettings | None = None) -> tuple[Fou
 def load_plugin_standings(app: "App", *, by_digest: bool = True) -> tuple[PluginStanding, ...]:
     """Every plugin with its state, in order of precedence."""
     settings = plugin_settings(app)
+    return judge_here(app, settings, by_digest=by_digest)
+
+
+def judge_here(app: "App", settings: PluginsSettings, *, by_digest: bool = True) -> tuple[PluginStanding, ...]:
+    """The same by settings that are not, or not yet, those of the user."""
     found = load_found(app, settings)
-    return judge_plugins(found, settings, open_grants(app).load, by_digest=by_digest) if found else ()
+    if not found:
+        return ()
+    from clawft.trust.plugin_fit import fit_plugins
+
+    return fit_plugins(judge_plugins(found, settings, open_grants(app).load, by_digest=by_digest), app.workspace)
 
 
 def load_plugin_contents(app: "App", found: FoundPlugin) -> "PluginContents":

@@ -33,7 +33,7 @@ def config(tmp_path: Path) -> Callable[[str], None]:
     return write
 
 
-def add_plugin(tmp_path: Path, *, granted: bool, channel: str = "line") -> None:
+def add_plugin(tmp_path: Path, *, granted: bool, channel: str = "line", env_vars: tuple[str, ...] = ()) -> None:
     folder = tmp_path / "home" / ".clawft" / "plugins" / channel
     folder.mkdir(parents=True)
     manifest = {
@@ -42,7 +42,9 @@ def add_plugin(tmp_path: Path, *, granted: bool, channel: str = "line") -> None:
         "version": "1.0.0",
         "capabilities": ["channel"],
         "channels": [channel],
+        "permissions": {"env_vars": env_vars},
     }
+    (folder / "plugin.py").write_text("")
     (folder / "clawft.plugin.json").write_text(json.dumps(manifest))
     app = open_app({"HOME": str(tmp_path / "home")}, str(tmp_path))
     found = next(one for one in load_found(app) if one.id == f"test.{channel}")
@@ -87,6 +89,21 @@ def test_check_says_what_would_run_and_who_may_write(weft: Weft, config: Callabl
     assert "line  runs, by the plugin test.line" in shown.stdout
     assert "30 messages of one sender in 60 s (fixed_window)" in shown.stdout
     assert "did you mean 'line'?" in shown.stderr
+
+
+def test_check_names_the_variables_that_a_channel_was_granted_and_that_have_no_value(
+    weft: Weft, config: Callable[[str], None], tmp_path: Path
+) -> None:
+    add_plugin(tmp_path, granted=True, env_vars=("LINE_TOKEN",))
+    config('[gateway.channels.line]\nallow = ["ann"]\n')
+    done = weft("gateway", "--check")
+
+    assert done.returncode == 0  # it may do without
+    assert "It asks for LINE_TOKEN, which has no value" in done.stderr
+    assert "weft plugins env test.line LINE_TOKEN" in done.stderr
+    (described,) = json.loads(weft("gateway", "--check", "--format", "json").stdout)["channels"]
+    assert [one["code"] for one in described["notes"]] == ["plugin-env-missing"]
+    assert "LINE_TOKEN" not in weft("gateway", "--check", LINE_TOKEN="x").stderr
 
 
 def test_a_channel_whose_agent_is_not_there_is_not_run(

@@ -23,10 +23,11 @@ from clawft.format.other_plugins import (
 from clawft.format.plugin import MANIFESTS, Dialect, PluginManifest, parse_manifest
 from clawft.workspace import MARKER, Workspace, resolve_path
 
-__all__ = ["GROUP", "FoundPlugin", "PluginFolders", "load_plugin", "load_plugins", "plugin_folders"]
+__all__ = ["GROUP", "FoundPlugin", "PluginFolders", "find_code", "load_plugin", "load_plugins", "plugin_folders"]
 
 MAX_PLUGINS = 500  # of one folder
 MAX_MANIFEST_BYTES = 512 * 1024
+_CODE = "plugin:Plugin"  # unless something else is said
 _CLAUDE = ".claude-plugin/plugin.json"
 _LAYOUT = ("skills", "commands", "agents", ".mcp.json")  # of a plugin of Claude Code's
 
@@ -47,6 +48,19 @@ class FoundPlugin(Struct, frozen=True):
     @property
     def id(self) -> str:
         return self.manifest.id if self.manifest else os.path.basename(self.folder)
+
+
+def find_code(found: FoundPlugin) -> tuple[str, str, str]:
+    """Module and class of a Python plugin, and the package whose place its folder takes, if it was installed as one."""
+    named = found.manifest.python if found.manifest else None
+    module, _, name = (named or found.entry or _CODE).partition(":")
+    if not found.entry:
+        return module, name or "Plugin", ""
+    inside = found.entry.partition(":")[0].strip()
+    package = inside.rpartition(".")[0] if "." in inside else inside
+    if named:
+        module = f"{package}.{module}"
+    return module.strip(), name.strip() or "Plugin", package
 
 
 class PluginFolders(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from clawft.config.plugins import PluginsSettings
 from clawft.contracts import Permissions
+from clawft.discovery.plugins import find_code
 from clawft.errors import ClawftError, Refused
 from clawft.files import is_within, real_path
 from clawft.format.plugin import PluginManifest
@@ -29,7 +30,6 @@ __all__ = ["PluginJob", "Times", "find_paths", "make_job"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest", "__main__.py")
-_DEFAULT = "plugin:Plugin"
 _MB = 1024 * 1024
 _ROOM_MB = 64  # of the interpreter itself, beside what the plugin may take
 _PROCESSES, _WITH_SHELL = 64, 256
@@ -108,7 +108,7 @@ def make_job(standing: PluginStanding, settings: PluginsSettings, around: Around
     assert manifest is not None
     assert standing.grant is not None
     entry, workspace, permissions = entry_of_plugin(found, settings), around.workspace, standing.permissions
-    module, name, package = _find_code(manifest, found.entry)
+    module, name, package = find_code(found)
     data_dir = os.path.join(workspace.user_dir, "plugin-data", manifest.id)
     readable, writable = find_paths(standing, around)
     for host in permissions.network:
@@ -138,18 +138,6 @@ def make_job(standing: PluginStanding, settings: PluginsSettings, around: Around
         ),
         Times(settings.init_timeout_s, entry.call_timeout_s or settings.call_timeout_s, settings.shutdown_timeout_s),
     )
-
-
-def _find_code(manifest: PluginManifest, entry: str) -> tuple[str, str, str]:
-    """Module, class, and the package whose place the copy takes, for a plugin that was installed as one."""
-    module, _, name = (manifest.python or entry or _DEFAULT).partition(":")
-    if not entry:
-        return module, name or "Plugin", ""
-    inside = entry.partition(":")[0].strip()
-    package = inside.rpartition(".")[0] if "." in inside else inside
-    if manifest.python:
-        module = f"{package}.{module}"
-    return module.strip(), name.strip() or "Plugin", package
 
 
 def _declare(manifest: PluginManifest) -> Declared:

@@ -1,5 +1,6 @@
 """The state of a plugin, and what it was granted: bound to its version and digest, so that a changed one asks again."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -39,9 +40,10 @@ PLUGIN_STATES: dict[State, str] = {
     "shadowed": "another plugin of this id comes first",
     "disabled": "the config turns it off",
     "untrusted": "nobody granted it anything as it is now",
-    "ineligible": "it needs another version, or other settings",
+    "ineligible": "it needs another version, other settings, or something that is not here",
     "ready": "it may be used, with what it was granted",
 }
+_NAMED_IN = re.compile(r"'([A-Za-z0-9_.-]+)['\[]")  # the setting that a complaint is about
 _NO_ENTRY = PluginEntry()
 _NAMED = ("filesystem", "network", "env_vars")  # in the order of `Permissions`
 
@@ -261,7 +263,9 @@ def _find_unmet(found: FoundPlugin, settings: PluginsSettings) -> Diagnostic | N
     problem = check_arguments(given, manifest.config_schema)
     if problem:
         message = f"Its settings are not as its config_schema says: {problem}"
-        hint = f"Run: weft config set 'plugins.entries.\"{found.id}\".config.NAME' VALUE"
+        named = _NAMED_IN.match(problem)
+        name = named[1] if named else "NAME"
+        hint = f"Run: weft config set 'plugins.entries.\"{found.id}\".config.{name}' VALUE"
         return Diagnostic("plugin-config", "warning", message, found.file, 0, hint)
     return None
 

@@ -22,10 +22,12 @@ def check_plugins(app: App) -> Iterator[Check]:
         yield Check(_NAME, "problem", message, why=why, fix=f"weft plugins disable {quote(missing.plugin)}")
     ready = [one for one in standings if one.state == "ready"]
     if ready:
-        yield from _check_wasm(ready)
+        yield Check(_NAME, "ok", f"{len(ready)} ready")
         yield from _check_variables(app, ready)
+    lacking = [one for one in standings if one.reasons and one.reasons[0].code == "wasm-missing"]
+    yield from _tell_lacking(lacking)
     for one in standings:
-        if one.state in ("broken", "ineligible"):
+        if one.state in ("broken", "ineligible") and one not in lacking:
             said = one.reasons[0].message if one.reasons else one.state
             message = f"{one.id} is {one.state}: {said}"
             fix = f"weft plugins show {quote(one.id)}"
@@ -60,14 +62,9 @@ def _check_variables(app: App, ready: Sequence[PluginStanding]) -> Iterator[Chec
             yield Check(_NAME, "note", message, why="it may need it", fix=find_owner(one).command(missing[0]))
 
 
-def _check_wasm(ready: Sequence[PluginStanding]) -> Iterator[Check]:
-    """Whether WebAssembly can be run, where a plugin needs it."""
-    from importlib.util import find_spec
-
-    wanting = [one for one in ready if one.found.manifest and one.found.manifest.wasm_module]
-    if wanting and find_spec("wasmtime") is None:
-        many = f"{len(wanting)} plugin{'s' * (len(wanting) != 1)}"
-        why = f"tools of {many} are missing from every turn"
+def _tell_lacking(standings: Sequence[PluginStanding]) -> Iterator[Check]:
+    """Plugins in WebAssembly, where that cannot be run."""
+    if standings:
+        why = f"{len(standings)} plugin{'s are' if len(standings) != 1 else ' is'} not used"
         message = "The optional part 'wasm' is not installed"
         yield Check(_NAME, "note", message, why=why, fix="pip install 'clawft[wasm]'")
-    yield Check(_NAME, "ok", f"{len(ready)} ready")

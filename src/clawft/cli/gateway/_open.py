@@ -1,11 +1,12 @@
 """What the commands of the gateway share: the channels that the user's config asks for, and its lock."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Diagnostic
 from clawft.files import lock_file
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from clawft.config.gateway import GatewaySettings
     from clawft.gateway.channels import Chosen
 
-__all__ = ["choose_here", "is_held", "settings_here", "take_lock"]
+__all__ = ["choose_here", "find_notes", "is_held", "settings_here", "take_lock"]
 
 _LOCK = "gateway.lock"
 
@@ -31,6 +32,16 @@ def choose_here(app: "App", settings: "GatewaySettings") -> "tuple[Chosen, ...]"
     from clawft.plugging import load_plugin_standings
 
     return tuple(_check_agent(app, settings, one) for one in choose_channels(settings, load_plugin_standings(app)))
+
+
+def find_notes(app: "App", chosen: Sequence["Chosen"]) -> dict[str, list[Diagnostic]]:
+    """What else there is to say of channels that can run, by their names: variables that have no value."""
+    from clawft.cli.plugins._variables import tell_missing
+    from clawft.plugging import load_plugin_standings
+
+    ready = {one.id: one for one in load_plugin_standings(app, by_digest=False) if one.state == "ready"}
+    running = [one for one in chosen if one.problem is None and one.plugin in ready]
+    return {one.name: tell_missing(app, ready[one.plugin]) for one in running}
 
 
 def _check_agent(app: "App", settings: "GatewaySettings", chosen: "Chosen") -> "Chosen":

@@ -4,15 +4,16 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
-from clawft.cli.gateway._open import choose_here, settings_here, take_lock
+from clawft.cli.gateway._open import choose_here, find_notes, settings_here, take_lock
 from clawft.cli.options import open_here
 from clawft.cli.output import print_json, say, show_diagnostic, to_json
 from clawft.cli.worker import make_plan, make_tell, work_here
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Diagnostic
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -29,15 +30,19 @@ def check_channels(*, as_json: bool) -> int:
     app = _open()
     settings = settings_here(app)
     chosen = choose_here(app, settings)
+    notes = find_notes(app, chosen)
     if as_json:
-        print_json("clawft.gateway-check.v1", channels=[_describe(settings, one) for one in chosen])
+        described = [_describe(settings, one, notes.get(one.name, [])) for one in chosen]
+        print_json("clawft.gateway-check.v1", channels=described)
     else:
         for one in chosen:
             _show(settings, one)
+            for note in notes.get(one.name, []):
+                show_diagnostic(note, where="", indent="  ")
     return 0 if any(one.problem is None for one in chosen) else 1
 
 
-def _describe(settings: "GatewaySettings", chosen: "Chosen") -> dict[str, object]:
+def _describe(settings: "GatewaySettings", chosen: "Chosen", notes: list[Diagnostic]) -> dict[str, object]:
     channel = settings.channels[chosen.name]
     problem = to_json(chosen.problem) if chosen.problem else None
     return {
@@ -45,6 +50,7 @@ def _describe(settings: "GatewaySettings", chosen: "Chosen") -> dict[str, object
         "plugin": chosen.plugin,
         "runs": chosen.problem is None,
         "problem": problem,
+        "notes": [to_json(one) for one in notes],
         "allow": list(channel.allow),
         "agent": channel.agent,
         "model": channel.model,
@@ -79,6 +85,8 @@ def run_channels(*, as_json: bool) -> int:
             show_diagnostic(one.problem, where=one.problem.where)
         elif not settings.channels[one.name].allow:
             tell(f"{one.name}  nobody may write: gateway.channels.{one.name}.allow is empty")
+    for note in chain.from_iterable(find_notes(app, chosen).values()):
+        show_diagnostic(note, where="")
     ready = tuple(one for one in chosen if one.problem is None)
     if not ready:
         message = "None of the channels that are configured can run"

@@ -14,8 +14,8 @@ from clawft.cli.plugins._json import plugin_json
 from clawft.cli.plugins._variables import add_missing
 from clawft.config.edit import Edited
 from clawft.config.plugins import PluginEntry, PluginsSettings
-from clawft.plugging import load_found, load_plugin_standings, open_grants, plugin_settings
-from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, judge_plugins
+from clawft.plugging import judge_here, load_plugin_standings, plugin_settings
+from clawft.trust.plugins import PLUGIN_STATES, PluginStanding
 
 __all__ = ["judge_enabled", "tell", "write_enabled"]
 
@@ -24,8 +24,7 @@ _TOLD = ("plugin-withheld", "plugin-env-missing")  # also of a plugin that is re
 
 def judge_enabled(app: App, chosen: Sequence[PluginStanding]) -> list[PluginStanding]:
     """How plugins would stand if nothing turned them off. Raises: ClawftError."""
-    settings = plugin_settings(app)
-    standings = judge_plugins(load_found(app, settings), _as_enabled(settings, chosen), open_grants(app).load)
+    standings = judge_here(app, _as_enabled(plugin_settings(app), chosen))
     by_folder = {one.found.folder: one for one in standings}
     return [by_folder.get(one.found.folder, one) for one in chosen]
 
@@ -42,14 +41,15 @@ def write_enabled(app: App, ids: Sequence[str], *, enabled: bool) -> Edited:
     return write_switches(app, "plugins", ids, enabled=enabled)
 
 
-def tell(meant: Sequence[PluginStanding], edited: Edited | None, output: str, **more: Any) -> None:
-    """How plugins stand now, and what was written."""
+def tell(meant: Sequence[PluginStanding], edited: Edited | None, output: str, **more: Any) -> list[PluginStanding]:
+    """Say how plugins stand now, and what was written; how they do."""
     app = open_here()
     now = {one.found.folder: one for one in load_plugin_standings(app)}
     standings = add_missing(app, (now.get(one.found.folder, one) for one in meant))
     if output == "json":
         told = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
-        return print_json("clawft.plugins.entries.v1", plugins=[plugin_json(one) for one in standings], **told, **more)
+        print_json("clawft.plugins.entries.v1", plugins=[plugin_json(one) for one in standings], **told, **more)
+        return standings
     for one in standings:
         click.echo(one_line(f"{one.id} is {one.state}: {PLUGIN_STATES.get(one.state, '')}"))
         for reason in one.reasons:
@@ -57,4 +57,4 @@ def tell(meant: Sequence[PluginStanding], edited: Edited | None, output: str, **
                 show_diagnostic(reason, where="", indent="  ")
     if edited is not None and edited.changed:
         say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
-    return None
+    return standings

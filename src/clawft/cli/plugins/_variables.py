@@ -14,7 +14,7 @@ from clawft.plugging import plugin_settings
 from clawft.plugins.given import is_steering
 from clawft.trust.plugins import PluginStanding, entry_of_plugin
 
-__all__ = ["Variable", "add_missing", "find_missing", "find_owner", "grant_hint", "list_variables"]
+__all__ = ["Variable", "add_missing", "find_missing", "find_owner", "grant_hint", "list_variables", "tell_missing"]
 
 Source = Literal["keystore", "config", "environment"]
 
@@ -71,10 +71,12 @@ def find_missing(app: App, standing: PluginStanding) -> list[str]:
 
 def add_missing(app: App, standings: Iterable[PluginStanding]) -> list[PluginStanding]:
     """Plugins with a word about the variables that have no value."""
-    return [structs.replace(one, reasons=(*one.reasons, *_tell(one, find_missing(app, one)))) for one in standings]
+    return [structs.replace(one, reasons=(*one.reasons, *tell_missing(app, one))) for one in standings]
 
 
-def _tell(standing: PluginStanding, missing: list[str]) -> list[Diagnostic]:
+def tell_missing(app: App, standing: PluginStanding) -> list[Diagnostic]:
+    """A word about the variables of a plugin that have no value."""
+    missing = find_missing(app, standing)
     if not missing:
         return []
     message = f"It asks for {', '.join(missing)}, which {'has' if len(missing) == 1 else 'have'} no value"

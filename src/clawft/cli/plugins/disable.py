@@ -26,7 +26,8 @@ def command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
     standings = load_plugin_standings(app)
     chosen = [_find(app, standings, one) for one in ids]
     if not revoke:
-        return tell(chosen, write_enabled(app, [one.id for one in chosen], enabled=False), output)
+        tell(chosen, write_enabled(app, [one.id for one in chosen], enabled=False), output)
+        return
     known = {(one.id, one.folder) for one in open_grants(app).load()}
     lost = next((one for one in chosen if (one.id, one.found.folder) not in known), None)
     if lost is not None:
@@ -37,7 +38,7 @@ def command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
         revoke_plugin(app, one.found)
         if output == "table":
             click.echo(one_line(f"Taken back: what {one.id} was granted"))
-    return tell(chosen, edited, output, revoked=[one.id for one in chosen])
+    tell(chosen, edited, output, revoked=[one.id for one in chosen])
 
 
 def _find(app: App, standings: tuple[PluginStanding, ...], plugin_id: str) -> PluginStanding:

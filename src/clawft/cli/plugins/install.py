@@ -5,18 +5,20 @@ import sys
 from typing import Any
 
 import click
+from msgspec import structs
 
 from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say
+from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.plugins._json import permissions_json, plugin_json
 from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines, permission_words
 from clawft.cli.plugins.enable import enable_plugins
 from clawft.contracts import Permissions
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Diagnostic
 from clawft.plugging import find_plugin, load_found, load_plugin_contents, load_plugin_standings
 from clawft.plugins.install import Staged, place_plugin, stage_plugin
+from clawft.trust.plugin_fit import check_fit
 from clawft.trust.plugins import compare_permissions
 from clawft.workspace import resolve_path
 
@@ -40,18 +42,21 @@ def command(source: str, dry_run: bool, yes: bool, output: str) -> int:
     app = open_here()
     place = resolve_path(source, os.getcwd(), app.workspace.home)
     with stage_plugin(place, os.path.join(app.workspace.user_dir, "plugins"), load_found(app)) as staged:
+        said = _check(app, staged)
         if output == "table":
             for line in _lines(app, staged):
                 say(line)
+            for problem in said:
+                show_diagnostic(problem, where="")
         if dry_run:
-            _tell(app, staged, output, installed=False)
+            _tell(app, staged, output, said, installed=False)
             return 0
         if staged.old is not None and not yes and not _ask(staged):
             say("Nothing was installed")
             return 1
         app.audit.write("plugin", f"install {staged.target}", decision="done", detail={"from": place})
         place_plugin(staged)
-    _tell(app, staged, output, installed=True)
+    _tell(app, staged, output, said, installed=True)
     return _offer(staged) if output == "table" else 0
 
 
@@ -65,11 +70,18 @@ def _lines(app: App, staged: Staged) -> list[str]:
     manifest = staged.found.manifest
     assert manifest is not None
     old = staged.old.manifest if staged.old else None
-    version = f"{old.version} → {manifest.version}" if old else manifest.version
+    version = f"{old.version} → {manifest.version}" if old and old.version != manifest.version else manifest.version
     about = [f"  {one_line(manifest.description)}"] if manifest.description else []
     head = one_line(f"{manifest.id} {version}, to {app.workspace.shorten(staged.target)}")
     brings = brought_lines(manifest, load_plugin_contents(app, staged.found))
     return [head, *about, f"Runs: {kind_line(staged.found)}", *brings, *_permission_lines(staged)]
+
+
+def _check(app: App, staged: Staged) -> list[Diagnostic]:
+    """What its manifest says in vain, and what it would lack here."""
+    found = staged.found
+    assert found.manifest is not None
+    return [*found.manifest.diagnostics, *check_fit(found, found.manifest.permissions, app.workspace)]
 
 
 def _permission_lines(staged: Staged) -> list[str]:
@@ -85,7 +97,7 @@ def _permission_lines(staged: Staged) -> list[str]:
     ]
 
 
-def _tell(app: App, staged: Staged, output: str, *, installed: bool) -> None:
+def _tell(app: App, staged: Staged, output: str, said: list[Diagnostic], *, installed: bool) -> None:
     manifest = staged.found.manifest
     assert manifest is not None
     old = staged.old.manifest if staged.old else None
@@ -96,6 +108,7 @@ def _tell(app: App, staged: Staged, output: str, *, installed: bool) -> None:
             "previous_version": old.version if old else None,
             "path": staged.target,
             "installed": installed,
+            "diagnostics": [to_json(structs.replace(one, path=staged.target)) for one in said],
             "asked": permissions_json(manifest.permissions),
             "new": permissions_json(compare_permissions(old.permissions, manifest.permissions)) if old else None,
         }
