@@ -125,8 +125,13 @@ _FILENAMES = b"".join(b"filename*%d=a;" % number for number in range(10_000))
         HEAD + b"\r\nx\r\n\r\n" + b"1" * 900_000 + b"\r\n> y",
         _nest(b"multipart", 99) + b"\n" * 900_000,
         _nest(b"multipart", 99) + b"\r" * 900_000,
+        HEAD + b'Content-Type: text/plain; a="' + b";" * 900_000,
+        HEAD + b'Content-Type:\r\n text/plain; a="' + b";\r " * 300_000,
+        HEAD.replace(b"\r\n", b"\r") + b'Content-Disposition:x;"' + b"\n ;" * 300_000,
+        HEAD.replace(b"\r\n", b"\r") + b'Content-Type:x;"' + b";\r\n " * 200_000,
+        HEAD + (b"Content-Type: multipart/mixed; boundary=x;" + b'"' + b";" * 1900 + b"\r\n\r\n--x\r\n") * 99,
     ],
-    ids=range(18),
+    ids=range(23),
 )  # fmt: skip
 def test_a_hostile_mail_is_read_or_refused_in_little_time(data: bytes) -> None:
     began = time.process_time()
@@ -317,7 +322,7 @@ def test_an_answer_of_smtp_that_has_no_end_is_ended(tmp_path: Path, monkeypatch:
 
         endless = threading.Thread(target=talk)
         endless.start()
-        with pytest.raises(ChannelError, match="did not take the mail"):
+        with pytest.raises(ChannelError):  # in words that depend on where it was cut off
             send_mail(
                 DirectHost(tmp_path, {}, {}),
                 replace(SERVER, port=listener.getsockname()[1]),

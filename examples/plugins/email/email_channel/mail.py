@@ -24,6 +24,8 @@ _MAX_HEADERS = 500
 _MAX_NAMES = 20
 _MAX_CHARS = 30_000  # a little less than what the gateway takes (gateway.max_message_chars)
 _CONTAINER = re.compile(rb"(?:multipart|message)/", re.IGNORECASE)
+# The library reads what a part is over and over, for each sign in it.
+_LONG = re.compile(rb"^content-[a-z-]+[ \t]*:(?:[^\n]|\n[ \t]){2000}", re.IGNORECASE | re.MULTILINE)
 _ID = re.compile(r"<[!-;=?-~]{1,200}@[!-;=?-~]{1,200}>")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.){0,500}"')
 _COMMENT = re.compile(r"\([^()]*\)")
@@ -55,6 +57,8 @@ def parse_mail(data: bytes, size: int, settings: Settings) -> Mail:
     containers = len(_CONTAINER.findall(data))
     if containers > _MAX_PARTS or containers * (data.count(b"\n") + data.count(b"\r")) > _MAX_LOOKS:
         raise Refusal("it has too many parts")
+    if _LONG.search(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")):
+        raise Refusal("it says at great length what it is")
     try:
         message = message_from_bytes(data)
         if len(message) > _MAX_HEADERS:
