@@ -67,19 +67,18 @@ class Records(Generic[T]):
         for _ in range(_ATTEMPTS):
             newest = self._load_newest()
             records, found = self._load_file()
-            if not found or newest is None or found in newest:
+            if not found or found in newest:
                 return records, found
             # They may just have been replaced.
         message = f"The {self.noun} are an older copy, put back by something else than weft, so they count for nothing"
         raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
 
-    def _load_newest(self) -> tuple[str, ...] | None:
-        """The hashes of what may stand in the file now; None where nothing is known."""
+    def _load_newest(self) -> tuple[str, ...]:
+        """The hashes of what may stand in the file now. Where it is not told, nothing may: it is told before a file is
+        written, so whoever removed it may have put back an older one."""
         try:
             head = msgspec.json.decode(read_regular(self._head_path, MAX_BYTES)[0], type=_Head)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (msgspec.DecodeError, RecursionError):
+        except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError, RecursionError):
             return ()
         return head.newest if self._seal.holds(_join(head.newest), f"{self.noun} newest", head.seal) else ()
 
