@@ -69,6 +69,8 @@ def test_entry_points_are_read_once_and_again_where_a_package_comes_or_goes(
     os.utime(base, (1, 1))
     assert find_entries(cache) == []
     file = write(base / "a-1.dist-info" / "entry_points.txt", "[clawft.plugins]\none = a:Plugin\n")
+    (base / "b-1.dist-info").mkdir()
+    os.mkfifo(base / "b-1.dist-info" / "entry_points.txt")  # nobody waits for what is never written
     assert find_entries(cache) == [(str(base), "a:Plugin")]  # of what changed just now nothing is kept
     os.utime(base, (2, 2))
     assert find_entries(cache) == [(str(base), "a:Plugin")]

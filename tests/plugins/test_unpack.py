@@ -3,6 +3,7 @@
 import io
 import tarfile
 import tempfile
+import time
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
 from clawft.plugins.unpack import unpack
 
 PIECES = st.sampled_from(["..", ".", "/", "\\", "a", "b", "c:", "~", "\n", "é", " ", "__pycache__", "//"])
@@ -68,3 +69,18 @@ def test_an_archive_that_is_damaged_is_an_error_and_no_crash(content: bytes, sta
         path.write_bytes(start + content)
         with pytest.raises(ClawftError):
             unpack(str(path), tempfile.mkdtemp(dir=folder))
+
+
+@pytest.mark.parametrize("entries", [b"\0" * 4, b"PK\x05\x06"])  # that may look like another end
+def test_a_zip_that_lists_files_without_end_is_refused_before_that_is_read(tmp_path: Path, entries: bytes) -> None:
+    listed = b"PK\x01\x02" + bytes(24) + b"\x01" + bytes(17) + b"a"
+    count = (17 << 20) // len(listed)
+    size = (count * len(listed)).to_bytes(4, "little")
+    end = b"PK\x05\x06" + bytes(4) + entries + size + (30).to_bytes(4, "little") + bytes(2)
+    source = tmp_path / "long.zip"
+    source.write_bytes(b"PK\x03\x04" + bytes(26) + listed * count + end)
+    (tmp_path / "target").mkdir()
+    started = time.process_time()
+    with pytest.raises(Refused, match="more than 5000 files"):
+        unpack(str(source), str(tmp_path / "target"))
+    assert time.process_time() - started < 0.5

@@ -22,6 +22,7 @@ __all__ = ["GROUP", "find_entries", "has_plugins"]
 
 GROUP = "clawft.plugins"  # of entry points
 MAX_CACHE_BYTES = 1 << 20
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class _Base(Struct, frozen=True, array_like=True):
@@ -96,7 +97,7 @@ def _find_values(base: str) -> Iterator[str]:
         return
     for name in names:
         try:
-            with open(f"{base}/{name}/entry_points.txt", "rb") as file:
+            with open(os.open(f"{base}/{name}/entry_points.txt", _READ), "rb") as file:  # never waits, as for a pipe
                 data = file.read(64 * 1024)
         except OSError:
             continue

@@ -18,7 +18,8 @@ __all__ = ["MAX_BYTES", "MAX_FILES", "unpack"]
 MAX_FILES = 5_000
 MAX_BYTES = 128 << 20
 _MAX_NAME = 400
-_MAX_HEADERS = 16 << 20  # of a tar, beside the files
+_MAX_HEADERS = 16 << 20  # of an archive, beside the files
+_ZIP_END = 22 + (1 << 16)  # bytes: what ends a zip, and a comment
 _CHUNK = 1 << 16
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -145,7 +146,18 @@ def _walk(folder: str, prefix: str) -> Iterator[tuple[str, str, os.stat_result]]
             yield entry.path, name, entry.stat(follow_symlinks=False)
 
 
+def _check_directory(file: IO[bytes], source: str) -> None:
+    """A zip lists its files at its end, and the list is read whole, however long. Raises: Refused."""
+    file.seek(max(0, os.fstat(file.fileno()).st_size - _ZIP_END))
+    end = file.read()
+    marks = [at for at in range(len(end)) if end.startswith(b"PK\x05\x06", at)]  # any may be taken for the last
+    sizes = [int.from_bytes(end[at + 12 : at + 16], "little") for at in marks]
+    if b"PK\x06\x07" in end or max(sizes, default=0) > _MAX_HEADERS:  # the one is for lists of more than 4 GB
+        raise _refuse(source, f"It has more than {MAX_FILES} files")
+
+
 def _unpack_zip(file: IO[bytes], source: str, target: _Target) -> None:
+    _check_directory(file, source)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if len(members) > 2 * MAX_FILES:
