@@ -71,7 +71,7 @@ async def test_nobody_can_fill_the_room_of_all_others(desk: Desk) -> None:
 
 async def test_nobody_waits_behind_all_that_another_wrote(desk: Desk) -> None:
     adapter = Adapter()
-    async with desk.gateway(adapter, settings=settings(concurrency=1)).running():
+    async with desk.gateway(adapter, settings=settings(concurrency=3)).running():
         host = await ready(adapter)
         for number in range(5):
             await host.deliver_inbound(message(number, f"eve {number}", sender="eve"))

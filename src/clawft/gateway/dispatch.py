@@ -21,7 +21,6 @@ __all__ = ["Dispatcher"]
 _KEPT_DAYS = 30  # that answered messages are known, so that none is taken twice
 _FORGET_S = 3600.0
 _FORGETFUL = {"CLAWFT_MEMORY__ENABLED": "false"}  # what others said, the owner too, is nothing for the sender
-_AHEAD = 2  # runs of one sender, for each that is done at a time: so that the next is there when one ends
 _MAX_SHOWN = 80
 _QUIET_S, _IDLE_S = 5.0, 0.5  # after so long without anything to do it looks less often
 
@@ -75,7 +74,7 @@ class Dispatcher:
         started: list[Accepted] = []
         if not self.is_closed:
             await self._check_allowed()
-            most = means.settings.concurrency * _AHEAD
+            most = max(1, means.settings.concurrency - 1)  # whatever one sender has done, another finds room
             start = partial(means.inbox.start, self._make_request, means.settings.queue, most)
             started = await to_thread.run_sync(start)
             for message in started:
