@@ -8,6 +8,7 @@ import pytest
 
 from clawft.config.mcp import McpSettings, ServerSettings
 from clawft.mcp import McpHub
+from clawft.mcp.launch import Terms
 from clawft.mcp.scripted import ScriptedPeer
 from clawft.messages import Image
 from clawft.tools.mcp import server_tools
@@ -123,6 +124,16 @@ async def test_a_stranger_runs_only_after_a_yes(make: Make) -> None:
     assert caught.value.error_code == "PERMISSION_DENIED"
     assert "trusted = true" in caught.value.hint
     assert len(peer.sent_messages) == sent
+
+
+async def test_whoever_is_refused_a_tool_of_a_plugin_is_told_what_allows_it(make: Make) -> None:
+    hub, _ = make()
+    hub.join("srv", ServerSettings(command="-"), Terms(lambda _: None, ""))  # no such server is in the config
+    async with hub:
+        tool = (await tools_of(hub))["srv__write"]
+        with pytest.raises(ToolError) as refused:
+            await run(tool, {}, Person(answer=False))
+    assert refused.value.hint == "To run it without being asked: weft permissions allow srv__write"
 
 
 async def test_results_keep_their_pictures_and_facts(make: Make) -> None:

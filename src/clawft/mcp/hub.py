@@ -59,6 +59,10 @@ class McpHub:
         """Take in a server of a plugin."""
         self._settings[name], self._terms[name] = settings, terms
 
+    def is_brought(self, name: str) -> bool:
+        """Whether a plugin brought a server."""
+        return name in self._terms
+
     async def leave(self, names: Iterable[str]) -> None:
         """End servers of plugins, and forget them."""
         with anyio.move_on_after(_CLOSE_S, shield=True):

@@ -26,7 +26,7 @@ def server_tools(hub: McpHub, remote: Iterable[RemoteTool]) -> tuple[Tool, ...]:
 def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         if not remote.trusted or context.must_ask:
-            await _ask(remote, arguments, context)
+            await _ask(hub, remote, arguments, context)
         return await _call(hub, remote, arguments)
 
     # What a server says of itself counts only where the user trusts it.
@@ -43,17 +43,16 @@ def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
     )
 
 
-async def _ask(remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:
+async def _ask(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:
     shown = clean_text(json.dumps(arguments, ensure_ascii=False, default=repr))
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     question = f"Let the MCP server '{remote.server}' run {remote.name}?"
     why = "The server is not trusted" if not remote.trusted else f"Asked by {context.must_ask}"
     if not await context.ask(question, f"{why}. Arguments: {cut}"):
-        raise ToolError(
-            "PERMISSION_DENIED",
-            f"{remote.name} was not allowed to run",
-            hint=f"Set trusted = true in [mcp.servers.{remote.server}] to run its tools without being asked",
-        )
+        hint = f"Set trusted = true in [mcp.servers.{remote.server}] to run its tools without being asked"
+        if hub.is_brought(remote.server):
+            hint = f"To run it without being asked: weft permissions allow {remote.name}"
+        raise ToolError("PERMISSION_DENIED", f"{remote.name} was not allowed to run", hint=hint)
 
 
 async def _call(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any]) -> ToolResult:
