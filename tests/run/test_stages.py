@@ -33,13 +33,24 @@ def test_a_plugins_tool_with_a_taken_name_is_called_by_its_plugin_and_that_is_sa
     assert "called 'books-Read_File'" in joined.diagnostics[0].message
 
 
+def bring(*ids: str) -> list[Extension]:
+    return [Extension(name=one, tools=(make_tool("lend"),), is_plugin=True) for one in ids]
+
+
+def test_a_name_that_two_plugins_claim_is_neithers() -> None:
+    """What was allowed of the one by its name is not allowed of the other, which may only come before it."""
+    own = Extension(name="own", tools=(make_tool("read_file"),))
+    joined = join_extensions((own, *bring("a.evil", "com.example.books")))
+    assert [one.name for one in joined.tools] == ["read_file", "evil-lend", "books-lend"]
+    joined = join_extensions(bring("com.one.books", "com.two.books"))
+    assert [one.name for one in joined.tools] == ["com-one-books-lend", "com-two-books-lend"]
+    joined = join_extensions((Extension(name="own", tools=(make_tool("lend"),)), *bring("a.evil", "b.books")))
+    assert [one.name for one in joined.tools] == ["lend", "evil-lend", "books-lend"]
+
+
 def test_a_tool_that_no_name_is_left_for_is_left_out_and_that_is_said() -> None:
-    brought = [
-        Extension(name=f"com.{who}.books", tools=(make_tool("lend"),), is_plugin=True)
-        for who in ("one", "two", "three")
-    ]
-    joined = join_extensions(brought)
-    assert [one.name for one in joined.tools] == ["lend", "books-lend"]
+    joined = join_extensions(bring(f"com.{'x' * 64}.one.books", f"com.{'x' * 64}.two.books"))
+    assert [one.name for one in joined.tools] == []
     assert "left out" in joined.diagnostics[1].message
 
 

@@ -3,6 +3,7 @@
 An extension has tools, stages of the pipeline, memories, or some of each. Nothing else puts any of these into a turn.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -46,13 +47,17 @@ class Joined(Struct, frozen=True):
 
 
 def join_extensions(extensions: Sequence[Extension]) -> Joined:
-    """Put extensions together. No two tools have the same name: a plugin's is called by its plugin then."""
+    """Put extensions together. No two tools have the same name: a plugin's is called by its plugin then, and where two
+    plugins claim one, both are."""
     taken = {name.lower() for one in extensions for name in one.names}
+    claims = Counter(name for one in extensions if one.is_plugin for name in _find_claims(one))
     tools: list[Tool] = []
     said: list[Diagnostic] = []
     for one in extensions:
         for tool in one.tools:
-            free = [name for name in _possible_names(one, tool) if name.lower() not in taken]
+            # What a person allowed of one plugin by a name must not come to mean another's: then it is neither's.
+            names = [name for name in _possible_names(one, tool) if not one.is_plugin or claims[name.lower()] == 1]
+            free = [name for name in names if name.lower() not in taken]
             if free:
                 taken.add(free[0].lower())
                 tools.append(tool if free[0] == tool.name else structs.replace(tool, name=free[0]))
@@ -75,12 +80,19 @@ def find_memories(extensions: Iterable[Extension], name: str) -> list[MemoryBack
     ]
 
 
+def _find_claims(extension: Extension) -> set[str]:
+    return {name.lower() for tool in extension.tools for name in _possible_names(extension, tool)}
+
+
 def _possible_names(extension: Extension, tool: Tool) -> tuple[str, ...]:
     if not extension.is_plugin:
         return (tool.name,)
-    long = f"{extension.name.rpartition('.')[2]}-{tool.name}"[:64]
+    longer = [
+        f"{who}-{tool.name}"[:64] for who in (extension.name.rpartition(".")[2], extension.name.replace(".", "-"))
+    ]
     # A name that rules take for a tool of ours is none of a plugin's, also where there is no such tool now.
-    return (long,) if canonical_tool(tool.name) in CANONICAL_TOOLS else (tool.name, long)
+    own = () if canonical_tool(tool.name) in CANONICAL_TOOLS else (tool.name,)
+    return (*own, *longer)
 
 
 def _tell_clash(extension: Extension, tool: Tool, free: Sequence[str]) -> Diagnostic:
