@@ -180,8 +180,19 @@ async def test_a_plugin_reaches_no_host_but_those_granted(yard: Yard, site: Thre
     assert some[1] in (*DENIED, "ConnectionRefusedError")
     assert some[2] is True
     assert some[3:] == ["PluginError"] * 3
-    judged = [(one["subject"], one["decision"]) for one in yard.audited() if one["kind"] == "url"]
-    assert judged == [(f"127.0.0.1:{port}", "allowed"), ("127.0.0.1:9", "denied"), ("example.com:443", "denied")]
+    judged = [
+        (one["detail"]["plugin"][12:], one["subject"], one["decision"])
+        for one in yard.audited()
+        if one["kind"] == "url"
+    ]
+    asked = [f"127.0.0.1:{port}", "127.0.0.1:9", "example.com:443"]
+    assert [one for one in judged if one[0] == "none"] == [("none", subject, "denied") for subject in asked]
+    assert {one for one in judged if one[0] == "some"} == {
+        ("some", f"127.0.0.1:{port}", "allowed"),
+        ("some", f"127.0.0.1:{port}", "denied"),  # past the proxy
+        ("some", "127.0.0.1:9", "denied"),
+        ("some", "example.com:443", "denied"),
+    }
 
 
 async def test_private_addresses_stay_closed_where_the_policy_says_so(yard: Yard, site: ThreadingHTTPServer) -> None:

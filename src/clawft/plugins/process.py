@@ -9,12 +9,14 @@ from typing import Any
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec import structs
 
 from clawft.contracts import ChannelError, PluginError
 from clawft.errors import ClawftError, Refused
-from clawft.plugins.guest.wire import MAX_LINE, Ask
+from clawft.plugins.guest.wire import MAX_LINE, Ask, Start, Told
 from clawft.plugins.job import PluginJob
 from clawft.plugins.log import PluginLog, log_path
+from clawft.plugins.refusals import MAX_REFUSALS, describe_refusal, kind_of_refusal
 from clawft.plugins.results import hand_in, read_result
 from clawft.plugins.running import Around, Health, Inbound, PluginFailed
 from clawft.plugins.talk import Talk, nonsense
@@ -57,6 +59,7 @@ class PythonProcess:
         self._kept: Kept | None = None
         self._copy = ""
         self._words = b""
+        self._refused: set[str] = set()
 
     @property
     def alive(self) -> bool:
@@ -68,7 +71,7 @@ class PythonProcess:
         try:
             with anyio.fail_after(self.job.times.init_s):
                 await self._up.wait()
-                start = msgspec.to_builtins(self.job.start(self._copy)) if self._copy else None
+                start = msgspec.to_builtins(self._describe_start()) if self._copy else None
                 await self._talk.order("start", given=start, grace_s=_GRACE_S)
         except BaseException as error:
             self._unwanted.set()
@@ -77,6 +80,10 @@ class PythonProcess:
                 message = f"It was not ready within {self.job.times.init_s:g} seconds"
                 raise PluginFailed(message, code="plugin-timeout", hint="See plugins.init_timeout_s") from error
             raise
+
+    def _describe_start(self) -> Start:
+        opened, confined = (*self.job.readable, *self.job.writable), self._around.sandbox.settings.mode != "off"
+        return structs.replace(self.job.start(self._copy), id=self.job.id, opened=opened, confined=confined)
 
     async def call(self, what: str, given: Mapping[str, Any]) -> Any:
         """A call of `start_channel` lasts as long as the channel. Raises: PluginError; PluginFailed."""
@@ -231,8 +238,11 @@ class PythonProcess:
                     *lines, left = rest.split(b"\n")
                     rest = bytearray(left)
                     for line in lines:
-                        if (ask := self._talk.hear(bytes(line))) is not None:
-                            kept.group.start_soon(self._answer, ask)
+                        match self._talk.hear(bytes(line)):
+                            case Ask() as ask:
+                                kept.group.start_soon(self._answer, ask)
+                            case Told() as told:
+                                self._note_refusal(told)
                 if len(rest) > MAX_LINE:
                     raise nonsense(f"a line of more than {MAX_LINE} bytes")
         except PluginFailed as error:
@@ -271,9 +281,21 @@ class PythonProcess:
         said = f": {last[:200]}" if last else ""
         return PluginFailed(f"Its process ended by itself, with code {finished.code}{said}", code="plugin-ended")
 
+    def _note_refusal(self, told: Told) -> None:
+        """It says so itself: nobody knows whether it is true, but each thing is written once, and not for ever."""
+        subject = told.subject[:_LAST_WORDS]
+        if subject in self._refused or len(self._refused) > MAX_REFUSALS:
+            return
+        if len(self._refused) == MAX_REFUSALS:
+            subject = "and more"
+        self._refused.add(subject)
+        self._record(kind_of_refusal(told.rule), subject, "deny", told.rule)
+
     def _record(self, kind: str, subject: str, decision: str, rule: str) -> None:
         audit = self._around.audit
         write = audit.tell if decision == "deny" else audit.write
+        if decision == "deny":
+            self._log.say(describe_refusal(self.job.id, subject, rule))
         write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from clawft.contracts import PluginError, Unsupported
 from clawft.errors import ClawftError
-from clawft.plugins.guest.wire import MAX_LINE, Answer, Ask, Error, FromGuest, Order
+from clawft.plugins.guest.wire import MAX_LINE, Answer, Ask, Error, FromGuest, Order, Told
 from clawft.plugins.results import make_error
 from clawft.plugins.running import PluginFailed
 from clawft.sandbox.kept import BROKEN
@@ -105,14 +105,14 @@ class Talk:
             self._asked -= 1
         await self._send(Order(ask.id, "answer", given=value, error=error))
 
-    def hear(self, line: bytes) -> Ask | None:
-        """Take a line; what it asks for, if it does. Raises: PluginFailed for what no honest guest says."""
+    def hear(self, line: bytes) -> Ask | Told | None:
+        """Take a line; what it asks for or tells, if it does. Raises: PluginFailed for what no honest guest says."""
         try:
             said = self._decoder.decode(line)
         except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
             raise nonsense("a line that is none of its protocol") from error
-        if isinstance(said, Ask):
-            self._admit()
+        if isinstance(said, Ask | Told):
+            self._admit(said)
             return said
         waiting = self._waiting.get(said.id)
         if waiting is not None and not waiting.done.is_set():
@@ -124,11 +124,11 @@ class Talk:
             raise nonsense("an answer to what it was not asked")
         return None
 
-    def _admit(self) -> None:
+    def _admit(self, said: Ask | Told) -> None:
         """Raises: PluginFailed for a flood."""
         now = anyio.current_time()
         self._room, self._since = min(_ASKS, self._room + (now - self._since) * _ASKS_RATE) - 1, now
-        self._asked += 1
+        self._asked += isinstance(said, Ask)
         if self._asked > _MAX_ASKED or self._room < 0:
             raise PluginFailed("It hands in more messages than anybody could take", code="plugin-flooded")
 

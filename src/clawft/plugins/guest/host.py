@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from msgspec import to_builtins
 
 from clawft.contracts import InboundMessage, Level, MessagePayload, PluginError
-from clawft.plugins.guest.wire import Start
+from clawft.plugins.guest.wire import Rule, Start
 
 __all__ = ["GuestChannelHost", "GuestHost"]
 
@@ -24,7 +24,10 @@ Asking = Callable[[str, str, Any], Awaitable[Any]]
 class GuestHost:
     """A PluginHost."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, tell: Callable[[Rule, str], None]) -> None:
+        """`tell` has the host write down what is refused here, by its rule."""
+        self._id = start.id
+        self._tell = tell
         self._config = start.config
         self._data_dir = start.data_dir
         self._secrets = {name: os.environ[name] for name in start.env if name in os.environ}
@@ -55,13 +58,15 @@ class GuestHost:
 
     def connect(self, host: str, port: int, timeout_s: float = 30.0) -> socket:
         """Raises: PluginError."""
-        if not self._network:
-            raise PluginError(f"{host}:{port} cannot be reached: no host was granted", code="host-refused")
-        if not self._proxy.hostname:
-            return self._connect_bare(host, port, timeout_s)
         name = f"[{host}]" if ":" in host else host
         if not f"{name}:{port}".isprintable() or " " in name:
             raise PluginError(f"{host!a} is no host", code="host-refused")
+        if not self._network:
+            self._tell("no-host", f"{name}:{port}")
+            message = f"{name}:{port} cannot be reached: no host was granted"
+            raise PluginError(message, code="host-refused", hint=self._grant_hint(f"{name}:{port}"))
+        if not self._proxy.hostname:
+            return self._connect_bare(host, port, timeout_s)
         try:
             connection = create_connection((self._proxy.hostname, self._proxy.port or 80), timeout_s)
             try:
@@ -79,11 +84,15 @@ class GuestHost:
         from clawft.trust.hosts import find_grant
 
         if find_grant(host.lower(), port, self._network) is None:
-            raise PluginError(f"{host}:{port} is not among the granted hosts", code="host-refused")
+            message = f"{host}:{port} is not among the granted hosts"
+            raise PluginError(message, code="host-refused", hint=self._grant_hint(f"{host}:{port}"))
         try:
             return create_connection((host, port), timeout_s)
         except (OSError, UnicodeError) as error:
             raise PluginError(f"{host}:{port} cannot be reached: {error}", code="host-unreachable") from error
+
+    def _grant_hint(self, place: str) -> str:
+        return f"If its manifest asks for it: weft plugins grant {self._id} --network {place}"
 
 
 def _read_reply(connection: socket, asked: str) -> None:
@@ -100,8 +109,14 @@ def _read_reply(connection: socket, asked: str) -> None:
         while len(said) < _MAX_HEAD and (chunk := connection.recv(4096)):
             said += chunk
         refused = words[1:2] == [b"403"]
-        text = " ".join(said.decode("utf-8", "replace").split())[:1000] or f"{asked} cannot be reached"
-        raise PluginError(text, code="host-refused" if refused else "host-unreachable")
+        reason, _, hint = said.decode("utf-8", "replace").removeprefix("clawft: ").partition("\nhint: ")
+        text = _join(reason) or f"{asked} cannot be reached"
+        raise PluginError(text, code="host-refused" if refused else "host-unreachable", hint=_join(hint))
+
+
+def _join(text: str) -> str:
+    """In one line."""
+    return " ".join(text.split())[:1000]
 
 
 class GuestChannelHost:

@@ -8,7 +8,7 @@ from threading import Lock
 
 import msgspec
 
-from clawft.plugins.guest.wire import MAX_LINE, Answer, Ask, Error, Order
+from clawft.plugins.guest.wire import MAX_LINE, Answer, Ask, Error, Order, Told
 
 __all__ = ["Pipes"]
 
@@ -39,7 +39,7 @@ class Pipes:
                 rest = bytearray(left)
                 yield from map(self._decoder.decode, lines)
 
-    def write(self, what: Answer | Ask) -> None:
+    def write(self, what: Answer | Ask | Told) -> None:
         """Say something to the host; if it is too long, that instead."""
         try:
             line = msgspec.json.encode(what)
@@ -53,7 +53,7 @@ class Pipes:
                 left = left[os.write(self._answers, left) :]
 
 
-def _refuse(what: Answer | Ask, message: str) -> Answer:
-    if isinstance(what, Ask):
+def _refuse(what: Answer | Ask | Told, message: str) -> Answer:
+    if not isinstance(what, Answer):
         raise ValueError(message)
     return Answer(what.id, error=Error("failed", message[:2000], "plugin-result"))

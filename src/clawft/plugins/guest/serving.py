@@ -21,6 +21,7 @@ from clawft.plugins.guest.doing import Doing
 from clawft.plugins.guest.host import GuestHost
 from clawft.plugins.guest.loading import Parts, load_class
 from clawft.plugins.guest.pipes import Pipes
+from clawft.plugins.guest.refusals import Refusals
 from clawft.plugins.guest.wire import Answer, Ask, Error, Order, Start
 
 __all__ = ["serve"]
@@ -48,6 +49,7 @@ class _Guest:
         self._numbers = 0
         self._plugin: Any = None
         self._doing: Doing | None = None
+        self._refusals: Refusals | None = None
         self._over = asyncio.Event()
         self._own: set[asyncio.Task[Any]] = set()
 
@@ -101,7 +103,8 @@ class _Guest:
         except asyncio.CancelledError:
             self._pipes.write(Answer(order.id, error=Error("cancelled", "It was cancelled")))
         except BaseException as error:  # also one that means to end the process: it fails this one call
-            self._pipes.write(Answer(order.id, error=_tell(error)))
+            explain = self._refusals.explain if self._refusals else lambda _: ""
+            self._pipes.write(Answer(order.id, error=_tell(error, explain)))
         del self._tasks[order.id]
         if order.do == "shutdown":
             self._over.set()
@@ -122,9 +125,11 @@ class _Guest:
         from msgspec import convert
 
         start = convert(given, Start)
+        self._refusals = Refusals(start, self._pipes.write)
+        self._refusals.watch()
         kind = await self.run(load_class, start)
         self._plugin = await self.run(kind)
-        await self.run(self._plugin.init, GuestHost(start))
+        await self.run(self._plugin.init, GuestHost(start, self._refusals.tell))
         parts = Parts(await self.run(lambda: list(self._plugin.parts())), start.declared)
         self._doing = Doing(self._plugin, parts, start.config, self.run, self._ask)
 
@@ -204,15 +209,15 @@ def _attempt(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         return None, error
 
 
-def _tell(error: BaseException) -> Error:
+def _tell(error: BaseException, explain: Callable[[BaseException], str]) -> Error:
     """What the host is told of an exception; the rest stands in the log."""
     try:
-        return _describe(error)
+        return _describe(error, explain)
     except Exception:  # it does not even tell what it is
         return Error("failed", f"It raised {type(error).__name__[:80]}", "plugin-raised")
 
 
-def _describe(error: BaseException) -> Error:
+def _describe(error: BaseException, explain: Callable[[BaseException], str]) -> Error:
     if isinstance(error, PluginError) and error.code != "plugin-parts":
         kind = "unsupported" if isinstance(error, Unsupported) else "answer"
         kind = "channel" if isinstance(error, ChannelError) and kind == "answer" else kind
@@ -221,6 +226,9 @@ def _describe(error: BaseException) -> Error:
         return Error("failed", str(error)[:_MAX_SAID], error.code, error.hint[:_MAX_SAID])
     code = "plugin-leaks" if isinstance(error, _Leaks) else "plugin-raised"
     code = "plugin-memory" if isinstance(error, MemoryError) else code
+    hint = explain(error)
     traceback.print_exception(error, limit=30)
+    if hint:
+        sys.stderr.write(f"{hint}\n")
     said = str(error) if isinstance(error, _Leaks) else f"It raised {type(error).__name__}: {error}"
-    return Error("failed", said[:_MAX_SAID], code)
+    return Error("failed", said[:_MAX_SAID], code, hint)

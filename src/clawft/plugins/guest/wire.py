@@ -4,10 +4,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-__all__ = ["MAX_LINE", "Answer", "Ask", "Declared", "Error", "FromGuest", "Order", "Start"]
+__all__ = ["MAX_LINE", "Answer", "Ask", "Declared", "Error", "FromGuest", "Order", "Rule", "Start", "Told"]
 
 MAX_LINE = 4 * 1024 * 1024
 Kind = Literal["answer", "channel", "unsupported", "failed", "cancelled"]
+Rule = Literal["no-host", "past-proxy", "no-shell"]
 
 
 class Declared(Struct, frozen=True, omit_defaults=True):
@@ -20,7 +21,8 @@ class Declared(Struct, frozen=True, omit_defaults=True):
 
 
 class Start(Struct, frozen=True, omit_defaults=True):
-    """All that a plugin is started with. `package` is the name of a Python package whose place `folder` takes."""
+    """All that a plugin is started with. `package` is the name of a Python package whose place `folder` takes; `opened`
+    are the places that it sees beside its folders, if it is `confined` at all."""
 
     folder: str
     module: str
@@ -33,6 +35,9 @@ class Start(Struct, frozen=True, omit_defaults=True):
     declared: Declared = Declared()
     filter: str = ""  # of system calls, as hex
     data_bytes: int = 0  # how much memory it may take; without a sandbox nobody else says so
+    id: str = ""
+    opened: tuple[str, ...] = ()
+    confined: bool = False
 
 
 class Order(Struct, frozen=True, omit_defaults=True):
@@ -71,4 +76,11 @@ class Ask(Struct, frozen=True, tag="ask"):
     given: Any
 
 
-FromGuest = Answer | Ask
+class Told(Struct, frozen=True, tag="told"):
+    """To the host: what was refused, and why. Nothing is answered."""
+
+    rule: Rule
+    subject: str
+
+
+FromGuest = Answer | Ask | Told
