@@ -125,6 +125,7 @@ def test_what_another_of_its_id_left_behind_is_told_before_it_is_handed_over(
     plugin()
     weft("plugins", "enable", "weather", "--yes")
     (user_dir / "config.toml").write_text('[plugins.entries."org.example.weather".env]\nKEY = { env = "MINE" }\n')
+    weft("permissions", "allow", "weather")
     (user_dir / "plugin-data" / "org.example.weather").mkdir(parents=True)
     (user_dir / "plugin-data" / "org.example.weather" / "kept").touch()
     assert "Finds" not in weft("plugins", "show", "weather").stdout
@@ -132,6 +133,7 @@ def test_what_another_of_its_id_left_behind_is_told_before_it_is_handed_over(
     plugin(of="project")  # by somebody else
     told = weft("plugins", "enable", "weather").stderr
     assert "Finds: settings of yours for its id, and data in ~/.clawft/plugin-data/org.example.weather" in told
+    assert "and rules of yours that let it run weather unasked" in told
 
 
 def _audited(weft: Weft) -> list[dict[str, str]]:
@@ -347,3 +349,47 @@ def test_doctor_tells_what_keeps_plugins_from_use(weft: Weft, plugin: Plugin) ->
         "1 plugin waits to be granted something": "weft plugins enable org.example.new",
         "1 plugin changed since granted": "weft plugins enable org.example.changed",
     }
+
+
+def test_what_is_the_same_is_said_of_the_files_and_not_of_what_it_asks_for(weft: Weft, plugin: Plugin) -> None:
+    plugin()
+    weft("plugins", "enable", "weather", "--yes")
+    plugin(permissions={"network": ["b.example"]}, code="return 'Rain'")
+    again = weft("plugins", "enable", "weather", "--yes")
+
+    assert "may reach b.example  NEW" in again.stderr
+    assert "Power: the same" not in again.stderr
+    assert "What its files would use: the same as on" in again.stderr
+
+
+def test_a_plugin_that_is_off_keeps_its_grant_for_programs_to_see(weft: Weft, plugin: Plugin) -> None:
+    plugin(permissions={"network": ["b.example"]})
+    weft("plugins", "enable", "weather", "--yes")
+    weft("plugins", "disable", "weather")
+    (listed,) = json.loads(weft("plugins", "list", "--format", "json").stdout)["plugins"]
+
+    assert (listed["state"], listed["granted"]["network"]) == ("disabled", ["b.example"])
+    weft("plugins", "disable", "weather", "--revoke")
+    (listed,) = json.loads(weft("plugins", "list", "--format", "json").stdout)["plugins"]
+    assert listed["granted"] is None
+
+
+def test_a_plugin_that_is_gone_and_stops_every_turn_is_listed_and_can_be_turned_off(
+    weft: Weft, plugin: Plugin, states: States
+) -> None:
+    stage = {"name": "redact", "phase": "pre_transport", "on_failure": "stop"}
+    strict = plugin("redaction", capabilities=["pipeline_stage"], tools=[], stages=[stage])
+    plain = plugin()
+    assert weft("plugins", "enable", "redaction", "weather", "--yes").returncode == 0
+    for folder in (strict, plain):
+        shutil.rmtree(folder)
+    done = weft("plugins", "list", COLUMNS="200")
+
+    assert states() == {"org.example.redaction": "broken"}  # the other one is missed by nobody
+    assert "It is not in ~/.clawft/plugins/redaction any more" in done.stdout
+    assert "no turn goes on without its stage 'redact'" in done.stdout
+    assert "weft plugins disable org.example.redaction" in done.stdout
+    assert done.stderr == "1 plugin: 1 broken\n"
+    assert weft("plugins", "disable", "redaction").returncode == 0
+    assert states() == {}
+    assert weft("plugins", "disable", "weather", "--revoke").returncode == 0

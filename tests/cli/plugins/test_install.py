@@ -61,6 +61,14 @@ def test_an_upgrade_takes_the_place_of_the_old_one_and_tells_the_difference(
     assert os.listdir(user_dir / "plugins") == ["weather"]  # where the old one was, and nothing is left beside it
 
 
+def test_the_same_version_again_is_no_change_of_version(weft: Weft, plugin: Plugin, tmp_path: Path) -> None:
+    plugin()
+    done = weft("plugins", "install", plugin(of=str(tmp_path / "made")), "--dry-run")
+
+    assert "org.example.weather 1.0.0, to " in done.stderr
+    assert "→" not in done.stderr
+
+
 def test_a_version_that_cannot_be_used_leaves_the_old_one_in_place(
     weft: Weft, plugin: Plugin, states: States, tmp_path: Path
 ) -> None:
@@ -214,9 +222,9 @@ def test_data_that_is_nested_deeper_than_any_path_goes_too(weft: Weft, plugin: P
     data = user_dir / "plugin-data" / "org.example.weather"
     data.mkdir(parents=True)
     folder = os.open(data, os.O_RDONLY)
-    for _ in range(2500):  # as a plugin can do that goes down step by step
-        os.mkdir("d", dir_fd=folder)
-        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+    for _ in range(1100):  # as a plugin can do that goes down step by step
+        os.mkdir("deep", dir_fd=folder)
+        inner = os.open("deep", os.O_RDONLY, dir_fd=folder)
         os.symlink(user_dir, "link", dir_fd=inner)
         os.close(folder)
         folder = inner
@@ -227,7 +235,7 @@ def test_data_that_is_nested_deeper_than_any_path_goes_too(weft: Weft, plugin: P
 
 def test_a_plugin_of_folders_without_end_is_refused(weft: Weft, plugin: Plugin) -> None:
     folder = plugin()
-    os.makedirs(folder / "/".join("d" * 900))
+    os.makedirs(folder / "/".join("d" * 70))
     done = weft("plugins", "enable", "weather", "--yes")
     assert done.returncode == 3
     assert "more than 64 levels deep" in done.stderr

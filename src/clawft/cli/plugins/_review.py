@@ -14,6 +14,7 @@ from clawft.discovery.plugin_contents import PluginContents
 from clawft.plugging import plugin_settings
 from clawft.trust.covering import find_held
 from clawft.trust.plugin_review import PluginReview
+from clawft.trust.rules import load_rules
 
 __all__ = ["ask_lines", "finds_lines", "plugin_review_json", "plugin_review_lines"]
 
@@ -45,6 +46,10 @@ def finds_lines(app: App, review: PluginReview) -> list[str]:
     data = os.path.join(app.workspace.user_dir, "plugin-data", review.found.id)
     parts = ["settings of yours for its id"] if entry is not None and (entry.config or entry.env) else []
     parts += [f"data in {app.workspace.shorten(data)}"] if os.path.isdir(data) and os.listdir(data) else []
+    allow = load_rules(app.config, app.workspace.project).allow
+    named = [one.name for one in review.found.manifest.tools] if review.found.manifest else []
+    allowed = [name for name in named if any(rule.pattern.names(name) for rule in allow)]
+    parts += [f"rules of yours that let it run {', '.join(allowed)} unasked"] if allowed else []
     return [one_line(f"Finds: {', and '.join(parts)}")] if parts and review.previous is None else []
 
 
