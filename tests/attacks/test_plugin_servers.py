@@ -9,6 +9,7 @@ import pytest
 
 from clawft.app import open_app
 from clawft.contracts import Permissions
+from clawft.mcp.brought import name_server
 from clawft.messages import Noticed, ToolFinished
 from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk
 from wire import call, say
@@ -104,3 +105,10 @@ async def test_a_variable_leads_to_no_host_that_was_not_granted(world: World) ->
     world.replies = [say("done")]
     (said,) = [one.message for one in only(await world.run(), Noticed) if "box-main" in one.message]
     assert "not granted to reach 127.0.0.1:7" in said
+
+
+@pytest.mark.parametrize(
+    ("server", "name"), [("", "box-server"), ("_-", "box-server"), ("é", "box-server"), ("a", "box-a")]
+)
+def test_no_server_goes_by_the_name_of_its_plugin_alone(server: str, name: str) -> None:
+    assert name_server("org.example.box", server) == name  # rules for a server 'box' are not for it

@@ -33,8 +33,9 @@ _AGENT = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
 
 def name_server(plugin_id: str, server: str) -> str:
     """What a plugin's server goes by: the last part of the plugin's id, and its own name."""
-    plain = re.sub(r"[^A-Za-z0-9-]+", "_", f"{plugin_id.rpartition('.')[2]}-{server}")
-    return plain[:64].strip("_-")
+    who, what = (re.sub(r"[^A-Za-z0-9-]+", "_", one) for one in (plugin_id.rpartition(".")[2], server))
+    # Never the one alone, which may be what the user calls a server of his own, with rules for its tools.
+    return f"{who}-{what.strip('_-') or 'server'}"[:64].strip("_-")
 
 
 class PluginServers:
