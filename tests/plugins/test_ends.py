@@ -83,7 +83,9 @@ async def test_after_so_many_failures_in_a_row_a_plugin_is_left_alone(yard: Yard
         assert (await fail(plugins, by=1)).code == "plugin-left-alone"
         assert await plugins.health(ID) == "left alone"
         assert not await is_running(yard)
-        assert [one.code for one in plugins.check()] == ["plugin-raised", "plugin-left-alone"]
+        raised, left = plugins.check()
+        assert (raised.code, left.code) == ("plugin-raised", "plugin-left-alone")
+        assert raised.hint == f"See ~/.clawft/logs/plugins/{ID}.log"
 
 
 async def test_a_call_that_takes_too_long_is_ended(yard: Yard) -> None:

@@ -74,7 +74,8 @@ def _skip_odd(found: Found) -> Found:
     odd = next((one for one in found.skill.diagnostics if one.code in _ODD), None) if found.skill else None
     if odd is None:
         return found
-    message = f"It is left out, as its plugin's format wants: {odd.message[0].lower()}{odd.message[1:]}"
+    why = odd.message.removesuffix(f"; it is loaded as '{found.name}'")  # elsewhere it is
+    message = f"It is left out, as its plugin's format wants: {why[0].lower()}{why[1:]}"
     problem = Diagnostic("skill-nonconforming", "error", message, odd.path, odd.line, odd.hint)
     return Found(found.location, found.folder, found.file, problem=problem)
 

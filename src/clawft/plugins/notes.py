@@ -46,9 +46,10 @@ class Notes:
         digest = standing.grant.digest if standing.grant else ""
         detail = {"message": str(error)[:500]}
         self._around.audit.tell("plugin", standing.id, decision="failed", rule=error.code, digest=digest, detail=detail)
-        path = log_path(self._around.workspace.user_dir, standing.id)
+        place = self._around.workspace
+        path = log_path(place.user_dir, standing.id)
         PluginLog(path, self._around.secrets.mask).say(f"{error.code}: {error}")
-        self.announce(standing, error.code, str(error), error.hint or f"See {path}")
+        self.announce(standing, error.code, str(error), error.hint or f"See {place.shorten(path)}")
 
     def announce(self, standing: PluginStanding, code: str, message: str, hint: str = "") -> None:
         """Tell people something of a plugin, if it is new."""

@@ -101,7 +101,8 @@ def make_grant(found: FoundPlugin, digest: str, permissions: Permissions) -> Plu
 
 
 class PluginStanding(Struct, frozen=True):
-    """One plugin with its state and the reasons for it. `grant` is the decision that it may be used by."""
+    """One plugin with its state and the reasons for it. `grant` is the decision that it may be used by; one that is
+    off keeps it."""
 
     found: FoundPlugin
     state: State
@@ -114,7 +115,12 @@ class PluginStanding(Struct, frozen=True):
 
     @property
     def permissions(self) -> Permissions:
-        """What it has: of what it asks for, that which was granted."""
+        """What it has: nothing while it is off."""
+        return self.granted if self.state != "disabled" else Permissions()
+
+    @property
+    def granted(self) -> Permissions:
+        """Of what it asks for, that which was granted."""
         if self.grant is None or self.found.manifest is None:
             return Permissions()
         return clip_permissions(self.found.manifest.permissions, self.grant.permissions)
@@ -207,7 +213,7 @@ def _judge(
         return PluginStanding(found, "broken", (found.problem,) if found.problem else ())
     off = _why_off(found, settings)
     if off is not None:
-        return PluginStanding(found, "disabled", (off,))
+        return PluginStanding(found, "disabled", (off,), _find_grant(found, grants, by_digest=by_digest)[0])
     known, objection = _find_grant(found, grants, by_digest=by_digest)
     if objection is not None:
         return PluginStanding(found, "untrusted", (objection, *manifest.diagnostics))

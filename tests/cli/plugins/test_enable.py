@@ -171,7 +171,7 @@ def test_a_plugin_that_changed_by_a_byte_waits_and_tells_the_files(weft: Weft, p
     assert weft("plugins", "grant", "weather", "--all").returncode == 3
     again = weft("plugins", "enable", "weather", "--yes")
     assert "it wants nothing new" in again.stderr
-    assert "Power: the same as on" in again.stderr
+    assert "What its files would use: the same as on" in again.stderr
     assert "    +# one more" in again.stderr
     assert "NEW" not in again.stderr
     assert states() == {"org.example.weather": "ready"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
+SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 
 
 @pytest.fixture
@@ -51,6 +52,18 @@ def test_once_it_is_granted_its_skill_command_agent_and_hooks_are_everywhere(wef
     assert weft("plugins", "disable", "helper").returncode == 0
     assert "tidy" not in weft("skills", "list").stdout
     assert "No skill 'helper:tidy'" in weft("skills", "show", "helper:tidy").stderr
+
+
+def test_a_skill_that_does_not_conform_is_left_out_and_nothing_else_is_said_of_it(weft: Weft, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".clawft" / "plugins" / "kit"
+    (folder / "skills" / "bad").mkdir(parents=True)
+    (folder / "plugin.json").write_text(json.dumps({"$schema": SCHEMA, "name": "kit", "version": "1.0.0"}))
+    (folder / "skills" / "bad" / "SKILL.md").write_text("---\nname: Bad Name\ndescription: d\n---\n")
+    shown = weft("plugins", "show", "kit").stdout
+
+    assert "It is left out, as its plugin's format wants: the name 'Bad Name' is not lowercase" in shown
+    assert "cannot be read" not in shown
+    assert "it is loaded as" not in shown
 
 
 def test_a_marketplace_is_told_from_a_plugin(weft: Weft, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def plugin_json(standing: PluginStanding) -> dict[str, Any]:
         "stages": [one.name for one in manifest.stages] if manifest else [],
         "memory": manifest.memory if manifest else [],
         "asked": permissions_json(manifest.permissions) if manifest else None,
-        "granted": permissions_json(standing.permissions) if standing.grant else None,
+        "granted": permissions_json(standing.granted) if standing.grant else None,
         "reasons": [to_json(one) for one in standing.reasons],
     }
 

@@ -18,12 +18,15 @@ from clawft.trust.rules import load_rules
 
 __all__ = ["ask_lines", "finds_lines", "plugin_review_json", "plugin_review_lines"]
 
+_SAME = "What its files would use: "  # what it asks for is said apart
+
 
 def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten: Callable[[str], str]) -> list[str]:
     """What it is, brings and asks for, what the scanner says of it, and what is new since it was last granted."""
     found, manifest = review.found, review.found.manifest
     assert manifest is not None
     head, *rest = (line for line in review_lines(review.whole, shorten) if not line.startswith("Would use: nothing"))
+    rest = [_SAME + line.removeprefix("Power: ") if line.startswith("Power: ") else line for line in rest]
     about = [rest.pop(0)] if manifest.description else []
     before = review.previous.version if review.previous else ""
     version = f"{before} → {manifest.version}" if before not in ("", manifest.version) else manifest.version

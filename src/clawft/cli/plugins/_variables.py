@@ -42,7 +42,7 @@ def list_variables(app: App, standing: PluginStanding) -> list[Variable]:
     found = []
     for name in dict.fromkeys((*asked, *given)):
         value = given.get(name)
-        granted = name in standing.permissions.env_vars
+        granted = name in standing.granted.env_vars
         source = _find_source(app, name, value)
         found.append(Variable(name, name in asked, granted, source, value, is_steering(name)))
     return found

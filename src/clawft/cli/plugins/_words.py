@@ -8,6 +8,7 @@ from clawft.cli.output import one_line
 from clawft.contracts import Permissions
 from clawft.discovery.plugin_contents import PluginContents
 from clawft.discovery.plugins import FoundPlugin
+from clawft.errors import Diagnostic
 from clawft.format.plugin import PluginManifest
 from clawft.trust.covering import find_held
 
@@ -108,7 +109,7 @@ def _found(contents: PluginContents) -> Iterator[str]:
     for kind, found in (("skill", contents.skills), ("command", contents.commands)):
         for one in found:
             about = one.skill.description if one.skill else ""
-            why = f"cannot be read: {one.problem.message}" if one.problem else about[:_MAX_ABOUT]
+            why = _why_not(one.problem) if one.problem else about[:_MAX_ABOUT]
             yield f"{kind} {one.name}{f': {why}' if why else ''}"
     for agent in contents.agents:
         about = agent.agent.description[:_MAX_ABOUT] if agent.agent else "cannot be read"
@@ -122,6 +123,11 @@ def _found(contents: PluginContents) -> Iterator[str]:
     for server in contents.servers:
         what = f"reaches {server.url}" if server.url else f"starts {shlex.join((server.command, *server.args))}"
         yield f"MCP server {server.name}, which {what}"
+
+
+def _why_not(problem: Diagnostic) -> str:
+    left_out = problem.code == "skill-nonconforming"  # it can be read, and says so itself
+    return problem.message if left_out else f"cannot be read: {problem.message}"
 
 
 def _declared(manifest: PluginManifest) -> list[str]:

@@ -1,15 +1,15 @@
 """`weft plugins disable ID`."""
 
 import click
+from msgspec import structs
 
 from clawft.app import App
 from clawft.cli._complete import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line
 from clawft.cli.plugins._entries import tell, write_enabled
-from clawft.discovery.plugins import FoundPlugin
-from clawft.errors import Diagnostic, NotFound
-from clawft.format.plugin import PluginManifest
+from clawft.cli.plugins._gone import load_gone
+from clawft.errors import NotFound
 from clawft.plugging import find_plugin, load_plugin_standings, open_grants, revoke_plugin
 from clawft.trust.plugins import PluginStanding
 
@@ -46,10 +46,10 @@ def _find(app: App, standings: tuple[PluginStanding, ...], plugin_id: str) -> Pl
     try:
         return find_plugin(standings, plugin_id)
     except NotFound:
-        gone = next((one for one in open_grants(app).load() if one.id == plugin_id), None)
+        try:
+            gone = find_plugin(load_gone(app, standings), plugin_id)
+        except NotFound:
+            gone = None
         if gone is None:
             raise
-        message = f"It is not in {app.workspace.shorten(gone.folder)} any more"
-        manifest = PluginManifest(id=gone.id, name=gone.id, version=gone.version)
-        reason = Diagnostic("plugin-gone", "note", message, gone.folder)
-        return PluginStanding(FoundPlugin("user", gone.folder, manifest=manifest), "disabled", (reason,))
+        return structs.replace(gone, state="disabled")

@@ -8,6 +8,7 @@ from clawft.app import App
 from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
+from clawft.cli.plugins._gone import load_missed
 from clawft.cli.plugins._json import plugin_json
 from clawft.cli.plugins._words import brings_line
 from clawft.plugging import load_plugin_standings
@@ -23,7 +24,8 @@ _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}
 def command(output: str) -> None:
     """List every plugin found, with its state and why."""
     app = open_here()
-    standings = sorted(load_plugin_standings(app), key=lambda one: one.id)
+    found = load_plugin_standings(app)
+    standings = sorted((*found, *load_missed(app, found)), key=lambda one: one.id)
     said = app.config.diagnostics
     if output == "json":
         listed = [plugin_json(one) for one in standings]

@@ -94,7 +94,7 @@ def _manifest_lines(
 
 
 def _permission_lines(standing: PluginStanding, manifest: PluginManifest) -> list[str]:
-    asked, has = manifest.permissions, standing.permissions
+    asked, has = manifest.permissions, standing.granted
     if asked == Permissions():
         return [nothing_line(manifest)]
     return ["Asks for:", *permission_lines(asked, lambda key: say_held(key, has))]
@@ -223,4 +223,4 @@ def _component_json(component: _Component) -> dict[str, Any]:
 def _withheld(standing: PluginStanding, manifest: PluginManifest) -> Permissions:
     from clawft.trust.plugins import compare_permissions
 
-    return compare_permissions(standing.permissions, manifest.permissions)
+    return compare_permissions(standing.granted, manifest.permissions)

@@ -18,14 +18,16 @@ _HELP = (
 
 
 async def _run(repl: "Repl", rest: str) -> None:
+    from clawft.cli.plugins._gone import load_missed
     from clawft.cli.plugins.list import count_plugins, plugin_lines
     from clawft.cli.plugins.show import detail_lines
     from clawft.plugging import find_plugin, load_plugin_standings
 
     app = repl.app.reopen()  # what was granted or turned off meanwhile counts
-    standings = sorted(load_plugin_standings(app), key=lambda one: one.id)
+    found = load_plugin_standings(app)
     if rest:
-        return print_lines(repl, detail_lines(app, find_plugin(tuple(standings), rest)))
+        return print_lines(repl, detail_lines(app, find_plugin(found, rest)))
+    standings = sorted((*found, *load_missed(app, found)), key=lambda one: one.id)
     listed = plugin_lines(app, standings, repl.screen.width) if standings else []
     print_lines(repl, [*listed, count_plugins(standings)])
     return None
