@@ -7,17 +7,19 @@ with run_plugin(FOLDER, config={"city": "Oslo"}) as plugin:
 import os
 import queue
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from msgspec import to_builtins
+from anyio.lowlevel import checkpoint
+from msgspec import structs, to_builtins
 
 from clawft.config.load import Config
 from clawft.config.masking import Secrets
 from clawft.config.plugins import PluginEntry, PluginsSettings
 from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import WebSettings
 from clawft.contracts import (
     InboundMessage,
     MessagePayload,
@@ -31,17 +33,20 @@ from clawft.discovery.plugins import load_plugin
 from clawft.errors import ClawftError
 from clawft.format.schema import check_arguments
 from clawft.plugins.host import Plugins
+from clawft.plugins.log import log_path
 from clawft.plugins.running import Around
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.audit import LOG_NAME, Audit
 from clawft.trust.plugin_review import broken
-from clawft.trust.plugins import PluginStanding, judge_plugins, make_grant
+from clawft.trust.plugins import PluginStanding, join_permissions, judge_plugins, make_grant
 from clawft.trust.seal import KEY_NAME, Seal
 from clawft.workspace import Workspace, find_workspace
 
 __all__ = ["ChannelUnderTest", "PluginUnderTest", "run_plugin"]
 
 WAIT_S = 10.0
+_NOTED_LINES = 40
+_SOON = 20  # turns of the loop, in which it reads what a process wrote already
 
 
 class ChannelUnderTest:
@@ -62,6 +67,7 @@ class ChannelUnderTest:
 
     def send(self, message: OutboundMessage) -> None:
         """Have it send a message. Raises: ChannelError."""
+        __tracebackhide__ = True
         self._plugin.call("send", channel=self._name, message=to_builtins(message))
 
     async def deliver_inbound(self, message: InboundMessage) -> bool:
@@ -81,16 +87,19 @@ class PluginUnderTest:
     def __init__(self, standing: PluginStanding, plugins: Plugins, portal: BlockingPortal) -> None:
         self.id = standing.id
         self.data_dir = os.path.join(plugins.around.workspace.user_dir, "plugin-data", standing.id)
+        self._log = log_path(plugins.around.workspace.user_dir, standing.id)
         self._standing = standing
         self._plugins = plugins
         self._portal = portal
 
     def call(self, what: str, **given: Any) -> Any:
         """Have it do something. Raises: PluginError with its own answer; PluginFailed if it did not do it."""
-        return self._portal.call(lambda: self._plugins.call(self.id, what, **given))
+        __tracebackhide__ = True
+        return self._note_log(lambda: self._portal.call(lambda: self._plugins.call(self.id, what, **given)))
 
     def call_tool(self, name: str, **arguments: Any) -> str:
         """What a tool says to these arguments. Raises: PluginError; ClawftError for those that no model could give."""
+        __tracebackhide__ = True
         manifest = self._standing.found.manifest
         assert manifest is not None
         declared = next((one for one in manifest.tools if one.name == name), None)
@@ -109,17 +118,20 @@ class PluginUnderTest:
         self, stage: str, request: Mapping[str, Any], response: Mapping[str, Any] | None = None
     ) -> PipelineContext:
         """What a stage makes of a turn. Raises: PluginError."""
+        __tracebackhide__ = True
         context = PipelineContext(dict(request), dict(response) if response is not None else None)
         seen: PipelineContext = self.call("process", stage=stage, context=to_builtins(context))
         return seen
 
     def remember(self, backend: str, verb: str, **arguments: Any) -> Any:
         """What a memory gives: `verb` is store, append, retrieve, search, delete or list_keys. Raises: PluginError."""
+        __tracebackhide__ = True
         return self.call("memory", backend=backend, verb=verb, arguments=arguments)
 
     @contextmanager
     def open_channel(self, name: str) -> Iterator[ChannelUnderTest]:
         """A channel that receives, until this is left."""
+        __tracebackhide__ = True
         channel = ChannelUnderTest(self, name)
         self._plugins.on_inbound(self.id, name, channel)
         running = self._portal.start_task_soon(lambda: self._plugins.call(self.id, "start_channel", channel=name))
@@ -127,7 +139,36 @@ class PluginUnderTest:
             yield channel
         finally:
             self.call("stop_channel", channel=name)
-            running.result(timeout=WAIT_S)
+            self._note_log(lambda: running.result(timeout=WAIT_S))
+
+    def _note_log(self, work: Callable[[], Any]) -> Any:
+        """What comes of something. An error is told with what the log got meanwhile, and without what goes on in here.
+
+        Raises: whatever the work raises.
+        """
+        __tracebackhide__ = True
+        before = len(self._read_log())
+        try:
+            return work()
+        except ClawftError as error:
+            self._portal.call(_let_read)
+            lines = self._read_log()[before:]
+            if lines:
+                refused = [one for one in lines[:-_NOTED_LINES] if " host: refused: " in one]
+                error.add_note("\n".join(["The end of its log:", *refused, *lines[-_NOTED_LINES:]]))
+            raise error.with_traceback(None) from None
+
+    def _read_log(self) -> list[str]:
+        try:
+            with open(self._log, encoding="utf-8", errors="replace") as file:
+                return file.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+
+async def _let_read() -> None:
+    for _ in range(_SOON):
+        await checkpoint()
 
 
 @contextmanager
@@ -138,17 +179,21 @@ def run_plugin(
     env: Mapping[str, str] | None = None,
     permissions: Permissions | None = None,
     home: str | os.PathLike[str] | None = None,
+    servers: Sequence[str] = (),
 ) -> Iterator[PluginUnderTest]:
     """The plugin of a folder, with these settings and variables; ended on leaving.
 
     It is granted what its manifest asks for, or only `permissions`. Its data is kept in `home`, which is the same for
-    several runs if you give one. Raises: ClawftError for a plugin that could not be put into use.
+    several runs if you give one. `servers` are those of the test itself, as `127.0.0.1:8080`, which it reaches whatever
+    its manifest asks for. Raises: ClawftError for a plugin that could not be put into use.
     """
     with ExitStack() as stack:
         place = os.fspath(home) if home is not None else stack.enter_context(tempfile.TemporaryDirectory())
         environ = {"PATH": os.environ.get("PATH", os.defpath), **(env or {}), "HOME": place}
-        settings, standing = _judge(os.path.realpath(os.fspath(folder)), config or {}, permissions)
-        around = _surround(find_workspace(environ, place), environ)
+        asked = Permissions(network=tuple(servers))
+        settings, standing = _judge(os.path.realpath(os.fspath(folder)), config or {}, (permissions, asked))
+        web = WebSettings(block_private_ips=not servers)
+        around = _surround(find_workspace(environ, place), environ, web)
         portal = stack.enter_context(start_blocking_portal())
         plugins = Plugins([standing], settings, around)
         stack.enter_context(portal.wrap_async_context_manager(plugins))
@@ -156,15 +201,19 @@ def run_plugin(
 
 
 def _judge(
-    folder: str, config: Mapping[str, Any], permissions: Permissions | None
+    folder: str, config: Mapping[str, Any], permissions: tuple[Permissions | None, Permissions]
 ) -> tuple[PluginsSettings, PluginStanding]:
-    """The plugin as if somebody had just said yes to it. Raises: ClawftError."""
+    """The plugin as if somebody had just said yes to it: to what it asks for or only to some, and to more. Raises:
+    ClawftError."""
     found = load_plugin("user", folder)
     if found.manifest is None:
         raise broken(found)
     settings = PluginsSettings(entries={found.id: PluginEntry(config=dict(config))})
-    asked = found.manifest.permissions if permissions is None else permissions
-    grant = make_grant(found, compute_digest(folder).value, asked)
+    given, more = permissions
+    asked = join_permissions(found.manifest.permissions, more)
+    found = structs.replace(found, manifest=structs.replace(found.manifest, permissions=asked))
+    wanted = asked if given is None else join_permissions(given, more)
+    grant = make_grant(found, compute_digest(folder).value, wanted)
     (standing,) = judge_plugins([found], settings, lambda: [grant])
     if standing.state != "ready":
         reason = standing.reasons[0]
@@ -172,8 +221,8 @@ def _judge(
     return settings, standing
 
 
-def _surround(workspace: Workspace, environ: Mapping[str, str]) -> Around:
+def _surround(workspace: Workspace, environ: Mapping[str, str], web: WebSettings) -> Around:
     os.makedirs(workspace.user_dir, mode=0o700, exist_ok=True)
     secrets = Secrets.of(Config(), environ)
     audit = Audit(os.path.join(workspace.user_dir, LOG_NAME), Seal(os.path.join(workspace.user_dir, KEY_NAME)))
-    return Around(workspace, environ, Sandbox(SandboxSettings(), workspace, environ), secrets, audit)
+    return Around(workspace, environ, Sandbox(SandboxSettings(), workspace, environ, web), secrets, audit)

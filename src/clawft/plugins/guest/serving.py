@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import TracebackType
 from typing import Any
 
 from clawft.contracts import ChannelError, PluginError, Unsupported
@@ -29,6 +30,7 @@ __all__ = ["serve"]
 _MAX_TASKS = 256  # that a plugin may have at once
 _MAX_ASKING = 32  # deliveries that wait for the host at once
 _MAX_SAID = 2000
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def serve() -> None:
@@ -217,6 +219,14 @@ def _tell(error: BaseException, explain: Callable[[BaseException], str]) -> Erro
         return Error("failed", f"It raised {type(error).__name__[:80]}", "plugin-raised")
 
 
+def _skip_own(trace: TracebackType | None) -> TracebackType | None:
+    """A trace from where it enters the plugin; all of it, if it never does."""
+    inner = trace
+    while inner is not None and inner.tb_frame.f_code.co_filename.startswith(_HERE):
+        inner = inner.tb_next
+    return inner or trace
+
+
 def _describe(error: BaseException, explain: Callable[[BaseException], str]) -> Error:
     if isinstance(error, PluginError) and error.code != "plugin-parts":
         kind = "unsupported" if isinstance(error, Unsupported) else "answer"
@@ -227,7 +237,7 @@ def _describe(error: BaseException, explain: Callable[[BaseException], str]) -> 
     code = "plugin-leaks" if isinstance(error, _Leaks) else "plugin-raised"
     code = "plugin-memory" if isinstance(error, MemoryError) else code
     hint = explain(error)
-    traceback.print_exception(error, limit=30)
+    traceback.print_exception(type(error), error, _skip_own(error.__traceback__), limit=30)
     if hint:
         sys.stderr.write(f"{hint}\n")
     said = str(error) if isinstance(error, _Leaks) else f"It raised {type(error).__name__}: {error}"
