@@ -38,11 +38,12 @@ def find_missing(
     except ClawftError as error:  # nobody can tell what was granted: what says that it must be asked is missed
         return tuple(_miss_all(standings, error))
     here = {one.found.folder: one for one in standings}
-    ready = {one.id for one in standings if one.state == "ready"}
+    ready = {one.id: _find_strict(one) for one in standings if one.state == "ready"}
     missing = []
     for grant in known:
         entry = settings.entries.get(grant.id)
-        if not grant.stages or grant.id in ready or not settings.enabled or (entry and not entry.enabled):
+        is_off = not settings.enabled or (entry is not None and not entry.enabled)
+        if not grant.stages or is_off or set(grant.stages) <= ready.get(grant.id, frozenset()):
             continue
         standing = here.get(grant.folder)
         if standing is None and any(is_within(grant.folder, base) for base in bases):
@@ -67,10 +68,15 @@ def _miss(plugin: str, standing: PluginStanding, stages: tuple[str, ...]) -> Mis
 
 def _miss_all(standings: Sequence[PluginStanding], error: ClawftError) -> Iterator[Missing]:
     for one in standings:
-        stages = one.found.manifest.stages if one.found.manifest and one.state == "untrusted" else ()
-        strict = tuple(stage.name for stage in stages if stage.on_failure == "stop")
+        strict = _find_strict(one) if one.state == "untrusted" else frozenset()
         if strict and one.found.scope != "project":
-            yield Missing(one.id, strict, str(error), error.hint)
+            yield Missing(one.id, tuple(sorted(strict)), str(error), error.hint)
+
+
+def _find_strict(one: PluginStanding) -> frozenset[str]:
+    """The stages of a plugin that no turn goes on without."""
+    stages = one.found.manifest.stages if one.found.manifest else ()
+    return frozenset(stage.name for stage in stages if stage.on_failure == "stop")
 
 
 def guard(find: Callable[[], Sequence[Missing]]) -> tuple[Insertion, ...]:
