@@ -142,7 +142,7 @@ class ToolOutput(Struct, frozen=True):
 
 @runtime_checkable
 class ToolProvider(Protocol):
-    """Does the tools that the manifest declares. A result that is no text is written as JSON."""
+    """Does the tools that the manifest declares. A result that is no text is written as JSON; `bytes` are neither."""
 
     def execute_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Raises: PluginError with what the model is to be told; anything else is a failure of the plugin."""

@@ -43,14 +43,21 @@ async def test_a_plugin_is_started_by_its_first_call_and_kept(yard: Yard) -> Non
 
 async def test_texts_tables_and_outputs_become_what_the_model_reads(yard: Yard) -> None:
     yard.add_tool("""
+        endless = []
+        endless.append(endless)
         return {
-            "text": "plain", "table": {"a": [1, None]}, "nothing": None, "error": ToolOutput("no luck", is_error=True)
+            "text": "plain", "table": {"a": [1, None]}, "nothing": None, "error": ToolOutput("no luck", is_error=True),
+            "bytes": b"raw", "deep": {"a": [b"raw"]}, "object": object(), "endless": endless, "nan": float("nan"),
         }[arguments["give"]]
     """)
     async with yard.open() as plugins:
         assert await run(plugins, give="text") == "plain"
         assert await run(plugins, give="table") == '{"a":[1,null]}'
-        assert await run(plugins, give="nothing") == ""
+        assert await run(plugins, give="nothing") == "(no result)"
+        for kind in ("bytes", "deep", "object", "endless", "nan"):
+            failed = await fail(plugins, give=kind)
+            assert failed.code == "plugin-result"
+            assert "What it gave for the tool 'try_it' is neither text nor JSON: " in str(failed)
         output = await plugins.call(ID, "execute_tool", name="try_it", arguments={"give": "error"})
         assert (output.content, output.is_error) == ("no luck", True)
 
@@ -125,8 +132,10 @@ async def test_an_unhealthy_plugin_says_so(yard: Yard) -> None:
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("class Plugin(Plugin):\n    def init(self, host):\n        raise RuntimeError('no key')\n", "no key"),
-        ("raise ImportError('no such thing')", "no such thing"),
+        ("class Plugin(Plugin):\n    def init(self, host):\n        raise RuntimeError('no key')\n", "in init: no key"),
+        ("class Plugin(Plugin):\n    def parts(self):\n        raise RuntimeError('no key')\n", "in parts: no key"),
+        ("raise ImportError('no such thing')", "while it was loaded: no such thing"),
+        ("del Plugin", "plugin.py has no class Plugin"),
         ("this is no python", "SyntaxError"),
         ("Plugin = 3", "no class that is derived"),
         ("class Plugin(Plugin):\n    pass\n", "the tool 'try_it'"),

@@ -1,6 +1,7 @@
 """What is asked of a plugin, by the name that the host has for it: each is a call of one of its parts."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -23,6 +24,8 @@ from clawft.plugins.guest.loading import Parts
 
 __all__ = ["Doing"]
 
+_NO_RESULT = "(no result)"
+_RAW = (bytes, bytearray, memoryview)  # whoever meant a text forgot to decode it
 _VERBS = ("store", "append", "retrieve", "search", "delete", "list_keys")
 _STOP_S = 5.0  # for a channel to end by itself once it is told to
 _STOP_ALL_S = 2.0  # the same at the end, which has little time
@@ -71,11 +74,7 @@ class Doing:
             said = f"Nothing does the tool '{name}'" + (f" of the skill '{skill}'" if skill else "")
             raise PluginError(said, code="plugin-parts", hint="Give a part whose metadata.name is the skill's")
         result = await self._run(part.execute_tool, name, arguments)
-        if isinstance(result, ToolOutput):
-            return result
-        if result is None or isinstance(result, str):
-            return ToolOutput(result or "")
-        return ToolOutput(msgspec.json.encode(result).decode())
+        return _put(result, name)
 
     async def _process(self, stage: str, context: Any) -> PipelineContext:
         ready = convert(context, PipelineContext)
@@ -138,3 +137,17 @@ class Doing:
 
     async def _is_healthy(self) -> bool:
         return bool(await self._run(self._plugin.is_healthy))
+
+
+def _put(result: Any, name: str) -> ToolOutput:
+    """What a tool gave, as the model reads it. Raises: PluginError for what is neither text nor JSON."""
+    if isinstance(result, ToolOutput):
+        return result
+    if result is None or isinstance(result, str):
+        return ToolOutput(_NO_RESULT if result is None else result)
+    try:
+        plain = msgspec.to_builtins(result, builtin_types=_RAW)
+        return ToolOutput(json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"What it gave for the tool '{name}' is neither text nor JSON: {error}"
+        raise PluginError(message, code="plugin-result", hint="Give a text, or what JSON can hold") from error

@@ -29,6 +29,10 @@ def load_class(start: Start) -> type[Plugin]:
         sys.path.insert(0, start.folder)
     module = importlib.import_module(start.module)
     found = getattr(module, start.name, None)
+    if found is None:
+        file = os.path.basename(module.__file__ or start.module)
+        hint = "Its manifest names another one as python: MODULE:CLASS"
+        raise PluginError(f"{file} has no class {start.name}", code="plugin-parts", hint=hint)
     if not isinstance(found, type) or not issubclass(found, Plugin):
         message = f"{start.module}:{start.name} is no class that is derived from clawft.contracts.Plugin"
         raise PluginError(message, code="plugin-parts")

@@ -30,6 +30,7 @@ __all__ = ["serve"]
 _MAX_TASKS = 256  # that a plugin may have at once
 _MAX_ASKING = 32  # deliveries that wait for the host at once
 _MAX_SAID = 2000
+_FAILURES = ("plugin-parts", "plugin-result")  # of its code, which are no answers
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -54,6 +55,7 @@ class _Guest:
         self._refusals: Refusals | None = None
         self._over = asyncio.Event()
         self._own: set[asyncio.Task[Any]] = set()
+        self._step = ""  # of starting and ending: where it is
 
     async def live(self) -> None:
         loop = asyncio.get_running_loop()
@@ -106,7 +108,8 @@ class _Guest:
             self._pipes.write(Answer(order.id, error=Error("cancelled", "It was cancelled")))
         except BaseException as error:  # also one that means to end the process: it fails this one call
             explain = self._refusals.explain if self._refusals else lambda _: ""
-            self._pipes.write(Answer(order.id, error=_tell(error, explain)))
+            step = self._step if order.do in ("start", "shutdown") else ""
+            self._pipes.write(Answer(order.id, error=_tell(error, step, explain)))
         del self._tasks[order.id]
         if order.do == "shutdown":
             self._over.set()
@@ -129,9 +132,12 @@ class _Guest:
         start = convert(given, Start)
         self._refusals = Refusals(start, self._pipes.write)
         self._refusals.watch()
+        self._step = " while it was loaded"
         kind = await self.run(load_class, start)
         self._plugin = await self.run(kind)
+        self._step = " in init"
         await self.run(self._plugin.init, GuestHost(start, self._refusals.tell))
+        self._step = " in parts"
         parts = Parts(await self.run(lambda: list(self._plugin.parts())), start.declared)
         self._doing = Doing(self._plugin, parts, start.config, self.run, self._ask)
 
@@ -155,6 +161,7 @@ class _Guest:
         if self._doing is not None:
             await self._doing.stop_channels()
         if self._plugin is not None:
+            self._step = " in shutdown"
             await self.run(self._plugin.shutdown)
         tasks = [one.get_name() for one in asyncio.all_tasks() - self._own]
         ours = {"MainThread", "orders"}
@@ -211,12 +218,12 @@ def _attempt(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         return None, error
 
 
-def _tell(error: BaseException, explain: Callable[[BaseException], str]) -> Error:
+def _tell(error: BaseException, step: str, explain: Callable[[BaseException], str]) -> Error:
     """What the host is told of an exception; the rest stands in the log."""
     try:
-        return _describe(error, explain)
+        return _describe(error, step, explain)
     except Exception:  # it does not even tell what it is
-        return Error("failed", f"It raised {type(error).__name__[:80]}", "plugin-raised")
+        return Error("failed", f"It raised {type(error).__name__[:80]}{step}", "plugin-raised")
 
 
 def _skip_own(trace: TracebackType | None) -> TracebackType | None:
@@ -227,8 +234,8 @@ def _skip_own(trace: TracebackType | None) -> TracebackType | None:
     return inner or trace
 
 
-def _describe(error: BaseException, explain: Callable[[BaseException], str]) -> Error:
-    if isinstance(error, PluginError) and error.code != "plugin-parts":
+def _describe(error: BaseException, step: str, explain: Callable[[BaseException], str]) -> Error:
+    if isinstance(error, PluginError) and error.code not in _FAILURES:
         kind = "unsupported" if isinstance(error, Unsupported) else "answer"
         kind = "channel" if isinstance(error, ChannelError) and kind == "answer" else kind
         return Error(kind, str(error)[:_MAX_SAID], error.code[:60], error.hint[:_MAX_SAID])  # type: ignore[arg-type]
@@ -240,5 +247,5 @@ def _describe(error: BaseException, explain: Callable[[BaseException], str]) -> 
     traceback.print_exception(type(error), error, _skip_own(error.__traceback__), limit=30)
     if hint:
         sys.stderr.write(f"{hint}\n")
-    said = str(error) if isinstance(error, _Leaks) else f"It raised {type(error).__name__}: {error}"
+    said = str(error) if isinstance(error, _Leaks) else f"It raised {type(error).__name__}{step}: {error}"
     return Error("failed", said[:_MAX_SAID], code, hint)
