@@ -96,7 +96,8 @@ def judge_here(app: "App", settings: PluginsSettings, *, by_digest: bool = True)
         return ()
     from clawft.trust.plugin_fit import fit_plugins
 
-    return fit_plugins(judge_plugins(found, settings, open_grants(app).load, by_digest=by_digest), app.workspace)
+    judged = judge_plugins(found, settings, open_grants(app).load, by_digest=by_digest)
+    return fit_plugins(judged, app.workspace, app.config.tools.web)
 
 
 def load_plugin_contents(app: "App", found: FoundPlugin) -> "PluginContents":

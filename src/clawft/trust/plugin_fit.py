@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
+from clawft.config.tools import WebSettings
 from clawft.contracts import Permissions
 from clawft.discovery.plugins import FoundPlugin, find_code
 from clawft.errors import ClawftError, Diagnostic, Severity
@@ -15,13 +16,15 @@ from clawft.workspace import Workspace, resolve_path
 __all__ = ["check_fit", "fit_plugins"]
 
 
-def fit_plugins(standings: Iterable[PluginStanding], workspace: Workspace) -> tuple[PluginStanding, ...]:
+def fit_plugins(
+    standings: Iterable[PluginStanding], workspace: Workspace, web: WebSettings
+) -> tuple[PluginStanding, ...]:
     """Plugins with what they lack: one that could never be started is not eligible."""
-    return tuple(_fit(one, workspace) if one.state == "ready" else one for one in standings)
+    return tuple(_fit(one, workspace, web) if one.state == "ready" else one for one in standings)
 
 
-def _fit(standing: PluginStanding, workspace: Workspace) -> PluginStanding:
-    said = check_fit(standing.found, standing.permissions, workspace)
+def _fit(standing: PluginStanding, workspace: Workspace, web: WebSettings) -> PluginStanding:
+    said = check_fit(standing.found, standing.permissions, workspace, web)
     if not said:
         return standing
     state = "ineligible" if any(one.severity == "error" for one in said) else standing.state
@@ -29,9 +32,9 @@ def _fit(standing: PluginStanding, workspace: Workspace) -> PluginStanding:
     return structs.replace(standing, state=state, reasons=(*told, *standing.reasons))
 
 
-def check_fit(found: FoundPlugin, permissions: Permissions, workspace: Workspace) -> list[Diagnostic]:
+def check_fit(found: FoundPlugin, permissions: Permissions, workspace: Workspace, web: WebSettings) -> list[Diagnostic]:
     """What keeps a plugin with these permissions from work here, as errors, and what else it will miss."""
-    said = [*_check_code(found), *_check_hosts(found, permissions), *_check_paths(found, permissions, workspace)]
+    said = [*_check_code(found), *_check_hosts(found, permissions, web), *_check_paths(found, permissions, workspace)]
     return sorted(said, key=lambda one: one.severity != "error")
 
 
@@ -65,16 +68,29 @@ def _find_files(found: FoundPlugin) -> list[str]:
     return [f"{path}.py", f"{path}/__init__.py"]
 
 
-def _check_hosts(found: FoundPlugin, permissions: Permissions) -> Iterator[Diagnostic]:
+def _check_hosts(found: FoundPlugin, permissions: Permissions, web: WebSettings) -> Iterator[Diagnostic]:
     if not permissions.network:
         return
     from clawft.trust.hosts import parse_grant
+    from clawft.trust.urls import PolicyViolation, PrivateIp, UrlPolicy
 
-    for host in permissions.network:
+    policy, private = UrlPolicy(web), []
+    for text in permissions.network:
         try:
-            parse_grant(host)
+            grant = parse_grant(text)
+            if not grant.subdomains:
+                policy.read_allowed(f"https://{f'[{grant.host}]' if ':' in grant.host else grant.host}/")
+        except PrivateIp:  # a name that leads to such an address is known when it is asked for, and not before
+            private.append(text)
+        except PolicyViolation as error:
+            yield Diagnostic(error.code, "warning", str(error), found.file, 0, error.hint)
         except ClawftError as error:
             yield Diagnostic(error.code, "error", str(error), found.file, 0, error.hint)
+    if private:
+        are, them = ("are", "them") if len(private) > 1 else ("is", "it")
+        message = f"{', '.join(private)} {are} private: tools.web.block_private_ips keeps {them} closed"
+        hint = "Run: weft config set tools.web.block_private_ips false, which opens all that is private to every tool"
+        yield Diagnostic("url-private-address", "warning", message, found.file, 0, hint)
 
 
 def _check_paths(found: FoundPlugin, permissions: Permissions, workspace: Workspace) -> Iterator[Diagnostic]:

@@ -103,6 +103,22 @@ def test_a_granted_folder_that_is_not_there_is_told(weft: Weft, plugin: Plugin, 
     assert "~/Mail is not there" not in weft("plugins", "list", COLUMNS="200").stdout
 
 
+def test_a_host_that_the_policy_keeps_closed_is_told(weft: Weft, plugin: Plugin, states: States) -> None:
+    closed = ["127.0.0.1:8080", "localhost:3000", "[::1]:80"]
+    plugin(permissions={"network": [*closed, "*", "*.x.org", "8.8.8.8", "bad.example"]})
+    weft("config", "set", "tools.web.blocked_domains", '["bad.example"]')
+    done = weft("plugins", "enable", "weather", "--yes")
+
+    assert done.returncode == 0
+    assert f"{', '.join(closed)} are private: tools.web.block_private_ips keeps them closed" in done.stderr
+    assert "Run: weft config set tools.web.block_private_ips false" in done.stderr
+    assert "'bad.example' is blocked" in done.stderr
+    assert states() == {"org.example.weather": "ready"}
+    assert "are private" in weft("plugins", "show", "weather").stdout
+    weft("config", "set", "tools.web.block_private_ips", "false")
+    assert "are private" not in weft("plugins", "show", "weather").stdout
+
+
 def test_what_a_manifest_says_in_vain_is_told_before_it_is_installed_and_granted(
     weft: Weft, plugin: Plugin, tmp_path: Path
 ) -> None:

@@ -82,7 +82,8 @@ def _choose(app: App, review: PluginReview) -> Permissions:
 def _check_review(app: App, review: PluginReview) -> list[Diagnostic]:
     """What a person is to know before they say yes: what its manifest says in vain, and what it would lack here."""
     assert review.found.manifest is not None
-    return [*review.found.manifest.diagnostics, *check_fit(review.found, review.offered, app.workspace)]
+    fit = check_fit(review.found, review.offered, app.workspace, app.config.tools.web)
+    return [*review.found.manifest.diagnostics, *fit]
 
 
 def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool, output: str) -> bool:

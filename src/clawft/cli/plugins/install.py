@@ -81,7 +81,8 @@ def _check(app: App, staged: Staged) -> list[Diagnostic]:
     """What its manifest says in vain, and what it would lack here."""
     found = staged.found
     assert found.manifest is not None
-    return [*found.manifest.diagnostics, *check_fit(found, found.manifest.permissions, app.workspace)]
+    fit = check_fit(found, found.manifest.permissions, app.workspace, app.config.tools.web)
+    return [*found.manifest.diagnostics, *fit]
 
 
 def _permission_lines(staged: Staged) -> list[str]:
