@@ -24,8 +24,9 @@ class Latest:
         stamp = self._take_stamp()
         if stamp == self._stamp:
             return None
+        decided = self._load()
         self._stamp = stamp
-        return self._load()
+        return decided
 
     def _take_stamp(self) -> tuple[tuple[int, int, int] | None, ...]:
         return tuple(map(_stamp, self._paths))
