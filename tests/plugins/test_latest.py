@@ -10,10 +10,11 @@ from clawft.plugins.latest import Decided, Latest
 
 
 def test_a_change_that_could_not_be_read_is_looked_at_again(tmp_path: Path) -> None:
-    path, answers = tmp_path / "grants.json", iter([ClawftError("config-damaged", "Not now"), ((), PluginsSettings())])
+    path = tmp_path / "grants.json"
+    answers: list[Decided | ClawftError] = [((), PluginsSettings()), ClawftError("config-damaged", "Not now")]
 
     def load() -> Decided:
-        answer = next(answers)
+        answer = answers.pop()
         if isinstance(answer, ClawftError):
             raise answer
         return answer
