@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.plugins.guest.wire import Answer, Ask, Error
+from clawft.plugins.guest.wire import Answer, Ask, Error, Told
 from clawft.plugins.results import make_error
 from clawft.plugins.running import PluginFailed
 from clawft.plugins.talk import Talk
@@ -21,10 +21,12 @@ _VALUES = st.recursive(
 _LIKE_OURS = st.fixed_dictionaries(
     {},
     optional={
-        "type": st.sampled_from(["answer", "ask", "other"]) | _VALUES,
+        "type": st.sampled_from(["answer", "ask", "told", "other"]) | _VALUES,
         "id": st.integers() | _VALUES,
         "what": st.sampled_from(["deliver_inbound", "deliver_payload"]) | _VALUES,
         "channel": st.text() | _VALUES,
+        "rule": st.sampled_from(["no-host", "no-shell"]) | _VALUES,
+        "subject": st.text() | _VALUES,
         "given": _VALUES,
         "value": _VALUES,
         "error": _VALUES,
@@ -42,7 +44,7 @@ def test_any_line_is_a_delivery_or_a_named_failure(lines: list[bytes]) -> None:
         talk = Talk(_nowhere, str)
         for line in lines:
             with suppress(PluginFailed):
-                assert isinstance(talk.hear(line), Ask)  # nothing was asked, so nothing can be answered
+                assert isinstance(talk.hear(line), Ask | Told)  # nothing was asked, so nothing can be answered
 
     anyio.run(hear)
 
@@ -80,3 +82,13 @@ def test_an_answer_reaches_who_waits_and_only_once() -> None:
         assert answers == ["yes"]
 
     anyio.run(ask)
+
+
+def test_a_flood_of_what_was_refused_ends_the_talk() -> None:
+    async def flood() -> None:
+        talk, line = Talk(_nowhere, str), msgspec.json.encode(Told("no-host", "a:1"))
+        with pytest.raises(PluginFailed) as failed:
+            all(isinstance(talk.hear(line), Told) for _ in range(30_000))
+        assert failed.value.code == "plugin-flooded"
+
+    anyio.run(flood)

@@ -20,6 +20,7 @@ from clawft.config.plugins import PluginsSettings
 from clawft.contracts import ToolOutput
 from clawft.errors import Refused
 from clawft.plugins.log import PluginLog, log_path
+from clawft.plugins.refusals import describe_refusal
 from clawft.plugins.running import Around, Health, PluginFailed
 from clawft.plugins.wasm.files import Files, Roots
 from clawft.plugins.wasm.host import Given, HostFunctions
@@ -271,6 +272,7 @@ class Component:
             if len(self._denied) == _MAX_DENIALS:
                 subject, rule = "and more", f"after {_MAX_DENIALS} refusals no more are written down"
             self._denied.add(subject)
+            self._log.say(describe_refusal(self.job.id, subject, rule))
         audit = self._around.audit
         write = audit.tell if decision == "deny" else audit.write
         write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})

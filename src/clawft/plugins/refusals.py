@@ -21,4 +21,5 @@ def describe_refusal(plugin_id: str, subject: str, rule: str) -> str:
         "past-proxy": f"{subject}: it does not go through the proxy; take host.connect, or what follows HTTPS_PROXY",
         "url-private-address": f"{subject}: it is private, and tools.web.block_private_ips keeps it closed",
     }
-    return f"refused: {said.get(rule, f'{subject}: {rule}; see tools.web')}"
+    other = f"{subject}: {rule}" + (f" ({grant})" if "granted" in rule else "")
+    return "refused: " + " ".join(said.get(rule, other).split())

@@ -306,6 +306,8 @@ async def test_a_host_that_was_not_granted_is_denied_and_so_is_a_redirect_to_it(
             assert is_error
             assert "not granted" in said
     assert yard.denials() == ["http://localhost:9/a", "http://localhost:9/b"]
+    line = "host: refused: http://localhost:9/a: not granted (weft plugins grant org.example.guest)"
+    assert line in yard.log("org.example.guest")
 
 
 async def test_without_a_granted_host_nothing_is_reached(yard: WasmYard, server: str) -> None:
