@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -106,7 +106,11 @@ async def test_a_program_that_may_not_be_started_is_told(yard: Yard) -> None:
     assert f"refused: /bin/true: starting programs is not granted (weft plugins grant {ID} --shell)" in yard.log()
 
 
-async def test_an_error_of_the_system_is_told_with_what_was_not_granted(yard: Yard, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["auto", "landlock"])  # one hides what was not granted, the other refuses it
+async def test_an_error_of_the_system_is_told_with_what_was_not_granted(
+    tmp_path: Path, mode: Literal["auto", "landlock"]
+) -> None:
+    yard = Yard(tmp_path, mode)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/notes.txt").write_text("x")
     yard.add_tool("exec(arguments['line'], globals())")

@@ -62,7 +62,8 @@ class Refusals:
             return False
         path = os.path.abspath(error.filename)
         seen = (self._start.data_dir, self._start.folder, *self._start.opened)
-        is_own_tmp = path.startswith("/tmp/") and os.path.isdir(os.path.dirname(path))  # it has one of its own
+        # It has a /tmp of its own.
+        is_own_tmp = error.errno == errno.ENOENT and path.startswith("/tmp/") and os.path.isdir(os.path.dirname(path))
         return not is_own_tmp and not any(path == one or path.startswith(f"{one}/") for one in seen)
 
     def _see(self, event: str, given: tuple[Any, ...]) -> None:
