@@ -82,7 +82,7 @@ class Desk:
 
     def means(self, settings: GatewaySettings = EVERYBODY, owner: str = "here") -> Means:
         request = RunRequest(kind="gateway", cwd=str(self.folder))
-        voices = (self.lines.append, self.warnings.append)
+        voices = (lambda text, _about: self.lines.append(text), self.warnings.append)
         means = make_means(settings, self.store, self.audit, request, voices, owner)
         return structs.replace(means, poll_s=0.01)
 

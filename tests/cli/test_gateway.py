@@ -1,13 +1,16 @@
 """`weft gateway` before anything runs: what it says of channels, and of how things stand."""
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from clawft.app import open_app
+from clawft.cli.worker import make_tell
 from clawft.discovery.digest import compute_digest
 from clawft.gateway.answers import make_answer
 from clawft.gateway.board import Board
@@ -169,3 +172,14 @@ def test_doctor_tells_of_channels_that_are_not_run_and_of_those_nobody_may_use(
         ("note", "No plugin brings a channel 'third'"),
         ("ok", "line; the gateway does not run"),
     ]
+
+
+def test_what_is_told_to_nobody_any_more_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as left:
+        monkeypatch.setattr(sys, "stdout", left)
+        tell = make_tell("clawft.gateway.v1")
+        tell("line  starting", {"channel": "line", "event": "starting"})
+        tell("stopped")
+        monkeypatch.undo()

@@ -62,7 +62,7 @@ async def test_what_a_plugin_was_sending_when_it_died_is_sent_again_and_says_so(
         await until(lambda: len(remote.sent) == 3, 20)
     assert [one.text for one in remote.sent] == ["re: die", f"{REPEAT}\nre: die", "re: live"]
     assert remote.connections == 2
-    assert any("line  failed, again in 0.05 s: The plugin 'test.line': Its process ended" in one for one in desk.lines)
+    assert any("line  failed  again in 0.05 s: The plugin 'test.line': Its process ended" in one for one in desk.lines)
 
 
 async def test_who_may_write_is_as_the_user_says_now_and_a_channel_that_may_not_run_ends(

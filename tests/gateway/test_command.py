@@ -66,6 +66,10 @@ def test_people_elsewhere_are_answered_by_the_gateway(tmp_path: Path) -> None:
     assert {one["schema"] for one in lines} == {"clawft.gateway.v1"}
     assert lines[-1]["text"] == "stopped"
     assert any("refused  eve, who is not in gateway.channels.line.allow" in one["text"] for one in lines)
+    of_eve, of_bob = ([one for one in lines if one.get("sender") == name] for name in ("eve", "bob@home"))
+    assert [(one["channel"], one["event"]) for one in of_eve] == [("line", "refused")]
+    assert [(one["channel"], one["event"], one["run"]) for one in of_bob] == [("line", "starts", question.run)]
+    assert [one["event"] for one in lines if one.get("run") == question.run] == ["starts", "waiting", "answer"]
 
 
 def check_taken_back(world: GatewayWorld) -> None:

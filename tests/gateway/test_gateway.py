@@ -276,7 +276,7 @@ async def test_a_channel_that_fails_is_started_again_and_stops_no_other(
         await until(lambda: good.sent and bad.sent)
         row = desk.means(both).board.rows()["bad"]
         assert (row.state, row.error) == ("running", "not connected")
-    assert "bad  failed, again in 0.01 s: it raised RuntimeError: oh dear" in desk.lines
+    assert "bad  failed  again in 0.01 s: it raised RuntimeError: oh dear" in desk.lines
     assert {one.state for one in desk.means(both).board.rows().values()} == {"stopped"}
 
 
@@ -330,7 +330,7 @@ async def test_a_channel_has_one_gateway_as_long_as_that_lives(desk: Desk, monke
     desk.means().board.claim("line", "test.line", "other")
     adapter = Adapter()
     async with desk.gateway(adapter).running():
-        told = "line  failed, again in 0.01 s: another gateway runs it, with the worker other"
+        told = "line  failed  again in 0.01 s: another gateway runs it, with the worker other"
         await until(lambda: told in desk.lines)
         assert adapter.lives == 0
         desk.store.roster.strike("other", None)  # as when it died

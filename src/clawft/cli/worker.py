@@ -3,10 +3,10 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 import click
 import msgspec
@@ -22,12 +22,18 @@ if TYPE_CHECKING:
     from clawft.run.durable.worker import Chore, Plan, RunWorker
     from clawft.run.hooks import Outside
 
-__all__ = ["command", "make_plan", "make_tell", "work_here"]
+__all__ = ["Tell", "command", "make_plan", "make_tell", "work_here"]
 
-T = TypeVar("T")
+P = ParamSpec("P")
 # Opens something for as long as a worker works; what it gives is called when that is to stop.
 Beside = Callable[["RunWorker"], AbstractAsyncContextManager[Callable[[], None]]]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Tell(Protocol):
+    """Hears what happens: a line for a person, and what else a program would like to know of it."""
+
+    def __call__(self, text: str, about: Mapping[str, object] | None = None) -> None: ...
 
 
 @click.command("worker")
@@ -95,29 +101,29 @@ def _is_first(app: "App", queues: tuple[str, ...]) -> bool:
     return lock_file(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def make_tell(schema: str) -> Callable[[str], None]:
-    """Says what the worker does: for programs on stdout, where a schema is named; for people on stderr."""
+def make_tell(schema: str) -> Tell:
+    """Says what happens: for programs on stdout, where a schema is named; for people on stderr."""
     from clawft.run.durable.values import now_text
 
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     stamp = "%H:%M:%S" if is_seen else "%Y-%m-%d %H:%M:%S"  # a log is read days later
 
-    def tell(text: str) -> None:
+    def tell(text: str, about: Mapping[str, object] | None = None) -> None:
         if schema:
-            line = {"schema": schema, "at": now_text(), "text": text}
+            line = {"schema": schema, "at": now_text(), "text": text, **(about or {})}
             click.echo(escape_unsafe(msgspec.json.encode(line).decode()))
         else:
             say(f"{datetime.now().strftime(stamp)}  {one_line(text)}")
 
-    return tell
+    return _unheard(tell)
 
 
-def _unheard(speak: Callable[[T], None]) -> Callable[[T], None]:
+def _unheard(speak: Callable[P, None]) -> Callable[P, None]:
     """The same where whoever reads it may leave: the work goes on."""
 
-    def murmur(what: T) -> None:
+    def murmur(*given: P.args, **named: P.kwargs) -> None:
         try:
-            speak(what)
+            speak(*given, **named)
         except OSError:
             _mute()
 

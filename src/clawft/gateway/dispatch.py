@@ -69,7 +69,7 @@ class Dispatcher:
             await to_thread.run_sync(means.inbox.settle, answers)
             for one in answers:
                 message = one.ended.message
-                means.tell(f"{message.channel}  {one.kind}  {message.run}")
+                means.say(message.channel, one.kind, message.run, run=message.run)
             self._answered()
         started: list[Accepted] = []
         if not self.is_closed:
@@ -78,7 +78,8 @@ class Dispatcher:
             start = partial(means.inbox.start, self._make_request, means.settings.queue, most)
             started = await to_thread.run_sync(start)
             for message in started:
-                means.tell(f"{message.channel}  starts  {message.run}  from {message.sender}")
+                who = message.sender
+                means.say(message.channel, "starts", f"{message.run}  from {who}", run=message.run, sender=who)
             await self._forget()
         return bool(ended or started)
 
@@ -90,9 +91,8 @@ class Dispatcher:
         for channel, sender in sorted(await to_thread.run_sync(inbox.waiting_senders)):
             if channel in allowed and not is_allowed(sender, allowed[channel]):
                 count = await to_thread.run_sync(inbox.drop, channel, sender)
-                self._means.tell(
-                    f"{channel}  dropped  {count} messages of {sender[:_MAX_SHOWN]}, who may not write any more"
-                )
+                words = f"{count} messages of {sender[:_MAX_SHOWN]}, who may not write any more"
+                self._means.say(channel, "dropped", words, sender=sender[:_MAX_SHOWN], count=count)
         self._checked = allowed
 
     async def _forget(self) -> None:

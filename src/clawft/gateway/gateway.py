@@ -77,7 +77,8 @@ class Gateway:
             if channel not in here and state in ("accepted", "running", "pending", "sending"):
                 left[channel] = left.get(channel, 0) + number
         for channel, number in left.items():
-            self._means.tell(f"{channel}  waits  {number} messages, for a gateway that runs this channel")
+            words = f"{number} messages, for a gateway that runs this channel"
+            self._means.say(channel, "waits", words, count=number)
 
     async def _flush(self) -> None:
         """Send what is there, as long as something can be sent."""

@@ -1,6 +1,6 @@
 """What all parts of a gateway share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -13,13 +13,16 @@ from clawft.run.durable.request import RunRequest
 from clawft.run.durable.store import RunStore
 from clawft.trust.audit import Audit
 
-__all__ = ["Means", "make_means"]
+__all__ = ["Means", "Tell", "make_means"]
 
 _POLL_S = 0.1
 
 
+Tell = Callable[[str, Mapping[str, object]], None]  # a line for a person, and the same in fields
+
+
 class Means(Struct, frozen=True):
-    """`tell` gets a line for a person, `warn` what is wrong; `request` is what every run has in common."""
+    """`tell` hears what happens, `warn` what is wrong; `request` is what every run has in common."""
 
     settings: GatewaySettings
     store: RunStore
@@ -30,9 +33,14 @@ class Means(Struct, frozen=True):
     request: RunRequest
     owner: str  # the worker of this gateway
     poll_s: float
-    tell: Callable[[str], None]
+    tell: Tell
     warn: Callable[[ClawftError], None]
     mask: Callable[[str], str] = str
+
+    def say(self, channel: str, event: str, words: str = "", **about: object) -> None:
+        """Tell what happens to a channel; `about` is what else a program would like to know of it."""
+        text = "  ".join(filter(None, (channel, event.replace("-", " "), words)))
+        self.tell(text, {"channel": channel, "event": event, **about})
 
 
 def make_means(
@@ -40,7 +48,7 @@ def make_means(
     store: RunStore,
     audit: Audit,
     request: RunRequest,
-    voices: tuple[Callable[[str], None], Callable[[ClawftError], None]],
+    voices: tuple[Tell, Callable[[ClawftError], None]],
     owner: str,
 ) -> Means:
     """With the tables of the gateway in the database of runs; `voices` tell and warn. Raises: ClawftError."""

@@ -12,7 +12,7 @@ import click
 from clawft.cli.gateway._open import choose_here, find_notes, settings_here, take_lock
 from clawft.cli.options import open_here
 from clawft.cli.output import print_json, say, show_diagnostic, to_json
-from clawft.cli.worker import make_plan, make_tell, work_here
+from clawft.cli.worker import Tell, make_plan, make_tell, work_here
 from clawft.errors import ClawftError, Diagnostic
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def run_channels(*, as_json: bool) -> int:
         if one.problem is not None:
             show_diagnostic(one.problem, where=one.problem.where)
         elif not settings.channels[one.name].allow:
-            tell(f"{one.name}  nobody may write: gateway.channels.{one.name}.allow is empty")
+            text = f"{one.name}  nobody may write: gateway.channels.{one.name}.allow is empty"
+            tell(text, {"channel": one.name, "event": "nobody-may-write"})
     for note in chain.from_iterable(find_notes(app, chosen).values()):
         show_diagnostic(note, where="")
     ready = tuple(one for one in chosen if one.problem is None)
@@ -114,7 +115,7 @@ async def _open_channels(
     app: "App",
     settings: "GatewaySettings",
     chosen: "tuple[Chosen, ...]",
-    tell: Callable[[str], None],
+    tell: Tell,
     worker: "RunWorker",
 ) -> AsyncIterator[Callable[[], None]]:
     """The channels, for as long as the worker works. Raises: ClawftError."""
