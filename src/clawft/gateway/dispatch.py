@@ -69,7 +69,7 @@ class Dispatcher:
             await to_thread.run_sync(means.inbox.settle, answers)
             for one in answers:
                 message = one.ended.message
-                means.say(message.channel, one.kind, message.run, run=message.run)
+                means.report(message.channel, one.kind, message.run, run=message.run)
             self._answered()
         started: list[Accepted] = []
         if not self.is_closed:
@@ -79,7 +79,7 @@ class Dispatcher:
             started = await to_thread.run_sync(start)
             for message in started:
                 who = message.sender
-                means.say(message.channel, "starts", f"{message.run}  from {who}", run=message.run, sender=who)
+                means.report(message.channel, "starts", f"{message.run}  from {who}", run=message.run, sender=who)
             await self._forget()
         return bool(ended or started)
 
@@ -92,7 +92,7 @@ class Dispatcher:
             if channel in allowed and not is_allowed(sender, allowed[channel]):
                 count = await to_thread.run_sync(inbox.drop, channel, sender)
                 words = f"{count} messages of {sender[:_MAX_SHOWN]}, who may not write any more"
-                self._means.say(channel, "dropped", words, sender=sender[:_MAX_SHOWN], count=count)
+                self._means.report(channel, "dropped", words, sender=sender[:_MAX_SHOWN], count=count)
         self._checked = allowed
 
     async def _forget(self) -> None:

@@ -78,7 +78,7 @@ class Gateway:
                 left[channel] = left.get(channel, 0) + number
         for channel, number in left.items():
             words = f"{number} messages, for a gateway that runs this channel"
-            self._means.say(channel, "waits", words, count=number)
+            self._means.report(channel, "waits", words, count=number)
 
     async def _flush(self) -> None:
         """Send what is there, as long as something can be sent."""

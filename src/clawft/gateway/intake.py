@@ -104,7 +104,7 @@ class Intake:
         if self._complaints == _MAX_COMPLAINTS + 1:
             what = "more than these, which are not told of for a minute"
         if self._complaints <= _MAX_COMPLAINTS + 1:
-            self._means.say(self.channel, "refused", what)
+            self._means.report(self.channel, "refused", what)
 
     async def _refuse(self, sender: str) -> None:
         """Who may not write gets no answer, nor a line for each message: the first is told of, and all are counted."""
@@ -113,10 +113,10 @@ class Intake:
             return
         self._strangers.add(sender)
         if len(self._strangers) > _MAX_STRANGERS:
-            self._means.say(self.channel, "refused", "many more senders, who are counted and not named")
+            self._means.report(self.channel, "refused", "many more senders, who are counted and not named")
             return
         setting = f"gateway.channels.{self.channel}.allow"
-        self._means.say(self.channel, "refused", f"{_short(sender)}, who is not in {setting}", sender=_short(sender))
+        self._means.report(self.channel, "refused", f"{_short(sender)}, who is not in {setting}", sender=_short(sender))
         note = {"channel": self.channel, "sender": sender}
         subject = f"a message of {_short(sender)} by {self.channel}"
         await to_thread.run_sync(

@@ -50,7 +50,9 @@ class Keeper:
                 continue
             failures = 1 if anyio.current_time() - begun > _LASTED_S else failures + 1
             again_s = _AGAIN_S[min(failures, len(_AGAIN_S)) - 1]
-            self._means.say(self.channel.name, "failed", f"again in {again_s} s: {error}", again_s=again_s, error=error)
+            self._means.report(
+                self.channel.name, "failed", f"again in {again_s} s: {error}", again_s=again_s, error=error
+            )
             await self._tell_state("failed", error)
             with anyio.move_on_after(again_s):
                 await self._cancel.wait()
@@ -63,7 +65,7 @@ class Keeper:
             return
         self._is_wanted = is_wanted
         why = "" if is_wanted else "its plugin may not be used any more, or the config turns it off"
-        self._means.say(self.channel.name, "may-run-again" if is_wanted else "ends", why)
+        self._means.report(self.channel.name, "may-run-again" if is_wanted else "ends", why)
         self._cancel.set()
 
     async def stop(self) -> None:
@@ -79,7 +81,7 @@ class Keeper:
             claim = partial(self._means.board.claim, self.channel.name, self._plugin, self._means.owner)
             if other := await to_thread.run_sync(claim):
                 return f"another gateway runs it, with the worker {other}"
-            self._means.say(self.channel.name, "starting")
+            self._means.report(self.channel.name, "starting")
             async with anyio.create_task_group() as group:
                 group.start_soon(self._watch)
                 try:
@@ -96,7 +98,7 @@ class Keeper:
         while True:
             if self.channel.is_running() != was_running:
                 was_running = not was_running
-                self._means.say(self.channel.name, "running" if was_running else "not-connected")
+                self._means.report(self.channel.name, "running" if was_running else "not-connected")
                 await self._tell_state("running" if was_running else "starting")
                 self.sender.wake()
             if anyio.current_time() - looked > _KEEP_S:

@@ -37,7 +37,7 @@ class Means(Struct, frozen=True):
     warn: Callable[[ClawftError], None]
     mask: Callable[[str], str] = str
 
-    def say(self, channel: str, event: str, words: str = "", **about: object) -> None:
+    def report(self, channel: str, event: str, words: str = "", **about: object) -> None:
         """Tell what happens to a channel; `about` is what else a program would like to know of it."""
         text = "  ".join(filter(None, (channel, event.replace("-", " "), words)))
         self.tell(text, {"channel": channel, "event": event, **about})

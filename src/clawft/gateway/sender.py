@@ -48,7 +48,7 @@ class Sender:
                         doubted = await to_thread.run_sync(means.outbox.doubt, name)
                         if doubted:
                             words = f"{doubted}, of which nobody knows whether they were sent"
-                            means.say(name, "sends-again", words, count=doubted)
+                            means.report(name, "sends-again", words, count=doubted)
                     is_busy = is_running and await self._send_due(group)
                 except ClawftError as error:
                     means.warn(error)
@@ -95,18 +95,18 @@ class Sender:
             await self._give_up(outgoing, error)
             return
         again_s = _AGAIN_S[min(outgoing.attempts, len(_AGAIN_S)) - 1]
-        self._say(outgoing, "not-sent", f", again in {again_s} s", error[:_MAX_ERROR])
+        self._report(outgoing, "not-sent", f", again in {again_s} s", error[:_MAX_ERROR])
         at = time.time() + again_s
         await self._insist(lambda: self._means.outbox.postpone(outgoing.seq, at, error[:_MAX_ERROR], in_doubt=in_doubt))
 
     async def _give_up(self, outgoing: Outgoing, error: str) -> None:
-        self._say(outgoing, "given-up", "", error[:_MAX_ERROR])
+        self._report(outgoing, "given-up", "", error[:_MAX_ERROR])
         await self._insist(lambda: self._means.outbox.give_up(outgoing.seq, error[:_MAX_ERROR]))
 
-    def _say(self, outgoing: Outgoing, event: str, then: str, error: str) -> None:
+    def _report(self, outgoing: Outgoing, event: str, then: str, error: str) -> None:
         key = outgoing.message.key
         run = key.rpartition(":")[0]
-        self._means.say(self._channel.name, event, f"{key}{then}: {error}", run=run, key=key, error=error)
+        self._means.report(self._channel.name, event, f"{key}{then}: {error}", run=run, key=key, error=error)
 
     async def _insist(self, note: Callable[[], None]) -> None:
         """Write down what became of it, as soon as the database takes it: nothing else of the conversation is sent."""
