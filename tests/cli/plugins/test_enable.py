@@ -388,7 +388,7 @@ def test_a_plugin_that_is_gone_and_stops_every_turn_is_listed_and_can_be_turned_
     assert states() == {"org.example.redaction": "broken"}  # the other one is missed by nobody
     assert "It is not in ~/.clawft/plugins/redaction any more" in done.stdout
     assert "no turn goes on without its stage 'redact'" in done.stdout
-    assert "weft plugins disable org.example.redaction" in done.stdout
+    assert "weft plugins disable org.example.redaction\n" in done.stdout
     assert done.stderr == "1 plugin: 1 broken\n"
     assert weft("plugins", "disable", "redaction").returncode == 0
     assert states() == {}

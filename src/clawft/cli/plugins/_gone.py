@@ -11,7 +11,9 @@ from clawft.format.plugin import PluginManifest
 from clawft.plugging import load_missing, open_grants, plugin_settings
 from clawft.trust.plugins import PluginGrant, PluginStanding
 
-__all__ = ["load_gone", "load_missed"]
+__all__ = ["GONE", "load_gone", "load_missed"]
+
+GONE = "gone"  # in the place of a scope
 
 
 def load_gone(app: App, standings: Sequence[PluginStanding]) -> tuple[PluginStanding, ...]:
@@ -41,4 +43,4 @@ def _describe(app: App, grant: PluginGrant) -> PluginStanding:
     message = f"It is not in {app.workspace.shorten(grant.folder)} any more"
     manifest = PluginManifest(id=grant.id, name=grant.id, version=grant.version)
     reason = Diagnostic("plugin-gone", "note", message, grant.folder)
-    return PluginStanding(FoundPlugin("gone", grant.folder, manifest=manifest), "broken", (reason,))
+    return PluginStanding(FoundPlugin(GONE, grant.folder, manifest=manifest), "broken", (reason,))

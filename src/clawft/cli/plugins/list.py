@@ -8,7 +8,7 @@ from clawft.app import App
 from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
-from clawft.cli.plugins._gone import load_missed
+from clawft.cli.plugins._gone import GONE, load_missed
 from clawft.cli.plugins._json import plugin_json
 from clawft.cli.plugins._words import brings_line
 from clawft.plugging import load_plugin_standings
@@ -65,7 +65,8 @@ def _brings(standing: PluginStanding) -> str:
 def _reason(app: App, standing: PluginStanding) -> str:
     """One line on why a plugin cannot simply be used, or what else to know of it."""
     told = tell_reason(standing.state, standing.reasons, (), f"weft plugins show {standing.id}")
-    where = f" ({app.workspace.shorten(standing.found.folder)})" if standing.state in ("broken", "shadowed") else ""
+    is_placed = standing.state in ("broken", "shadowed") and standing.found.scope != GONE
+    where = f" ({app.workspace.shorten(standing.found.folder)})" if is_placed else ""
     return told + where if told else ""
 
 
