@@ -51,6 +51,7 @@ def test_a_plugin_that_cannot_work_is_not_ready(
     folder = plugin(**more)
     if gone:
         (folder / gone).unlink()
+    assert said in weft("plugins", "show", "weather").stdout  # also before somebody looked at it
     done = weft("plugins", "enable", "weather", "--yes")
 
     assert done.returncode == 1

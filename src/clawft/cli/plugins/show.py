@@ -23,6 +23,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.format.plugin import PluginManifest
 from clawft.plugging import find_plugin, load_plugin_contents, load_plugin_standings, plugin_settings
 from clawft.plugins.log import log_path
+from clawft.trust.plugin_fit import check_fit
 from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, entry_of_plugin
 
 __all__ = ["command", "detail_lines"]
@@ -43,7 +44,7 @@ def command(plugin_id: str, output: str) -> None:
     standing = find_plugin(load_plugin_standings(app), plugin_id)
     if output == "json":
         (standing,) = add_missing(app, [standing])
-        said = (*_reasons(standing), *load_plugin_contents(app, standing.found).diagnostics)
+        said = (*_reasons(app, standing), *load_plugin_contents(app, standing.found).diagnostics)
         fields = plugin_json(standing) | {"reasons": [to_json(one) for one in said]}
         return print_json("clawft.plugins.show.v1", **fields, **_details(app, standing))
     for line in detail_lines(app, standing):
@@ -72,7 +73,7 @@ def detail_lines(app: App, standing: PluginStanding) -> list[str]:
     contents = load_plugin_contents(app, found)
     if manifest is not None:
         said += _manifest_lines(app, standing, manifest, contents)
-    for one in (*_reasons(standing), *contents.diagnostics):
+    for one in (*_reasons(app, standing), *contents.diagnostics):
         where = shorten(one.where) if one.path != found.file else f"line {one.line}" if one.line else ""
         said += diagnostic_lines(one, where=where)
     return said
@@ -183,10 +184,14 @@ def _granted_on(standing: PluginStanding, digest: str) -> str:
     return f" (granted on {grant.at[:10]} by {grant.by})" if grant is not None and grant.digest == digest else ""
 
 
-def _reasons(standing: PluginStanding) -> tuple[Diagnostic, ...]:
-    """Why a plugin is as it is, and what there is to say of its manifest either way."""
-    manifest = standing.found.manifest
-    return tuple(dict.fromkeys((*standing.reasons, *(manifest.diagnostics if manifest else ()))))
+def _reasons(app: App, standing: PluginStanding) -> tuple[Diagnostic, ...]:
+    """Why a plugin is as it is, what there is to say of its manifest either way, and what one that waits would lack."""
+    found, manifest = standing.found, standing.found.manifest
+    if manifest is None:
+        return standing.reasons
+    waits = standing.state == "untrusted"
+    fit = check_fit(found, manifest.permissions, app.workspace, app.config.tools.web) if waits else ()
+    return tuple(dict.fromkeys((*standing.reasons, *manifest.diagnostics, *fit)))
 
 
 def _details(app: App, standing: PluginStanding) -> dict[str, Any]:
