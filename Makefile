@@ -12,10 +12,10 @@ code := $(wildcard src tests tools bench examples)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest lint ruff format-check imports licences env types docs docs-check format demo tour bench eval-scan soak fuzz corpus lock clean help
+.PHONY: test pytest collect lint ruff format-check imports licences env types docs docs-check format demo tour bench eval-scan soak fuzz corpus lock clean help
 
 test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
-	@$(MAKE) --no-print-directory -j$(JOBS) lint
+	@$(MAKE) --no-print-directory -j$(JOBS) lint collect
 	@$(MAKE) --no-print-directory pytest
 
 pytest: .venv/dev.stamp ## Tests with coverage
@@ -24,6 +24,10 @@ pytest: .venv/dev.stamp ## Tests with coverage
 	@$(bin)/pytest -q -n $(TESTERS) -m 'not soak' --cov --cov-report=
 	@$(bin)/coverage json -q
 	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
+
+# Done once beside the lint, what takes long in each process that runs tests: compiling all of them.
+collect: .venv/dev.stamp
+	$(call check,tests collected,PYTHONDONTWRITEBYTECODE= $(bin)/pytest --collect-only -q -m 'not soak')
 
 lint: types ruff format-check imports licences env docs-check ## Style, import direction, licences, types
 

@@ -1,6 +1,7 @@
 """MCP servers of plugins whose manifests are written to reach more than the person was shown."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def bring(world: World, **server: Any) -> Permissions:
 
 
 def program(**server: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": ["-IS", "${CLAUDE_PLUGIN_ROOT}/server.py"], **server}
+    return {"command": os.path.realpath(sys.executable), "args": ["-IS", "${CLAUDE_PLUGIN_ROOT}/server.py"], **server}
 
 
 async def look(world: World, *places: Path) -> list[str]:

@@ -9,7 +9,7 @@ from lines_memory import measure_memory_search
 
 @pytest.mark.unmeasured
 def test_search_among_memories_is_measured(tmp_path: Path) -> None:
-    line = measure_memory_search(tmp_path, entries=60, queries=5)
+    line = measure_memory_search(tmp_path, entries=60, queries=2)
 
     assert line.name == "memory-search"
     assert line.measured.startswith("a search among 60 memories")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("headless")
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 Plugin = Callable[..., Path]
 Give = Callable[..., subprocess.CompletedProcess[str]]
