@@ -96,6 +96,12 @@ class Yard:
         return [json.loads(line) for line in Path(self.audit.path).read_text().splitlines()]
 
 
+async def run_tool(plugins: Plugins, plugin_id: str = ID, **arguments: Any) -> str:
+    """What the one tool of a plugin says."""
+    output = await plugins.call(plugin_id, "execute_tool", name="try_it", arguments=arguments)
+    return str(output.content)
+
+
 def _read_env(kind: type, value: Any) -> Any:
     from clawft.config.secret import EnvValue
 

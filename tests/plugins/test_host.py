@@ -16,14 +16,9 @@ from clawft.errors import NotFound
 from clawft.plugins.host import Plugins
 from clawft.plugins.running import PluginFailed
 from yard import ID, Yard
+from yard import run_tool as run
 
 pytestmark = pytest.mark.anyio
-
-
-async def run(plugins: Plugins, plugin_id: str = ID, **arguments: Any) -> str:
-    """What the one tool of a test's plugin says."""
-    output = await plugins.call(plugin_id, "execute_tool", name="try_it", arguments=arguments)
-    return str(output.content)
 
 
 async def fail(plugins: Plugins, plugin_id: str = ID, **arguments: Any) -> PluginFailed:

@@ -158,7 +158,7 @@ def kind_line(found: FoundPlugin) -> str:
     if manifest is None:
         return ""
     if manifest.wasm_module:
-        return "WebAssembly, shut in"
+        return "WebAssembly: it computes, and reaches what it was granted"
     if manifest.has_code:
         return "Python, in a process of its own inside the sandbox"
     whose = _DIALECTS.get(manifest.dialect)
