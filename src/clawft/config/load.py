@@ -21,11 +21,13 @@ if TYPE_CHECKING:  # a list of skills needs none of these
     from clawft.config.agents import AgentsSettings
     from clawft.config.gateway import GatewaySettings
     from clawft.config.hooks import HooksSettings
+    from clawft.config.hub import HubSettings
     from clawft.config.mcp import McpSettings
     from clawft.config.memory import MemorySettings
     from clawft.config.permissions import PermissionsSettings
     from clawft.config.plugins import PluginsSettings
     from clawft.config.providers import ProviderSettings
+    from clawft.config.registries import RegistrySettings
     from clawft.config.runs import RunsSettings
     from clawft.config.sandbox import SandboxSettings
     from clawft.config.tools import ToolsSettings
@@ -53,7 +55,7 @@ MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
 SECTIONS = (
     *("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs", "hooks"),
-    *("plugins", "gateway"),
+    *("plugins", "gateway", "registries", "hub"),
 )
 LATER = ("serve",)  # kept as written until something reads them
 
@@ -132,6 +134,16 @@ class Config(Struct, frozen=True):
     @property
     def gateway(self) -> "GatewaySettings":
         section: GatewaySettings = self._section("gateway")
+        return section
+
+    @property
+    def registries(self) -> "dict[str, RegistrySettings]":
+        section: dict[str, RegistrySettings] = self._section("registries")
+        return section
+
+    @property
+    def hub(self) -> "HubSettings":
+        section: HubSettings = self._section("hub")
         return section
 
     def _section(self, name: str) -> Any:

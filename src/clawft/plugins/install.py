@@ -1,13 +1,11 @@
 """Putting a plugin into the user's folder, all of it or nothing; and taking it out again. Nothing of it is run."""
 
-import ctypes
 import os
 import re
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 
 from msgspec import Struct, structs
 
@@ -15,16 +13,14 @@ from clawft.discovery.plugins import FoundPlugin, load_plugin
 from clawft.errors import ClawftError, Refused
 from clawft.files import is_within, real_path, sync_folder
 from clawft.format.plugin import MANIFESTS
-from clawft.plugins.unpack import unpack
+from clawft.packing.place import GONE, NEW, exchange, remove_tree
+from clawft.packing.unpack import unpack
 from clawft.trust.plugin_review import broken
 
-__all__ = ["Staged", "place_plugin", "remove_folder", "stage_plugin"]
+__all__ = ["Staged", "place_plugin", "stage_plugin"]
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_AT_CWD, _EXCHANGE = -100, 2
-_HIDDEN = (".new-", ".gone-")
 _LEFT_S = 86_400
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Staged(Struct, frozen=True):
@@ -45,7 +41,7 @@ def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iter
     if os.path.isdir(source):
         _check_folder(source, base)
     _sweep(base)
-    place = os.path.join(base, f"{_HIDDEN[0]}{os.urandom(8).hex()}")
+    place = os.path.join(base, f"{NEW}{os.urandom(8).hex()}")
     os.mkdir(place, 0o700)
     try:
         unpack(source, place)
@@ -71,9 +67,9 @@ def _sweep(base: str) -> None:
     """Remove what processes left behind that were killed."""
     with os.scandir(base) as entries:
         for one in entries:
-            if one.name.startswith(_HIDDEN) and time.time() - one.stat(follow_symlinks=False).st_mtime > _LEFT_S:
+            if one.name.startswith((NEW, GONE)) and time.time() - one.stat(follow_symlinks=False).st_mtime > _LEFT_S:
                 with suppress(OSError):
-                    _remove_tree(one.path)
+                    remove_tree(one.path)
 
 
 def _find_root(place: str) -> str:
@@ -104,62 +100,5 @@ def place_plugin(staged: Staged) -> None:
     if staged.old is None:
         os.rename(staged.found.folder, staged.target)
     else:
-        _exchange(staged.found.folder, staged.target)  # what was there goes with the hidden folder
+        exchange(staged.found.folder, staged.target)  # what was there goes with the hidden folder
     sync_folder(base)
-
-
-def _exchange(new: str, old: str) -> None:
-    """Two folders trade places, without a moment in which one is missing where the system can do that."""
-    paths = (os.fsencode(new), os.fsencode(old))
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if rename is not None and rename(_AT_CWD, paths[0], _AT_CWD, paths[1], _EXCHANGE) == 0:
-        return
-    aside = f"{new}.old"
-    os.rename(old, aside)
-    try:
-        os.rename(new, old)
-    except BaseException:
-        os.rename(aside, old)
-        raise
-    os.rename(aside, new)
-
-
-def remove_folder(folder: str) -> None:
-    """Take a folder away: out of sight at once, then for good. Of a link only the link goes. Raises: OSError."""
-    if os.path.islink(folder):
-        os.unlink(folder)
-        return
-    hidden = os.path.join(os.path.dirname(folder), f"{_HIDDEN[1]}{os.urandom(8).hex()}")
-    with suppress(FileNotFoundError):
-        os.rename(folder, hidden)
-        _remove_tree(hidden)
-
-
-def _remove_tree(folder: str) -> None:
-    """Remove a folder with all in it; no link is followed. What lies deep is first moved up: a plugin may nest folders
-    in its data deeper than any path or recursion goes. Raises: OSError."""
-    top = os.open(folder, _FOLDER)
-    try:
-        pending, mark, numbers = _empty(top), os.urandom(8).hex(), count()
-        while pending:
-            name = pending.pop()
-            inner = os.open(name, _FOLDER, dir_fd=top)
-            try:
-                for one in _empty(inner):
-                    pending.append(f".{mark}-{next(numbers)}")
-                    os.rename(one, pending[-1], src_dir_fd=inner, dst_dir_fd=top)
-            finally:
-                os.close(inner)
-            os.rmdir(name, dir_fd=top)
-    finally:
-        os.close(top)
-    os.rmdir(folder)
-
-
-def _empty(folder: int) -> list[str]:
-    """Remove the files of an open folder; the folders in it. Raises: OSError."""
-    with os.scandir(folder) as entries:
-        listed = [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
-    for name in (name for name, is_folder in listed if not is_folder):
-        os.unlink(name, dir_fd=folder)
-    return [name for name, is_folder in listed if is_folder]

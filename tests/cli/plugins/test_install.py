@@ -126,7 +126,7 @@ def test_an_archive_that_means_harm_is_refused_whole(
     members: list[tuple[tarfile.TarInfo, bytes]],
     said: str,
 ) -> None:
-    monkeypatch.setattr("clawft.plugins.unpack.MAX_FILES", 50)
+    monkeypatch.setattr("clawft.packing.unpack.MAX_FILES", 50)
     done = weft("plugins", "install", _tar(tmp_path / "a.tar.gz", *members))
 
     assert done.returncode == 3
@@ -138,7 +138,7 @@ def test_an_archive_that_means_harm_is_refused_whole(
 def test_an_archive_that_unpacks_for_ever_is_refused(
     weft: Weft, tmp_path: Path, user_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawft.plugins.unpack.MAX_BYTES", 4 << 20)
+    monkeypatch.setattr("clawft.packing.unpack.MAX_BYTES", 4 << 20)
     bomb = tarfile.TarInfo("name")
     bomb.type, bomb.size = b"L", 1 << 40  # a long name: read whole before anything is told of it
     import gzip

@@ -12,8 +12,8 @@ from clawft.cli.output import one_line, print_json, say
 from clawft.cli.plugins._entries import write_enabled
 from clawft.config.plugins import PluginEntry
 from clawft.errors import Refused
+from clawft.packing.place import remove_folder
 from clawft.plugging import find_plugin, load_plugin_standings, plugin_settings, revoke_plugin
-from clawft.plugins.install import remove_folder
 from clawft.trust.plugins import PluginStanding
 
 __all__ = ["command"]

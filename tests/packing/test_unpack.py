@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError, Refused
-from clawft.plugins.unpack import unpack
+from clawft.packing.unpack import unpack
 
 PIECES = st.sampled_from(["..", ".", "/", "\\", "a", "b", "c:", "~", "\n", "é", " ", "__pycache__", "//"])
 NAMES = st.lists(st.lists(PIECES, min_size=1, max_size=5).map("".join), min_size=1, max_size=5)

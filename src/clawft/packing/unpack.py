@@ -1,4 +1,4 @@
-"""A plugin's files from a folder or an archive, copied to a folder of ours: plain files, inside it, within bounds."""
+"""The files of a folder or an archive, copied to a folder of ours: plain files, inside it, within bounds."""
 
 import gzip
 import os

@@ -1,0 +1,52 @@
+"""One installed skill as a lock has it, and where it came from."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = ["Kind", "LockedFile", "LockedSkill", "Origin"]
+
+Kind = Literal["clawhub", "contract", "well-known", "git", "archive", "folder"]
+
+
+class Origin(Struct, frozen=True, omit_defaults=True):
+    """Where a skill comes from, without a version: enough to ask there for a newer one.
+
+    `url` is the registry, the index, the repository or the archive; of a folder or a local archive its path. `slug` is
+    its name in a registry or an index. `path` is where it lies in a repository, an archive or a plugin.
+    """
+
+    kind: Kind
+    url: str
+    owner: str = ""
+    slug: str = ""
+    ref: str = ""  # the branch or tag that was asked for
+    path: str = ""
+
+
+class LockedFile(Struct, frozen=True):
+    """One file as it was installed."""
+
+    sha256: str  # in hex
+    size: int
+    executable: bool = False
+
+
+class LockedSkill(Struct, frozen=True, omit_defaults=True):
+    """What was installed under a name, which is that of its folder."""
+
+    name: str
+    origin: Origin
+    digest: str  # of the folder (D57)
+    files: dict[str, LockedFile]  # by path below the folder
+    to: tuple[str, ...] = ("clawft",)  # whose folders it was put into
+    version: str = ""
+    commit: str = ""
+    archive: str = ""  # the sha256 of what was downloaded, as its source gave it
+    verdict: str = ""
+    engine: str = ""  # the version of the scanner whose verdict this is
+    approved: str = ""  # the digest that a person approved; it counts only for the one who did
+    signed_by: str = ""  # the key, as `SHA256:…`
+    pinned: str = ""  # why it is not updated
+    requested: bool = True  # false: it is here for others that depend on it
+    dependencies: tuple[str, ...] = ()  # names in this lock

@@ -1,0 +1,1 @@
+"""Packing: archives opened safely and written the same each time; folders put into place at once."""

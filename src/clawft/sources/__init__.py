@@ -1,0 +1,1 @@
+"""Sources: wherever a skill lives, resolved exactly, downloaded within bounds and checked."""

@@ -1,0 +1,1 @@
+"""Supply: skills installed, updated and removed, all or nothing, and checked against the lock."""
