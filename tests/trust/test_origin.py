@@ -1,11 +1,14 @@
 """Origins: what the user wrote is theirs; what came with something, or was brought by an installer, is a stranger's."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from clawft.app import App, open_app
+from clawft.locks.file import render_lock
+from clawft.locks.model import LockedSkill, Origin
 
 CLAWHUB = {"version": 1, "skills": {"brought": {"version": "1.0.0", "installedAt": 1}}}
 
@@ -181,3 +184,30 @@ def test_a_folder_that_is_named_is_a_strangers_though_it_may_be_looked_at(home: 
     assert objection is not None
     assert objection.message == "It comes with the folder and is not approved"
     assert objection.hint == f"Look at it, then: weft skills trust odd --dir {home}/downloads"
+
+
+def _lock_of(*names: str) -> str:
+    none = "sha256:" + hashlib.sha256().hexdigest()
+    return render_lock([LockedSkill(name, Origin("clawhub", "https://clawhub.ai"), none, {}) for name in names])
+
+
+@pytest.mark.parametrize("below", [".clawft/skills", ".agents/skills", ".claude/skills", ".openclaw/skills"])
+def test_what_our_lock_names_was_installed(home: Path, project: Path, below: str) -> None:
+    _skill(home / below / "brought")
+    _skill(home / below / "mine")
+    _write(home / ".clawft" / "skills.lock", _lock_of("brought", "gone"))
+    assert _why(home, project) == {"brought": "It was installed and is not approved", "mine": ""}
+
+
+def test_a_lock_that_somebody_wrote_otherwise_is_read_all_the_same(home: Path, project: Path) -> None:
+    _skill(home / ".clawft" / "skills" / "brought")
+    _skill(home / ".clawft" / "skills" / "mine")
+    _write(home / ".clawft" / "skills.lock", _lock_of("brought").replace("[skill.brought]", "[ skill . 'brought' ]"))
+    assert _why(home, project) == {"brought": "It was installed and is not approved", "mine": ""}
+
+
+@pytest.mark.parametrize("text", ["no lock", "<<<<<<< HEAD\n=======\n>>>>>>> x\n"])
+def test_while_our_lock_cannot_be_read_anything_may_have_been_installed(home: Path, project: Path, text: str) -> None:
+    _skill(home / ".clawft" / "skills" / "mine")
+    _write(home / ".clawft" / "skills.lock", _lock_of("brought") + text)
+    assert _why(home, project) == {"mine": "It was installed and is not approved"}

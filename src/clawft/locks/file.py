@@ -15,13 +15,12 @@ import msgspec
 from clawft.errors import ClawftError
 from clawft.files import read_optional, replace_file
 from clawft.locks.check import compute_locked, is_digest, is_plain_name, is_plain_path, why_bad_origin
-from clawft.locks.layout import HEAD, VERSION, read_quickly, render_value
+from clawft.locks.layout import read_quickly, render_value
 from clawft.locks.model import LockedFile, LockedSkill, Origin
+from clawft.locks.names import HEAD, LOCK_NAME, MAX_LOCK_BYTES, VERSION
 
 __all__ = ["LOCK_NAME", "MAX_LOCK_BYTES", "load_lock", "parse_lock", "render_lock", "write_lock"]
 
-LOCK_NAME = "skills.lock"
-MAX_LOCK_BYTES = 8 << 20
 MAX_SKILLS = 20_000
 _MARKER = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 _FILE = re.compile(r"([0-9a-f]{64}) ([0-9]{1,12}) ([x-]) (.+)", re.DOTALL)

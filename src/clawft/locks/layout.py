@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["HEAD", "VERSION", "read_quickly", "render_value"]
+from clawft.locks.names import HEAD
 
-VERSION = 1
-HEAD = f"# What weft installed here: from where, and what it was. See: weft skills verify\nversion = {VERSION}\n"
+__all__ = ["read_quickly", "render_value"]
 
 _TEXT = r'"([^"\\\x00-\x1f\x7f]*)"'
 _LIST = r"\[([^\[\]\\\x00-\x1f\x7f]*)\]"

@@ -8,13 +8,13 @@ import msgspec
 
 from clawft.discovery.catalog import Found
 from clawft.discovery.locations import Location
-from clawft.errors import Unreadable
+from clawft.errors import ClawftError, Unreadable
 from clawft.files import is_within, read_optional, real_path
+from clawft.locks.names import LOCK_NAME, MAX_LOCK_BYTES, find_names
 from clawft.workspace import Workspace
 
 __all__ = ["STRANGE_SCOPES", "Origins"]
 
-MAX_LOCK_BYTES = 8 << 20
 # Where installers note what they brought: beside the folder of skills.
 _LOCKS = (".clawhub/lock.json", ".clawdhub/lock.json")
 _SHARED_LOCK = ".skill-lock.json"  # of one that copies or links what it brings into the folders of all clients
@@ -29,7 +29,7 @@ class Origins:
         self._project = real_path(workspace.project) if workspace.project != workspace.home else ""
         self._inside: dict[str, bool] = {}
         roots = {one.path for one in locations if one.scope in ("user", "extra")}
-        shared: set[str] = set()
+        shared = set(_load_own_names(os.path.join(workspace.user_dir, LOCK_NAME)))
         own: dict[str, frozenset[str]] = {}
         for root in roots:
             names = _load_names(root, _SHARED_LOCK)
@@ -75,6 +75,25 @@ def _load_names(root: str, lock: str) -> frozenset[str]:
     except Unreadable:
         return _ALL
     return frozenset() if data is None else _parse_names(data)
+
+
+def _load_own_names(path: str) -> frozenset[str]:
+    """What our own lock says was brought. One that somebody wrote otherwise is read whole, and strictly."""
+    try:
+        data = read_optional(path, MAX_LOCK_BYTES)
+    except Unreadable:
+        return _ALL
+    if data is None:
+        return frozenset()
+    names = find_names(data)
+    if names is None:
+        from clawft.locks.file import parse_lock
+
+        try:
+            names = list(parse_lock(data, path))
+        except ClawftError:
+            return _ALL
+    return frozenset(map(_plain, names))
 
 
 def _parse_names(data: bytes) -> frozenset[str]:
