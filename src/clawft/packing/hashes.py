@@ -1,0 +1,130 @@
+"""The hashes by which other tools know a skill, from the same files to the same digits."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from clawft.packing.collate import locale_key
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+__all__ = [
+    "clawhub_fingerprint",
+    "counts_for_clawhub",
+    "fingerprint_folder",
+    "github_content_hash",
+    "vercel_folder_hash",
+    "vercel_hash",
+]
+
+SAMPLE = 4096  # bytes: of a file without an extension, this much says whether it is text
+IGNORE_FILES = (".gitignore", ".clawhubignore", ".clawdhubignore")
+_EXTENSIONS = (
+    "md mdx txt json json5 yaml yml toml js cjs mjs ts tsx jsx py sh ps1 psm1 psd1 r rb go rs swift kt java cs cpp c h "
+    "hpp sql csv tsv ini cfg conf env properties dat xml html css scss sass svg"
+)
+_TEXT = frozenset(_EXTENSIONS.split())
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAX_IGNORE = 1 << 20
+
+
+def clawhub_fingerprint(files: Iterable[tuple[str, str]]) -> str:
+    """Of ClawHub: paths, each with the hex sha256 of its content."""
+    lines = [
+        f"{path}:{sha256}" for path, sha256 in sorted(files, key=lambda one: locale_key(one[0])) if path and sha256
+    ]
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
+
+
+def github_content_hash(files: Iterable[tuple[str, int, str]]) -> str:
+    """Of ClawHub, for a skill that lies on GitHub: paths, each with the size and the hex sha256 of its content."""
+    lines = [f"{path}\0{size}\0{sha256}" for path, size, sha256 in sorted(files, key=lambda one: locale_key(one[0]))]
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
+
+
+def vercel_hash(files: Mapping[str, bytes]) -> str:
+    """Of the `skills` command (`computedHash`): contents by path."""
+    whole = hashlib.sha256()
+    for path in sorted(files, key=locale_key):
+        whole.update(path.encode("utf-8", "replace"))
+        whole.update(files[path])
+    return whole.hexdigest()
+
+
+def counts_for_clawhub(path: str, sample: bytes) -> bool:
+    """Whether ClawHub takes a file in: nothing hidden, and only what is text by its extension, or, without one, by the
+    first SAMPLE bytes. A character that is cut in two by them is no text, to ClawHub."""
+    parts = path.split("/")
+    if any(part.startswith(".") for part in parts):
+        return False
+    stem, dot, extension = parts[-1].rpartition(".")
+    if stem and dot and extension:
+        return extension.lower() in _TEXT
+    head = sample[:SAMPLE]
+    if 0 in head:
+        return False
+    try:
+        head.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def fingerprint_folder(folder: str, *, leave_out: Iterable[str] = ()) -> str:
+    """The fingerprint of a folder as the `clawhub` command computes it, ignore files honoured; empty without files.
+
+    `leave_out`: paths that do not count, such as `_meta.json` where it came with the download. Raises: OSError.
+    """
+    ignored = _load_ignored(folder)
+    left_out = frozenset(leave_out)
+    hashed: list[tuple[str, str]] = []
+    for path, place in _walk(folder, hidden=False):
+        if path in left_out or (ignored is not None and ignored.match_file(path.lower())):
+            continue
+        with open(os.open(place, _READ), "rb") as file:
+            sample = file.read(SAMPLE)
+            if counts_for_clawhub(path, sample):
+                hashed.append((path, hashlib.sha256(sample + file.read()).hexdigest()))
+    return clawhub_fingerprint(hashed) if hashed else ""
+
+
+def vercel_folder_hash(folder: str) -> str:
+    """The `computedHash` of a folder: every regular file but those in .git and node_modules. Raises: OSError."""
+    whole = hashlib.sha256()
+    for path, place in sorted(_walk(folder, hidden=True), key=lambda one: locale_key(one[0])):
+        whole.update(path.encode("utf-8", "replace"))
+        with open(os.open(place, _READ), "rb") as file:
+            while piece := file.read(1 << 20):
+                whole.update(piece)
+    return whole.hexdigest()
+
+
+def _load_ignored(folder: str) -> "GitIgnoreSpec | None":
+    """What the ignore files at the top of a folder leave out, small letters and capitals being one."""
+    lines: list[str] = []
+    for name in IGNORE_FILES:
+        with suppress(OSError), open(os.open(os.path.join(folder, name), _READ), "rb") as file:
+            lines += file.read(_MAX_IGNORE).decode("utf-8", "replace").lower().split("\n")
+    if not lines:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(line.removesuffix("\r") for line in lines)
+
+
+def _walk(folder: str, *, hidden: bool) -> Iterator[tuple[str, str]]:
+    """The regular files below a folder: the path there, and where it is. Raises: OSError."""
+    pending = [("", folder)]
+    while pending:
+        prefix, current = pending.pop()
+        with os.scandir(current) as entries:
+            for entry in entries:
+                if entry.name in (".git", "node_modules") or (not hidden and entry.name.startswith(".")):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((f"{prefix}{entry.name}/", entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    yield f"{prefix}{entry.name}", entry.path
