@@ -4,7 +4,20 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["SCOPES", "Draft", "HubFile", "HubSkill", "HubToken", "HubVersion", "Scope"]
+__all__ = [
+    "SCOPES",
+    "Checked",
+    "Draft",
+    "HubFile",
+    "HubRelease",
+    "HubSkill",
+    "HubToken",
+    "HubVersion",
+    "Listed",
+    "Page",
+    "Scope",
+    "Usage",
+]
 
 Scope = Literal["read", "publish", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "publish", "admin")
@@ -53,6 +66,62 @@ class HubVersion(Struct, frozen=True):
     engine: str = ""
     yanked: str = ""
     tags: tuple[str, ...] = ()
+    download: str = ""  # the sha256 of the zip that ClawHub's clients get, which has `_meta.json` too
+    download_size: int = 0
+    dependencies: tuple[str, ...] = ()  # other skills it names, as its author wrote them
+
+
+class HubRelease(Struct, frozen=True):
+    """What lists say of a version: all but its files."""
+
+    version: str
+    created: int
+    changelog: str
+    verdict: Literal["clean", "suspicious", "malicious"]
+    digest: str
+    fingerprint: str
+    archive: str
+    archive_size: int
+    reasons: tuple[str, ...] = ()
+    engine: str = ""
+    yanked: str = ""
+    front: str = "{}"  # its frontmatter, as JSON
+
+
+class Listed(Struct, frozen=True):
+    """A skill in a list, with its newest version. `score` is how well it fits what was searched."""
+
+    skill: HubSkill
+    release: HubRelease | None
+    score: float = 0
+
+
+class Page(Struct, frozen=True):
+    """A part of a list; `cursor` asks for the next one, '' at the end."""
+
+    items: tuple[Listed, ...]
+    cursor: str = ""
+
+
+class Usage(Struct, frozen=True):
+    """How much an owner keeps."""
+
+    skills: int
+    versions: int
+    bytes: int
+
+
+class Checked(Struct, frozen=True):
+    """What was found out about a draft before it is kept."""
+
+    digest: str
+    fingerprint: str
+    verdict: Literal["clean", "suspicious", "malicious"]
+    summary: str  # the skill's own description
+    reasons: tuple[str, ...] = ()
+    engine: str = ""
+    front: str = "{}"
+    dependencies: tuple[str, ...] = ()
 
 
 class Draft(Struct, frozen=True):

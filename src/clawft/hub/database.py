@@ -1,0 +1,125 @@
+"""Where a hub keeps its rows: a SQLite file here; several instances share a PostgreSQL (`hub/postgres.py`).
+
+Rows are read without a lock. There is one writer at a time, whatever the database: what it reads stays so until it is
+done, and that makes a version immutable and a quota exact.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, Literal, Protocol
+
+from clawft.errors import ClawftError
+from clawft.files import create_private
+
+__all__ = ["Database", "Execute", "HubAway", "Row", "SqliteDatabase"]
+
+Row = tuple[Any, ...]
+Execute = Callable[[str, Sequence[Any]], list[Row]]
+
+_WAIT_S = 10.0  # for another process that is writing
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_SETUP = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON")
+
+
+class HubAway(ClawftError):
+    """The store cannot be used just now: a lock, a full disk, a server that is away. To try again later may help."""
+
+
+class Database(Protocol):
+    """Tables that threads use side by side. Values stand for `?`; every method raises ClawftError."""
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgres"]: ...
+
+    def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]: ...
+
+    def write(self) -> AbstractContextManager[Execute]:
+        """All of it or nothing, and nobody else writes meanwhile."""
+
+    def close(self) -> None: ...
+
+
+class SqliteDatabase:
+    """A file. Every thread reads on a connection of its own; all share the one that writes."""
+
+    dialect: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, path: str) -> None:
+        """Raises: ClawftError."""
+        self._path = path
+        self._own = threading.local()
+        self._alone = threading.Lock()
+        self._opened: list[sqlite3.Connection] = []
+        with self._translated():
+            create_private(path)
+            self._writer = self._connect()
+
+    def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        try:
+            connection: sqlite3.Connection = self._own.connection
+        except AttributeError:
+            with self._translated():
+                connection = self._own.connection = self._connect()
+        try:
+            return connection.execute(statement, values).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise _translate(error, self._path) from error
+
+    @contextmanager
+    def write(self) -> Iterator[Execute]:
+        with self._alone, self._translated():
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._execute
+                self._writer.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has ended it already
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def copy_to(self, path: str) -> None:
+        """The whole database as it is at this moment, in a new file, while others go on. Raises: ClawftError."""
+        with self._translated():
+            target = sqlite3.connect(path, isolation_level=None)
+            source = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
+            try:
+                source.backup(target)
+                target.execute("PRAGMA journal_mode=DELETE")  # one file, without others beside it
+            finally:
+                source.close()
+                target.close()
+
+    def close(self) -> None:
+        for one in self._opened:
+            one.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+        self._opened.append(connection)
+        for statement in _SETUP:
+            connection.execute(statement)
+        return connection
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        return self._writer.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OverflowError) as error:
+            raise _translate(error, self._path) from error
+        except OSError as error:
+            message = f"The hub's database cannot be opened: {error.strerror or error}"
+            raise ClawftError("hub-database", message, path=os.path.dirname(self._path)) from error
+
+
+def _translate(error: Exception, path: str) -> ClawftError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _PASSING:
+        return HubAway("hub-busy", f"The hub's database cannot be used just now: {error}", path=path, hint="Try again")
+    hint = "Restore it from a backup: weft hub restore FILE" if code in (11, 26) else ""
+    return ClawftError("hub-database", f"The hub's database cannot be used: {error}", path=path, hint=hint)

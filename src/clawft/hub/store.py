@@ -1,0 +1,305 @@
+"""The store of a hub: skills of owners, their versions, which never change, and the bytes they are made of."""
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from clawft.errors import ClawftError, NotFound
+from clawft.hub.archives import make_archive, make_meta
+from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
+from clawft.hub.database import Database, Execute, SqliteDatabase
+from clawft.hub.model import Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
+from clawft.hub.reading import RELEASE, SKILL, list_page, read_release, read_skill, search_skills
+from clawft.hub.tables import prepare_tables
+from clawft.hub.versions import version_order
+from clawft.hub.writing import Made, add_skill, add_version, choose_latest, describe_skill, renew_skill, set_tag
+
+__all__ = ["DATABASE", "HubStore", "VersionExists"]
+
+DATABASE = "hub.sqlite"
+_BLOBS = "blobs"
+_COUNT_S = 2.0  # downloads are counted together: to write at each would cost more than the download
+_ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody may be about to publish them
+_FILES = msgspec.json.Decoder(tuple[HubFile, ...])
+_NAMES = msgspec.json.Decoder(tuple[str, ...])
+_VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
+verdict, reasons, engine, yanked, download, download_size, dependencies"""
+_CONTENT = "SELECT digest, fingerprint FROM hub_version WHERE skill = ? AND version = ?"
+_YANK = "UPDATE hub_version SET yanked = ? WHERE skill = ? AND version = ? RETURNING 1"
+
+
+class VersionExists(ClawftError):
+    """There is this version with other bytes. Versions do not change."""
+
+
+class HubStore:
+    """Opened on a folder (SQLite and files) or on a database that several instances share. Threads may use it.
+
+    Everything is synchronous and raises ClawftError (`HubAway` for what passes). Reading from SQLite takes
+    microseconds, so it may be done on the event loop (`quick`); PostgreSQL, blobs and writing belong on a thread.
+    Times are milliseconds since 1970. A skill is named by its `id` once it was found.
+
+    - bytes: `put_blob(bytes) -> sha256`, `get_blob(sha256) -> bytes`, `blob_path(sha256) -> path or ''`
+    - write: `publish(draft, checked, publisher) -> HubVersion`, `yank(skill, version, reason)`,
+      `unyank(skill, version)`, `delete(skill)`, `undelete(skill)`,
+      `set_tag(skill, tag, version)`, `count_download(skill)`, `sweep()`
+    - read: `find(slug, owner='')` gives all that match, deleted ones too: more than one is ambiguous;
+      `get_skill(id)`, `get_version(skill, version='')` ('' for the latest), `find_version`, `versions(skill)` newest
+      first, `tags(skill)`, `list_skills(sort, limit, cursor, …)`, `search(query, limit)`,
+      `resolve(skill, fingerprint) -> version or ''`, `usage(owner)`
+    - a version's `archive` is the blob of the plain zip, whose sha256 an index may name; `download` is the blob of the
+      one with `_meta.json`, as ClawHub's `/download` gives it.
+    """
+
+    def __init__(self, database: Database, blobs: Blobs) -> None:
+        """Raises: ClawftError."""
+        prepare_tables(database)
+        self.database = database
+        self.blobs = blobs
+        self.quick = database.dialect == "sqlite"
+        self._downloads: dict[int, int] = {}
+        self._counting = threading.Lock()
+        self._counted = time.monotonic()
+
+    @classmethod
+    def open_folder(cls, folder: str) -> "HubStore":
+        """The store of one machine; made if it is not there. Raises: ClawftError."""
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            message = f"The hub's folder cannot be made: {error.strerror or error}"
+            raise ClawftError("hub-database", message, path=folder) from error
+        return cls(SqliteDatabase(os.path.join(folder, DATABASE)), FolderBlobs(os.path.join(folder, _BLOBS)))
+
+    @classmethod
+    def open_shared(cls, address: str) -> "HubStore":
+        """A store that several instances share, in a PostgreSQL. Raises: ClawftError."""
+        from clawft.hub.postgres import PostgresDatabase
+
+        database = PostgresDatabase(address)
+        try:
+            return cls(database, DatabaseBlobs(database))
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        try:
+            self.flush()
+        finally:
+            self.database.close()
+
+    # Bytes
+
+    def put_blob(self, content: bytes) -> str:
+        return self.blobs.put(content)
+
+    def get_blob(self, sha256: str) -> bytes:
+        return self.blobs.get(sha256)
+
+    def blob_path(self, sha256: str) -> str:
+        """The file with these bytes, to send from; '' where they are not in a file."""
+        return self.blobs.path(sha256)
+
+    # Writing
+
+    def publish(self, draft: Draft, checked: Checked, publisher: str) -> HubVersion:
+        """Keep a version, whole or not at all. The same version again is fine if it has the same content.
+
+        Raises: VersionExists.
+        """
+        now = _now()
+        contents = [(file, self.get_blob(file.sha256)) for file in draft.files]
+        archive = make_archive(contents)
+        download = make_archive([*contents, make_meta(draft.owner, draft.slug, draft.version, now)])
+        made = Made(now, publisher, self.put_blob(archive), len(archive), self.put_blob(download), len(download))
+        with self.database.write() as execute:
+            skill = add_skill(execute, draft, checked, now)
+            there = execute(_CONTENT, (skill, draft.version))
+            if there and there[0] != (checked.digest, checked.fingerprint):
+                message = f"Version {draft.version} of @{draft.owner}/{draft.slug} exists with other content"
+                raise VersionExists("hub-version-exists", message, hint="Versions do not change: publish a new one")
+            if not there:
+                self._check_kept(execute, made, draft)
+                add_version(execute, skill, draft, checked, made)
+                choose_latest(execute, skill)
+                renew_skill(execute, skill, draft, checked, now)
+                describe_skill(execute, self.database.dialect, skill)
+        return self.get_version(skill, draft.version)
+
+    def yank(self, skill: int, version: str, reason: str) -> None:
+        """Give a version only to those who name it. Raises: NotFound."""
+        self._set_yanked(skill, version, reason or "yanked")
+
+    def unyank(self, skill: int, version: str) -> None:
+        """Raises: NotFound."""
+        self._set_yanked(skill, version, "")
+
+    def delete(self, skill: int) -> None:
+        """Give it to nobody any more; its versions stay taken."""
+        self._set_deleted(skill, 1)
+
+    def undelete(self, skill: int) -> None:
+        self._set_deleted(skill, 0)
+
+    def set_tag(self, skill: int, tag: str, version: str) -> None:
+        """Let a name stand for a version; '' for none. Raises: NotFound."""
+        with self.database.write() as execute:
+            if version and not execute("SELECT 1 FROM hub_version WHERE skill = ? AND version = ?", (skill, version)):
+                raise _no_version(version)
+            set_tag(execute, skill, tag, version)
+
+    def count_download(self, skill: int) -> None:
+        """Somebody got it. A few of the last seconds are lost where the process is killed."""
+        with self._counting:
+            self._downloads[skill] = self._downloads.get(skill, 0) + 1
+            due = time.monotonic() - self._counted > _COUNT_S
+            if due:
+                self._counted = time.monotonic()
+        if due:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write down what was counted."""
+        with self._counting:
+            counted, self._downloads = self._downloads, {}
+        if counted:
+            with self.database.write() as execute:
+                for skill, number in sorted(counted.items()):
+                    execute("UPDATE hub_skill SET downloads = downloads + ? WHERE id = ?", (number, skill))
+
+    def sweep(self, older_s: float = _ORPHAN_S) -> int:
+        """Take away bytes that no version uses and that nobody sent lately; how many there were."""
+        before = time.time() - older_s
+        dropped = 0
+        for sha256 in list(self.blobs.old(before)):
+            if self.database.read("SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1", (sha256,)):
+                continue
+            with self.database.write() as execute:
+                if not execute("SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1", (sha256,)):
+                    dropped += self.blobs.drop(sha256, before, execute)
+        return dropped
+
+    # Reading
+
+    def find(self, slug: str, owner: str = "") -> tuple[HubSkill, ...]:
+        """All skills of this name, of one owner or of any; deleted ones too, so that it can be told."""
+        only, values = (" AND owner = ?", (slug, owner)) if owner else ("", (slug,))
+        rows = self.database.read(f"SELECT {SKILL} FROM hub_skill WHERE slug = ?{only} ORDER BY owner", values)
+        return tuple(map(read_skill, rows))
+
+    def get_skill(self, skill: int) -> HubSkill:
+        """Raises: NotFound."""
+        rows = self.database.read(f"SELECT {SKILL} FROM hub_skill WHERE id = ?", (skill,))
+        if not rows:
+            raise NotFound("hub-no-skill", "The hub has no such skill")
+        return read_skill(rows[0])
+
+    def get_version(self, skill: int, version: str = "") -> HubVersion:
+        """A version, the latest for ''. Raises: NotFound."""
+        found = self.find_version(skill, version)
+        if found is None:
+            raise _no_version(version)
+        return found
+
+    def find_version(self, skill: int, version: str = "") -> HubVersion | None:
+        """A version, the latest for ''; None if there is none."""
+        which = "?" if version else "(SELECT latest FROM hub_skill WHERE id = ?)"
+        statement = f"SELECT {_VERSION} FROM hub_version WHERE skill = ? AND version = {which}"
+        rows = self.database.read(statement, (skill, version or skill))
+        if not rows:
+            return None
+        tags = self.database.read(
+            "SELECT tag FROM hub_tag WHERE skill = ? AND version = ? ORDER BY tag", (skill, rows[0][2])
+        )
+        return _read_version(rows[0], tuple(tag for (tag,) in tags))
+
+    def versions(self, skill: int) -> tuple[HubRelease, ...]:
+        """All versions, newest first; yanked ones too."""
+        rows = self.database.read(f"SELECT {RELEASE} FROM hub_version v WHERE v.skill = ?", (skill,))
+        return tuple(sorted(map(read_release, rows), key=lambda one: version_order(one.version), reverse=True))
+
+    def tags(self, skill: int) -> dict[str, str]:
+        """Which version each tag stands for."""
+        return dict(self.database.read("SELECT tag, version FROM hub_tag WHERE skill = ? ORDER BY tag", (skill,)))
+
+    def list_skills(
+        self, sort: str = "updated", limit: int = 50, cursor: str = "", *, prefix: str = "", owner: str = ""
+    ) -> Page:
+        """A part of all skills that have a version to give. `sort`: updated, created, downloads or name."""
+        return list_page(self.database, sort, limit, cursor, prefix=prefix, owner=owner)
+
+    def search(self, query: str, limit: int = 20) -> Page:
+        """The skills that share words with a query, best first."""
+        return search_skills(self.database, query, limit)
+
+    def resolve(self, skill: int, fingerprint: str) -> str:
+        """The newest version with this content, by ClawHub's fingerprint; '' if there is none."""
+        statement = "SELECT version FROM hub_version WHERE skill = ? AND fingerprint = ?"
+        rows = self.database.read(statement, (skill, fingerprint))
+        return max((version for (version,) in rows), key=version_order, default="")
+
+    def usage(self, owner: str) -> Usage:
+        """How much an owner keeps; deleted skills count, for they are kept."""
+        ((skills,),) = self.database.read("SELECT count(*) FROM hub_skill WHERE owner = ?", (owner,))
+        ((versions, size),) = self.database.read(
+            """SELECT count(*), coalesce(sum(v.bytes), 0) FROM hub_version v JOIN hub_skill s ON s.id = v.skill
+            WHERE s.owner = ?""",
+            (owner,),
+        )
+        return Usage(int(skills), int(versions), int(size))
+
+    def _check_kept(self, execute: Execute, made: Made, draft: Draft) -> None:
+        """Nobody sweeps while somebody writes: what is there now stays. Raises: ClawftError."""
+        needed = {made.archive, made.download, *(file.sha256 for file in draft.files)}
+        if not all(self.blobs.has(one, execute) for one in needed):
+            raise ClawftError("hub-no-blob", "Files of this version are not there any more", hint="Send them again")
+
+    def _set_yanked(self, skill: int, version: str, reason: str) -> None:
+        with self.database.write() as execute:
+            if not execute(_YANK, (reason, skill, version)):
+                raise _no_version(version)
+            choose_latest(execute, skill)
+            execute("UPDATE hub_skill SET updated = ? WHERE id = ?", (_now(), skill))
+
+    def _set_deleted(self, skill: int, deleted: int) -> None:
+        with self.database.write() as execute:
+            execute("UPDATE hub_skill SET deleted = ?, updated = ? WHERE id = ?", (deleted, _now(), skill))
+            describe_skill(execute, self.database.dialect, skill)
+
+
+def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
+    _, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size = row[:11]
+    verdict, reasons, engine, yanked, download, download_size, dependencies = row[11:]
+    return HubVersion(
+        skill=skill,
+        version=version,
+        created=created,
+        changelog=changelog,
+        publisher=publisher,
+        files=_FILES.decode(files),
+        digest=digest,
+        fingerprint=fingerprint,
+        archive=archive,
+        archive_size=archive_size,
+        verdict=verdict,
+        reasons=_NAMES.decode(reasons),
+        engine=engine,
+        yanked=yanked,
+        tags=tags,
+        download=download,
+        download_size=download_size,
+        dependencies=_NAMES.decode(dependencies),
+    )
+
+
+def _no_version(version: str) -> NotFound:
+    return NotFound("hub-no-version", f"The skill has no version {version}" if version else "The skill has no version")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

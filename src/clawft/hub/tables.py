@@ -1,0 +1,73 @@
+"""The tables of a hub in both databases, and how those of an older version become today's."""
+
+from typing import Literal
+
+from clawft.errors import ClawftError
+from clawft.hub.database import Database, Execute
+
+__all__ = ["SCHEMA", "TABLES", "prepare_tables"]
+
+SCHEMA = 1  # the newest; a change adds a step to _STEPS
+TABLES = ("hub_skill", "hub_version", "hub_tag", "hub_use", "hub_token")  # in the order that they may be filled
+
+_FIRST = (
+    """CREATE TABLE hub_skill(id {serial}, owner TEXT NOT NULL, slug TEXT NOT NULL, display_name TEXT NOT NULL,
+    summary TEXT NOT NULL, created BIGINT NOT NULL, updated BIGINT NOT NULL, latest TEXT NOT NULL DEFAULT '',
+    downloads BIGINT NOT NULL DEFAULT 0, deleted INTEGER NOT NULL DEFAULT 0, UNIQUE(slug, owner))""",
+    "CREATE INDEX hub_skill_owner ON hub_skill(owner)",
+    "CREATE INDEX hub_skill_updated ON hub_skill(deleted, updated, id)",
+    "CREATE INDEX hub_skill_created ON hub_skill(deleted, created, id)",
+    "CREATE INDEX hub_skill_downloads ON hub_skill(deleted, downloads, id)",
+    """CREATE TABLE hub_version(id {serial}, skill BIGINT NOT NULL REFERENCES hub_skill(id), version TEXT NOT NULL,
+    created BIGINT NOT NULL, changelog TEXT NOT NULL, publisher TEXT NOT NULL, files TEXT NOT NULL,
+    bytes BIGINT NOT NULL, digest TEXT NOT NULL, fingerprint TEXT NOT NULL, archive TEXT NOT NULL,
+    archive_size BIGINT NOT NULL, download TEXT NOT NULL, download_size BIGINT NOT NULL, verdict TEXT NOT NULL,
+    reasons TEXT NOT NULL, engine TEXT NOT NULL, yanked TEXT NOT NULL DEFAULT '', front TEXT NOT NULL,
+    dependencies TEXT NOT NULL, candidate INTEGER NOT NULL, UNIQUE(skill, version))""",
+    "CREATE INDEX hub_version_fingerprint ON hub_version(skill, fingerprint)",
+    """CREATE TABLE hub_tag(skill BIGINT NOT NULL REFERENCES hub_skill(id), tag TEXT NOT NULL, version TEXT NOT NULL,
+    PRIMARY KEY(skill, tag))""",
+    """CREATE TABLE hub_use(version BIGINT NOT NULL REFERENCES hub_version(id), sha256 TEXT NOT NULL,
+    PRIMARY KEY(version, sha256))""",
+    "CREATE INDEX hub_use_sha256 ON hub_use(sha256)",
+    """CREATE TABLE hub_token(id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, scopes TEXT NOT NULL,
+    label TEXT NOT NULL, created BIGINT NOT NULL, expires BIGINT NOT NULL DEFAULT 0, revoked BIGINT NOT NULL DEFAULT 0,
+    used BIGINT NOT NULL DEFAULT 0)""",
+)
+_SERIAL = {"sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT", "postgres": "BIGSERIAL PRIMARY KEY"}
+_ONLY = {
+    "sqlite": ("CREATE VIRTUAL TABLE hub_text USING fts5(name, summary, tags, tokenize='porter unicode61')",),
+    "postgres": (
+        "CREATE TABLE hub_text(skill BIGINT PRIMARY KEY, words tsvector NOT NULL)",
+        "CREATE INDEX hub_text_words ON hub_text USING gin(words)",
+        """CREATE TABLE hub_blob(sha256 TEXT PRIMARY KEY, size BIGINT NOT NULL, kept BIGINT NOT NULL,
+        content BYTEA NOT NULL)""",
+    ),
+}
+
+
+def prepare_tables(database: Database) -> None:
+    """Make what is missing, whoever else is about to; what an older version made is brought up to date.
+
+    Raises: ClawftError.
+    """
+    with database.write() as execute:
+        execute("CREATE TABLE IF NOT EXISTS hub_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL)", ())
+        found = execute("SELECT value FROM hub_meta WHERE key = 'schema'", ())
+        schema = int(found[0][0]) if found else 0
+        if schema > SCHEMA:
+            message = f"The hub's database is of a newer version of weft: {schema}, and this one knows {SCHEMA}"
+            raise ClawftError("hub-newer", message, hint="Use the version of weft that wrote it, or a newer one")
+        for step in _STEPS[schema:]:
+            step(execute, database.dialect)
+        if schema < SCHEMA:
+            execute("DELETE FROM hub_meta WHERE key = 'schema'", ())
+            execute("INSERT INTO hub_meta(key, value) VALUES ('schema', ?)", (str(SCHEMA),))
+
+
+def _make_first(execute: Execute, dialect: Literal["sqlite", "postgres"]) -> None:
+    for statement in (*_FIRST, *_ONLY[dialect]):
+        execute(statement.replace("{serial}", _SERIAL[dialect]), ())
+
+
+_STEPS = (_make_first,)  # what makes each version out of the one before
