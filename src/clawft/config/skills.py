@@ -72,6 +72,9 @@ class SecuritySettings(Struct, frozen=True, forbid_unknown_fields=True):
     block_critical: bool = True
     #: The starts of command lines that a skill's own text may run, word by word; empty runs nothing.
     allowed_command_prefixes: tuple[str, ...] = ()
+    #: Install only what is signed by a publisher you trust (`weft publishers`). What a project's config says of this
+    #: is not followed.
+    require_signature: bool = False
 
 
 class SkillsSettings(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,155 @@
+"""Keys that sign: our own in `~/.clawft/keys`, a file of the user's, or one that an SSH agent holds."""
+
+import os
+import shlex
+import stat
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError, NotFound, Refused
+from clawft.files import read_optional, read_regular, replace_file
+from clawft.signing.ssh_keygen import find_ssh_keygen, make_with_passphrase, sign_with, verify_with
+from clawft.signing.sshsig import (
+    ED25519,
+    PublicKey,
+    make_public_key,
+    parse_private_key,
+    parse_public_key,
+    parse_signature,
+    sign_ed25519,
+    verify_ed25519,
+)
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+__all__ = ["Signer", "find_own_key", "find_ssh_key", "make_own_key", "open_signer", "own_key_path"]
+
+MAX_BYTES = 64 << 10
+_SSH_NAMES = ("id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa")
+
+
+class Signer(Struct, frozen=True):
+    """A key that can sign. `program` is the ssh-keygen that does it; '' where we do."""
+
+    path: str
+    key: PublicKey
+    program: str = ""
+
+    def sign(self, namespace: str, message: bytes, environ: Mapping[str, str]) -> str:
+        """The armored signature, verified once more. Raises: ClawftError."""
+        if not self.program:
+            return sign_ed25519(_load_private(self.path), namespace, message)
+        signature = parse_signature(sign_with(self.program, self.path, namespace, message, environ))
+        plain = signature.key.kind == ED25519
+        holds = verify_ed25519(signature, message) if plain else verify_with(self.program, signature, message)
+        if signature.key != self.key or signature.namespace != namespace or not holds:
+            raise ClawftError("signing-failed", "ssh-keygen signed something else, or by another key", path=self.path)
+        return signature.text
+
+
+def own_key_path(user_dir: str) -> str:
+    """Where our own key is; its public half ends in `.pub`."""
+    return os.path.join(user_dir, "keys", "signing")
+
+
+def find_own_key(user_dir: str) -> PublicKey | None:
+    """The public half of our own key, if there is one. Raises: ClawftError."""
+    content = read_optional(own_key_path(user_dir), MAX_BYTES)
+    return None if content is None else parse_private_key(content)[0]
+
+
+def find_ssh_key(home: str) -> str:
+    """The key that ssh would take first. Raises: NotFound."""
+    for name in _SSH_NAMES:
+        path = os.path.join(home, ".ssh", name)
+        if os.path.isfile(f"{path}.pub") or os.path.isfile(path):
+            return path if os.path.isfile(path) else f"{path}.pub"
+    raise NotFound("key-not-found", "There is no key of yours in ~/.ssh", hint="Make one: ssh-keygen -t ed25519")
+
+
+def make_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, passphrase: bool) -> PublicKey:
+    """Make our own key; one that is there stays. ssh-keygen asks for the passphrase, if there is to be one.
+
+    Raises: ClawftError.
+    """
+    path = own_key_path(user_dir)
+    if os.path.lexists(path):
+        raise Refused("key-exists", "There is a key already, and what it signed needs it", path=path)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        if passphrase:
+            make_with_passphrase(_get_program(environ, "A key with a passphrase"), path, comment, environ)
+        else:
+            _write_key(path, comment)
+    except OSError as error:
+        raise ClawftError("key-not-made", f"The key cannot be written: {error.strerror}", path=path) from error
+    made = find_own_key(user_dir)
+    if made is None:
+        raise ClawftError("key-not-made", "The key does not stay where it was written", path=path)
+    return made
+
+
+def _write_key(path: str, comment: str) -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    private = Ed25519PrivateKey.generate()
+    content = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(content)
+    public = make_public_key(private.public_key().public_bytes_raw())
+    replace_file(f"{path}.pub", f"{public.line} {comment}\n".encode(), 0o644)
+
+
+def open_signer(path: str, environ: Mapping[str, str], *, ssh: bool = False) -> Signer:
+    """The key of a file, or of a `.pub` file whose private half an agent holds; `ssh`: ssh-keygen signs in any case.
+
+    Raises: ClawftError.
+    """
+    try:
+        content, status = read_regular(path, MAX_BYTES, follow=True)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound("key-not-found", "There is no such key", path=path, hint="Check --key") from None
+    if content.startswith(b"-----BEGIN "):
+        if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid not in (os.geteuid(), 0):
+            hint = f"If nobody did: chmod 600 {shlex.quote(path)}; else make a new one, and revoke this one"
+            raise Refused("key-exposed", "Others may read or change this key", path=path, hint=hint)
+        key, closed = _read_private(path, content)
+        if key.kind == ED25519 and not closed and not ssh:
+            return Signer(path, key)
+    else:
+        key = parse_public_key(content.decode("ascii", errors="replace"))
+    return Signer(path, key, _get_program(environ, "Signing by this key"))
+
+
+def _read_private(path: str, content: bytes) -> tuple[PublicKey, bool]:
+    """The public half, which older formats have in a file of its own."""
+    beside = None if b"OPENSSH PRIVATE" in content[:64] else read_optional(f"{path}.pub", MAX_BYTES, follow=True)
+    if beside is None:
+        return parse_private_key(content)
+    return parse_public_key(beside.decode("ascii", errors="replace")), True
+
+
+def _load_private(path: str) -> "Ed25519PrivateKey":
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    try:
+        private = load_ssh_private_key(read_regular(path, MAX_BYTES, follow=True)[0], None)
+    except (ValueError, TypeError) as error:
+        raise ClawftError("key-format", "The key cannot be read", path=path) from error
+    assert isinstance(private, Ed25519PrivateKey)
+    return private
+
+
+def _get_program(environ: Mapping[str, str], what: str) -> str:
+    program = find_ssh_keygen(environ)
+    if not program:
+        hint = "Install OpenSSH's client; or sign by an Ed25519 key without a passphrase"
+        raise NotFound("ssh-keygen-missing", f"{what} needs ssh-keygen, which is not on PATH", hint=hint)
+    return program

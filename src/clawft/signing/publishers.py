@@ -1,0 +1,229 @@
+"""The trust file `publishers.toml`: who may sign which skills by which keys, and which keys are revoked.
+
+It is the user's own and may be edited by hand; nobody else may be able to write it.
+"""
+
+import os
+import re
+import shlex
+import stat
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from clawft.errors import ClawftError, Refused
+from clawft.files import lock_file, read_regular, replace_file
+from clawft.signing.ssh_keygen import find_ssh_keygen
+from clawft.signing.sshsig import PublicKey, parse_public_key
+
+__all__ = [
+    "ANY",
+    "PUBLISHERS_NAME",
+    "Publisher",
+    "PublisherKey",
+    "Publishers",
+    "Revoked",
+    "change_publishers",
+    "is_pattern",
+    "is_publisher",
+    "load_publishers",
+    "render_publishers",
+]
+
+PUBLISHERS_NAME = "publishers.toml"
+ANY = "*"
+MAX_BYTES = 4 << 20
+LOCK_S = 10.0
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?\Z")
+_PATTERN = re.compile(r"[A-Za-z0-9._*?-]{1,100}(?:/[A-Za-z0-9._*?-]{1,100})?\Z")
+_PRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}\Z")
+_HEAD = "# Who may sign skills, and by which keys. `weft publishers` writes this file; comments are not kept.\n"
+
+
+class PublisherKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key of a publisher, and when what it signs counts."""
+
+    key: str  # as in a .pub file
+    since: datetime | None = field(default=None, name="from")
+    until: datetime | None = None
+    vouched_by: str = ""  # the fingerprint of the key whose word it is taken on
+    vouched_at: datetime | None = None
+
+    @property
+    def public(self) -> PublicKey:
+        return parse_public_key(self.key)
+
+
+class Publisher(Struct, frozen=True, forbid_unknown_fields=True):
+    """Somebody whose signatures count, for the skills that a pattern `owner/name` or `name` fits."""
+
+    skills: tuple[str, ...] = (ANY,)
+    key: tuple[PublisherKey, ...] = ()
+
+    def may_sign(self, owner: str, name: str) -> bool:
+        """Whether a skill is theirs to sign. Where no registry says whose it is, only its name is looked at."""
+        for pattern in self.skills:
+            first, slash, last = pattern.rpartition("/")
+            if fnmatchcase(name, last) and (not slash or not owner or fnmatchcase(owner, first)):
+                return True
+        return False
+
+
+class Revoked(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key that counts no more: from `since` on, or at all."""
+
+    at: datetime
+    reason: str
+    since: datetime | None = None
+
+
+class Publishers(Struct, frozen=True):
+    """The trust file. `ssh_keygen` verifies what we cannot; '' where there is none."""
+
+    publisher: dict[str, Publisher] = {}
+    revoked: dict[str, Revoked] = {}  # by fingerprint
+    ssh_keygen: str = ""
+
+    def find_key(self, fingerprint: str) -> tuple[str, PublisherKey] | None:
+        """Whose key it is."""
+        for name, one in self.publisher.items():
+            for key in one.key:
+                if key.public.fingerprint == fingerprint:
+                    return name, key
+        return None
+
+    def find_revoked(self, fingerprint: str, at: datetime) -> Revoked | None:
+        """The revocation of a key, if it counts at a time."""
+        revoked = self.revoked.get(fingerprint)
+        return revoked if revoked and (revoked.since is None or at >= revoked.since) else None
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    version: int = 1
+    publisher: dict[str, Publisher] = {}
+    revoked: dict[str, Revoked] = {}
+
+
+def is_publisher(name: str) -> bool:
+    """Whether a text can be the name of a publisher."""
+    return bool(_NAME.match(name))
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text is `name` or `owner/name`, where `*` and `?` stand for others."""
+    return bool(_PATTERN.match(text))
+
+
+def load_publishers(user_dir: str, environ: Mapping[str, str]) -> Publishers:
+    """Whom the user trusts; nobody where there is no file.
+
+    Raises: Refused for one that others may write; ClawftError for one that makes no sense.
+    """
+    path = os.path.join(user_dir, PUBLISHERS_NAME)
+    try:
+        content, status = read_regular(path, MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return Publishers(ssh_keygen=find_ssh_keygen(environ))
+    if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o022:
+        message = "Others may write the file of publishers that you trust, so nobody is trusted"
+        raise Refused("publishers-unsafe", message, path=path, hint=f"Look at it, then: chmod 600 {shlex.quote(path)}")
+    file = _parse(content, path)
+    return Publishers(file.publisher, file.revoked, find_ssh_keygen(environ))
+
+
+def change_publishers(user_dir: str, environ: Mapping[str, str], change: Callable[[Publishers], Publishers]) -> None:
+    """Put what `change` makes of the trust file in its place. Raises: ClawftError."""
+    path = os.path.join(user_dir, PUBLISHERS_NAME)
+    try:
+        os.makedirs(user_dir, mode=0o700, exist_ok=True)
+        with _locked(user_dir, path):
+            text = render_publishers(change(load_publishers(user_dir, environ)))
+            _parse(text.encode(), path)  # what is written can be read
+            replace_file(path, text.encode(), 0o600)
+    except OSError as error:
+        raise ClawftError("not-written", f"The publishers were not written: {error.strerror}", path=path) from error
+
+
+def render_publishers(publishers: Publishers) -> str:
+    """The text of a trust file: the same for the same publishers."""
+    blocks = [_HEAD + "version = 1"]
+    for name, one in sorted(publishers.publisher.items()):
+        blocks.append(f"[publisher.{_quote(name)}]\nskills = [{', '.join(_quote(each) for each in one.skills)}]")
+        for key in sorted(one.key, key=lambda key: key.key):
+            blocks.append(f"[[publisher.{_quote(name)}.key]]\n" + _settings(key))
+    for print_, revoked in sorted(publishers.revoked.items()):
+        blocks.append(f"[revoked.{_quote(print_)}]\n" + _settings(revoked))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _settings(value: Struct) -> str:
+    lines = []
+    for key, one in msgspec.to_builtins(value, builtin_types=(datetime,)).items():
+        if isinstance(one, datetime):
+            lines.append(f"{key} = {one.astimezone(UTC).isoformat(timespec='seconds').replace('+00:00', 'Z')}")
+        elif one:
+            lines.append(f"{key} = {_quote(one)}")
+    return "\n".join(lines)
+
+
+def _quote(text: str) -> str:
+    return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")  # a text of JSON is one of TOML
+
+
+def _parse(content: bytes, path: str) -> _File:
+    try:
+        file = msgspec.convert(_with_times(tomllib.loads(content.decode())), _File)
+        _check(file)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError, RecursionError) as error:
+        message = f"The file of publishers cannot be read: {error}"
+        raise ClawftError("publishers-damaged", message, path=path, hint="Correct it, or restore a copy") from error
+    return file
+
+
+def _check(file: _File) -> None:
+    """What the types do not say. Raises: ValueError."""
+    if file.version != 1:
+        raise ValueError(f"its version is {file.version}, and only 1 is known")
+    seen: dict[str, str] = {}
+    for name, one in file.publisher.items():
+        if not is_publisher(name) or not all(map(is_pattern, one.skills)):
+            raise ValueError(f"publisher {name!a}: the name or a pattern in `skills` is malformed")
+        for key in one.key:
+            try:
+                known = key.public.fingerprint
+            except ClawftError as error:
+                raise ValueError(f"publisher {name}: {error}") from error
+            if known in seen:
+                raise ValueError(f"{known} is a key of {seen[known]} and of {name}, and must be of one alone")
+            seen[known] = name
+    for fingerprint in (*file.revoked, *(key.vouched_by for one in file.publisher.values() for key in one.key)):
+        if fingerprint and not _PRINT.match(fingerprint):
+            raise ValueError(f"{fingerprint[:100]!a} is no fingerprint: SHA256:… is")
+
+
+def _with_times(value: Any) -> Any:
+    """Days, and times without a zone, as times of UTC."""
+    if isinstance(value, dict):
+        return {key: _with_times(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_times(inner) for inner in value]
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else value
+
+
+@contextmanager
+def _locked(folder: str, path: str) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not lock_file(descriptor, LOCK_S):
+            raise ClawftError("publishers-busy", "Another program keeps the user's folder locked", path=path)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,244 @@
+"""Signatures as OpenSSH writes them (SSHSIG): keys, the armor, what it holds and what it is over.
+
+Ed25519 is made and verified here; other kinds of keys are left to `ssh-keygen`. Whom a key belongs to is not asked.
+"""
+
+import base64
+import binascii
+import hashlib
+import struct
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+__all__ = [
+    "ED25519",
+    "HASHES",
+    "KINDS",
+    "MAX_BYTES",
+    "PublicKey",
+    "SshSignature",
+    "hashed",
+    "make_public_key",
+    "parse_private_key",
+    "parse_public_key",
+    "parse_signature",
+    "sign_ed25519",
+    "verify_ed25519",
+]
+
+ED25519 = "ssh-ed25519"
+KINDS = (  # certificates are none of them: who may sign is written in the trust file and nowhere else
+    *(ED25519, "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com", "ssh-rsa"),
+    *("ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"),
+)
+HASHES = ("sha512", "sha256")
+MAX_BYTES = 16 << 10  # the armor of the largest RSA key has half of that
+MAX_KEY = 8 << 10
+_MAGIC = b"SSHSIG"
+_BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
+_LINE = 70
+_MAX_LINE = 76
+_PRIME = 2**255 - 19
+_CURVE = -121665 * pow(121666, -1, _PRIME) % _PRIME  # d of the curve
+
+
+class PublicKey(Struct, frozen=True):
+    """A public key: its kind, and all of it as OpenSSH encodes it."""
+
+    kind: str
+    blob: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        """Its name, as `ssh-keygen -l` prints it."""
+        return "SHA256:" + base64.b64encode(hashlib.sha256(self.blob).digest()).decode().rstrip("=")
+
+    @property
+    def line(self) -> str:
+        """The key as it stands in a `.pub` file."""
+        return f"{self.kind} {base64.b64encode(self.blob).decode()}"
+
+
+class SshSignature(Struct, frozen=True):
+    """What an armor holds. `text` is the armor itself."""
+
+    text: str
+    key: PublicKey
+    namespace: str
+    hash: Literal["sha512", "sha256"]
+    algorithm: str
+    value: bytes
+
+
+def make_public_key(raw: bytes) -> PublicKey:
+    """The public key of 32 bytes of Ed25519."""
+    return PublicKey(ED25519, _string(ED25519.encode()) + _string(raw))
+
+
+def parse_public_key(text: str) -> PublicKey:
+    """The key of a line of a `.pub` file; a comment may follow it. Raises: ClawftError with code `key-format`."""
+    words = text.split()
+    if len(text) > MAX_KEY or len(words) < 2 or words[0] not in KINDS:
+        kinds = ", ".join(KINDS)
+        hint = f"Give a line such as 'ssh-ed25519 AAAA…', or a .pub file. Kinds: {kinds}"
+        raise ClawftError("key-format", "This is no public key of a kind that signs", hint=hint)
+    key = _read_key(_decode(words[1]))
+    if key.kind != words[0]:
+        raise ClawftError("key-format", f"The key says it is {words[0]}, and is {key.kind}")
+    return key
+
+
+def parse_private_key(content: bytes) -> tuple[PublicKey, bool]:
+    """The public half of a private key in OpenSSH's format, and whether a passphrase keeps the rest closed.
+
+    Raises: ClawftError with code `key-format`.
+    """
+    lines = content.decode("ascii", errors="replace").strip().splitlines()
+    if (lines[0], lines[-1]) != ("-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"):
+        hint = "Give a key as ssh-keygen makes it, or its .pub file if an agent holds it"
+        raise ClawftError("key-format", "This is no private key in OpenSSH's format", hint=hint)
+    reader = _Reader(_decode("".join(lines[1:-1])), "key-format")
+    magic = b"openssh-key-v1\0"
+    if reader.take(len(magic)) != magic:
+        raise ClawftError("key-format", "This is no private key in OpenSSH's format")
+    cipher, _kdf, _options = (reader.string() for _ in range(3))
+    if reader.number() != 1:
+        raise ClawftError("key-format", "The file holds more than one key")
+    return _read_key(reader.string()), cipher != b"none"
+
+
+def parse_signature(content: bytes) -> SshSignature:
+    """The one signature that a file holds, and nothing else. Raises: ClawftError with code `signature-format`."""
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError:
+        raise _malformed("it is not text") from None
+    if len(content) > MAX_BYTES:
+        raise _malformed("it is too large")
+    lines = text.removesuffix("\n").split("\n")
+    if len(lines) < 3 or (lines[0], lines[-1]) != (_BEGIN, _END) or not all(0 < len(one) <= _MAX_LINE for one in lines):
+        raise _malformed("it is not one armored SSH signature and nothing else")
+    reader = _Reader(_decode("".join(lines[1:-1]), "signature-format"))
+    if reader.take(len(_MAGIC)) != _MAGIC or reader.number() != 1:
+        raise _malformed("it is not an SSH signature of version 1")
+    blob, namespace, reserved, name = (reader.string() for _ in range(4))
+    inner = _Reader(reader.string())
+    algorithm, value = inner.string(), inner.string()
+    reader.end()
+    key = _read_key(blob, "signature-format")
+    chosen = next((one for one in HASHES if one.encode() == name), None)
+    if reserved or chosen is None:
+        raise _malformed("it uses a hash that is not known")
+    if key.kind == ED25519:
+        inner.end()
+        if algorithm != ED25519.encode() or len(value) != 64:
+            raise _malformed("it is not of the kind of its key")
+    return SshSignature(text, key, _text(namespace), chosen, _text(algorithm), value)  # type: ignore[arg-type]
+
+
+def hashed(namespace: str, name: str, message: bytes) -> bytes:
+    """What is really signed for a message."""
+    parts = (namespace.encode(), b"", name.encode(), hashlib.new(name, message).digest())
+    return _MAGIC + b"".join(map(_string, parts))
+
+
+def sign_ed25519(private: "Ed25519PrivateKey", namespace: str, message: bytes) -> str:
+    """The armored signature of a message, as `ssh-keygen -Y sign` makes it."""
+    key = make_public_key(private.public_key().public_bytes_raw())
+    value = private.sign(hashed(namespace, HASHES[0], message))
+    inner = _string(ED25519.encode()) + _string(value)
+    parts = (key.blob, namespace.encode(), b"", HASHES[0].encode(), inner)
+    packed = _MAGIC + struct.pack(">I", 1) + b"".join(map(_string, parts))
+    encoded = base64.b64encode(packed).decode()
+    lines = [encoded[at : at + _LINE] for at in range(0, len(encoded), _LINE)]
+    return "\n".join((_BEGIN, *lines, _END, ""))
+
+
+def verify_ed25519(signature: SshSignature, message: bytes) -> bool:
+    """Whether an Ed25519 signature is over this message, in the namespace that it names."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    raw = signature.key.blob[-32:]
+    try:
+        Ed25519PublicKey.from_public_bytes(raw).verify(
+            signature.value, hashed(signature.namespace, signature.hash, message)
+        )
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _is_weak(raw: bytes) -> bool:
+    """Whether a point is written in a second way, or is of small order: one signature then fits many messages."""
+    y = int.from_bytes(raw, "little") & (2**255 - 1)
+    if y >= _PRIME or y in (0, 1, _PRIME - 1):  # orders 4, 1 and 2
+        return True
+    return (_CURVE * pow(y, 4, _PRIME) + 2 * y * y - 1) % _PRIME == 0  # doubled it has y = 0: order 8
+
+
+def _read_key(blob: bytes, code: str = "key-format") -> PublicKey:
+    reader = _Reader(blob, code)
+    kind = _text(reader.string())
+    if kind not in KINDS:
+        raise ClawftError(code, "Keys of this kind do not sign skills", hint=f"Use one of: {', '.join(KINDS)}")
+    if kind == ED25519:
+        raw = reader.string()
+        reader.end()
+        if len(raw) != 32 or _is_weak(raw):
+            raise ClawftError(code, "This Ed25519 key is malformed or weak", hint="Use a key that was made properly")
+    return PublicKey(kind, blob)
+
+
+class _Reader:
+    """Takes OpenSSH's encoding apart, and complains of what is missing or left over."""
+
+    def __init__(self, content: bytes, code: str = "signature-format") -> None:
+        self.content = content
+        self.code = code
+        self.at = 0
+
+    def take(self, count: int) -> bytes:
+        if self.at + count > len(self.content):
+            raise ClawftError(self.code, "The encoding ends too early")
+        self.at += count
+        return self.content[self.at - count : self.at]
+
+    def number(self) -> int:
+        return int.from_bytes(self.take(4), "big")
+
+    def string(self) -> bytes:
+        return self.take(self.number())
+
+    def end(self) -> None:
+        if self.at != len(self.content):
+            raise ClawftError(self.code, "Something follows the end of the encoding")
+
+
+def _string(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content
+
+
+def _decode(text: str, code: str = "key-format") -> bytes:
+    """Base64 in the one way to write it."""
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        content = b""
+    if not content or base64.b64encode(content).decode() != text:
+        raise ClawftError(code, "The base64 is malformed")
+    return content
+
+
+def _text(content: bytes) -> str:
+    return content.decode("ascii", errors="backslashreplace")
+
+
+def _malformed(why: str) -> ClawftError:
+    return ClawftError("signature-format", f"The signature cannot be read: {why}")
