@@ -155,12 +155,12 @@ class DatabaseBlobs:
             yield sha256
 
     def drop(self, sha256: str, before: float, execute: Execute) -> bool:
-        values = (sha256, int(before))
+        values = (sha256, int(min(before, 1 << 62)))
         return bool(execute("DELETE FROM hub_blob WHERE sha256 = ? AND kept < ? RETURNING 1", values))
 
 
 def _missing(sha256: str) -> NotFound:
-    return NotFound("hub-no-blob", f"The hub has no bytes with the sha256 '{sha256[:64]}'")
+    return NotFound("hub-not-found", f"The hub has no bytes with the sha256 '{sha256[:64]}'")
 
 
 def _failed(error: OSError, place: str) -> ClawftError:

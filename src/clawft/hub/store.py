@@ -1,18 +1,21 @@
 """The store of a hub: skills of owners, their versions, which never change, and the bytes they are made of."""
 
+import math
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from clawft.errors import ClawftError, NotFound
+from clawft.config.hub import QuotaSettings
+from clawft.errors import ClawftError, NotFound, Refused
 from clawft.hub.archives import make_archive, make_meta
 from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
 from clawft.hub.database import Database, Execute, SqliteDatabase
 from clawft.hub.model import Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
+from clawft.hub.quota import check_quota, read_usage
 from clawft.hub.reading import RELEASE, SKILL, list_page, read_release, read_skill, search_skills
 from clawft.hub.tables import prepare_tables
 from clawft.hub.versions import version_order
@@ -29,6 +32,7 @@ _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
 verdict, reasons, engine, yanked, download, download_size, dependencies"""
 _CONTENT = "SELECT digest, fingerprint FROM hub_version WHERE skill = ? AND version = ?"
+_USED = "SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1"
 _YANK = "UPDATE hub_version SET yanked = ? WHERE skill = ? AND version = ? RETURNING 1"
 
 
@@ -46,7 +50,7 @@ class HubStore:
     - bytes: `put_blob(bytes) -> sha256`, `get_blob(sha256) -> bytes`, `blob_path(sha256) -> path or ''`
     - write: `publish(draft, checked, publisher) -> HubVersion`, `yank(skill, version, reason)`,
       `unyank(skill, version)`, `delete(skill)`, `undelete(skill)`,
-      `set_tag(skill, tag, version)`, `count_download(skill)`, `sweep()`
+      `set_tag(skill, tag, version)`, `count_download(skill)`, `sweep()`, `secret()`
     - read: `find(slug, owner='')` gives all that match, deleted ones too: more than one is ambiguous;
       `get_skill(id)`, `get_version(skill, version='')` ('' for the latest), `find_version`, `versions(skill)` newest
       first, `tags(skill)`, `list_skills(sort, limit, cursor, …)`, `search(query, limit)`,
@@ -107,10 +111,10 @@ class HubStore:
 
     # Writing
 
-    def publish(self, draft: Draft, checked: Checked, publisher: str) -> HubVersion:
+    def publish(self, draft: Draft, checked: Checked, publisher: str, quota: QuotaSettings | None = None) -> HubVersion:
         """Keep a version, whole or not at all. The same version again is fine if it has the same content.
 
-        Raises: VersionExists.
+        Raises: VersionExists, Refused.
         """
         now = _now()
         contents = [(file, self.get_blob(file.sha256)) for file in draft.files]
@@ -119,11 +123,15 @@ class HubStore:
         made = Made(now, publisher, self.put_blob(archive), len(archive), self.put_blob(download), len(download))
         with self.database.write() as execute:
             skill = add_skill(execute, draft, checked, now)
+            if execute("SELECT 1 FROM hub_skill WHERE id = ? AND deleted = 1", (skill,)):
+                raise Refused("hub-deleted", f"@{draft.owner}/{draft.slug} was deleted", hint="Undelete it first")
             there = execute(_CONTENT, (skill, draft.version))
             if there and there[0] != (checked.digest, checked.fingerprint):
                 message = f"Version {draft.version} of @{draft.owner}/{draft.slug} exists with other content"
                 raise VersionExists("hub-version-exists", message, hint="Versions do not change: publish a new one")
             if not there:
+                if quota is not None:
+                    check_quota(execute, draft, quota)
                 self._check_kept(execute, made, draft)
                 add_version(execute, skill, draft, checked, made)
                 choose_latest(execute, skill)
@@ -172,17 +180,14 @@ class HubStore:
                 for skill, number in sorted(counted.items()):
                     execute("UPDATE hub_skill SET downloads = downloads + ? WHERE id = ?", (number, skill))
 
+    def discard(self, blobs: Iterable[str]) -> int:
+        """Take away those of these bytes that no version uses; how many there were."""
+        return sum(self._drop(sha256, math.inf) for sha256 in blobs)
+
     def sweep(self, older_s: float = _ORPHAN_S) -> int:
         """Take away bytes that no version uses and that nobody sent lately; how many there were."""
         before = time.time() - older_s
-        dropped = 0
-        for sha256 in list(self.blobs.old(before)):
-            if self.database.read("SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1", (sha256,)):
-                continue
-            with self.database.write() as execute:
-                if not execute("SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1", (sha256,)):
-                    dropped += self.blobs.drop(sha256, before, execute)
-        return dropped
+        return sum(self._drop(sha256, before) for sha256 in list(self.blobs.old(before)))
 
     # Reading
 
@@ -196,7 +201,7 @@ class HubStore:
         """Raises: NotFound."""
         rows = self.database.read(f"SELECT {SKILL} FROM hub_skill WHERE id = ?", (skill,))
         if not rows:
-            raise NotFound("hub-no-skill", "The hub has no such skill")
+            raise NotFound("hub-not-found", "The hub has no such skill")
         return read_skill(rows[0])
 
     def get_version(self, skill: int, version: str = "") -> HubVersion:
@@ -245,19 +250,30 @@ class HubStore:
 
     def usage(self, owner: str) -> Usage:
         """How much an owner keeps; deleted skills count, for they are kept."""
-        ((skills,),) = self.database.read("SELECT count(*) FROM hub_skill WHERE owner = ?", (owner,))
-        ((versions, size),) = self.database.read(
-            """SELECT count(*), coalesce(sum(v.bytes), 0) FROM hub_version v JOIN hub_skill s ON s.id = v.skill
-            WHERE s.owner = ?""",
-            (owner,),
-        )
-        return Usage(int(skills), int(versions), int(size))
+        return read_usage(self.database.read, owner)
+
+    def secret(self) -> bytes:
+        """A key that all who share this store have, and nobody else: made once."""
+        found = self.database.read("SELECT value FROM hub_meta WHERE key = 'secret'")
+        if not found:
+            with self.database.write() as execute:
+                found = execute("SELECT value FROM hub_meta WHERE key = 'secret'", ())
+                if not found:
+                    found = [(os.urandom(32).hex(),)]
+                    execute("INSERT INTO hub_meta(key, value) VALUES ('secret', ?)", found[0])
+        return bytes.fromhex(found[0][0])
 
     def _check_kept(self, execute: Execute, made: Made, draft: Draft) -> None:
         """Nobody sweeps while somebody writes: what is there now stays. Raises: ClawftError."""
         needed = {made.archive, made.download, *(file.sha256 for file in draft.files)}
         if not all(self.blobs.has(one, execute) for one in needed):
-            raise ClawftError("hub-no-blob", "Files of this version are not there any more", hint="Send them again")
+            raise ClawftError("hub-not-found", "Files of this version are not there any more", hint="Send them again")
+
+    def _drop(self, sha256: str, before: float) -> bool:
+        if self.database.read(_USED, (sha256,)):
+            return False
+        with self.database.write() as execute:
+            return not execute(_USED, (sha256,)) and self.blobs.drop(sha256, before, execute)
 
     def _set_yanked(self, skill: int, version: str, reason: str) -> None:
         with self.database.write() as execute:
@@ -298,7 +314,7 @@ def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
 
 
 def _no_version(version: str) -> NotFound:
-    return NotFound("hub-no-version", f"The skill has no version {version}" if version else "The skill has no version")
+    return NotFound("hub-not-found", f"The skill has no version {version}" if version else "The skill has no version")
 
 
 def _now() -> int:

@@ -1,0 +1,181 @@
+"""What somebody wants to publish, before it is kept: names, paths, sizes, the skill itself, and our scanner's verdict.
+
+The files are laid out in a folder of their own and scanned by another process. Of what is refused nothing is kept.
+"""
+
+import os
+import re
+import tempfile
+from typing import Any
+
+import msgspec
+
+from clawft import __version__
+from clawft.config.hub import HubSettings
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.listing import LEFT_OUT
+from clawft.discovery.parse import parse_file
+from clawft.discovery.read import load_file
+from clawft.errors import ClawftError, Refused
+from clawft.format.fields import json_safe
+from clawft.format.frontmatter import split_frontmatter
+from clawft.format.model import Skill
+from clawft.format.notes import Notes
+from clawft.format.text import decode_text
+from clawft.format.yaml import load_yaml
+from clawft.hub.archives import META, make_archive
+from clawft.hub.model import Checked, Draft, HubVersion
+from clawft.hub.quota import check_quota, check_sizes
+from clawft.hub.store import HubStore, VersionExists
+from clawft.hub.tokens import is_owner
+from clawft.hub.versions import is_version
+from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.packing.unpack import unpack
+from clawft.scan.apart import Order, ScanProcess
+
+__all__ = ["Intake", "is_slug"]
+
+SCAN_S = 60.0
+MAX_NAME = 120
+MAX_CHANGELOG = 20_000
+MAX_PATH = 400
+MAX_TAGS = 20
+_MAX_FRONT = 16_384
+_SLUG = re.compile(r"[a-z0-9](?:(?!--)[a-z0-9-])*[a-z0-9]")
+_TAG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]')
+
+
+def is_slug(name: str) -> bool:
+    """Whether a skill may be called so, which is what ClawHub allows."""
+    return 3 <= len(name) <= 96 and _SLUG.fullmatch(name) is not None
+
+
+class Intake:
+    """The way into a store. Threads may use it; it has one process that scans, begun when it is needed."""
+
+    def __init__(self, store: HubStore, settings: HubSettings, *, scan_s: float = SCAN_S) -> None:
+        self._store = store
+        self._settings = settings
+        self._scanner = ScanProcess(scan_s)
+
+    def take(self, draft: Draft, publisher: str) -> HubVersion:
+        """Check and keep a version; of one that is refused nothing stays. Raises: Refused, VersionExists, ClawftError."""
+        try:
+            return self._take(draft, publisher)
+        except (Refused, VersionExists):
+            self._store.discard([file.sha256 for file in draft.files])
+            raise
+
+    def close(self) -> None:
+        self._scanner.close()
+
+    def _take(self, draft: Draft, publisher: str) -> HubVersion:
+        quota = self._settings.quota
+        _check_names(draft)
+        _check_paths(draft)
+        check_sizes(draft, quota)
+        checked = self._check(draft)
+        if checked.verdict == "malicious" or (checked.verdict == "suspicious" and self._settings.refuse_suspicious):
+            rules = ", ".join(checked.reasons[:8]) or "see weft skills scan"
+            message = f"The scanner calls it {checked.verdict}: {rules}"
+            raise Refused(f"hub-{checked.verdict}", message, hint="Nothing was kept. Run: weft skills scan DIR")
+        return self._store.publish(draft, checked, publisher, quota)
+
+    def _check(self, draft: Draft) -> Checked:
+        contents = [(file, self._store.get_blob(file.sha256)) for file in draft.files]
+        for file, content in contents:
+            if len(content) != file.size:
+                raise Refused("hub-path", f"'{file.path[:200]}' has {len(content)} bytes, not {file.size}")
+        check_quota(self._store.database.read, draft, self._settings.quota)
+        with tempfile.TemporaryDirectory(prefix="weft-hub-") as place:
+            archive, folder = os.path.join(place, "files.zip"), os.path.join(place, draft.slug)
+            with open(archive, "wb") as target:
+                target.write(make_archive(contents))
+            os.mkdir(folder, 0o700)
+            unpack(archive, folder)  # so that it is refused here for all that a client would refuse
+            skill, front = _read_skill(folder)
+            digest = compute_digest(folder)
+            if not digest.value:
+                raise Refused("hub-skill", "No digest can be taken of it", hint=str(digest.diagnostics[:1]))
+            report = self._scanner.scan(Order(folder))
+        _check_report(report, digest.value)
+        counted = [
+            (file.path, file.sha256)
+            for file, content in contents
+            if counts_for_clawhub(file.path, content) and file.path != "skill-card.md"
+        ]
+        grave = [one["rule"] for one in report["findings"] if one["severity"] not in ("low", "info")]
+        return Checked(
+            digest=digest.value,
+            fingerprint=clawhub_fingerprint(counted),
+            verdict=report["verdict"],
+            summary=skill.description,
+            reasons=tuple(dict.fromkeys(grave)) if report["verdict"] != "clean" else (),
+            engine=__version__,
+            front=front,
+            dependencies=skill.dependencies,
+        )
+
+
+def _check_report(report: dict[str, Any], digest: str) -> None:
+    """Nothing is taken of which nothing is known. Raises: Refused."""
+    failed = [gap["reason"] for gap in report["coverage"]["gaps"] if gap["failed"]]
+    if failed or report["digest"] != digest:
+        reason = failed[0] if failed else "it is not what was sent"
+        raise Refused("hub-scan", f"It could not be scanned: {reason}", hint="Nothing was kept")
+
+
+def _check_names(draft: Draft) -> None:
+    """Raises: ClawftError."""
+    if not is_owner(draft.owner):
+        raise _bad("hub-owner", f"'{draft.owner[:60]}' cannot be the name of an owner")
+    if not is_slug(draft.slug):
+        hint = "3 to 96 small letters, digits and single hyphens"
+        raise _bad("hub-slug", f"'{draft.slug[:100]}' cannot be the name of a skill", hint)
+    if not is_version(draft.version):
+        raise _bad("hub-version", f"'{draft.version[:80]}' is no version", "Write it as 1.2.3")
+    name = draft.display_name
+    if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
+        raise _bad("hub-name", f"The name to show has to be one line of up to {MAX_NAME} characters")
+    if len(draft.changelog) > MAX_CHANGELOG:
+        raise _bad("hub-name", f"The changelog is longer than {MAX_CHANGELOG} characters")
+    if len(draft.tags) > MAX_TAGS or not all(map(_TAG.fullmatch, draft.tags)):
+        raise _bad("hub-tag", f"Tags are small letters, digits, '.', '_' and '-', at most {MAX_TAGS} of them")
+
+
+def _check_paths(draft: Draft) -> None:
+    """Paths that mean the same file everywhere, inside the skill, which nobody leaves out. Raises: Refused."""
+    for file in draft.files:
+        parts = file.path.split("/")
+        unsafe = _UNSAFE.search(file.path) or any(part in ("", ".", "..") or part[-1] in " ." for part in parts)
+        if unsafe or len(file.path) > MAX_PATH or not LEFT_OUT.isdisjoint(parts):
+            raise Refused("hub-path", f"{file.path[:200]!a} cannot be the path of a file", hint="Nothing was kept")
+        if file.path == META:
+            raise Refused("hub-path", f"'{META}' is what the hub adds by itself", hint="Leave it out")
+    if "SKILL.md" not in {file.path for file in draft.files}:
+        raise Refused("hub-skill", "There is no SKILL.md", hint="A skill has one at its root")
+
+
+def _read_skill(folder: str) -> tuple[Skill, str]:
+    """The skill of a folder, and its frontmatter as JSON. Raises: ClawftError when it is broken."""
+    file = load_file(folder, "SKILL.md", folder)
+    try:
+        skill = parse_file(file, folder, 1 << 20)
+        text = decode_text(file.data, file.name).text
+        front = split_frontmatter(text, file.name, "skill")
+    except ClawftError as error:
+        message = f"SKILL.md cannot be used: {error}"
+        raise Refused("hub-skill", message, hint=error.hint or "Run: weft skills validate DIR") from error
+    if not skill.description.strip():
+        raise Refused("hub-skill", "SKILL.md has no description", hint="Say in it what the skill is for, and when")
+    found = load_yaml(front.yaml, Notes(file.name))[0] if front else None
+    written = found if isinstance(found, dict) else {"name": skill.name, "description": skill.description}
+    encoded = msgspec.json.encode(json_safe(written))
+    if len(encoded) > _MAX_FRONT:
+        encoded = msgspec.json.encode({"name": skill.name, "description": skill.description[:4_000]})
+    return skill, encoded.decode()
+
+
+def _bad(code: str, message: str, hint: str = "Nothing was kept") -> ClawftError:
+    return ClawftError(code, message, hint=hint)

@@ -1,0 +1,122 @@
+"""Tokens of a hub: who may do what. Only the hash of a token is kept; the token itself is shown once."""
+
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from clawft.errors import ClawftError, NotFound
+from clawft.hub.database import Row
+from clawft.hub.model import SCOPES, HubToken, Scope
+from clawft.hub.store import HubStore
+
+__all__ = ["PREFIX", "HubTokens", "is_owner"]
+
+PREFIX = "clh_"
+MAX_LABEL = 100
+_OWNER = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?")
+_TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
+_COLUMNS = "id, owner, scopes, label, created, expires, revoked"
+_USED_MS = 60_000  # when a token was used is written down as exactly as this
+
+
+def is_owner(name: str) -> bool:
+    """Whether an owner may be called so, which is what ClawHub allows."""
+    return _OWNER.fullmatch(name) is not None
+
+
+class HubTokens:
+    """The tokens in a store. Threads may use it; to check one reads a row, and now and then writes when it was used."""
+
+    def __init__(self, store: HubStore) -> None:
+        self._database = store.database
+        self._used: dict[str, int] = {}
+        self._alone = threading.Lock()
+
+    def create(self, owner: str, scopes: Sequence[str], label: str = "", *, days: int = 0) -> tuple[str, HubToken]:
+        """A new token, which nobody can be shown again, and what is kept of it. Raises: ClawftError."""
+        if not is_owner(owner):
+            hint = "Up to 40 small letters, digits, '.', '_' and '-', with a letter or digit at both ends"
+            raise ClawftError("hub-owner", f"'{owner[:60]}' cannot be the name of an owner", hint=hint)
+        asked = set(scopes)
+        chosen: tuple[Scope, ...] = tuple(one for one in SCOPES if one in asked)
+        if not chosen or asked - set(SCOPES):
+            raise ClawftError(
+                "hub-scope", "A token needs scopes that there are", hint=f"Choose of: {', '.join(SCOPES)}"
+            )
+        secret = PREFIX + secrets.token_urlsafe(32)
+        now = _now()
+        kept = HubToken(
+            id=secrets.token_hex(6),
+            owner=owner,
+            scopes=chosen,
+            label="".join(one for one in label if one.isprintable())[:MAX_LABEL],
+            created=now,
+            expires=now + days * 86_400_000 if days else 0,
+        )
+        row = (kept.id, _hash(secret), owner, " ".join(chosen), kept.label, kept.created, kept.expires)
+        with self._database.write() as execute:
+            execute(
+                """INSERT INTO hub_token(id, hash, owner, scopes, label, created, expires)
+                VALUES (?, ?, ?, ?, ?, ?, ?)""",
+                row,
+            )
+        return secret, kept
+
+    def check(self, secret: str) -> HubToken | None:
+        """Whose token this is, if it is one that counts."""
+        if not _TOKEN.fullmatch(secret):
+            return None
+        # Looked up by a hash: how long that takes tells nothing of a token, as it would with the token itself.
+        wanted = _hash(secret)
+        rows = self._database.read(f"SELECT {_COLUMNS}, hash, used FROM hub_token WHERE hash = ?", (wanted,))
+        if not rows or not hmac.compare_digest(str(rows[0][7]), wanted):
+            return None
+        token, now = _read(rows[0]), _now()
+        if token.revoked or (token.expires and token.expires <= now):
+            return None
+        self._note_use(token.id, int(rows[0][8]), now)
+        return token
+
+    def list(self) -> tuple[tuple[HubToken, int], ...]:
+        """All tokens, oldest first, each with when it was last used (0: never)."""
+        rows = self._database.read(f"SELECT {_COLUMNS}, used FROM hub_token ORDER BY created, id")
+        return tuple((_read(row), int(row[7])) for row in rows)
+
+    def revoke(self, token: str) -> HubToken:
+        """Let a token count no more, by its id. Raises: NotFound."""
+        with self._database.write() as execute:
+            execute("UPDATE hub_token SET revoked = ? WHERE id = ? AND revoked = 0", (_now(), token))
+            rows = execute(f"SELECT {_COLUMNS} FROM hub_token WHERE id = ?", (token,))
+        if not rows:
+            raise NotFound("hub-token", f"There is no token '{token[:60]}'", hint="Run: weft hub token list")
+        return _read(rows[0])
+
+    def _note_use(self, token: str, used: int, now: int) -> None:
+        with self._alone:
+            if now - max(used, self._used.get(token, 0)) < _USED_MS:
+                return
+            self._used[token] = now
+        with self._database.write() as execute:
+            execute("UPDATE hub_token SET used = ? WHERE id = ? AND used < ?", (now, token, now))
+
+
+def _read(row: Row) -> HubToken:
+    name, owner, scopes, label, created, expires, revoked = row[:7]
+    known: dict[str, Any] = {"scopes": tuple(one for one in SCOPES if one in scopes.split())}
+    return HubToken(
+        id=name, owner=owner, label=label, created=created, expires=expires, revoked=revoked, scopes=known["scopes"]
+    )
+
+
+def _hash(secret: str) -> str:
+    """A token has 256 bits of chance in it: nobody finds it by trying, so a plain hash will do."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
