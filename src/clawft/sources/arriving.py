@@ -1,0 +1,93 @@
+"""What was downloaded becomes a folder: the archive is what its source said, and so is every file in it."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import anyio.to_thread
+from msgspec import structs
+
+from clawft.discovery.listing import LEFT_OUT
+from clawft.errors import Refused
+from clawft.packing.unpack import unpack
+from clawft.sources.fetching import Fetching
+from clawft.sources.model import Published, Resolved
+
+__all__ = ["arrive", "check_files", "has_document", "hash_files", "lift_top", "source_changed"]
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+async def arrive(fetching: Fetching, resolved: Resolved, folder: str) -> Resolved:
+    """Download the archive of a version and unpack it into an empty folder. Raises: ClawftError; Refused."""
+    # In the folder itself: whoever clears a folder that was never finished clears this too.
+    archive = os.path.join(folder, f".archive-{os.urandom(8).hex()}")
+    try:
+        came = await fetching.download(resolved.url, archive)
+        if resolved.archive and came.sha256 != resolved.archive:
+            raise source_changed(resolved.name, "The archive is not the one whose digest the source gave")
+        await anyio.to_thread.run_sync(_unpack, archive, folder)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(archive)
+    return structs.replace(resolved, archive=came.sha256)
+
+
+def _unpack(archive: str, folder: str) -> None:
+    unpack(archive, folder)
+    os.unlink(archive)
+    lift_top(folder)
+
+
+def has_document(folder: str) -> bool:
+    """Whether a skill's file stands right in a folder."""
+    return any(name.lower() == "skill.md" for name in os.listdir(folder))
+
+
+def lift_top(folder: str) -> None:
+    """Where all lies in one folder that is a skill, as in a `.skill`, it is moved up. Raises: OSError."""
+    entries = os.listdir(folder)
+    only = os.path.join(folder, entries[0]) if len(entries) == 1 else ""
+    if not os.path.isdir(only) or not has_document(only):
+        return
+    top = os.path.join(folder, f".top-{os.urandom(8).hex()}")
+    os.rename(only, top)
+    for name in os.listdir(top):
+        os.rename(os.path.join(top, name), os.path.join(folder, name))
+    os.rmdir(top)
+
+
+def hash_files(folder: str) -> dict[str, Published]:
+    """Every file below a folder, by its path. Raises: OSError."""
+    return {one.path: one for one in _hash_below(folder, "")}
+
+
+def _hash_below(folder: str, prefix: str) -> Iterator[Published]:
+    with os.scandir(folder) as entries:
+        listed = sorted(entries, key=lambda one: one.name)
+    for entry in listed:
+        path = f"{prefix}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _hash_below(entry.path, f"{path}/")
+        else:
+            with open(os.open(entry.path, _READ), "rb") as file:
+                content = hashlib.file_digest(file, "sha256")
+                yield Published(path, file.tell(), content.hexdigest())
+
+
+def check_files(name: str, came: dict[str, Published], said: Iterable[Published]) -> None:
+    """Raises: Refused for a file that the source did not list, one that is missing, and one that is another."""
+    listed = {one.path: one for one in said if LEFT_OUT.isdisjoint(one.path.split("/"))}
+    for path in sorted(came.keys() | listed.keys()):
+        if path not in listed:
+            raise source_changed(name, f"'{path[:80]}' came, and the source does not list it")
+        if path not in came:
+            raise source_changed(name, f"'{path[:80]}' is listed by the source, and did not come")
+        if came[path] != listed[path]:
+            raise source_changed(name, f"'{path[:80]}' is not what the source says it is")
+
+
+def source_changed(name: str, why: str) -> Refused:
+    """What came is not what was resolved."""
+    return Refused("source-changed", f"{name}: {why}", hint="Try again; if it stays so, do not trust this source")

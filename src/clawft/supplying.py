@@ -1,0 +1,48 @@
+"""The composition root of the supply chain: from an app to the places that skills come from, and to transactions."""
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clawft.app import App
+    from clawft.errors import Diagnostic
+    from clawft.sources.choose import Sources
+    from clawft.supply.apply import Hands
+    from clawft.supply.install import Supplies
+
+__all__ = ["finish_broken", "open_hands", "open_sources", "open_supplies"]
+
+
+def open_sources(app: "App") -> "Sources":
+    """Every place that skills come from, by the user's own config: `async with` it. Raises: ClawftError."""
+    from clawft.config.registries import own_registries
+    from clawft.sources.choose import Sources
+
+    registries = own_registries(app.config, app.workspace.user_dir, app.environ)
+    return Sources(registries, app.config.tools.web, app.environ)
+
+
+def open_supplies(app: "App") -> "Supplies":
+    """All that a transaction needs."""
+    from clawft.supply.install import Supplies
+
+    return Supplies(open_hands(app), app.kept, app.scan_dir, app.config.skills.max_skill_prompt_bytes)
+
+
+def finish_broken(app: "App") -> "tuple[Diagnostic, ...]":
+    """Finish what a killed process left of an installation: before a lock is read. Raises: ClawftError."""
+    folder = os.path.join(app.workspace.user_dir, "installing")
+    if not os.path.isdir(folder):
+        return ()
+    from clawft.supply.apply import recover
+
+    return recover(open_hands(app))
+
+
+def open_hands(app: "App") -> "Hands":
+    """What a transaction changes beside folders and locks."""
+    from clawft.supply.apply import Hands
+    from clawft.supply.journal import Journals
+
+    journals = Journals(os.path.join(app.workspace.user_dir, "installing"), app.seal)
+    return Hands(journals, app.desk, app.overrides)
