@@ -1,0 +1,222 @@
+"""Skills from this machine: a folder, or an archive (`.skill`, `.zip`, `.tar.gz`), with one skill or several."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import anyio.to_thread
+from msgspec import structs
+
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.listing import LEFT_OUT
+from clawft.errors import ClawftError, NotFound, Refused
+from clawft.files import is_within, read_optional, real_path
+from clawft.locks.model import Origin
+from clawft.packing.place import NEW, remove_tree
+from clawft.packing.unpack import MAX_BYTES, unpack
+from clawft.sources.address import read_path
+from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
+from clawft.sources.repository import MAX_DOCUMENT_BYTES, Held, find_skills, list_documents
+
+__all__ = ["LocalSource", "find_in_folder", "find_top", "move_up"]
+
+MAX_ENTRIES = 100_000
+MAX_DEPTH = 8
+_SKIPPED = frozenset({"node_modules", ".git", "__pycache__"})
+_CHUNK = 1 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LocalSource:
+    """Folders and archives of this machine. It keeps nothing, and nothing is sent anywhere."""
+
+    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
+        """Nothing: `weft skills search` knows what is here."""
+        return ()
+
+    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
+        """The skill, or the skills, of a folder or an archive. Raises: ClawftError."""
+        origin = Origin("folder" if reference.kind == "folder" else "archive", reference.url, path=reference.path)
+        return await anyio.to_thread.run_sync(_resolve, origin, reference.skill)
+
+    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
+        """What lies there now; `exact`: only if it is still what was installed. Raises: ClawftError; Refused."""
+        return await anyio.to_thread.run_sync(_renew, installed, exact)
+
+    async def download(self, resolved: Resolved, folder: str) -> Resolved:
+        """Put a copy of it into an empty folder. Raises: ClawftError; Refused."""
+        return await anyio.to_thread.run_sync(_copy, resolved, folder)
+
+    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
+        """Nobody says anything about what lies here."""
+        return (None,) * len(installed)
+
+
+def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") -> tuple[Held, ...]:
+    """The skills below a folder of this machine, such as one that an archive was unpacked to. Raises: ClawftError."""
+    at = os.path.join(folder, base)
+    own = [name for name in _names(at) if name.lower() in ("skill.md", "skill.json")]
+    files = [f"{base}/{name}" if base else name for name in own] if own and not skill else list(_list_files(folder))
+    contents = {path: _read(folder, path) for path in list_documents(files, base, skill)}
+    return find_skills(contents, base, skill, top)
+
+
+def find_top(folder: str) -> str:
+    """Where the content of an archive begins: in the only folder that it has at its top, or there itself."""
+    names = _names(folder)
+    inner = os.path.join(folder, names[0]) if len(names) == 1 else ""
+    return inner if inner and os.path.isdir(inner) and not os.path.islink(inner) else folder
+
+
+def move_up(place: str, folder: str) -> None:
+    """Move all that lies in one folder into another, which is empty, on the same file system. Raises: OSError."""
+    for name in os.listdir(place):
+        os.rename(os.path.join(place, name), os.path.join(folder, name))
+
+
+def _resolve(origin: Origin, skill: str) -> tuple[Resolved, ...]:
+    if origin.kind == "folder":
+        place = _check_folder(origin.url)
+        top = os.path.basename(os.path.join(place, origin.path))
+        held = find_in_folder(place, origin.path, skill, top)
+        return tuple(_resolved(origin, one) for one in held)
+    with _unpacked(origin.url) as (place, archive):
+        top = find_top(place)
+        called = os.path.basename(top if top != place else origin.url).partition(".")[0]
+        held = find_in_folder(top, origin.path, skill, called)
+    return tuple(structs.replace(_resolved(origin, one), archive=archive) for one in held)
+
+
+def _resolved(origin: Origin, one: Held) -> Resolved:
+    return Resolved(
+        structs.replace(origin, path=one.path),
+        one.name,
+        version=one.version,
+        url=origin.url,
+        description=one.description,
+        notes=one.notes,
+    )
+
+
+def _renew(installed: Version, exact: bool) -> Resolved:
+    origin = structs.replace(installed.origin, path=read_path(installed.origin.path))
+    if not os.path.isabs(origin.url):
+        raise Refused("source-changed", "It was installed from a place that is no path", path=origin.url)
+    found = next((one for one in _resolve(origin, "") if one.origin.path == origin.path), None)
+    if found is None:
+        raise _missing(os.path.join(origin.url, origin.path))
+    if exact and installed.digest:
+        with tempfile.TemporaryDirectory() as place:
+            _copy(found, place)
+            if compute_digest(place).value != installed.digest:
+                hint = "To have it as it is now: weft skills update"
+                raise Refused("source-changed", f"{found.name} is no longer what was installed", hint=hint)
+    return found
+
+
+def _copy(resolved: Resolved, folder: str) -> Resolved:
+    origin = resolved.origin
+    if origin.kind == "folder":
+        place = os.path.join(_check_folder(origin.url), origin.path)
+        _check_apart(place, folder)
+        unpack(place, folder)
+        return resolved
+    with _unpacked(origin.url, folder) as (place, archive):
+        if resolved.archive and archive != resolved.archive:
+            raise Refused("source-changed", "The archive changed while it was looked at", path=origin.url)
+        move_up(os.path.join(find_top(place), origin.path), folder)
+    return structs.replace(resolved, archive=archive)
+
+
+def _check_folder(path: str) -> str:
+    if not os.path.isdir(path):
+        raise _missing(path)
+    return path
+
+
+def _check_apart(place: str, folder: str) -> None:
+    """A folder cannot be copied into itself, unless to where nothing is copied from. Raises: Refused."""
+    source, target = real_path(place), real_path(folder)
+    if is_within(target, source) and LEFT_OUT.isdisjoint(os.path.relpath(target, source).split("/")):
+        hint = "Move the skill into a folder of its own"
+        raise Refused("source-holds-target", "The skill's folder holds the one it would go to", path=place, hint=hint)
+
+
+@contextmanager
+def _unpacked(path: str, within: str | None = None) -> Iterator[tuple[str, str]]:
+    """An archive, unpacked; and its sha256. What is hashed is what is unpacked, whoever writes to it meanwhile.
+
+    `within`: the folder that its files are to be moved to. Raises: ClawftError.
+    """
+    parent = tempfile.mkdtemp(prefix=NEW, dir=within)
+    try:
+        copy, place = os.path.join(parent, "archive"), os.path.join(parent, "files")
+        os.mkdir(place, 0o700)
+        digest = _copy_file(path, copy)
+        unpack(copy, place)
+        yield place, digest
+    except ClawftError as error:
+        raise _rename(error, path, parent) from error
+    finally:
+        remove_tree(parent)
+
+
+def _rename(error: ClawftError, path: str, parent: str) -> ClawftError:
+    """The same error, told of the archive that the user knows."""
+    said = error.diagnostic
+    if not said.path.startswith(parent):
+        return error
+    return type(error)(said.code, said.message, path=path, hint=said.hint)
+
+
+def _copy_file(path: str, copy: str) -> str:
+    """Raises: NotFound; Refused for what is larger than any archive may be."""
+    content, size = hashlib.sha256(), 0
+    try:
+        descriptor = os.open(os.path.realpath(path), _READ)
+    except OSError as error:
+        raise _missing(path) from error
+    with open(descriptor, "rb") as source, open(os.open(copy, _NEW, 0o600), "wb") as target:
+        while piece := source.read(_CHUNK):
+            size += len(piece)
+            if size > MAX_BYTES:
+                message = f"It has more than {MAX_BYTES >> 20} MB"
+                raise Refused("archive-too-large", message, path=path, hint="Nothing was installed")
+            content.update(piece)
+            target.write(piece)
+    return content.hexdigest()
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise _missing(folder) from error
+
+
+def _list_files(folder: str) -> Iterator[str]:
+    """The files in which a skill may be told of; links are not followed. Raises: ClawftError."""
+    count, pending = 0, [("", 0)]
+    while pending:
+        prefix, depth = pending.pop()
+        for entry in os.scandir(os.path.join(folder, prefix)):
+            count += 1
+            if count > MAX_ENTRIES:
+                hint = "Name the folder of the one you mean"
+                raise ClawftError("source-too-many", f"It holds more than {MAX_ENTRIES} files", path=folder, hint=hint)
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED and depth < MAX_DEPTH:
+                    pending.append((f"{prefix}{entry.name}/", depth + 1))
+            elif entry.is_file(follow_symlinks=False):
+                yield f"{prefix}{entry.name}"
+
+
+def _read(folder: str, path: str) -> bytes:
+    return read_optional(os.path.join(folder, path), MAX_DOCUMENT_BYTES) or b""
+
+
+def _missing(path: str) -> NotFound:
+    return NotFound("source-missing", "What it is installed from is not there", path=path, hint="Check the path")

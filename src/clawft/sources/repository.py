@@ -1,0 +1,216 @@
+"""Which skills a tree of files holds, wherever it came from: a repository, an archive, a folder, a plugin (INTEROP 3.7,
+3.10). Told from the paths and a few files alone, so that a repository need not be fetched whole.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec import Struct, structs
+
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.format import Skill, decode_text, parse_skill_md
+from clawft.format.names import slugify
+from clawft.format.other_plugins import MARKETPLACE, parse_marketplace
+
+__all__ = ["MAX_DOCUMENTS", "MAX_DOCUMENT_BYTES", "Held", "find_skills", "list_documents"]
+
+MAX_DOCUMENTS = 5_000
+MAX_DOCUMENT_BYTES = 1 << 20
+_DEPTH = 5  # how deep is looked where nothing says where skills are
+_CONTAINED = 3  # how deep skills may lie in a folder of skills
+_SKIPPED = frozenset({"node_modules", "dist", "build", ".git", "__pycache__", ".clawhub"})
+_AGENTS = (
+    "agents claude cline clawft codebuddy codex commandcode continue cursor gemini github goose iflow junie kilocode "
+    "kiro mux neovate openclaw opencode openhands pi qoder roo trae windsurf zcode zencoder"
+)
+# Where skills are kept, an earlier one before a later one; the top itself comes first.
+_CONTAINERS = (
+    *("skills/.curated", "skills/.experimental", "skills/.system", "skills"),
+    *(f".{name}/skills" for name in _AGENTS.split()),
+)
+_LEGACY = "skill.json"  # R2
+_CLAUDE = ".claude-plugin/plugin.json"
+_LISTED = 20
+
+
+class Held(Struct, frozen=True):
+    """A skill in a tree: the folder it lies in, '' for the top; what it calls itself; whether it is shown unasked."""
+
+    path: str
+    name: str
+    description: str = ""
+    version: str = ""
+    internal: bool = False
+    rank: int = 0
+    notes: tuple[Diagnostic, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+def list_documents(files: Iterable[str], base: str = "", skill: str = "") -> list[str]:
+    """The files that `find_skills` has to know the content of. Raises: NotFound, ClawftError for too many of them."""
+    below = _below(base)
+    inside = [path for path in files if path.startswith(below)]
+    if not inside:
+        raise NotFound("source-path", f"There is no folder '{base}'", hint="Check its spelling, and the branch")
+    documents = [path for path in inside if _is_document(path) and _is_seen(path, below)]
+    if f"{below}{_LEGACY}" in inside and not any(_parent(path) == base for path in documents):
+        documents.append(f"{below}{_LEGACY}")
+    if len(documents) > MAX_DOCUMENTS and skill:
+        documents = [path for path in documents if _parent(path).rpartition("/")[2] == skill]
+    if len(documents) > MAX_DOCUMENTS:
+        hint = "Name the folder of the one you mean"
+        raise ClawftError("source-too-many", f"There are more than {MAX_DOCUMENTS} skills in one place", hint=hint)
+    manifests = [path for path in inside if path in (below + MARKETPLACE, below + _CLAUDE)]
+    plugins = [path for path in inside if path.endswith(f"/{_CLAUDE}") and path.count("/") <= below.count("/") + 4]
+    return list(dict.fromkeys([*documents, *manifests, *plugins[:MAX_DOCUMENTS]]))
+
+
+def find_skills(contents: Mapping[str, bytes], base: str = "", skill: str = "", top: str = "") -> tuple[Held, ...]:
+    """The skills in a tree: the one at `base`, else those where skills are kept, else whatever is found deeper.
+
+    `contents` has the files of `list_documents`; `skill` is which one is meant, `top` what the tree itself is called.
+    Skills for a project's own use (`metadata.internal`) are meant only by name. Raises: NotFound.
+    """
+    below = _below(base)
+    held = [_read(path, data, top) for path, data in contents.items() if path.endswith(_LEGACY) or _is_document(path)]
+    own = [one for one in held if one.path == base]
+    if own and (not skill or _is_meant(own[0], skill)):
+        return (own[0],)
+    ranked = _rank([one for one in held if one.path != base], contents, below)
+    if skill:
+        return (_pick(ranked, skill),)
+    shown = [one for one in ranked if not one.internal]
+    placed = [one for one in shown if one.rank < _DEEPER] or shown
+    if not placed:
+        hint = "A skill is a folder with a SKILL.md"
+        if ranked:
+            hint = f"Some are for its own use; name one to have it: {_list(ranked)}"
+        raise NotFound("source-no-skill", f"There is no skill in {_where(base)}", hint=hint)
+    return _unite(placed)
+
+
+_DEEPER = len(_CONTAINERS) + 2
+
+
+def _rank(held: list[Held], contents: Mapping[str, bytes], below: str) -> list[Held]:
+    """Those that are skills of their own, in order: what lies in another skill is a part of that."""
+    folders = {one.path for one in held}
+    own = [one for one in held if not any(above in folders for above in _above(one.path, below))]
+    plugins = tuple(_plugin_folders(contents, below))
+    ranks = ((one, _rank_of(one.path[len(below) :], plugins)) for one in own)
+    return sorted((structs.replace(one, rank=rank) for one, rank in ranks), key=lambda one: (one.rank, one.path))
+
+
+def _rank_of(path: str, plugins: tuple[str, ...]) -> int:
+    if "/" not in path:
+        return 0
+    for number, container in enumerate(_CONTAINERS, 1):
+        if path.startswith(f"{container}/") and path[len(container) :].count("/") <= _CONTAINED:
+            return number
+    if any(path == one or path.startswith(f"{one}/") for one in plugins):
+        return _DEEPER - 1
+    return _DEEPER
+
+
+def _plugin_folders(contents: Mapping[str, bytes], below: str) -> Iterable[str]:
+    """Where plugins of a marketplace, and the plugin that this is, have their skills."""
+    plugins, listed = parse_marketplace(contents.get(below + MARKETPLACE, b""))
+    for plugin in ("", *plugins):
+        at = f"{plugin}/" if plugin else ""
+        named = _named_skills(contents.get(f"{below}{at}{_CLAUDE}", b""))
+        yield from (f"{at}{path}" for path in (*named, *listed))
+        if plugin:
+            yield f"{at}skills"
+
+
+def _named_skills(manifest: bytes) -> tuple[str, ...]:
+    """The folders of skills that a plugin of Claude Code names."""
+    try:
+        raw = msgspec.json.decode(manifest) if manifest else {}
+    except (msgspec.DecodeError, RecursionError):
+        return ()
+    named = raw.get("skills") if isinstance(raw, dict) else None
+    paths = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    plain = (path.removeprefix("./").strip("/") for path in paths if isinstance(path, str))
+    return tuple(path for path in plain if path and ".." not in path.split("/"))
+
+
+def _unite(placed: list[Held]) -> tuple[Held, ...]:
+    """One skill of each name; what stands behind is told, not hidden."""
+    first: dict[str, Held] = {}
+    for one in placed:
+        if (known := first.get(one.name)) is None:
+            first[one.name] = one
+            continue
+        message = f"There is another '{one.name}' at '{one.path}'; this is the one at '{known.path}'"
+        note = Diagnostic("source-duplicate", "note", message, hint="Name the folder to have the other one")
+        first[one.name] = structs.replace(known, notes=(*known.notes, note))
+    return tuple(first.values())
+
+
+def _pick(ranked: list[Held], skill: str) -> Held:
+    """The one of a name, by its own word or that of its folder. Raises: NotFound."""
+    named = [one for one in ranked if one.name == skill] or [one for one in ranked if _is_meant(one, skill)]
+    if not named:
+        close = find_close(skill, (one.name for one in ranked))
+        why = f"did you mean '{close}'? " if close else ""
+        hint = f"{why}There are: {_list(ranked)}" if ranked else "It has no skill at all"
+        raise NotFound("source-skill", f"There is no skill '{skill}'", hint=hint)
+    return _unite([structs.replace(one, name=named[0].name) for one in named])[0]
+
+
+def _is_meant(one: Held, skill: str) -> bool:
+    return skill in (one.name, one.folder, one.path)
+
+
+def _list(held: list[Held]) -> str:
+    names = list(dict.fromkeys(one.name for one in held))
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _read(path: str, data: bytes, top: str) -> Held:
+    """A skill by its own word; one that is broken goes by its folder, and is told of when it is installed."""
+    folder = _parent(path)
+    called = folder.rpartition("/")[2] or top
+    try:
+        if path.endswith(_LEGACY):
+            raise ValueError(path)  # the whole of it is more than this file
+        skill: Skill | None = parse_skill_md(decode_text(data, path).text, called or "skill", path=path)
+    except (ClawftError, ValueError, RecursionError):
+        skill = None
+    name = (skill.name if skill else "") or slugify(called) or "skill"
+    if skill is None:
+        return Held(folder, name)
+    return Held(folder, name, skill.description or "", skill.version or "", skill.internal)
+
+
+def _is_document(path: str) -> bool:
+    return path.rpartition("/")[2].lower() == "skill.md"
+
+
+def _is_seen(path: str, below: str) -> bool:
+    """Whether a skill may lie there: not among what is built or brought along, and not too deep."""
+    parts = path[len(below) :].split("/")[:-1]
+    return len(parts) <= _DEPTH + 1 and _SKIPPED.isdisjoint(parts)
+
+
+def _above(path: str, below: str) -> Iterable[str]:
+    """The folders that a folder lies in, down from `below`."""
+    while (path := _parent(path)) and path.startswith(below):
+        yield path
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _below(base: str) -> str:
+    return f"{base}/" if base else ""
+
+
+def _where(base: str) -> str:
+    return f"'{base}'" if base else "it"
