@@ -295,7 +295,7 @@ def test_a_few_short_texts_are_scanned_without_another_process(world: World, mon
     def fail() -> None:
         raise RuntimeError("a process was wanted")
 
-    monkeypatch.setattr("clawft.scan.workers._choose_context", fail)
+    monkeypatch.setattr("clawft.scan.workers.choose_context", fail)
     world.write("one")
     world.write("steals", run_sh=STEALS)
     assert {name: one is not None for name, one in world.screen().items()} == {"one": False, "steals": True}
@@ -311,7 +311,7 @@ def test_a_scanner_that_does_not_start_lets_nothing_pass(world: World, monkeypat
     def fail() -> None:
         raise RuntimeError("no processes left")
 
-    monkeypatch.setattr("clawft.scan.workers._choose_context", fail)
+    monkeypatch.setattr("clawft.scan.workers.choose_context", fail)
     world.write_binary("one")
     screening = world.screen()["one"]
     assert screening is not None

@@ -16,7 +16,7 @@ from clawft.scan.findings import Report
 from clawft.scan.rules import load_rules
 from clawft.scan.targets import Target
 
-__all__ = ["PATIENCE_S", "describe_end", "safe_imports", "scan_apart"]
+__all__ = ["PATIENCE_S", "choose_context", "describe_end", "safe_imports", "scan_apart"]
 
 PATIENCE_S = 60.0  # a scan ends itself long before; what does not is stuck
 _POLL_S = 1.0
@@ -74,7 +74,7 @@ def safe_imports() -> Iterator[None]:
 def scan_apart(targets: Sequence[Target], jobs: int) -> Iterator[tuple[int, Report]]:
     """A report on each target with its number, as they are made."""
     load_rules()  # before a fork, so that it is done once for all
-    context = _choose_context()
+    context = choose_context()
     waiting = deque(enumerate(targets))
     idle: list[_Worker] = []
     busy: dict[Connection, _Worker] = {}
@@ -130,7 +130,7 @@ def describe_end(code: int | None, patience_s: float = PATIENCE_S) -> str:
     return f"The process that scanned it died ({how})"
 
 
-def _choose_context() -> ForkContext | SpawnContext:
+def choose_context() -> ForkContext | SpawnContext:
     """To fork is quick, and safe on Linux while there is one thread."""
     try:
         threads = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0

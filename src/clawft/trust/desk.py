@@ -1,6 +1,6 @@
 """Where a person decides about what strangers brought: it is shown, and the decision is kept and written down."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct
 
@@ -8,9 +8,10 @@ from clawft.discovery import Found, load_prompt
 from clawft.discovery.agents import FoundAgent
 from clawft.discovery.hooks import FoundHook
 from clawft.discovery.snapshot import Reading
+from clawft.errors import Diagnostic, Refused
 from clawft.scan.findings import Report
 from clawft.trust.approvals import Approval, Approvals, make_approval
-from clawft.trust.audit import Audit
+from clawft.trust.audit import Audit, Entry
 from clawft.trust.hooks import as_skill
 from clawft.trust.kept import Kept
 from clawft.trust.review import AgentReview, HookReview, Review, make_agent_review, make_hook_review, make_review
@@ -36,13 +37,16 @@ class Desk:
         self._load_report = load_report
         self._max_prompt_bytes = max_prompt_bytes
 
-    def review(self, found: Found) -> Review:
-        """What a person is to see before they approve a stranger's skill as it is now. Raises: ClawftError."""
+    def review(self, found: Found, report: Report | None = None, place: str = "") -> Review:
+        """What a person is to see before they approve a stranger's skill as it is now. Raises: ClawftError.
+
+        `report` is of a scan that was made already; `place` is where the skill goes if it is not there yet.
+        """
         reading = Reading(found.folder)
         if found.skill is not None:
             load_prompt(found, self._max_prompt_bytes, reading.load)
-        previous = self._stores.approvals.find("skill", found.folder)
-        return make_review(found, reading, self._load_report(found), previous, self._stores.kept)
+        previous = self._stores.approvals.find("skill", place or found.folder)
+        return make_review(found, reading, report or self._load_report(found), previous, self._stores.kept)
 
     def approve(self, reviews: Sequence[Review]) -> None:
         """Approve skills as they were reviewed. Raises: ClawftError."""
@@ -55,6 +59,36 @@ class Desk:
             make_approval("skill", one.found.folder, one.digest, one.found.name, one.report.power) for one in reviews
         )
         self._prune()
+
+    def approve_placed(self, made: Sequence[Approval]) -> tuple[Diagnostic, ...]:
+        """Keep decisions about skills that were put into their places since; those that are not what was decided about.
+
+        Raises: ClawftError.
+        """
+        held, said = [], []
+        for one in made:
+            try:
+                self._stores.kept.keep(one.path, one.digest)
+                held.append(one)
+            except Refused as error:
+                said.append(error.diagnostic)
+        self._stores.audit.write_all(
+            [
+                Entry("approval", f"skill {one.path}", "allowed", {"skill": one.name, "digest": one.digest})
+                for one in held
+            ]
+        )
+        self._stores.approvals.record(held)
+        if held:
+            self._prune()
+        return tuple(said)
+
+    def revoke_folders(self, folders: Collection[str]) -> None:
+        """Take back the approvals of skills that are gone. Raises: ClawftError."""
+        known = self._stores.approvals.load()
+        meant = [one for one in known if one.kind == "skill" and one.path in folders]
+        if meant:
+            self.revoke(meant)
 
     def approve_for_run(self, review: Review) -> None:
         """Approve a skill as it was reviewed, for as long as this process runs. Raises: ClawftError."""

@@ -19,7 +19,7 @@ from clawft.errors import Refused, Unreadable
 from clawft.files import read_optional, replace_file
 from clawft.trust.approvals import hash_bytes
 
-__all__ = ["FileChange", "Kept"]
+__all__ = ["FileChange", "Kept", "compare_folders"]
 
 MAX_LINES = 400  # of one file's difference
 MAX_TEXT = 1 << 20
@@ -79,10 +79,7 @@ class Kept:
         """What changed in a skill since it had a digest; None where it was not kept, or not kept well."""
         if not self._holds(digest):
             return None
-        before, now = _list(self._place(digest)), _list(folder)
-        comparison = _Comparison()
-        changes = [comparison.compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
-        return tuple(one for one in changes if one is not None)
+        return compare_folders(self._place(digest), folder)
 
     def keep_file(self, content: bytes) -> None:
         """Keep one file by the digest of its bytes. Raises: OSError."""
@@ -123,6 +120,14 @@ class Kept:
         """Whether the copy is there and is what it should be: it lies on a disk that others may have written to."""
         place = self._place(digest)
         return os.path.isdir(place) and compute_digest(place).value == digest
+
+
+def compare_folders(first: str, second: str) -> tuple[FileChange, ...]:
+    """What is different in the second of two skills."""
+    before, now = _list(first), _list(second)
+    comparison = _Comparison()
+    changes = [comparison.compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
+    return tuple(one for one in changes if one is not None)
 
 
 class _File(Struct, frozen=True):

@@ -14,6 +14,8 @@ __all__ = ["command"]
         name: f"clawft.cli.skills.{name}"
         for name in (
             "list",
+            "install",
+            "verify",
             "show",
             "why",
             "run",
@@ -29,6 +31,7 @@ __all__ = ["command"]
             "pin",
             "enable",
             "disable",
+            "sign",
         )
     },
     aliases={"info": "show"},

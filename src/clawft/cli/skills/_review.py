@@ -12,7 +12,7 @@ from clawft.cli.skills._scanned import finding_lines, power_lines
 from clawft.trust.kept import FileChange
 from clawft.trust.review import AgentReview, Review
 
-__all__ = ["agent_json", "agent_lines", "review_json", "review_lines", "short_lines"]
+__all__ = ["agent_json", "agent_lines", "file_lines", "review_json", "review_lines", "short_lines"]
 
 MAX_AGENT_LINES = 200
 MAX_NAMES = 20
@@ -58,11 +58,12 @@ def _change_lines(review: Review, since: str) -> list[str]:
         return [*lines, f"Files: what they were on {since} was not kept"]
     lines.append(f"Files that changed since {since}: {len(review.files)}")
     for one in review.files:
-        lines += _file_lines(one)
+        lines += file_lines(one)
     return lines
 
 
-def _file_lines(change: FileChange) -> list[str]:
+def file_lines(change: FileChange) -> list[str]:
+    """One file that is not what it was, with the lines that differ."""
     return [f"  {change.what}: {one_line(change.path)}", *(f"    {clean(line)}" for line in change.diff)]
 
 
@@ -75,7 +76,7 @@ def agent_lines(review: AgentReview, shorten: Callable[[str], str], *, whole: bo
         lines += power_lines(f"New since {before.at[:10]}", review.change.added)
         lines += power_lines(f"Gone since {before.at[:10]}", review.change.removed)
     if review.file is not None:
-        return lines + _file_lines(review.file)
+        return lines + file_lines(review.file)
     text = review.content.decode("utf-8", "replace").splitlines() if whole or before else []
     lines += [f"  {clean(line)}" for line in text[:MAX_AGENT_LINES]]
     return lines + ([f"  (and {len(text) - MAX_AGENT_LINES} lines more)"] if len(text) > MAX_AGENT_LINES else [])

@@ -1,5 +1,5 @@
 """What was decided and done, line by line, in a file that shows when somebody changed it."""
 
-from clawft.trust.audit.log import LOG_NAME, Audit
+from clawft.trust.audit.log import LOG_NAME, Audit, Entry
 
-__all__ = ["LOG_NAME", "Audit"]
+__all__ = ["LOG_NAME", "Audit", "Entry"]

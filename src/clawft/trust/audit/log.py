@@ -9,10 +9,10 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from msgspec import structs
 
@@ -38,6 +38,7 @@ __all__ = [
     "OWN",
     "POLL_S",
     "Audit",
+    "Entry",
     "count_full",
     "full_path",
     "open_own",
@@ -67,6 +68,15 @@ class More(TypedDict, total=False):
     detail: Mapping[str, Any] | None
 
 
+class Entry(NamedTuple):
+    """A line to be written with others."""
+
+    kind: str
+    subject: str
+    decision: str
+    more: More
+
+
 class Audit:
     """The log of one user. `mask` takes secrets out of every text, so that no caller has to think of it."""
 
@@ -83,14 +93,21 @@ class Audit:
 
         Raises: Refused with code `audit-unwritable`.
         """
+        self.write_all([Entry(kind, subject, decision, more)])
+
+    def write_all(self, entries: Sequence[Entry]) -> None:
+        """Add several lines: they are forced to the disk together. Raises: Refused, as `write` does."""
+        if not entries:
+            return
         try:
-            fields = self._fields(kind, subject, decision, more)
+            lines = [self._fields(*one) for one in entries]
             with self._locked() as descriptor, _Pen(self, descriptor) as pen:
                 if self._lost:
                     pen.put(_own("lost", f"{self._lost} lines could not be written", {"lines": self._lost}))
                     self._lost = 0
-                pen.put(fields)
-                if kind in SYNCED or decision in SYNCED:
+                for fields in lines:
+                    pen.put(fields)
+                if any(one.kind in SYNCED or one.decision in SYNCED for one in entries):
                     pen.sync()
         except (OSError, ClawftError) as error:
             why = error.strerror or str(error) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,102 @@
+"""What a person reads of skills that are to be installed: `install`, `update` and `sync` share it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from clawft.app import App
+from clawft.cli.output import one_line, say, show_diagnostic, to_json
+from clawft.cli.skills._review import file_lines, review_json, review_lines, short_lines
+from clawft.errors import Diagnostic, Refused
+from clawft.locks.model import Origin
+from clawft.supply.install import Transaction
+from clawft.supply.plan import Planned, worst_verdict
+
+__all__ = ["check_objections", "planned_json", "show_plans", "tell_origin"]
+
+WHOLE = 3  # so many skills are shown with all there is to say
+
+
+def tell_origin(origin: Origin) -> str:
+    """Where a skill comes from, in a few words."""
+    name = f"@{origin.owner}/{origin.slug}" if origin.owner and origin.slug else origin.slug
+    below = f", {origin.path}" if origin.path else ""
+    return f"{name} of {origin.url}" if name else f"{origin.url}{f'#{origin.ref}' if origin.ref else ''}{below}"
+
+
+def show_plans(app: App, transaction: Transaction, plans: Sequence[Planned]) -> None:
+    """Each skill: what it is, where it goes, verdict, power, files, and what speaks against it."""
+    for one in plans:
+        for line in _lines(app, transaction, one, whole=len(plans) <= WHOLE):
+            say(line)
+        for problem in (*one.said, *one.objections):
+            show_diagnostic(problem, where=app.workspace.shorten(problem.where), indent="  ")
+        say()
+
+
+def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> list[str]:
+    place = transaction.site.folder(one.to[0], one.name)
+    shorten = _shorten(app, one.staged.folder, place)
+    changed = one.old is not None and not one.is_same
+    lines = review_lines(one.review, shorten) if whole or changed else short_lines(one.review, shorten)
+    resolved = one.staged.resolved
+    before = f"{one.old.version} → " if one.old and one.old.version != resolved.version and resolved.version else ""
+    head = [one_line(f"From: {tell_origin(resolved.origin)}")]
+    if resolved.version or resolved.commit:
+        commit = f" (commit {resolved.commit[:12]})" if resolved.commit else ""
+        head.append(one_line(f"Version: {before}{resolved.version}{commit}"))
+    verdict = worst_verdict(one.staged, one.review)
+    if one.old is not None and one.old.verdict and one.old.verdict != verdict:
+        head.append(f"Verdict: {one.old.verdict} → {verdict}")
+    also = [app.workspace.shorten(transaction.site.folder(client, one.name)) for client in one.to[1:]]
+    head += [one_line(f"Also to: {', '.join(also)}")] if also else []
+    return [lines[0], *head, *lines[1:], *_edit_lines(one)]
+
+
+def _edit_lines(one: Planned) -> list[str]:
+    if one.edits is None:
+        return ["It was changed after it was installed; what it was then was not kept"]
+    changed = [line for change in one.edits for line in file_lines(change)]
+    return ["Changed after it was installed:", *changed] if changed else []
+
+
+def _shorten(app: App, staged: str, place: str) -> Callable[[str], str]:
+    """A path as people write it; what lies in a hidden folder is named by where it goes."""
+    return lambda path: app.workspace.shorten(place if path == staged else path)
+
+
+def check_objections(plans: Sequence[Planned]) -> None:
+    """Raises: Refused for the first thing that speaks against any of them."""
+    found = [(one, said) for one in plans for said in one.objections]
+    if not found:
+        return
+    one, said = found[0]
+    more = f" (and {len(found) - 1} more objections)" if len(found) > 1 else ""
+    message = f"'{one.name}' is not installed: {said.message}{more}"
+    raise Refused(said.code, message, path=said.path, hint=said.hint or "Nothing was installed")
+
+
+def planned_json(transaction: Transaction, one: Planned) -> dict[str, Any]:
+    """The same for other programs."""
+    resolved = one.staged.resolved
+    origin = resolved.origin
+    return {
+        "name": one.name,
+        "version": resolved.version,
+        "previous_version": one.old.version if one.old else None,
+        "commit": resolved.commit,
+        "source": {name: getattr(origin, name) for name in origin.__struct_fields__},
+        "digest": one.staged.digest,
+        "previous_digest": one.old.digest if one.old else None,
+        "verdict": worst_verdict(one.staged, one.review),
+        "requested": one.requested,
+        "dependencies": one.dependencies,
+        "signed_by": one.signed_by,
+        "same": one.is_same,
+        "paths": {client: transaction.site.folder(client, one.name) for client in one.to},
+        "review": {**review_json(one.review), "path": transaction.site.folder(one.to[0], one.name)},
+        "diagnostics": list(map(_plain, (*one.said, *one.objections))),
+    }
+
+
+def _plain(one: Diagnostic) -> dict[str, Any]:
+    return to_json(one)

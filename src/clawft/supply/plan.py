@@ -1,0 +1,206 @@
+"""What installing a skill would come to: where it goes, what is there now, what speaks against it."""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct, structs
+
+from clawft import __version__
+from clawft.discovery.digest import compute_digest
+from clawft.errors import Diagnostic, NotFound
+from clawft.files import real_path
+from clawft.locks.model import LockedSkill
+from clawft.scan.findings import VERDICTS
+from clawft.scan.screening import screen_report
+from clawft.supply.stage import Staged
+from clawft.supply.targets import Site
+from clawft.trust.approvals import Approval, current_user, make_approval
+from clawft.trust.blocking import Scanned, check_screening
+from clawft.trust.kept import FileChange, Kept, compare_folders
+from clawft.trust.overrides import Override
+from clawft.trust.review import Review
+
+__all__ = ["Allowing", "Planned", "Planner", "worst_verdict"]
+
+_DAYS = 90
+
+
+class Allowing(Struct, frozen=True):
+    """Rules that may object in vain, and why."""
+
+    rules: tuple[str, ...] = ()
+    because: str = ""
+
+
+class Planned(Struct, frozen=True):
+    """One skill that was looked at. It is installed where there are no objections."""
+
+    staged: Staged
+    review: Review
+    to: tuple[str, ...]
+    old: LockedSkill | None = None
+    taken: tuple[str, ...] = ()  # the clients in whose folders something stands that is not this
+    absent: tuple[str, ...] = ()  # those in whose folders there is nothing of this name
+    edits: tuple[FileChange, ...] | None = ()  # what somebody changed in the one that is there; None: not known
+    objections: tuple[Diagnostic, ...] = ()
+    said: tuple[Diagnostic, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    requested: bool = True
+    dependencies: tuple[str, ...] = ()
+    signed_by: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.staged.name
+
+    @property
+    def is_same(self) -> bool:
+        """Whether just this is there, everywhere it is to be."""
+        return not self.taken and not self.absent and self.old is not None and self.old.digest == self.staged.digest
+
+
+class Planner(Struct, frozen=True):
+    """Looks at skills for one scope. `force`: what stands there and is not ours, or was edited, may be replaced."""
+
+    site: Site
+    lock: dict[str, LockedSkill]
+    kept: Kept
+    overrides: tuple[Override, ...] = ()
+    allowing: Allowing = Allowing()
+    force: bool = False
+
+    def plan(self, staged: Staged, review: Review, asked: Sequence[str]) -> Planned:
+        """Raises: NotFound for a rule that does not object."""
+        old = self.lock.get(staged.name)
+        to = tuple(one for one in self.site.roots if one in asked or (old is not None and one in old.to))
+        taken = tuple(one for one in to if self._is_taken(one, staged))
+        absent = tuple(one for one in to if not os.path.lexists(self.site.folder(one, staged.name)))
+        planned = Planned(staged, review, to, old, taken, absent)
+        objections, edits = self._look_around(planned)
+        made = self._allow(planned)
+        blocked, said = self._judge(planned, made)
+        return structs.replace(
+            planned,
+            edits=edits,
+            objections=(*objections, *blocked),
+            said=(*staged.resolved.notes, *self._name_notes(staged), *said),
+            overrides=made,
+        )
+
+    def _is_taken(self, client: str, staged: Staged) -> bool:
+        place = self.site.folder(client, staged.name)
+        return os.path.lexists(place) and (os.path.islink(place) or compute_digest(place).value != staged.digest)
+
+    def _look_around(self, planned: Planned) -> tuple[list[Diagnostic], tuple[FileChange, ...] | None]:
+        """What stands where the skill is to go, and must not just be overwritten."""
+        objections: list[Diagnostic] = []
+        edits: tuple[FileChange, ...] | None = ()
+        old, name = planned.old, planned.name
+        for client in planned.taken:
+            place = self.site.folder(client, name)
+            ours = old is not None and client in old.to
+            if os.path.islink(place):
+                hint = f"It leads to {real_path(place)}; remove the link first"
+                objections.append(Diagnostic("install-link", "error", "A link stands there", place, 0, hint))
+            elif not ours and not self.force:
+                message = "There is a folder of this name that was not installed by weft"
+                hint = "Move it away, or replace it: --force"
+                objections.append(Diagnostic("install-exists", "error", message, place, 0, hint))
+            elif ours and old is not None and compute_digest(place).value != old.digest:
+                kept = self.kept.find(old.digest)
+                edits = compare_folders(kept, place) if kept else None
+                if not self.force:
+                    message = f"'{name}' was changed after it was installed; what was changed would be lost"
+                    hint = "Keep a copy of what you need, then pass --force"
+                    objections.append(Diagnostic("skill-edited", "error", message, place, 0, hint))
+        return objections, edits
+
+    def _judge(self, planned: Planned, made: Sequence[Override]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """What keeps the skill from being installed, and what else there is to say of it."""
+        folder, report = planned.staged.folder, planned.review.report
+        blocking, said = _registry_says(planned.staged)
+        screening = screen_report(report)
+        if screening is None:
+            return blocking, said
+        places = {self.site.folder(one, planned.name) for one in planned.to}
+        known = [structs.replace(one, path=folder) for one in (*self.overrides, *made) if one.path in places]
+        blocked, found = check_screening(planned.review.found, screening, Scanned((screening,), tuple(known), True))
+        grave = [one for one in found if one.code in ("scan-blocked", "scan-failed")] if blocked else []
+        told = [structs.replace(one, path=os.path.relpath(one.path, folder)) for one in grave]
+        hint = 'Look at what was found. To use it anyway: --allow RULE --because "…"'
+        blocking += [structs.replace(one, hint=hint if one.code == "scan-blocked" else "") for one in told]
+        return blocking, said
+
+    def _allow(self, planned: Planned) -> tuple[Override, ...]:
+        """Exceptions for the rules that were named, wherever the skill goes. Raises: NotFound."""
+        if not self.allowing.rules:
+            return ()
+        screening = screen_report(planned.review.report)
+        by_rule = {one.rule: one for one in screening.critical} if screening else {}
+        now = datetime.now().astimezone()
+        until = (now + timedelta(days=_DAYS)).isoformat(timespec="seconds")
+        at, by, power = now.isoformat(timespec="seconds"), current_user(), planned.review.report.power
+        made = []
+        for rule in self.allowing.rules:
+            if rule not in by_rule:
+                hint = f"What does: {', '.join(by_rule) or 'nothing'}"
+                raise NotFound("rule-not-blocking", f"The rule '{rule}' does not block '{planned.name}'", hint=hint)
+            mark, digest, why = by_rule[rule].mark, planned.staged.digest, self.allowing.because
+            for client in planned.to:
+                place = self.site.folder(client, planned.name)
+                made.append(Override(rule, planned.name, place, digest, mark, why, by, at, until, power))
+        return tuple(made)
+
+    def _name_notes(self, staged: Staged) -> list[Diagnostic]:
+        skill = staged.found.skill
+        if skill is None or skill.name == staged.name:
+            return []
+        message = f"It calls itself '{skill.name}', and is installed as '{staged.name}'"
+        return [Diagnostic("install-name", "note", message)]
+
+    def approvals(self, planned: Planned) -> tuple[Approval, ...]:
+        """What a person who agrees approves, in every place."""
+        name, digest, power = planned.review.found.name, planned.staged.digest, planned.review.report.power
+        places = (self.site.folder(one, planned.name) for one in planned.to)
+        return tuple(make_approval("skill", place, digest, name, power) for place in places)
+
+    def locked(self, planned: Planned) -> LockedSkill:
+        """Its entry in the lock."""
+        staged, old = planned.staged, planned.old
+        resolved = staged.resolved
+        return LockedSkill(
+            name=staged.name,
+            origin=resolved.origin,
+            digest=staged.digest,
+            files=staged.files,
+            to=planned.to,
+            version=resolved.version,
+            commit=resolved.commit,
+            archive=resolved.archive,
+            verdict=worst_verdict(staged, planned.review),
+            engine=__version__,
+            approved=staged.digest,
+            signed_by=planned.signed_by,
+            pinned=old.pinned if old else "",
+            requested=planned.requested or (old is not None and old.requested),
+            dependencies=planned.dependencies,
+        )
+
+
+def worst_verdict(staged: Staged, review: Review) -> str:
+    """Ours, or what the registry says if that is worse."""
+    theirs = staged.resolved.verdict
+    said = theirs.status if theirs is not None and theirs.status in VERDICTS else VERDICTS[0]
+    return max(review.report.verdict, said, key=VERDICTS.index)
+
+
+def _registry_says(staged: Staged) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    verdict = staged.resolved.verdict
+    if verdict is None or verdict.status == "clean":
+        return [], []
+    why = verdict.summary or ", ".join(verdict.reasons)
+    message = f"Its registry says of it: {verdict.status}{f' ({why})' if why else ''}"
+    if verdict.status == "malicious":
+        return [Diagnostic("registry-malicious", "error", message, staged.resolved.origin.url)], []
+    return [], [Diagnostic("registry-verdict", "warning" if verdict.status == "suspicious" else "note", message)]

@@ -1,0 +1,125 @@
+"""A skill that was downloaded into a hidden folder beside its place: read, and hashed. Nothing of it runs."""
+
+import os
+import stat
+
+from msgspec import Struct
+
+from clawft.discovery import Found, Location, load_catalog
+from clawft.discovery.digest import Content, compute_digest, list_covered
+from clawft.discovery.listing import LEFT_OUT
+from clawft.errors import ClawftError, Refused
+from clawft.files import read_regular
+from clawft.locks.model import LockedFile
+from clawft.packing.place import remove_tree
+from clawft.packing.unpack import MAX_BYTES
+from clawft.scan.findings import Report
+from clawft.sources.model import Resolved
+from clawft.supply.targets import check_name
+
+__all__ = ["Staged", "copy_staged", "read_staged"]
+
+_BY_SLUG = ("clawhub", "contract", "well-known")
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Staged(Struct, frozen=True):
+    """A skill in a hidden folder; `name` is that of the folder it goes to."""
+
+    resolved: Resolved
+    name: str
+    found: Found
+    digest: str
+    files: dict[str, LockedFile]
+    report: Report | None = None
+
+    @property
+    def folder(self) -> str:
+        return self.found.folder
+
+
+def read_staged(resolved: Resolved, place: str, max_prompt_bytes: int) -> Staged:
+    """What was downloaded into a folder of a hidden one, where it gets the name that it will have.
+
+    Raises: ClawftError for what is no skill; Refused for what cannot be bound to a digest.
+    """
+    folder = _find_root(place)
+    _drop_left_out(folder)
+    found = _find_skill(folder, resolved, max_prompt_bytes)
+    own = [one for one in (found.skill.name if found.skill else "", resolved.name) if one]
+    name = check_name(*(reversed(own) if resolved.origin.kind in _BY_SLUG else own))
+    if os.path.basename(folder) != name:
+        hidden = place if folder != place and os.path.basename(place) != name else os.path.dirname(place)
+        os.rename(folder, folder := os.path.join(hidden, name))
+        found = _find_skill(folder, resolved, max_prompt_bytes)
+    files, contents = _hash_files(folder)
+    digest = compute_digest(folder, contents)
+    if not digest.value or digest.diagnostics:
+        said = next(iter(digest.diagnostics), None)
+        why = said.message if said else "There is no digest of it"
+        path = os.path.relpath(said.path, folder) if said and said.path else ""
+        raise Refused("archive-link", f"{why}, so it is not installed", path=path, hint="Nothing was installed")
+    return Staged(resolved, name, found, digest.value, files)
+
+
+def _find_root(place: str) -> str:
+    """Where the skill is: at the top, or in the only folder there, as in archives that were made by hand."""
+    names = os.listdir(place)
+    inner = os.path.join(place, names[0]) if len(names) == 1 else ""
+    return inner if inner and os.path.isdir(inner) and not os.path.islink(inner) else place
+
+
+def _drop_left_out(folder: str) -> None:
+    """No digest covers these, so nobody brings them along."""
+    for at, folders, _ in os.walk(folder):
+        for name in [one for one in folders if one in LEFT_OUT]:
+            remove_tree(os.path.join(at, name))
+            folders.remove(name)
+
+
+def _find_skill(folder: str, resolved: Resolved, max_prompt_bytes: int) -> Found:
+    catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=max_prompt_bytes)
+    found = next((one for one in catalog.found if one.folder == folder), None)
+    where = resolved.origin.url
+    if found is None:
+        inner = sorted({os.path.relpath(one.folder, folder) for one in catalog.found})
+        hint = f"Name one of the skills in it: {', '.join(inner[:20])}" if inner else "A skill has a SKILL.md"
+        raise ClawftError("no-skill", f"There is no skill at the top of '{resolved.name}'", path=where, hint=hint)
+    if found.skill is None:
+        why = found.problem.message if found.problem else "it cannot be read"
+        raise ClawftError("skill-broken", f"The skill '{resolved.name}' is broken: {why}", path=where)
+    return found
+
+
+def _hash_files(folder: str) -> tuple[dict[str, LockedFile], dict[str, Content]]:
+    """Every file with its hash; and the same as a digest takes it. Raises: Refused, ClawftError."""
+    import hashlib
+
+    files: dict[str, LockedFile] = {}
+    contents: dict[str, Content] = {}
+    for relative, path, status in list_covered(folder):
+        try:
+            name = relative.decode()
+        except UnicodeDecodeError as error:
+            raise Refused("archive-path", "The name of a file is no text", path=path) from error
+        data = read_regular(path, MAX_BYTES)[0]
+        sha256 = hashlib.sha256(data).hexdigest()
+        files[name] = LockedFile(sha256, len(data), bool(status.st_mode & 0o111))
+        contents[path] = (sha256.encode(), len(data))
+    return files, contents
+
+
+def copy_staged(staged: Staged, target: str) -> None:
+    """The same skill in another hidden folder, which is made. Raises: Refused if it is not the same; OSError."""
+    os.makedirs(target, mode=0o755)
+    for at, folders, names in os.walk(staged.folder):
+        into = os.path.join(target, os.path.relpath(at, staged.folder))
+        for name in folders:
+            os.mkdir(os.path.join(into, name), 0o755)
+        for name in names:
+            data, status = read_regular(os.path.join(at, name), MAX_BYTES)
+            mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
+            with open(os.open(os.path.join(into, name), _NEW, mode), "wb") as file:
+                file.write(data)
+    if compute_digest(target).value != staged.digest:
+        raise Refused("install-changed", "The skill changed while it was copied", path=target)

@@ -1,0 +1,85 @@
+"""Where skills are installed to: the folders of each client in a scope, and the lock of that scope."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError, Refused
+from clawft.files import is_within, real_path
+from clawft.format.names import slugify
+from clawft.locks.check import is_plain_name
+from clawft.locks.file import LOCK_NAME
+from clawft.packing.place import GONE, NEW
+from clawft.workspace import MARKER, Workspace
+
+__all__ = ["CLIENTS", "Scope", "Site", "check_name", "find_site", "staged_name"]
+
+Scope = Literal["user", "project"]
+CLIENTS = ("clawft", "agents", "claude", "openclaw")
+_HIDDEN = {"agents": ".agents/skills", "claude": ".claude/skills", "openclaw": ".openclaw/skills"}
+
+
+# What Windows takes for a device: a lock is shared by machines.
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+
+
+class Site(Struct, frozen=True):
+    """One scope: the folder of skills of each client, and the lock."""
+
+    scope: Scope
+    base: str  # the home folder, or the project
+    roots: dict[str, str]
+    lock: str
+
+    def folder(self, client: str, name: str) -> str:
+        """Where a skill is, as the search for skills names it."""
+        return os.path.join(self.roots[client], name)
+
+    def choose(self, asked: Iterable[str]) -> tuple[str, ...]:
+        """The clients that were asked for, in one order. Raises: Refused for a folder that leads elsewhere."""
+        named = set(asked) or {CLIENTS[0]}
+        chosen = tuple(one for one in CLIENTS if one in named or "all" in named)
+        for one in chosen:
+            self._check(self.roots[one])
+        return chosen
+
+    def _check(self, root: str) -> None:
+        """A project's files are a stranger's: a link among them must not have files written elsewhere."""
+        if self.scope == "project" and not is_within(real_path(root), real_path(self.base)):
+            hint = "Remove the link, or install for yourself: --scope user"
+            raise Refused("install-link", "The folder of skills leads out of the project", path=root, hint=hint)
+
+
+def find_site(workspace: Workspace, scope: Scope) -> Site:
+    """The folders and the lock of a scope. Raises: ClawftError where there is no project."""
+    if scope == "user":
+        roots = {"clawft": os.path.join(workspace.user_dir, "skills")}
+        roots |= {name: os.path.join(workspace.home, below) for name, below in _HIDDEN.items()}
+        return Site(scope, workspace.home, roots, os.path.join(workspace.user_dir, LOCK_NAME))
+    base = workspace.project
+    own = os.path.join(base, MARKER)
+    if real_path(own) == real_path(workspace.user_dir):
+        hint = "Go to the folder of a project, or say --scope user"
+        raise ClawftError("no-project", "The home folder is no project", path=base, hint=hint)
+    roots = {"clawft": os.path.join(own, "skills")}
+    roots |= {name: os.path.join(base, below) for name, below in _HIDDEN.items()} | {
+        "openclaw": os.path.join(base, "skills")
+    }
+    return Site(scope, base, roots, os.path.join(own, LOCK_NAME))
+
+
+def check_name(*names: str) -> str:
+    """The first of these names that a folder of a skill can have, else made into one. Raises: Refused."""
+    for name in (*filter(is_plain_name, names), *map(slugify, names)):
+        if is_plain_name(name) and not _DEVICES.fullmatch(name):
+            return name
+    message = f"'{names[0][:80]}' is no name that a folder could have"
+    raise Refused("install-name", message, hint="Letters, digits, '-' and '_'")
+
+
+def staged_name(number: int, transaction: str, *, gone: bool = False) -> str:
+    """The hidden name of a folder of a transaction: whoever sweeps knows whose it is."""
+    return f"{GONE if gone else NEW}{transaction}-{number}"
