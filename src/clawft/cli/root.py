@@ -60,6 +60,7 @@ class LazyGroup(click.Group):
         "agents": "clawft.cli.agents",
         "hooks": "clawft.cli.hooks",
         "plugins": "clawft.cli.plugins",
+        "publishers": "clawft.cli.publishers",
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",
         "runs": "clawft.cli.runs",
@@ -76,7 +77,7 @@ class LazyGroup(click.Group):
         "help": "clawft.cli.help",
         "completion": "clawft.cli.completion",
     },
-    aliases={"skill": "skills", "hook": "hooks", "plugin": "plugins"},
+    aliases={"skill": "skills", "hook": "hooks", "plugin": "plugins", "publisher": "publishers"},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "--version", message="weft %(version)s")

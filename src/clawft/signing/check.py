@@ -12,8 +12,8 @@ from clawft.config.load import own_section
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import read_optional
 from clawft.signing.publishers import PublisherKey, Publishers
-from clawft.signing.ssh_keygen import verify_with
-from clawft.signing.sshsig import ED25519, MAX_BYTES, SshSignature, parse_signature, verify_ed25519
+from clawft.signing.ssh_keygen import verify
+from clawft.signing.sshsig import MAX_BYTES, SshSignature, parse_signature
 from clawft.signing.statements import SKILL_SPACE, Statement
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "check_signature",
     "find_refusal",
     "is_required",
+    "judge_key",
     "require_signature",
 ]
 
@@ -80,11 +81,8 @@ def _judge(
     signature: SshSignature, texts: list[bytes], publishers: Publishers, named: tuple[str, str], at: datetime
 ) -> Signature:
     key = signature.key.fingerprint
-    if signature.key.kind != ED25519 and not publishers.ssh_keygen:
-        why = f"a signature by a key of the kind {signature.key.kind} cannot be checked without ssh-keygen"
-        return Signature("untrusted", key, reason=why)
     try:
-        holds = any(_verify(signature, text, publishers.ssh_keygen) for text in texts)
+        holds = any(verify(signature, text, publishers.ssh_keygen) for text in texts)
     except ClawftError as error:
         return Signature("untrusted", key, reason=f"it could not be checked: {error}")
     if not holds:
@@ -98,15 +96,16 @@ def _judge(
         return Signature("untrusted", key, reason="nobody you trust has this key")
     if not publishers.publisher[publisher].may_sign(*named):
         return Signature("untrusted", key, publisher, f"{publisher} may not sign {'/'.join(filter(None, named))}")
-    state, reason = _judge_key(owned[1], publishers, at)
+    state, reason = judge_key(owned[1], publishers, at)
     return Signature(state, key, publisher, reason)
 
 
-def _judge_key(key: PublisherKey, publishers: Publishers, at: datetime) -> tuple[State, str]:
+def judge_key(key: PublisherKey, publishers: Publishers, at: datetime) -> tuple[State, str]:
+    """What is signed by a key that was not revoked is worth, and why no more."""
     if key.since and at < key.since:
         return "untrusted", f"the key counts from {_day(key.since)} on"
     if key.until and at >= key.until:
-        return "expired", f"the key counted until {_day(key.until)}"
+        return "expired", f"the key counts no more since {_day(key.until)}"
     return _judge_vouchers(key, publishers)
 
 
@@ -123,12 +122,6 @@ def _judge_vouchers(key: PublisherKey, publishers: Publishers) -> tuple[State, s
             return "untrusted", "the key that vouched for it is trusted no more"
         key = voucher[1]
     return ("untrusted", "keys vouch for each other in a circle") if key.vouched_by else ("good", "")
-
-
-def _verify(signature: SshSignature, text: bytes, program: str) -> bool:
-    if signature.key.kind == ED25519:
-        return verify_ed25519(signature, text)
-    return verify_with(program, signature, text)
 
 
 def is_required(config: Config, user_dir: str, environ: Mapping[str, str]) -> bool:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.files import read_optional, read_regular, replace_file
-from clawft.signing.ssh_keygen import find_ssh_keygen, make_with_passphrase, sign_with, verify_with
+from clawft.signing.ssh_keygen import find_ssh_keygen, make_with_passphrase, sign_with, verify
 from clawft.signing.sshsig import (
     ED25519,
     PublicKey,
@@ -19,7 +19,6 @@ from clawft.signing.sshsig import (
     parse_public_key,
     parse_signature,
     sign_ed25519,
-    verify_ed25519,
 )
 
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ class Signer(Struct, frozen=True):
         if not self.program:
             return sign_ed25519(_load_private(self.path), namespace, message)
         signature = parse_signature(sign_with(self.program, self.path, namespace, message, environ))
-        plain = signature.key.kind == ED25519
-        holds = verify_ed25519(signature, message) if plain else verify_with(self.program, signature, message)
+        holds = verify(signature, message, self.program)
         if signature.key != self.key or signature.namespace != namespace or not holds:
             raise ClawftError("signing-failed", "ssh-keygen signed something else, or by another key", path=self.path)
         return signature.text

@@ -8,7 +8,7 @@ import re
 import shlex
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
@@ -21,6 +21,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.files import lock_file, read_regular, replace_file
 from clawft.signing.ssh_keygen import find_ssh_keygen
 from clawft.signing.sshsig import PublicKey, parse_public_key
+from clawft.signing.statements import SKILL_SPACE
 
 __all__ = [
     "ANY",
@@ -34,6 +35,7 @@ __all__ = [
     "is_publisher",
     "load_publishers",
     "render_publishers",
+    "render_signers",
 ]
 
 PUBLISHERS_NAME = "publishers.toml"
@@ -160,6 +162,24 @@ def render_publishers(publishers: Publishers) -> str:
     for print_, revoked in sorted(publishers.revoked.items()):
         blocks.append(f"[revoked.{_quote(print_)}]\n" + _settings(revoked))
     return "\n\n".join(blocks) + "\n"
+
+
+def render_signers(publishers: Publishers, names: Collection[str] = ()) -> str:
+    """The keys of publishers, or of those that are named, as OpenSSH's file of allowed signers has them."""
+    lines = []
+    for name, one in sorted(publishers.publisher.items()):
+        for key in sorted(one.key, key=lambda key: key.key):
+            if (names and name not in names) or key.public.fingerprint in publishers.revoked:
+                continue
+            options = [f'namespaces="{SKILL_SPACE}"']
+            options += [f'valid-after="{_stamp(key.since)}"'] * bool(key.since)
+            options += [f'valid-before="{_stamp(key.until)}"'] * bool(key.until)
+            lines.append(f"{name} {','.join(options)} {key.public.line}\n")
+    return "".join(lines)
+
+
+def _stamp(time: datetime | None) -> str:
+    return time.astimezone(UTC).strftime("%Y%m%d%H%M%SZ") if time else ""
 
 
 def _settings(value: Struct) -> str:

@@ -6,10 +6,10 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 
-from clawft.errors import ClawftError
-from clawft.signing.sshsig import SshSignature
+from clawft.errors import ClawftError, NotFound
+from clawft.signing.sshsig import ED25519, SshSignature, verify_ed25519
 
-__all__ = ["find_ssh_keygen", "make_with_passphrase", "sign_with", "verify_with"]
+__all__ = ["find_ssh_keygen", "make_with_passphrase", "sign_with", "verify"]
 
 VERIFY_S = 20.0
 SIGN_S = 300.0  # somebody may have to type a passphrase or touch a key
@@ -26,8 +26,16 @@ def find_ssh_keygen(environ: Mapping[str, str]) -> str:
     return shutil.which("ssh-keygen", path=os.pathsep.join(folders)) or ""
 
 
-def verify_with(program: str, signature: SshSignature, message: bytes) -> bool:
-    """Whether a signature of any kind is over this message, by the key that it names. Raises: ClawftError."""
+def verify(signature: SshSignature, message: bytes, program: str) -> bool:
+    """Whether a signature is over this message, by the key that it names: Ed25519 by ourselves, others by the program.
+
+    Raises: NotFound where that is not there; ClawftError.
+    """
+    if signature.key.kind == ED25519:
+        return verify_ed25519(signature, message)
+    if not program:
+        why = f"A signature by a key of the kind {signature.key.kind} cannot be checked without ssh-keygen"
+        raise NotFound("ssh-keygen-missing", why, hint="Install OpenSSH's client")
     with tempfile.TemporaryDirectory(prefix="clawft-verify-") as folder:
         signers, file = os.path.join(folder, "signers"), os.path.join(folder, "signature")
         with open(signers, "w", encoding="ascii") as written:

@@ -1,0 +1,110 @@
+"""`weft publishers rotate`: a new key, on the word of the old one."""
+
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from clawft.app import App
+from clawft.cli._confirm import confirm
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line, print_json, say
+from clawft.cli.publishers._given import load, load_key
+from clawft.errors import ClawftError
+from clawft.files import read_optional, replace_file
+from clawft.signing.keys import find_ssh_key, open_signer, own_key_path
+from clawft.signing.publishers import change_publishers
+from clawft.signing.statements import ROTATION_SPACE, Rotation
+from clawft.signing.trusting import accept_rotation, render_rotation
+from clawft.workspace import resolve_path
+
+__all__ = ["command"]
+
+MAX_BYTES = 64 << 10
+
+
+class _Options(Struct, frozen=True):
+    """What was asked for."""
+
+    to: str
+    key: str
+    ssh: bool
+    to_file: str
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+@click.command("rotate")
+@click.argument("file", required=False, type=click.Path())
+@click.option("--to", default="", metavar="KEY", help="Your new key: vouch for it, instead of reading FILE.")
+@click.option("--key", default="", metavar="FILE", help="Your old key, which vouches. Default: ~/.clawft/keys/signing.")
+@click.option("--ssh", is_flag=True, help="Let ssh-keygen sign; without --key by your key in ~/.ssh.")
+@click.option("--output", "-o", "to_file", default="", metavar="FILE", help="Where to write it; else to stdout.")
+@click.option("--dry-run", is_flag=True, help="Check FILE, and change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def command(file: str | None, **given: Any) -> int:
+    """Take over a publisher's new key from FILE, which their old one signed; or write such a file with --to.
+
+    The old key must be one that you trust and did not revoke. It keeps counting until you revoke it; what it vouched
+    for is then trusted no more either, unless you revoke it --since a later day.
+    """
+    options = _Options(**given)
+    if bool(file) == bool(options.to):
+        raise click.UsageError("Say FILE, which a publisher gave you; or --to KEY, to write one for others")
+    app = open_here()
+    return _vouch(app, options) if options.to else _accept(app, str(file), options)
+
+
+def _vouch(app: App, options: _Options) -> int:
+    new = load_key(app, options.to)
+    home = app.workspace.home
+    given = resolve_path(options.key, os.getcwd(), home) if options.key else find_ssh_key(home) if options.ssh else ""
+    signer = open_signer(given or own_key_path(app.workspace.user_dir), app.environ, ssh=options.ssh)
+    if signer.key == new:
+        raise click.UsageError("The old key and the new one are the same")
+    rotation = Rotation(signer.key.fingerprint, new, datetime.now(UTC).date().isoformat())
+    text = render_rotation(rotation, signer.sign(ROTATION_SPACE, rotation.text, app.environ))
+    app.audit.write("publisher", f"vouch {new.fingerprint}", decision="done", detail={"old": rotation.old})
+    if options.to_file:
+        path = resolve_path(options.to_file, os.getcwd(), home)
+        try:
+            replace_file(path, text.encode(), 0o644)
+        except OSError as error:
+            raise ClawftError("not-written", f"The file was not written: {error.strerror}", path=path) from error
+    if options.output == "json":
+        facts = {"old": rotation.old, "new": new.fingerprint, "path": options.to_file or None, "statement": text}
+        print_json("clawft.publishers.rotate.v1", **facts, changed=False)
+    elif options.to_file:
+        click.echo(one_line(f"Written: {options.to_file}. Others take it over: weft publishers rotate FILE"))
+    else:
+        click.echo(text, nl=False)
+    return 0
+
+
+def _accept(app: App, file: str, options: _Options) -> int:
+    path = resolve_path(file, os.getcwd(), app.workspace.home)
+    content = read_optional(path, MAX_BYTES, follow=True)
+    if content is None:
+        raise ClawftError("rotation-format", "There is no such file", path=path)
+    text, now = content.decode("ascii", errors="replace"), datetime.now(UTC).replace(microsecond=0)
+    _, name, rotation = accept_rotation(load(app), text, now)
+    new = rotation.new.fingerprint
+    done = not options.dry_run
+    lines = [f"{name} goes on under {rotation.new.kind} {new}, says {rotation.old} ({rotation.since})"]
+    if done and not options.yes and not confirm("Trust the new key?", "To take over a key", lines=lines):
+        say("Nothing was changed")
+        return 1
+    if done:
+        facts = {"old": rotation.old, "stated": rotation.since}
+        app.audit.write("publisher", f"rotate {name} {new}", decision="granted", detail=facts)
+        change_publishers(app.workspace.user_dir, app.environ, lambda known: accept_rotation(known, text, now)[0])
+    if options.output == "json":
+        print_json("clawft.publishers.rotate.v1", name=name, old=rotation.old, new=new, changed=done)
+    else:
+        verb = "Trusted" if done else "Would be trusted"
+        click.echo(one_line(f"{verb}: {name}, {new}, vouched for by {rotation.old}"))
+    return 0

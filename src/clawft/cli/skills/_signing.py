@@ -1,0 +1,49 @@
+"""What `sign` and `publish` share: the key that signs, and what it states of a skill."""
+
+import os
+
+import click
+
+from clawft.app import App
+from clawft.cli._confirm import confirm
+from clawft.cli.output import say, show_diagnostic
+from clawft.discovery import Found
+from clawft.discovery.digest import compute_digest
+from clawft.errors import ClawftError, Refused
+from clawft.signing.keys import Signer, find_ssh_key, open_signer, own_key_path
+from clawft.signing.statements import Statement
+from clawft.workspace import resolve_path
+
+__all__ = ["choose_signer", "make_statement"]
+
+
+def choose_signer(app: App, key: str, *, ssh: bool, yes: bool) -> Signer:
+    """The key that was named, the one of ssh, or the user's own, which is made if they agree. Raises: ClawftError."""
+    from clawft.cli.publishers.key import make_key
+
+    home, own = app.workspace.home, own_key_path(app.workspace.user_dir)
+    if key or ssh:
+        return open_signer(resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home), app.environ, ssh=ssh)
+    if not os.path.lexists(own):
+        hint = "Run: weft publishers key --make; or sign by a key of ssh: --ssh"
+        if not yes and not confirm("You have no signing key. Make one?", "To make a key", hint):
+            raise Refused("key-not-found", "There is no key to sign by", hint=hint)
+        made = make_key(app)
+        say(f"Made a signing key: {made.fingerprint}")
+    return open_signer(own, app.environ)
+
+
+def make_statement(found: Found, version: str) -> Statement:
+    """What is signed of a skill: its name, its version and all its files. Raises: ClawftError."""
+    if found.skill is None or not os.path.isdir(found.folder):
+        raise ClawftError("skill-broken", "Only a folder with a readable SKILL.md can be signed", path=found.file)
+    written = found.skill.version or ""
+    if version and written and version != written:
+        raise click.UsageError(f"--version {version[:40]}: SKILL.md says {written}")
+    digest = compute_digest(found.folder)
+    if not digest.value:
+        said = digest.diagnostics[-1].message if digest.diagnostics else "a file cannot be read"
+        raise ClawftError("no-digest", f"The skill has no digest: {said}", path=found.folder)
+    for one in digest.diagnostics:
+        show_diagnostic(one, where=one.where)
+    return Statement(found.name, version or written, digest.value)
