@@ -13,6 +13,7 @@ from clawft.sources.contract import Contract
 from clawft.sources.fetching import Fetching
 from clawft.sources.local import LocalSource
 from clawft.sources.model import Reference, Source
+from clawft.sources.remote import RemoteArchive
 from clawft.sources.wellknown import WellKnown
 
 __all__ = ["Sources"]
@@ -100,4 +101,6 @@ class Sources:
     def _open_elsewhere(self, kind: str, url: str, *, typed: bool) -> _Closing:
         if kind == "well-known":
             return WellKnown(url, Fetching(url, self._settings, typed=typed))
+        if kind == "archive":
+            return RemoteArchive(url, Fetching(url, self._settings, typed=typed))
         raise ClawftError("source-kind", f"{kind} is a source that cannot be asked")
