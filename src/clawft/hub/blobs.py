@@ -105,8 +105,9 @@ class FolderBlobs:
         partial = os.path.join(folder, f"{_PARTIAL}{os.urandom(8).hex()}")
         try:
             if not os.path.isdir(folder):
+                os.makedirs(self._folder, mode=0o700, exist_ok=True)
                 os.makedirs(folder, mode=0o700, exist_ok=True)
-                sync_folder(os.path.dirname(folder))
+                sync_folder(self._folder)
             try:
                 with open(os.open(partial, _NEW, 0o600), "wb") as file:
                     file.write(content)

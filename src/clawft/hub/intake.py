@@ -60,7 +60,10 @@ class Intake:
         self._scanner = ScanProcess(scan_s)
 
     def take(self, draft: Draft, publisher: str) -> HubVersion:
-        """Check and keep a version; of one that is refused nothing stays. Raises: Refused, VersionExists, ClawftError."""
+        """Check and keep a version; of one that is refused nothing stays.
+
+        Raises: Refused, VersionExists, ClawftError.
+        """
         try:
             return self._take(draft, publisher)
         except (Refused, VersionExists):

@@ -1,0 +1,61 @@
+"""A hub that is killed in the middle of publishing has the old state or the new one."""
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from clawft.hub.store import HubStore
+
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from clawft.hub.store import HubStore
+from hub_drafts import publish
+store = HubStore.open_folder(sys.argv[1])
+first = int(sys.argv[3])
+print("ready", flush=True)
+for number in range(first, first + 10_000):
+    publish(store, "ann/notes", f"1.0.{number}", f"text {number}")
+    print(number, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_of_publishing_leaves_whole_versions_alone(tmp_path: Path) -> None:
+    folder, random_moment = str(tmp_path / "hub"), random.Random(10)
+    told, first = 0, 1
+    for _ in range(5):
+        words = [sys.executable, "-c", CHILD, folder, os.path.dirname(__file__), str(first)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            try:
+                assert child.stdout.readline() == "ready\n"
+                for _ in range(random_moment.randint(1, 6)):
+                    told = int(child.stdout.readline())
+            finally:
+                child.kill()
+            told = int((child.stdout.read().split() or [str(told)])[-1])
+        kept = _check_whole(folder)
+        assert kept in (told, told + 1)  # the last may have been kept, and nobody was told any more
+        first = kept + 1
+
+
+def _check_whole(folder: str) -> int:
+    """The last version; each is complete, and nothing is left of one that is not there."""
+    store = HubStore.open_folder(folder)
+    try:
+        (skill,) = store.find("notes")
+        versions = [store.get_version(skill.id, one.version) for one in store.versions(skill.id)]
+        assert [one.version for one in versions] == [f"1.0.{number}" for number in range(len(versions), 0, -1)]
+        assert skill.latest == versions[0].version
+        needed = {sha256 for one in versions for sha256 in (one.archive, one.download)}
+        needed |= {file.sha256 for one in versions for file in one.files}
+        store.sweep(-5)
+        there = [path for path in Path(folder, "blobs").rglob("*") if path.is_file()]
+        assert {path.name for path in there} == needed
+        assert all(hashlib.sha256(path.read_bytes()).hexdigest() == path.name for path in there)
+        return len(versions)
+    finally:
+        store.close()
