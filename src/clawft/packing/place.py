@@ -1,6 +1,5 @@
 """A folder put into its place at once, and taken out of it: whoever looks sees the old one or the new one."""
 
-import ctypes
 import os
 from contextlib import suppress
 from itertools import count
@@ -14,6 +13,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def exchange(new: str, old: str) -> None:
     """Two folders trade places, without a moment in which one is missing where the system can do that."""
+    import ctypes  # slow, and whoever only looks needs none of it
+
     paths = (os.fsencode(new), os.fsencode(old))
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is not None and rename(_AT_CWD, paths[0], _AT_CWD, paths[1], _EXCHANGE) == 0:

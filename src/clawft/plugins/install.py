@@ -14,7 +14,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.files import is_within, real_path, sync_folder
 from clawft.format.plugin import MANIFESTS
 from clawft.packing.place import GONE, NEW, exchange, remove_tree
-from clawft.packing.unpack import unpack
+from clawft.packing.unpack import PLUGIN, unpack
 from clawft.trust.plugin_review import broken
 
 __all__ = ["Staged", "place_plugin", "stage_plugin"]
@@ -44,7 +44,7 @@ def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iter
     place = os.path.join(base, f"{NEW}{os.urandom(8).hex()}")
     os.mkdir(place, 0o700)
     try:
-        unpack(source, place)
+        unpack(source, place, PLUGIN)
         found = load_plugin("user", _find_root(place))
         if found.manifest is None:
             said = structs.replace(found, folder=source, file=source)
