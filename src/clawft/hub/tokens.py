@@ -82,6 +82,12 @@ class HubTokens:
         self._note_use(token.id, int(rows[0][8]), now)
         return token
 
+    def counts(self, token: str) -> bool:
+        """Whether a token still counts, by its id."""
+        rows = self._database.read(f"SELECT {_COLUMNS} FROM hub_token WHERE id = ?", (token,))
+        found = _read(rows[0]) if rows else None
+        return found is not None and not found.revoked and not (found.expires and found.expires <= _now())
+
     def list(self) -> tuple[tuple[HubToken, int], ...]:
         """All tokens, oldest first, each with when it was last used (0: never)."""
         rows = self._database.read(f"SELECT {_COLUMNS}, used FROM hub_token ORDER BY created, id")

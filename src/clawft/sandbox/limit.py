@@ -31,6 +31,10 @@ class Limiter:
         """0 if a request may go now, and it is counted; else the seconds to wait before asking again."""
         return self._take(self._clock())
 
+    def left(self) -> int:
+        """How many more could go at the moment of the last one that was counted."""
+        return int(min(self._tokens, self._max - self._used, self._max - len(self._times)) + _SLACK_S)
+
     def _take_fixed(self, now: float) -> float:
         """So many in each window; all are free again at its end."""
         if now - self._started >= self._window_s - _SLACK_S:

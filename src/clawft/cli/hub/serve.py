@@ -1,0 +1,195 @@
+"""`weft hub serve`: run a registry here, until it is stopped."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+from msgspec import structs
+
+from clawft.cli.hub._open import settings_here
+from clawft.cli.options import open_here
+from clawft.cli.output import escape_unsafe, one_line, say
+from clawft.config.hub import HubSettings
+from clawft.errors import ClawftError, Refused
+from clawft.hub.opening import describe_place, open_store
+
+if TYPE_CHECKING:
+    import socket
+
+    from clawft.hub.door import Log
+    from clawft.hub.store import HubStore
+
+__all__ = ["command"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SCHEMA = "clawft.hub.serve.v1"
+
+
+@click.command("serve")
+@click.option("--host", metavar="ADDRESS", help="Listen there; else hub.host, which is this machine alone.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 takes one that is free.")
+@click.option("--folder", metavar="DIR", help="Keep skills there; else hub.folder.", type=click.Path(file_okay=False))
+@click.option("--public-url", metavar="URL", help="What clients reach it under, as behind a proxy.")
+@click.option("--plain-http", is_flag=True, help="Listen for other machines without TLS: tokens are read on the way.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not log requests.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: one line of JSON for the address and for each request.",
+)
+def command(
+    host: str | None,
+    port: int | None,
+    folder: str | None,
+    public_url: str | None,
+    **more: bool | str,
+) -> int:
+    """Serve skills of your own to weft, to the clawhub and skills commands, and over MCP.
+
+    They are kept in ~/.clawft/hub: SQLite and files, or a PostgreSQL of several instances (hub.database). Everybody who
+    reaches it may read, unless hub.public_read is false; to publish needs a token: weft hub token new. What is
+    published is scanned first. Ctrl-C, or SIGTERM, ends it when the answers that are being sent are out.
+    """
+    _check_installed()
+    app = open_here()
+    settings = settings_here(app)
+    if folder is not None:
+        settings = structs.replace(settings, folder=os.path.abspath(folder), database=None)
+    settings = structs.replace(
+        settings,
+        host=host or settings.host,
+        port=settings.port if port is None else port,
+        public_url=_check_url(public_url if public_url is not None else settings.public_url),
+    )
+    place = describe_place(settings, app.workspace.user_dir)
+    store = open_store(settings, app.workspace.user_dir, app.environ)
+    try:
+        _check_exposed(store, settings, plain=bool(more["plain_http"]))
+        return _serve(store, settings, place, as_json=more["output"] == "json", quiet=bool(more["quiet"]))
+    finally:
+        store.close()
+
+
+def _check_installed() -> None:
+    """Raises: ClawftError without the extra."""
+    from importlib.util import find_spec
+
+    if not all(find_spec(name) for name in ("starlette", "uvicorn", "python_multipart", "mcp")):
+        message = "The hub needs a part that is not installed"
+        raise ClawftError("hub-missing", message, hint="Install clawft[hub]")
+
+
+def _check_url(text: str) -> str:
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment):
+        raise click.UsageError("--public-url needs an address, as https://skills.example.com")
+    return text.rstrip("/")
+
+
+def _check_exposed(store: "HubStore", settings: HubSettings, *, plain: bool) -> None:
+    """Nobody opens a hub to a network by accident. Raises: Refused."""
+    if _is_loopback(settings.host):
+        return
+    if not settings.public_url.startswith("https://") and not plain:
+        message = f"On {settings.host} other machines reach the hub, and without TLS tokens can be read on the way"
+        hint = "Put a proxy with TLS before it and say --public-url https://…; or say --plain-http"
+        raise Refused("hub-plain-http", message, hint=hint)
+    from clawft.hub.tokens import HubTokens
+
+    if not HubTokens(store).list():
+        message = f"On {settings.host} other machines reach the hub, and it has no token yet"
+        raise Refused("hub-no-token", message, hint="Make one first: weft hub token new OWNER")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _serve(store: "HubStore", settings: HubSettings, place: str, *, as_json: bool, quiet: bool) -> int:
+    import anyio
+
+    from clawft.hub.server import HubServer, listen, make_app
+
+    listening = listen(settings.host, settings.port)
+    try:
+        url = _name_address(settings, listening)
+        hosts = _names(settings) if _is_loopback(settings.host) else frozenset[str]()
+        app = make_app(store, settings, hosts=hosts, log=None if quiet else _make_log(as_json=as_json))
+        server = HubServer(app, behind_proxy=bool(settings.public_url))
+
+        async def run() -> None:
+            async with anyio.create_task_group() as group:
+                with anyio.open_signal_receiver(*_SIGNALS) as signals:
+
+                    async def hear() -> None:
+                        async for _ in signals:
+                            server.stop()
+
+                    group.start_soon(hear)
+                    _announce(url, place, as_json=as_json)
+                    await server.serve([listening])
+                    group.cancel_scope.cancel()
+
+        anyio.run(run)
+        if not server.started:
+            raise ClawftError("hub-start", "The hub could not be started")
+    finally:
+        listening.close()
+    return 0
+
+
+def _name_address(settings: HubSettings, listening: "socket.socket") -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return settings.public_url or f"http://{host}:{listening.getsockname()[1]}"
+
+
+def _names(settings: HubSettings) -> frozenset[str]:
+    """What a hub of this machine alone goes by: a page that gets here under another name is refused."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    public = urlsplit(settings.public_url).hostname or ""
+    return frozenset({"127.0.0.1", "localhost", "[::1]", host.lower(), public} - {""})
+
+
+def _announce(url: str, place: str, *, as_json: bool) -> None:
+    if as_json:
+        _put({"schema": _SCHEMA, "event": "listening", "url": url, "place": place})
+        return
+    click.echo(url)
+    say(f"The hub listens on {url}, and keeps its skills in {place}")
+    for what, words in (
+        ("a token", "weft hub token new OWNER"),
+        ("weft", f"weft config set registries.hub.url {url}   then: weft skills install hub:SKILL"),
+        ("clawhub", f"clawhub --registry {url} login --token TOKEN   then with CLAWHUB_REGISTRY={url}"),
+        ("skills", f"npx skills add {url}/@OWNER/SKILL   and SKILLS_API_URL={url} npx skills find WORD"),
+        ("MCP", f"{url}/mcp"),
+    ):
+        say(f"  {what:<8} {words}")
+    say("Ctrl-C ends it")
+
+
+def _make_log(*, as_json: bool) -> "Log":
+    def log(text: str, about: Mapping[str, object]) -> None:
+        if as_json:
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            _put({"schema": _SCHEMA, "event": "request", "at": at, **about})
+        else:
+            sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {one_line(text)}\n")
+
+    return log
+
+
+def _put(line: Mapping[str, object]) -> None:
+    click.echo(escape_unsafe(msgspec.json.encode(line).decode()))

@@ -1,0 +1,262 @@
+"""Publishing, and what owners do with what they published, as ClawHub's interface has it (INTEROP 3.4)."""
+
+import hashlib
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+from starlette.datastructures import UploadFile
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clawft.hub.archives import META
+from clawft.hub.bodies import MAX_JSON, bound, read_body, read_json
+from clawft.hub.context import Hub, answer, find_skill, hub_of, need, owner_of
+from clawft.hub.errors import HubError
+from clawft.hub.model import Draft, HubFile, HubSkill, HubToken
+from clawft.hub.tickets import Upload
+
+__all__ = ["PUBLISHING"]
+
+_ROOM = 1024 * 1024  # of a form, for all but its files
+_MAX_PATH = 1_000
+
+
+class _Wanted(Struct, frozen=True):
+    """A file that somebody wants to upload."""
+
+    path: str
+    size: int
+    sha256: str
+    contentType: str = "application/octet-stream"  # noqa: N815  (names are as they are sent)
+
+
+class _Sent(_Wanted, frozen=True, kw_only=True):
+    """A file that was uploaded."""
+
+    storageId: str  # noqa: N815
+    uploadTicket: str = ""  # noqa: N815
+    executable: bool = False
+
+
+class _Tagged(Struct, frozen=True):
+    version: str
+
+
+class _Publication(Struct, frozen=True):
+    """What is to be published; further fields of ClawHub's say nothing here."""
+
+    slug: str
+    version: str
+    displayName: str = ""  # noqa: N815
+    ownerHandle: str | None = None  # noqa: N815
+    changelog: str = ""
+    tags: tuple[str, ...] = ("latest",)
+    files: tuple[_Sent, ...] = ()
+    executable: tuple[str, ...] = ()  # paths; the clients of ClawHub cannot tell, weft does
+
+
+async def whoami(request: Request) -> Response:
+    """Whose token this is."""
+    token = need(request)
+    role = "admin" if "admin" in token.scopes else "user"
+    user = {"handle": token.owner, "displayName": token.owner, "image": None, "role": role}
+    return answer({"user": user, "scopes": list(token.scopes)})
+
+
+async def upload_url(request: Request) -> Response:
+    """A ticket to upload one file."""
+    hub, token = hub_of(request), need(request, "publish")
+    wanted = _convert(await read_json(request), _Wanted)
+    most = hub.settings.quota.file_mb << 20
+    if not 0 <= wanted.size <= most:
+        raise HubError(413, f"A file may have {most} bytes")
+    if len(wanted.path) > _MAX_PATH:
+        raise HubError(400, "The path is too long")
+    try:
+        upload = Upload(token.id, wanted.path, wanted.sha256.lower(), wanted.size, _media_type(wanted.contentType))
+    except ValueError as error:
+        raise HubError(400, str(error)) from error
+    ticket = hub.tickets.make_ticket(upload)
+    url = f"{hub.address(request)}/api/v1/skills/-/upload?ticket={quote(ticket)}"
+    return answer({"uploadUrl": url, "uploadTicket": ticket})
+
+
+async def upload(request: Request) -> Response:
+    """The bytes of a file. The ticket is in the address: clients send no token here."""
+    hub = hub_of(request)
+    allowed = hub.tickets.check_ticket(request.query_params.get("ticket", ""))
+    if not await hub.work(hub.tokens.counts, allowed.token):
+        raise HubError(401, "Unauthorized")
+    hub.pending.add(allowed.token, allowed.size)
+    content = await read_body(request, allowed.size)
+    if len(content) != allowed.size or hashlib.sha256(content).hexdigest() != allowed.sha256:
+        raise HubError(400, "These are not the bytes that the ticket is for")
+    await hub.work(hub.store.put_blob, content)
+    return answer({"storageId": hub.tickets.make_receipt(allowed)})
+
+
+async def publish(request: Request) -> Response:
+    """A new version: files that were uploaded, or all in one form."""
+    hub, token = hub_of(request), need(request, "publish")
+    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        wanted, files = await _read_form(request, hub, token)
+    else:
+        wanted = _convert(await read_json(request), _Publication)
+        files = [_check_sent(hub, token, one) for one in wanted.files]
+    owner = (wanted.ownerHandle or token.owner).removeprefix("@").lower()
+    if owner != token.owner and "admin" not in token.scopes:
+        raise HubError(403, f"This token is @{token.owner}'s, and may not publish as @{owner}")
+    left_out = [one.path for one in files if one.path == META]  # clients that installed a skill send it back
+    kept = [one for one in files if one.path != META]
+    draft = Draft(
+        owner=owner,
+        slug=wanted.slug.strip().lower(),
+        display_name=wanted.displayName.strip() or wanted.slug,
+        version=wanted.version.strip(),
+        changelog=wanted.changelog,
+        files=tuple(sorted(kept, key=lambda one: one.path.encode())),
+        tags=wanted.tags,
+    )
+    version = await hub.work(hub.intake.take, draft, token.owner)
+    hub.pending.settle(token.id, sum(one.size for one in files))
+    return answer(
+        {
+            "ok": True,
+            "skillId": str(version.skill),
+            "versionId": f"@{draft.owner}/{draft.slug}@{version.version}",
+            "publicationStatus": "published",
+            "digest": f"sha256:{version.archive}",
+            "fingerprint": version.fingerprint,
+            "verdict": version.verdict,
+            "leftOut": left_out,
+        }
+    )
+
+
+def _check_sent(hub: Hub, token: HubToken, sent: _Sent) -> HubFile:
+    """A file that this token did upload, under this path. Raises: HubError."""
+    receipt = hub.tickets.check_receipt(sent.storageId)
+    if (receipt.token, receipt.path, receipt.sha256) != (token.id, sent.path, sent.sha256.lower()):
+        raise HubError(403, f"'{sent.path[:200]}' is not what was uploaded")
+    return HubFile(sent.path, receipt.size, receipt.sha256, receipt.content_type, sent.executable)
+
+
+async def _read_form(request: Request, hub: Hub, token: HubToken) -> tuple[_Publication, list[HubFile]]:
+    """A publication in one form: `payload`, and the `files` with their paths as names. Raises: HubError."""
+    quota = hub.settings.quota
+    bounded = bound(request, (quota.version_mb << 20) + _ROOM + 512 * quota.version_files)
+    try:
+        async with bounded.form(max_files=quota.version_files, max_fields=8, max_part_size=MAX_JSON) as form:
+            payload = form.get("payload")
+            if not isinstance(payload, str):
+                raise HubError(400, "The form has no payload")
+            try:
+                wanted = _convert(msgspec.json.decode(payload), _Publication)
+            except msgspec.DecodeError as error:
+                raise HubError(400, "The payload is no JSON") from error
+            files = []
+            for one in form.getlist("files"):
+                if not isinstance(one, UploadFile):
+                    raise HubError(400, "files must be files")
+                files.append(await _keep_part(hub, token, one, frozenset(wanted.executable)))
+    except ClientDisconnect as error:
+        raise HubError(400, "The body did not come to its end") from error
+    return wanted, files
+
+
+async def _keep_part(hub: Hub, token: HubToken, part: UploadFile, executable: frozenset[str]) -> HubFile:
+    path = (part.filename or "").removeprefix("./")
+    if (part.size or 0) > hub.settings.quota.file_mb << 20:
+        raise HubError(413, f"'{path[:200]}' is larger than {hub.settings.quota.file_mb} MB")
+    content = await part.read()
+    hub.pending.add(token.id, len(content))
+    sha256 = await hub.work(hub.store.put_blob, content)
+    return HubFile(path, len(content), sha256, _media_type(part.content_type or ""), path in executable)
+
+
+async def delete_skill(request: Request) -> Response:
+    """Give a skill to nobody any more; its versions stay taken."""
+    hub = hub_of(request)
+    await hub.work(hub.store.delete, (await _own_skill(request)).id)
+    return answer({"ok": True})
+
+
+async def undelete_skill(request: Request) -> Response:
+    """Give it again."""
+    hub = hub_of(request)
+    await hub.work(hub.store.undelete, (await _own_skill(request)).id)
+    return answer({"ok": True})
+
+
+async def yank_version(request: Request) -> Response:
+    """Give a version only to those who name it."""
+    hub, skill = hub_of(request), await _own_skill(request)
+    said = await read_json(request)
+    reason = said.get("reason") if isinstance(said, dict) else None
+    reason = " ".join(str(reason or "").split())[:500]
+    await hub.work(hub.store.yank, skill.id, request.path_params["version"], reason)
+    return answer({"ok": True})
+
+
+async def restore_version(request: Request) -> Response:
+    """Give it to everybody again."""
+    hub, skill = hub_of(request), await _own_skill(request)
+    await hub.work(hub.store.unyank, skill.id, request.path_params["version"])
+    return answer({"ok": True})
+
+
+async def set_tag(request: Request) -> Response:
+    """Let a name stand for a version; DELETE takes the name away."""
+    hub, skill, tag = hub_of(request), await _own_skill(request), request.path_params["tag"]
+    if tag == "latest":
+        raise HubError(400, "Which version is the latest follows from their numbers: yank what is not to be it")
+    version = "" if request.method == "DELETE" else _convert(await read_json(request), _Tagged).version
+    await hub.work(hub.store.set_tag, skill.id, tag, version)
+    return answer({"ok": True})
+
+
+async def ignore_telemetry(_request: Request) -> Response:
+    """Clients tell what was installed where. Nothing of it is read or kept."""
+    return answer({"ok": True})
+
+
+async def _own_skill(request: Request) -> HubSkill:
+    """The skill that a token may change: of its owner, or, for an admin, of anybody. Raises: HubError."""
+    token = need(request, "publish")
+    slug = request.path_params["slug"]
+    is_admin = "admin" in token.scopes
+    skill = await find_skill(request, slug, owner=owner_of(request) or ("" if is_admin else token.owner), deleted=True)
+    if skill.owner != token.owner and not is_admin:
+        raise HubError(403, f"This token is @{token.owner}'s, and may not change what is @{skill.owner}'s")
+    return skill
+
+
+def _media_type(text: str) -> str:
+    """What a client calls the kind of a file; it is only ever told, never acted on."""
+    return text if 0 < len(text) <= 100 and text.isascii() and text.isprintable() else "application/octet-stream"
+
+
+def _convert(document: Any, kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise HubError(400, str(error)) from error
+
+
+_SKILL = "/api/v1/skills/{slug}"
+PUBLISHING = [
+    Route("/api/v1/whoami", whoami),
+    Route("/api/v1/skills", publish, methods=["POST"]),
+    Route("/api/v1/skills/-/upload-url", upload_url, methods=["POST"]),
+    Route("/api/v1/skills/-/upload", upload, methods=["POST"]),
+    Route(_SKILL, delete_skill, methods=["DELETE"]),
+    Route(f"{_SKILL}/undelete", undelete_skill, methods=["POST"]),
+    Route(f"{_SKILL}/versions/{{version}}", yank_version, methods=["DELETE"]),
+    Route(f"{_SKILL}/versions/{{version}}/restore", restore_version, methods=["POST"]),
+    Route(f"{_SKILL}/tags/{{tag}}", set_tag, methods=["PUT", "POST", "DELETE"]),
+    Route("/api/cli/telemetry/install", ignore_telemetry, methods=["POST"]),
+    Route("/api/cli/telemetry/sync", ignore_telemetry, methods=["POST"]),
+]

@@ -1,0 +1,186 @@
+"""What the hub says of the safety of its skills, as ClawHub's interface has it (INTEROP 3.3)."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clawft.hub.answers import describe_files, describe_moderation, describe_security, reason_codes
+from clawft.hub.bodies import read_json
+from clawft.hub.context import answer, find_skill, hub_of, read_version
+from clawft.hub.errors import HubError
+from clawft.hub.model import HubSkill, HubVersion
+
+__all__ = ["SECURITY"]
+
+MAX_VERDICTS = 100
+
+
+class _Item(msgspec.Struct, frozen=True):
+    slug: str
+    version: str = ""
+    ownerHandle: str | None = None  # noqa: N815  (as it is sent)
+
+
+class _Items(msgspec.Struct, frozen=True):
+    items: tuple[_Item, ...]
+
+
+async def moderation(request: Request) -> Response:
+    """What the scanner found in the latest version."""
+    hub = hub_of(request)
+    skill = await find_skill(request, request.path_params["slug"])
+    latest = await hub.read(hub.store.find_version, skill.id)
+    if latest is None:
+        return answer({"moderation": None})
+    severity = {"malicious": "critical", "suspicious": "warn", "clean": "info"}[latest.verdict]
+    evidence = [
+        {"code": code, "severity": severity, "file": "", "line": 0, "message": code, "evidence": ""}
+        for code in reason_codes(latest)
+    ]
+    return answer({"moderation": {**describe_moderation(latest), "legacyReason": None, "evidence": evidence}})
+
+
+async def scan(request: Request) -> Response:
+    """What the scanner says of one version."""
+    skill = await find_skill(request, request.path_params["slug"])
+    version = await read_version(request, skill)
+    return answer(
+        {
+            "skill": {"slug": skill.slug, "displayName": skill.display_name},
+            "version": {"version": version.version, "createdAt": version.created, "changelog": version.changelog},
+            "moderation": {
+                "scope": "skill",
+                "sourceVersion": {"version": version.version, "createdAt": version.created},
+                "matchesRequestedVersion": True,
+                "isPendingScan": False,
+                "isMalwareBlocked": version.verdict == "malicious",
+                "isSuspicious": version.verdict == "suspicious",
+                "isHiddenByMod": False,
+                "isRemoved": skill.deleted,
+            },
+            "security": describe_security(version),
+        }
+    )
+
+
+async def verify(request: Request) -> Response:
+    """Whether a version may be used, and every file it is made of."""
+    skill = await find_skill(request, request.path_params["slug"])
+    version = await read_version(request, skill)
+    tag = request.query_params.get("tag") or None
+    named = "version" if request.query_params.get("version") else "tag" if tag else "latest"
+    return answer(
+        {
+            "schema": "clawhub.skill.verify.v1",
+            **_judge(skill, version, hub_of(request).address(request)),
+            "resolvedFrom": named,
+            "tag": tag if named == "tag" else None,
+            "card": {"available": False, "path": "skill-card.md", "url": None, "sha256": None, "size": None},
+            "artifact": {
+                "sourceFingerprint": version.fingerprint,
+                "bundleFingerprints": [version.fingerprint],
+                "files": describe_files(version.files),
+            },
+            "provenance": {"source": "unavailable"},
+            "signature": {"status": "signed" if _is_signed(version) else "unsigned"},
+        }
+    )
+
+
+def _is_signed(version: HubVersion) -> bool:
+    """Whether it brings a signature; whose it is, and whether it holds, is for the client to say."""
+    return any(one.path == ".clawft-signature" for one in version.files)
+
+
+def _judge(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]:
+    passed = version.verdict == "clean" and not version.yanked
+    reasons = []
+    if version.verdict == "malicious":
+        reasons.append("moderation.malware_blocked")
+    if version.verdict != "clean":
+        reasons.append("security.status_not_clean")
+    if version.yanked:
+        reasons.append("version.yanked")
+    return {
+        "ok": passed,
+        "decision": "pass" if passed else "fail",
+        "reasons": reasons,
+        "slug": skill.slug,
+        "displayName": skill.display_name,
+        "pageUrl": f"{address}/@{skill.owner}/{skill.slug}",
+        "publisherHandle": skill.owner,
+        "publisherDisplayName": skill.owner,
+        "publisherProfileUrl": f"{address}/@{skill.owner}",
+        "version": version.version,
+        "createdAt": version.created,
+        "yanked": version.yanked or None,
+        "security": {
+            "status": version.verdict,
+            "passed": version.verdict == "clean",
+            "rawStatus": version.verdict,
+            "verdict": version.verdict,
+            "confidence": None,
+            "summary": describe_moderation(version)["summary"],
+            "model": None,
+            "checkedAt": version.created,
+            "signals": {
+                "staticScan": {
+                    "status": version.verdict,
+                    "reasonCodes": reason_codes(version),
+                    "engineVersion": version.engine,
+                },
+                "virusTotal": None,
+                "skillSpector": None,
+                "dependencyRegistry": None,
+            },
+        },
+    }
+
+
+async def security_verdicts(request: Request) -> Response:
+    """What the hub says of up to a hundred versions at once, as a lock names them."""
+    try:
+        asked = msgspec.convert(await read_json(request), _Items).items
+    except msgspec.ValidationError as error:
+        raise HubError(400, f"items: {error}") from error
+    if not 0 < len(asked) <= MAX_VERDICTS:
+        raise HubError(400, f"items must have 1 to {MAX_VERDICTS} entries")
+    hub = hub_of(request)
+    address = hub.address(request)
+    items = await hub.work(lambda: [_look_up(hub.store, one, address) for one in asked])
+    return answer({"schema": "clawhub.skill.security-verdicts.v1", "items": items})
+
+
+def _look_up(store: Any, item: _Item, address: str) -> dict[str, Any]:
+    asked = {"requestedSlug": item.slug, "requestedOwnerHandle": item.ownerHandle, "requestedVersion": item.version}
+    owner = (item.ownerHandle or "").removeprefix("@").lower()
+    found = store.find(item.slug.lower(), owner)
+    there = [one for one in found if not one.deleted]
+    if len(there) != 1:
+        code, message = (
+            ("AMBIGUOUS_SKILL_SLUG", "Several owners have it") if there else ("NOT_FOUND", "Skill not found")
+        )
+        if found and not there:
+            code, message = "DELETED", "Skill was deleted"
+        return {**asked, **_unknown(code, message)}
+    version = store.find_version(there[0].id, item.version)
+    if version is None:
+        return {**asked, **_unknown("VERSION_NOT_FOUND", "Version not found")}
+    return {**asked, **_judge(there[0], version, address)}
+
+
+def _unknown(code: str, message: str) -> dict[str, Any]:
+    error = {"code": code, "message": message}
+    return {"ok": False, "decision": "fail", "reasons": [code.lower()], "error": error, "security": None}
+
+
+_SKILL = "/api/v1/skills/{slug}"
+SECURITY = [
+    Route("/api/v1/skills/-/security-verdicts", security_verdicts, methods=["POST"]),
+    Route(f"{_SKILL}/moderation", moderation),
+    Route(f"{_SKILL}/scan", scan),
+    Route(f"{_SKILL}/verify", verify),
+]

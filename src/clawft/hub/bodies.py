@@ -1,0 +1,53 @@
+"""Bodies of requests, bounded while they come."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from clawft.hub.errors import HubError
+
+__all__ = ["MAX_JSON", "bound", "read_body", "read_json"]
+
+MAX_JSON = 4 * 1024 * 1024
+
+
+def bound(request: Request, most: int) -> Request:
+    """The same request, whose body ends in a HubError where it gets too long."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > most:
+        raise _too_large(most)
+    got = 0
+
+    async def receive() -> Any:
+        nonlocal got
+        message = await request.receive()
+        got += len(message.get("body", b""))
+        if got > most:
+            raise _too_large(most)
+        return message
+
+    return Request(request.scope, receive)
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Everything that comes, as long as it is no more than `most` bytes. Raises: HubError."""
+    try:
+        return await bound(request, most).body()
+    except ClientDisconnect as error:
+        raise HubError(400, "The body did not come to its end") from error
+
+
+async def read_json(request: Request) -> Any:
+    """A JSON document; {} where there is no body. Raises: HubError."""
+    body = await read_body(request, MAX_JSON)
+    if not body:
+        return {}
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise HubError(400, "The body is no JSON") from error
+
+
+def _too_large(most: int) -> HubError:
+    return HubError(413, f"The body is too large: at most {most} bytes are taken")

@@ -1,0 +1,140 @@
+"""What the hub's endpoints share: the store, called where it belongs, and answers."""
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import msgspec
+from anyio import to_thread
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from clawft.config.hub import HubSettings
+from clawft.hub.errors import HubError
+from clawft.hub.intake import Intake
+from clawft.hub.model import HubSkill, HubToken, HubVersion, Scope
+from clawft.hub.pending import Pending
+from clawft.hub.store import HubStore
+from clawft.hub.tickets import Tickets
+from clawft.hub.tokens import HubTokens
+
+__all__ = [
+    "Hub",
+    "answer",
+    "find_skill",
+    "hub_of",
+    "need",
+    "number",
+    "owner_of",
+    "read_version",
+    "send_blob",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_INLINE = 256 * 1024  # bytes that are read at once, not from a file while they are sent
+
+
+class Hub(Struct, frozen=True):
+    """One hub that is served."""
+
+    store: HubStore
+    settings: HubSettings
+    tokens: HubTokens
+    intake: Intake
+    tickets: Tickets
+    pending: Pending
+
+    async def read(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+        """Call what only reads: at once where that takes microseconds, else on a thread."""
+        if self.store.quick:
+            return function(*given, **named)
+        return await self.work(function, *given, **named)
+
+    async def work(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+        """Call what writes, or takes long, on a thread."""
+        return await to_thread.run_sync(lambda: function(*given, **named))
+
+    def address(self, request: Request) -> str:
+        """What clients know this hub by, without a slash at the end."""
+        return self.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
+
+
+def hub_of(request: Request) -> Hub:
+    hub: Hub = request.app.state.hub
+    return hub
+
+
+def need(request: Request, scope: Scope | None = None) -> HubToken:
+    """The token of a request that must have this scope, or any. Raises: HubError."""
+    token: HubToken | None = request.state.token
+    if token is None:
+        raise HubError(401, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
+    if scope is not None and scope not in token.scopes and "admin" not in token.scopes:
+        raise HubError(403, f"This token may not do that: it lacks the scope {scope}")
+    return token
+
+
+def answer(document: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(document), status, media_type="application/json")
+
+
+def owner_of(request: Request) -> str:
+    """The owner that a request names, '' if none."""
+    query = request.query_params
+    return (query.get("ownerHandle") or query.get("owner") or "").strip().removeprefix("@").lower()
+
+
+def number(request: Request, name: str, default: int, most: int) -> int:
+    """A number of the query, within bounds; what is none counts as the default."""
+    text = request.query_params.get(name, "")
+    return max(1, min(int(text), most)) if text.isascii() and text.isdigit() and len(text) < 10 else default
+
+
+async def find_skill(request: Request, slug: str, *, owner: str = "", deleted: bool = False) -> HubSkill:
+    """The one skill that a request means. Raises: HubError."""
+    hub = hub_of(request)
+    found = await hub.read(hub.store.find, slug.strip().lower(), owner or owner_of(request))
+    there = [one for one in found if deleted or not one.deleted]
+    if len(there) > 1:
+        owners = ", ".join(f"@{one.owner}/{one.slug}" for one in there)
+        message = f"Several owners have a skill '{there[0].slug}': {owners}. Name one with ownerHandle"
+        matches = [
+            {
+                "slug": one.slug,
+                "ownerHandle": one.owner,
+                "displayName": one.display_name,
+                "ref": f"@{one.owner}/{one.slug}",
+            }
+            for one in there
+        ]
+        document = {"code": "AMBIGUOUS_SKILL_SLUG", "message": message, "slug": there[0].slug, "matches": matches}
+        raise HubError(409, message, document=document)
+    if there:
+        return there[0]
+    raise HubError(410, "Skill was deleted") if found else HubError(404, "Skill not found")
+
+
+async def read_version(request: Request, skill: HubSkill, named: str = "") -> HubVersion:
+    """The version that a request means, by number, by tag, or the latest. Raises: HubError."""
+    hub = hub_of(request)
+    version = named or request.query_params.get("version", "")
+    tag = "" if version else request.query_params.get("tag", "")
+    if tag:
+        version = (await hub.read(hub.store.tags, skill.id)).get(tag, "")
+        if not version:
+            raise HubError(404, "Unknown tag")
+    found = await hub.read(hub.store.find_version, skill.id, version)
+    if found is None:
+        raise HubError(404, "Version not found")
+    return found
+
+
+async def send_blob(hub: Hub, sha256: str, size: int, *, media_type: str, name: str) -> Response:
+    """Bytes of the store, as something to keep and not to show."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "ETag": f'"{sha256}"'}
+    path = hub.store.blob_path(sha256)
+    if path and size > _INLINE:
+        return FileResponse(path, media_type=media_type, headers=headers)
+    call = hub.read if size <= _INLINE else hub.work
+    return Response(await call(hub.store.get_blob, sha256), media_type=media_type, headers=headers)

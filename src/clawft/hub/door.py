@@ -1,0 +1,183 @@
+"""Where every request comes in: whom it was meant for, who asks, how much and how slowly, and what is logged of it."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+import anyio
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from clawft.hub.errors import HubError
+from clawft.hub.limits import ClientLimits, Kind, name_client
+from clawft.hub.model import HubToken
+
+__all__ = ["Door", "Log", "Scope", "answer_error"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Log = Callable[[str, Mapping[str, object]], None]  # a line, and the same for a program
+
+BODY_S = 30.0  # for a body to come, and more for a large one
+BYTES_PER_S = 16 * 1024  # what the slowest client brings
+_CHUNK_S = 60.0  # for a client to take what it is sent
+_CHUNK = 256 * 1024
+_OPEN = frozenset({"/healthz", "/.well-known/clawhub.json", "/.well-known/clawdhub.json"})
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+# Nothing a hub serves is a page: it is not to be run, framed or guessed at by a browser.
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+class Door:
+    """An ASGI application in front of the hub's own."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hosts: frozenset[str],
+        find_token: Callable[[str], Awaitable[HubToken | None]],
+        limits: ClientLimits,
+        public_read: bool,
+        log: Log | None,
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._find_token = find_token
+        self._limits = limits
+        self._public_read = public_read
+        self._log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        visit = _Visit(scope, receive, send)
+        try:
+            await self._admit(visit)
+            await self._app(scope, visit.receive, visit.send)
+        except HubError as error:
+            if not visit.status:
+                await answer_error(error)(scope, receive, visit.send)
+        except TimeoutError:
+            if not visit.status:
+                await answer_error(HubError(408, "Request timeout"))(scope, receive, visit.send)
+        finally:
+            if self._log is not None:
+                self._write(self._log, visit)
+
+    async def _admit(self, visit: "_Visit") -> None:
+        """Raises: HubError."""
+        scope = visit.scope
+        headers = visit.headers
+        if self._hosts and _host(headers.get(b"host", b"")) not in self._hosts:
+            # A page of somebody else whose name now means this machine (DNS rebinding).
+            raise HubError(421, "This hub does not go by that name")
+        is_open = scope["path"] in _OPEN
+        visit.client = name_client(scope["client"][0]) if scope.get("client") else "local"
+        kind: Kind = "reads" if scope["method"] in _READS else "writes"
+        token = await self._authenticate(headers.get(b"authorization", b""), visit.client, kind)
+        visit.token = token
+        scope.setdefault("state", {})["token"] = token
+        if not is_open:
+            visit.taken = self._limits.take(f"token {token.id}" if token else visit.client, kind).headers()
+            if not self._public_read and (token is None or "read" not in token.scopes) and not _carries(scope):
+                raise HubError(401 if token is None else 403, "Unauthorized" if token is None else "Forbidden")
+
+    async def _authenticate(self, header: bytes, client: str, kind: Kind) -> HubToken | None:
+        if not header:
+            return None
+        word, _, secret = header.partition(b" ")
+        token = None
+        if word.lower() == b"bearer":
+            token = await self._find_token(secret.strip().decode("latin-1"))
+        if token is None:
+            self._limits.take(client, kind)  # to guess is no way around
+            raise HubError(401, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
+        return token
+
+    @staticmethod
+    def _write(log: Log, visit: "_Visit") -> None:
+        """What is logged has no query, no header and no body: those hold tokens and tickets."""
+        spent_ms = round((time.perf_counter() - visit.began) * 1000)
+        method, path, status = visit.scope["method"], visit.scope["path"], visit.status or 499
+        who = f"{visit.client or '-'} {visit.token.owner if visit.token else '-'}"
+        about = {
+            "client": visit.client,
+            "owner": visit.token.owner if visit.token else "",
+            "method": method,
+            "path": path,
+            "status": status,
+            "ms": spent_ms,
+        }
+        log(f"{who} {method} {path} {status} {spent_ms} ms", about)
+
+
+class _Visit:
+    """One request and its answer, seen from the door."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.began = time.perf_counter()
+        self.client = ""
+        self.token: HubToken | None = None
+        self.taken: list[tuple[bytes, bytes]] = []
+        self.status = 0
+        self._receive = receive
+        self._send = send
+        self._got = 0
+        self._is_whole = self.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in self.headers
+
+    async def receive(self) -> Message:
+        if self._is_whole:  # there is no more, but the client may go
+            return await self._receive()
+        until = self.began + BODY_S + self._got / BYTES_PER_S
+        with anyio.fail_after(max(0.0, until - time.perf_counter())):
+            message = await self._receive()
+        self._got += len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), *_HEADERS, *self.taken]
+            if not self._is_whole:  # nobody wants the rest of it
+                headers.append((b"connection", b"close"))
+            await self._send({**message, "headers": headers})
+            return
+        body = message.get("body", b"")
+        if len(body) <= _CHUNK and not message.get("more_body", False):
+            await self._send(message)
+            return
+        for start in range(0, len(body) or 1, _CHUNK):
+            more = start + _CHUNK < len(body) or message.get("more_body", False)
+            with anyio.fail_after(_CHUNK_S):
+                await self._send({**message, "body": body[start : start + _CHUNK], "more_body": more})
+
+
+def _host(header: bytes) -> str:
+    """The name in a `Host` header, without the port."""
+    text = header.decode("latin-1").lower()
+    return text[: text.find("]") + 1] if text.startswith("[") else text.partition(":")[0]
+
+
+def _carries(scope: Scope) -> bool:
+    """Whether a request brings what lets it in by itself: a ticket to upload one file."""
+    return bool(scope["path"] == "/api/v1/skills/-/upload" and scope["method"] == "POST")
+
+
+def answer_error(error: HubError) -> Response:
+    """A line of text, or the document that stands for it."""
+    if error.document is not None:
+        return JSONResponse(error.document, error.status, headers=error.headers)
+    return PlainTextResponse(error.text, error.status, headers=error.headers)

@@ -1,0 +1,176 @@
+"""The hub as a web application, and the server that runs it."""
+
+import logging
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from clawft.config.hub import HubSettings
+from clawft.errors import ClawftError
+from clawft.hub.api_publish import PUBLISHING
+from clawft.hub.api_read import READING
+from clawft.hub.api_security import SECURITY
+from clawft.hub.connection import HubConnection
+from clawft.hub.context import Hub, answer
+from clawft.hub.contract import CONTRACT
+from clawft.hub.door import Door, Log, answer_error
+from clawft.hub.errors import HubError, from_error
+from clawft.hub.intake import Intake
+from clawft.hub.limits import ClientLimits
+from clawft.hub.openapi import describe_routes
+from clawft.hub.pending import Pending
+from clawft.hub.store import HubStore
+from clawft.hub.tickets import Tickets, load_key
+from clawft.hub.tokens import HubTokens
+from clawft.hub.wellknown import WELL_KNOWN
+
+__all__ = ["HubServer", "listen", "make_app"]
+
+MAX_CONNECTIONS = 2_000
+_MAX_HEAD = 32 * 1024
+_KEEP_S = 30  # a connection that is not used
+_END_S = 10  # for answers that are being sent when it ends
+_UNPUBLISHED = 4  # how many times as much as one version somebody may have sent and not published
+_FLUSH_S = 5.0
+_SWEEP_S = 3_600.0
+
+
+def make_app(
+    store: HubStore, settings: HubSettings, *, hosts: frozenset[str] = frozenset(), log: Log | None = None
+) -> Door:
+    """The hub, to be served by anything that speaks ASGI. `hosts` are the names it goes by; empty for any."""
+    hub = Hub(
+        store=store,
+        settings=settings,
+        tokens=HubTokens(store),
+        intake=Intake(store, settings),
+        tickets=Tickets(load_key(store.database), time.time),
+        pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20),
+    )
+    routes: list[BaseRoute] = [*CONTRACT, *SECURITY, *PUBLISHING, *READING, *WELL_KNOWN]
+    document = answer(describe_routes(routes))
+
+    async def openapi(_request: Request) -> Response:
+        """What this hub answers, as OpenAPI."""
+        return document
+
+    routes += [Route("/healthz", _healthz), Route("/api/v1/openapi.json", openapi)]
+    handlers: dict[Any, Any] = {HubError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=_live)
+    app.router.redirect_slashes = False
+    app.state.hub = hub
+    return Door(
+        app,
+        hosts=hosts,
+        find_token=lambda secret: hub.work(hub.tokens.check, secret),
+        limits=ClientLimits(settings.quota, time.monotonic),
+        public_read=settings.public_read,
+        log=log,
+    )
+
+
+async def _healthz(request: Request) -> Response:
+    """Whether it can read its database."""
+    hub: Hub = request.app.state.hub
+    await hub.work(hub.store.list_skills, limit=1)
+    return PlainTextResponse("ok")
+
+
+@asynccontextmanager
+async def _live(app: Starlette) -> AsyncIterator[None]:
+    """While it is served: what was counted is written down, and what nobody needs goes."""
+    hub: Hub = app.state.hub
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_every, _FLUSH_S, hub, hub.store.flush)
+            group.start_soon(_every, _SWEEP_S, hub, hub.store.sweep)
+            yield
+            group.cancel_scope.cancel()
+    finally:
+        hub.intake.close()
+
+
+async def _every(pause_s: float, hub: Hub, function: Callable[[], object]) -> None:
+    while True:
+        await anyio.sleep(pause_s)
+        try:
+            await hub.work(function)
+        except ClawftError as error:  # what passes is tried again; requests say it too
+            logging.getLogger("clawft.hub").warning("%s", error)
+
+
+async def _tell(_request: Request, error: Exception) -> Response:
+    if isinstance(error, ClawftError):
+        return answer_error(from_error(error))
+    if isinstance(error, HTTPException):
+        return PlainTextResponse(error.detail, error.status_code, headers=error.headers)
+    assert isinstance(error, HubError)
+    return answer_error(error)
+
+
+async def _tell_bug(_request: Request, _error: Exception) -> Response:
+    return PlainTextResponse("Internal error", 500)
+
+
+class HubServer(uvicorn.Server):
+    """Uvicorn, whose end the caller decides: `stop` lets answers that are being sent come to their end."""
+
+    def __init__(self, app: Door, *, behind_proxy: bool = False) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=HubConnection,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=behind_proxy,  # a proxy on this machine says who asks; else anybody could say so
+                limit_concurrency=MAX_CONNECTIONS,
+                backlog=1_024,
+                timeout_keep_alive=_KEEP_S,
+                timeout_graceful_shutdown=_END_S,
+                h11_max_incomplete_event_size=_MAX_HEAD,
+            )
+        )
+
+    def stop(self) -> None:
+        self.force_exit = self.should_exit  # the second time it waits for nobody
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the caller's."""
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes one that is free. Raises: ClawftError."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listening = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ClawftError(
+            "hub-address", f"'{host}' is no address of this machine: {error.strerror or error}"
+        ) from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(1_024)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        message = f"The hub cannot listen on {host} port {port}: {error.strerror or error}"
+        raise ClawftError("hub-address", message, hint="Choose another: --port 0 takes one that is free") from error
+    return listening
