@@ -24,6 +24,7 @@ __all__ = [
     "complete_models",
     "complete_plugin_variables",
     "complete_plugins",
+    "complete_registries",
     "complete_runs",
     "complete_sessions",
     "complete_skills",
@@ -115,6 +116,17 @@ def complete_models(ctx: click.Context, _param: click.Parameter, incomplete: str
             if provider.default_model:
                 yield f"{name}/{provider.default_model}", ""
         yield from ((f"{name}/", "") for name in (*config.providers, *PRESETS))
+
+    return _offer(names(), incomplete)
+
+
+def complete_registries(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.config.registries import own_registries
+
+        app = _app(ctx)
+        for name, one in own_registries(app.config, app.workspace.user_dir, app.environ).items():
+            yield name, one.url
 
     return _offer(names(), incomplete)
 

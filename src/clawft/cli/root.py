@@ -60,6 +60,8 @@ class LazyGroup(click.Group):
         "agents": "clawft.cli.agents",
         "hooks": "clawft.cli.hooks",
         "plugins": "clawft.cli.plugins",
+        "hub": "clawft.cli.hub",
+        "registries": "clawft.cli.registries",
         "publishers": "clawft.cli.publishers",
         "sessions": "clawft.cli.sessions",
         "memory": "clawft.cli.memory",

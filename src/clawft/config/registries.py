@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config.load import Config, own_section
 from clawft.config.secret import SecretRef
@@ -20,8 +20,8 @@ class RegistrySettings(Struct, frozen=True, forbid_unknown_fields=True):
     What a project's config says here is not followed.
     """
 
-    #: Its address.
-    url: str
+    #: Its address; of `clawhub` it is known.
+    url: str = ""
     #: How it is spoken to: ClawHub's interface, as `weft hub serve` has it too; the one of `/skills/{id}/download`; or
     #: an index at `/.well-known/agent-skills/`.
     kind: Literal["clawhub", "contract", "well-known"] = "clawhub"
@@ -39,7 +39,8 @@ def own_registries(config: Config, user_dir: str, environ: Mapping[str, str]) ->
     Raises: ClawftError.
     """
     written: dict[str, RegistrySettings] = own_section(config, user_dir, "registries", environ)
-    known = {CLAWHUB: RegistrySettings("https://clawhub.ai")} | written
+    known = {CLAWHUB: RegistrySettings()} | written
+    known = {name: one if one.url else structs.replace(one, url=_find_url(name, one)) for name, one in known.items()}
     first = [name for name, one in known.items() if one.default]
     if len(first) > 1:
         hint = "Let one of them be the default"
@@ -47,6 +48,14 @@ def own_registries(config: Config, user_dir: str, environ: Mapping[str, str]) ->
     usable = {name: one for name, one in known.items() if one.enabled}
     front = next(iter(first), CLAWHUB)
     return {name: usable[name] for name in sorted(usable, key=lambda name: name != front)}
+
+
+def _find_url(name: str, settings: RegistrySettings) -> str:
+    """Raises: ClawftError for a registry that is to be asked and has no address."""
+    if name != CLAWHUB and settings.enabled:
+        hint = f"Run: weft config set registries.{name}.url https://…"
+        raise ClawftError("registry-url", f"The registry '{name}' has no address", hint=hint)
+    return "https://clawhub.ai" if name == CLAWHUB else ""
 
 
 Section = dict[str, RegistrySettings]

@@ -85,6 +85,11 @@ class Sources:
 
     def _open_registry(self, name: str, settings: RegistrySettings) -> _Closing:
         token = settings.token.resolve(self._environ) if settings.token else ""
+        if settings.token and not token:
+            hint = f"Set it, or give it anew: weft registries add {name} {settings.url} --token"
+            raise ClawftError(
+                "source-token", f"The token of the registry '{name}' is not set: {settings.token}", hint=hint
+            )
         fetching = Fetching(settings.url, self._settings, token=token)
         default = name == next(iter(self.registries))
         if settings.kind == "well-known":

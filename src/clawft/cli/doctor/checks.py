@@ -18,6 +18,7 @@ from clawft.cli.doctor.parts import (
     check_servers,
 )
 from clawft.cli.doctor.plugins import check_plugins
+from clawft.cli.doctor.registries import check_registries
 from clawft.cli.doctor.runs import check_runs
 from clawft.errors import ClawftError
 
@@ -48,6 +49,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
         ("hooks", check_hooks),
         ("plugins", check_plugins),
         ("gateway", check_gateway),
+        ("registry", check_registries),
     )
     for name, check in checks:
         try:

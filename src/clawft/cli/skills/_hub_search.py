@@ -1,0 +1,67 @@
+"""`weft skills search --hub`: what registries have, with what they think of it and what to type to install it."""
+
+from typing import Any
+
+import anyio
+
+from clawft.app import App
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
+from clawft.errors import NotFound, find_close
+from clawft.sources.model import Hit
+from clawft.sources.searching import Searched, search_registries
+from clawft.supplying import open_sources
+
+__all__ = ["search_hubs"]
+
+
+def search_hubs(app: App, query: str, limit: int, registry: str, output: str) -> int:
+    """Ask one registry or all of them, and tell; the exit code. Raises: ClawftError."""
+    searched = anyio.run(_ask, app, query, limit, registry)
+    none_answered = bool(searched.failed) and not searched.hits
+    if output == "json":
+        failed = [{"registry": name, **to_json(one)} for name, one in searched.failed.items()]
+        results = [_to_json(one) for one in searched.hits]
+        print_json("clawft.skills.search.hub.v1", query=query, results=results, failed=failed)
+        return int(none_answered)
+    if searched.hits:
+        rows = [
+            (one.reference, one.summary, one.version, one.verdict.status if one.verdict else "not said", one.registry)
+            for one in searched.hits
+        ]
+        print_table(("REFERENCE", "SUMMARY", "VERSION", "VERDICT", "REGISTRY"), rows, wide=1)
+    elif not searched.failed:
+        say(one_line(f"No registry has anything for '{query}'"))
+    for name, problem in searched.failed.items():
+        show_diagnostic(problem, where=f"registry {name}")
+    if searched.hits:
+        say(one_line(f"To look at one, and to install it: weft skills install {searched.hits[0].reference}"))
+    return int(none_answered)
+
+
+async def _ask(app: App, query: str, limit: int, registry: str) -> Searched:
+    async with open_sources(app) as sources:
+        known = tuple(sources.registries)
+        if not known:
+            hint = "Run: weft registries add NAME URL"
+            raise NotFound("registry-not-found", "No registry is in use", hint=hint)
+        if registry and registry not in known:
+            close = find_close(registry, known)
+            hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
+            raise NotFound("registry-not-found", f"No registry '{registry}' is in use", hint=hint)
+        return await search_registries(sources, (registry,) if registry else known, query, limit)
+
+
+def _to_json(hit: Hit) -> dict[str, Any]:
+    verdict = hit.verdict
+    said = {"status": verdict.status, "reasons": verdict.reasons, "summary": verdict.summary} if verdict else None
+    return {
+        "reference": hit.reference,
+        "name": hit.name,
+        "owner": hit.owner or None,
+        "registry": hit.registry,
+        "summary": hit.summary,
+        "version": hit.version or None,
+        "downloads": hit.downloads,
+        "score": hit.score,
+        "verdict": said,
+    }
