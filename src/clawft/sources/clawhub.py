@@ -63,7 +63,7 @@ class ClawHub:
     async def search(self, query: str, limit: int) -> tuple[Hit, ...]:
         """What fits, with the registry's verdicts."""
         asked = {"q": query, "limit": str(limit)}
-        found = await self._fetching.ask(await self._api("search", asked), Results)
+        found = await self._fetching.ask(await self.address("search", asked), Results)
         hits = read_hits(found, self.name, default=self._default)[:limit]
         known = [Version(Origin("clawhub", self._url, one.owner, one.name), one.version) for one in hits]
         said = await self.check(known)
@@ -98,7 +98,7 @@ class ClawHub:
         items = [_verdict_item(one) for one in asked]
         body = msgspec.json.encode({"items": items})
         answer = await self._fetching.ask(
-            await self._api("skills/-/security-verdicts"), Verdicts, Outgoing("POST", body)
+            await self.address("skills/-/security-verdicts"), Verdicts, Outgoing("POST", body)
         )
         found: dict[tuple[str, str, str], Verdict | None] = {}
         for one in answer.items:
@@ -112,7 +112,7 @@ class ClawHub:
                 found.setdefault((*key, item.version or ""), read_security(item))
         return found
 
-    async def _api(self, path: str, query: dict[str, str] | None = None) -> str:
+    async def address(self, path: str, query: dict[str, str] | None = None) -> str:
         """An address of the interface; where that is, the site says. Raises: ClawftError."""
         if not self._base:
             self._base = await self._discover()
@@ -154,7 +154,7 @@ class ClawHub:
 
     async def _verify(self, owner: str, slug: str, version: str) -> Verified | None:
         """All that is said of a version in one answer; None where the registry has no such answer."""
-        address = await self._api(f"skills/{quote(slug)}/verify", {"ownerHandle": owner, "version": version})
+        address = await self.address(f"skills/{quote(slug)}/verify", {"ownerHandle": owner, "version": version})
         try:
             return await self._fetching.ask(address, Verified)
         except HttpError as error:
@@ -165,7 +165,7 @@ class ClawHub:
 
     async def _resolve_plainly(self, owner: str, slug: str, version: str) -> Resolved:
         """The same in several answers. Raises: ClawftError."""
-        address = await self._api(f"skills/{quote(slug)}", {"ownerHandle": owner})
+        address = await self.address(f"skills/{quote(slug)}", {"ownerHandle": owner})
         try:
             answer = await self._fetching.ask(address, SkillAnswer)
         except HttpError as error:
@@ -187,7 +187,7 @@ class ClawHub:
         )
         if not exact:
             return await self._resolve_handoff(found)
-        address = await self._api(f"skills/{quote(slug)}/versions/{quote(exact)}", {"ownerHandle": who})
+        address = await self.address(f"skills/{quote(slug)}/versions/{quote(exact)}", {"ownerHandle": who})
         try:
             listed = (await self._fetching.ask(address, VersionAnswer)).version
         except HttpError as error:
@@ -208,7 +208,7 @@ class ClawHub:
         if found.files is None:
             message = f"'{self.name}' gives no digest of {found.name}: what comes cannot be checked against anything"
             notes = (*notes, Diagnostic("source-unverified", "warning", message))
-        return structs.replace(found, url=await self._api("download", asked), notes=notes)
+        return structs.replace(found, url=await self.address("download", asked), notes=notes)
 
     async def _find_entry(self, found: Resolved) -> Entry | None:
         """What the index that bears digests has of this very version. Raises: ClawftError."""
@@ -216,7 +216,7 @@ class ClawHub:
             return None
         path = f"agent-skills/{quote(found.origin.owner)}/{quote(found.origin.slug)}/index.json"
         try:
-            answer = await self._fetching.read(await self._api(path), accept="application/json")
+            answer = await self._fetching.read(await self.address(path), accept="application/json")
         except HttpError as error:
             if error.status in (404, 405, 501):
                 return None
@@ -231,7 +231,7 @@ class ClawHub:
 
     async def _resolve_handoff(self, found: Resolved) -> Resolved:
         """A skill that has no version there, since it lies on GitHub. Raises: ClawftError."""
-        address = await self._api(f"skills/{quote(found.origin.slug)}/install", {"ownerHandle": found.origin.owner})
+        address = await self.address(f"skills/{quote(found.origin.slug)}/install", {"ownerHandle": found.origin.owner})
         return self._hand_off(found, await self._fetching.ask(address, Install))
 
     async def _resolve_skills_sh(self, slug: str) -> Resolved:
@@ -240,7 +240,7 @@ class ClawHub:
         if len(parts) != 3 or not all(_OWNER.fullmatch(part) for part in parts):
             raise ClawftError("reference-invalid", f"{slug[:80]!a} is no skill of skills.sh")
         try:
-            answer = await self._fetching.ask(await self._api(f"skills-sh/{'/'.join(parts)}/install"), Install)
+            answer = await self._fetching.ask(await self.address(f"skills-sh/{'/'.join(parts)}/install"), Install)
         except HttpError as error:
             if error.status == 404:
                 raise _not_found(self.name, "", slug) from error
