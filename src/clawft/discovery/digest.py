@@ -7,15 +7,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import Diagnostic
+from clawft.format.names import LEFT_OUT, LEFT_OUT_FILES
 
 __all__ = ["Content", "Digest", "compute_digest", "hash_content", "list_covered", "list_files"]
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 << 20
 MAX_DEPTH = 64  # folders in folders; whoever walks through them goes no deeper
-_LEFT_OUT_FILES = frozenset({".clawft-signature", ".DS_Store"})
 _CHUNK = 1 << 20
 
 Content = tuple[bytes, int]  # the hex sha256 of some bytes, and how many they are
@@ -100,7 +99,7 @@ def _list_files(folder: str, diagnostics: list[Diagnostic]) -> list[tuple[bytes,
                 elif name not in LEFT_OUT:
                     pending.append((path, f"{prefix}{name}/"))
             elif stat.S_ISREG(status.st_mode):
-                if name not in _LEFT_OUT_FILES:
+                if name not in LEFT_OUT_FILES:
                     files.append((os.fsencode(prefix + name), path, status))
             else:
                 kind = "link" if stat.S_ISLNK(status.st_mode) else "special file"

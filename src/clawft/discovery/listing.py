@@ -11,9 +11,10 @@ from operator import attrgetter
 
 from msgspec import Struct
 
+from clawft.format.names import LEFT_OUT
+
 __all__ = ["DOCUMENTS", "LEFT_OUT", "SKIPPED", "Entries", "Listing", "Place", "list_folder"]
 
-LEFT_OUT = frozenset({".git", "__pycache__", ".clawhub", ".clawft"})  # no part of a skill: nothing is read there (D57)
 DOCUMENTS = frozenset({"README", "CHANGELOG", "LICENSE", "CONTRIBUTING", "AGENTS", "CLAUDE"})  # about what stands there
 SKIPPED = frozenset({"node_modules", "__pycache__"})
 _LEGACY = "skill.json"

@@ -3,9 +3,11 @@
 import re
 import unicodedata
 
-__all__ = ["MAX_NAME", "NAMESPACES", "is_canonical", "is_safe_folder", "slugify"]
+__all__ = ["LEFT_OUT", "LEFT_OUT_FILES", "MAX_NAME", "NAMESPACES", "is_canonical", "is_safe_folder", "slugify"]
 
 MAX_NAME = 64
+LEFT_OUT = frozenset({".git", "__pycache__", ".clawhub", ".clawft"})  # no part of a skill: nothing is read there (D57)
+LEFT_OUT_FILES = frozenset({".clawft-signature", ".DS_Store"})
 # The blocks of clients, an earlier one winning (D45).
 NAMESPACES = ("clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot", "clawdhub")
 _CANONICAL = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

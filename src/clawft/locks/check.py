@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from clawft.discovery.listing import LEFT_OUT
+from clawft.format.names import LEFT_OUT
 from clawft.locks.model import LockedFile, Origin
 
 __all__ = ["compute_locked", "is_digest", "is_plain_name", "is_plain_path", "why_bad_origin"]

@@ -6,26 +6,36 @@ line: sha256, size, `x` if it is executable, path. A field that this version doe
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from clawft.errors import ClawftError
 from clawft.files import read_optional, replace_file
 from clawft.locks.check import compute_locked, is_digest, is_plain_name, is_plain_path, why_bad_origin
-from clawft.locks.layout import read_quickly, render_value
+from clawft.locks.layout import FIELDS, read_quickly, render_value
 from clawft.locks.model import LockedFile, LockedSkill, Origin
 from clawft.locks.names import HEAD, LOCK_NAME, MAX_LOCK_BYTES, VERSION
 
-__all__ = ["LOCK_NAME", "MAX_LOCK_BYTES", "load_lock", "parse_lock", "render_lock", "write_lock"]
+__all__ = [
+    "LOCK_NAME",
+    "MAX_LOCK_BYTES",
+    "check_block",
+    "load_lock",
+    "parse_lock",
+    "read_block",
+    "render_lock",
+    "split_lock",
+    "write_lock",
+]
 
 MAX_SKILLS = 20_000
 _MARKER = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 _FILE = re.compile(r"([0-9a-f]{64}) ([0-9]{1,12}) ([x-]) (.+)", re.DOTALL)
-_ORIGIN = Origin.__struct_fields__
-_REST = tuple(name for name in LockedSkill.__struct_fields__ if name not in ("name", "origin", "files"))
+_ORIGIN = frozenset(Origin.__struct_fields__)
+_REST = frozenset(LockedSkill.__struct_fields__) - {"name", "origin", "files"}
 _KNOWN = frozenset((*_ORIGIN, *_REST, "files"))
 
 
@@ -41,6 +51,16 @@ def load_lock(path: str) -> dict[str, LockedSkill]:
 
 def parse_lock(data: bytes, path: str) -> dict[str, LockedSkill]:
     """The same from its bytes; `path` is for what is said."""
+    found = {name: read_block(name, block, path) for name, block in split_lock(data, path).items()}
+    for skill in found.values():
+        if not found.keys() >= set(skill.dependencies):
+            missing = ", ".join(sorted(set(skill.dependencies) - found.keys()))
+            raise _invalid(path, f"'{skill.name}' depends on what it does not name: {missing}")
+    return found
+
+
+def split_lock(data: bytes, path: str) -> dict[str, Mapping[str, Any]]:
+    """What stands in each block, by the name of the skill, not looked at yet. Raises: ClawftError."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -51,12 +71,7 @@ def parse_lock(data: bytes, path: str) -> dict[str, LockedSkill]:
         raise _invalid(path, f"It has more than {MAX_SKILLS} skills")
     if len({name.casefold() for name in blocks}) < len(blocks):
         raise _invalid(path, "Two of its names differ only in capital letters")
-    found = {name: _read_skill(name, block, path) for name, block in blocks.items()}
-    for skill in found.values():
-        if not found.keys() >= set(skill.dependencies):
-            missing = ", ".join(sorted(set(skill.dependencies) - found.keys()))
-            raise _invalid(path, f"'{skill.name}' depends on what it does not name: {missing}")
-    return found
+    return dict(blocks)
 
 
 def write_lock(path: str, skills: Iterable[LockedSkill]) -> None:
@@ -81,7 +96,7 @@ def _render_skill(skill: LockedSkill) -> str:
         value = getattr(skill, name)
         if value != _DEFAULTS.get(name, ""):
             fields[name] = sorted(value) if isinstance(value, tuple) else value
-    ordered = [f"{name} = {render_value(fields[name])}\n" for name in _ORDER if name in fields]
+    ordered = [f"{name} = {render_value(fields[name])}\n" for name in FIELDS if name in fields]
     files = [_render_file(*one) for one in sorted(skill.files.items(), key=lambda one: one[0].encode())]
     return "".join((f"\n[skill.{skill.name}]\n", *ordered, "files = [\n", *files, "]\n"))
 
@@ -91,8 +106,6 @@ def _render_file(path: str, file: LockedFile) -> str:
     return f"  {render_value(f'{file.sha256} {file.size} {flag} {path}')},\n"
 
 
-_ORDER = (*_ORIGIN, "version", "commit", "archive", "digest", "verdict", "engine", "approved", "signed_by", "pinned")
-_ORDER += ("requested", "to", "dependencies")
 _DEFAULTS: dict[str, object] = {"to": ("clawft",), "requested": True, "dependencies": ()}
 
 
@@ -100,6 +113,8 @@ def _read_toml(text: str, path: str) -> dict[str, dict[str, Any]]:
     if _MARKER.search(text):
         message = "Two versions of the lock were merged, and git left both in it"
         raise ClawftError("lock-conflict", message, path=path, hint="Run: weft skills sync")
+    import tomllib  # seldom needed
+
     try:
         raw = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -116,17 +131,29 @@ def _read_toml(text: str, path: str) -> dict[str, dict[str, Any]]:
     return skills
 
 
-def _read_skill(name: str, block: Mapping[str, Any], path: str) -> LockedSkill:
+def read_block(name: str, block: Mapping[str, Any], path: str) -> LockedSkill:
+    """The skill of a block. Raises: ClawftError for one that must not be followed."""
+    skill = check_block(name, block, path)
+    try:
+        skill = structs.replace(skill, files=_read_files(block.get("files")))
+    except ValueError as error:
+        raise _invalid(path, f"'{name}' is not written as it must be: {error}") from error
+    if compute_locked(skill.files) != skill.digest:
+        raise _invalid(path, f"'{name}' is not followed: its digest is not that of its files")
+    return skill
+
+
+def check_block(name: str, block: Mapping[str, Any], path: str) -> LockedSkill:
+    """The skill of a block but for its files, which are not looked at. Raises: ClawftError."""
     if not is_plain_name(name):
         raise _invalid(path, f"{name!r} is not the name of a skill's folder")
     if not block.keys() <= _KNOWN:
         raise _invalid(path, f"'{name}' has the field '{min(block.keys() - _KNOWN)}', which is not known here")
+    origin = {key: value for key, value in block.items() if key in _ORIGIN}
+    rest = {key: value for key, value in block.items() if key in _REST}
     try:
-        origin = msgspec.convert({key: block[key] for key in _ORIGIN if key in block}, Origin)
-        rest = {key: block[key] for key in _REST if key in block}
-        files = _read_files(block.get("files"))
-        skill = msgspec.convert({"name": name, "origin": origin, "files": files, **rest}, LockedSkill)
-    except (msgspec.ValidationError, ValueError) as error:
+        skill = msgspec.convert({"name": name, "origin": origin, "files": {}, **rest}, LockedSkill)
+    except msgspec.ValidationError as error:
         raise _invalid(path, f"'{name}' is not written as it must be: {error}") from error
     why = _why_refused(skill)
     if why:
@@ -152,8 +179,8 @@ def _read_files(lines: object) -> dict[str, LockedFile]:
 
 
 def _why_refused(skill: LockedSkill) -> str:
-    if not is_digest(skill.digest) or compute_locked(skill.files) != skill.digest:
-        return "its digest is not that of its files"
+    if not is_digest(skill.digest):
+        return "its digest is none"
     if not all(map(is_plain_name, (*skill.to, *skill.dependencies))):
         return "'to' and 'dependencies' are lists of names"
     return why_bad_origin(skill.origin, skill.commit)

@@ -10,7 +10,7 @@ from typing import Any
 
 from clawft.locks.names import HEAD
 
-__all__ = ["read_quickly", "render_value"]
+__all__ = ["FIELDS", "read_quickly", "render_value"]
 
 _TEXT = r'"([^"\\\x00-\x1f\x7f]*)"'
 _LIST = r"\[([^\[\]\\\x00-\x1f\x7f]*)\]"

@@ -1,0 +1,176 @@
+"""`weft skills verify`: whether what is installed is still what was installed. As few imports as it can do with."""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.skills._locked import complete_locked
+from clawft.errors import ClawftError, NotFound, find_close
+from clawft.supply.targets import Site, find_site
+from clawft.supply.verified import Checked, Verified
+from clawft.supply.verify import has_others, verify_site
+from clawft.workspace import Workspace, find_workspace
+
+if TYPE_CHECKING:
+    from clawft.locks.model import LockedSkill
+
+__all__ = ["command"]
+
+_SHOWN = 20  # files of one skill
+
+
+@click.command("verify")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_locked)
+@click.option(
+    "--scope",
+    type=click.Choice(["user", "project", "all"]),
+    default="all",
+    show_default=True,
+    help="Only what was installed for you, or for this project.",
+)
+@click.option(
+    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+def command(names: tuple[str, ...], scope: str, output: str) -> int:
+    """Check that installed skills are what their locks say, file by file.
+
+    Nothing is fetched. Locks of weft count, and those that the `clawhub` and `skills` commands wrote. It fails when a
+    file was changed, is missing or was added.
+    """
+    workspace = _find_workspace()
+    said = _finish_broken(workspace)
+    found = Verified(diagnostics=said)
+    for site in _find_sites(workspace, scope):
+        found = found.join(verify_site(site, names, _judge(workspace)))
+        found = found.join(_verify_others(site, names))
+    if names:
+        _check_names(names, found, workspace)
+    if output == "json":
+        skills = [_as_json(one) for one in found.checked]
+        said_json = [to_json(one) for one in found.diagnostics]
+        print_json("clawft.skills.verify.v1", ok=found.ok, locks=found.locks, skills=skills, diagnostics=said_json)
+    else:
+        _show(found, workspace, whole=bool(names))
+    return 0 if found.ok else 1
+
+
+def _find_workspace() -> Workspace:
+    try:
+        return find_workspace(os.environ, os.getcwd())
+    except FileNotFoundError as error:
+        raise ClawftError("no-folder", "The current folder is gone", hint="Change to one that exists") from error
+
+
+def _find_sites(workspace: Workspace, scope: str) -> Iterator[Site]:
+    """The scopes that are asked for; the home folder alone is no project."""
+    if scope in ("user", "all"):
+        yield find_site(workspace, "user")
+    if scope in ("project", "all"):
+        try:
+            site = find_site(workspace, "project")
+        except ClawftError:
+            if scope == "project":
+                raise
+            return
+        yield site
+
+
+def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
+    """Finish first what a killed process left of an installation, if one did."""
+    try:
+        left = any(name.endswith(".json") for name in os.listdir(os.path.join(workspace.user_dir, "installing")))
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    if not left:
+        return ()
+    from clawft.cli.options import open_here
+    from clawft.supplying import finish_broken
+
+    return finish_broken(open_here())
+
+
+def _verify_others(site: Site, names: tuple[str, ...]) -> Verified:
+    if not has_others(site, os.environ):
+        return Verified()
+    from clawft.supply.others import verify_others
+
+    return verify_others(site, os.environ, names)
+
+
+def _judge(workspace: Workspace) -> Any:
+    """How signatures are judged; nothing of it is loaded where none is."""
+
+    def judge(folder: str, skill: "LockedSkill") -> str:
+        from clawft.signing.check import check_signature
+        from clawft.signing.publishers import load_publishers
+        from clawft.signing.statements import Statement
+
+        statement = Statement(skill.name, skill.version, skill.digest)
+        publishers = load_publishers(workspace.user_dir, os.environ)
+        found = check_signature(folder, statement, publishers, owner=skill.origin.owner)
+        return "" if found.state == "good" else found.line
+
+    return judge
+
+
+def _check_names(names: Iterable[str], found: Verified, workspace: Workspace) -> None:
+    """Raises: NotFound for a name that no lock has."""
+    known = {one.name for one in found.checked}
+    for name in names:
+        if name not in known and not found.diagnostics:
+            everything = [one for site in _find_sites(workspace, "all") for one in verify_site(site).checked]
+            close = find_close(name, {one.name for one in everything})
+            hint = f"did you mean '{close}'? Run: weft skills verify" if close else "Run: weft skills verify"
+            raise NotFound("not-locked", f"No lock names a skill '{name}'", hint=hint)
+
+
+def _as_json(checked: Checked) -> dict[str, Any]:
+    difference = checked.difference
+    return {
+        "name": checked.name,
+        "scope": checked.scope,
+        "client": checked.client,
+        "version": checked.version or None,
+        "state": checked.state,
+        "folder": checked.folder,
+        "lock": checked.lock,
+        "changed": difference.changed,
+        "missing": difference.missing,
+        "extra": difference.extra,
+        "why": checked.why or None,
+        "signature": checked.signature or None,
+    }
+
+
+def _show(found: Verified, workspace: Workspace, *, whole: bool) -> None:
+    for diagnostic in found.diagnostics:
+        show_diagnostic(diagnostic, where=workspace.shorten(diagnostic.path))
+    shown = [one for one in found.checked if whole or one.state != "same"]
+    if shown:
+        rows = [(one.name, one.version, one.scope, one.state, workspace.shorten(one.folder)) for one in shown]
+        print_table(("NAME", "VERSION", "SCOPE", "STATE", "FOLDER"), rows, wide=4, after=list(map(_tell, shown)))
+    if not found.locks:
+        return say("There is no lock here: nothing was installed that could be checked. See: weft skills install")
+    counts = {state: sum(one.state == state for one in found.checked) for state in ("same", "unknown")}
+    different = len(found.checked) - sum(counts.values())
+    many = "1 skill is" if counts["same"] == 1 else f"{counts['same']} skills are"
+    said = [f"{many} as installed"]
+    said += [f"{different} {'differs' if different == 1 else 'differ'}"] if different else []
+    said += [f"{counts['unknown']} cannot be told"] if counts["unknown"] else []
+    say(", ".join(said))
+    if different:
+        say("To have them as the lock says: weft skills sync")
+    return None
+
+
+def _tell(checked: Checked) -> str:
+    """What differs, file by file."""
+    difference = checked.difference
+    listed = [("changed", one) for one in difference.changed] + [("extra", one) for one in difference.extra]
+    listed += [] if difference.gone else [("missing", one) for one in difference.missing]
+    lines = [f"{kind}: {path}" for kind, path in listed[:_SHOWN]]
+    lines += [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
+    return "; ".join(([checked.why] if checked.why else []) + lines)
