@@ -1,6 +1,7 @@
 """The composition root of the supply chain: from an app to the places that skills come from, and to transactions."""
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,9 +25,14 @@ def open_sources(app: "App") -> "Sources":
 
 def open_supplies(app: "App") -> "Supplies":
     """All that a transaction needs."""
+    from clawft.signing.check import is_required
+    from clawft.signing.publishers import load_publishers
     from clawft.supply.install import Supplies
 
-    return Supplies(open_hands(app), app.kept, app.scan_dir, app.config.skills.max_skill_prompt_bytes)
+    limit, user_dir, environ = app.config.skills.max_skill_prompt_bytes, app.workspace.user_dir, app.environ
+    publishers = partial(load_publishers, user_dir, environ)
+    signed_only = is_required(app.config, user_dir, environ)
+    return Supplies(open_hands(app), app.kept, app.scan_dir, environ, limit, publishers, signed_only)
 
 
 def finish_broken(app: "App") -> "tuple[Diagnostic, ...]":

@@ -20,6 +20,7 @@ __all__ = [
     "complete_folders",
     "complete_help",
     "complete_hooks",
+    "complete_installed",
     "complete_keys",
     "complete_models",
     "complete_plugin_variables",
@@ -41,6 +42,20 @@ def complete_skills(ctx: click.Context, _param: click.Parameter, incomplete: str
     def names() -> Iterator[tuple[str, str]]:
         for found in _app(ctx).catalog.found:
             yield found.name, found.skill.description if found.skill else ""
+
+    return _offer(names(), incomplete)
+
+
+def complete_installed(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """What the lock of the scope on the same line names."""
+
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.locks.file import load_lock
+        from clawft.supply.targets import find_site
+
+        scope = "project" if ctx.params.get("scope") == "project" else "user"
+        for one in load_lock(find_site(_app(ctx).workspace, scope).lock).values():
+            yield one.name, one.version
 
     return _offer(names(), incomplete)
 

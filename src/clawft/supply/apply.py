@@ -97,7 +97,7 @@ def _conclude(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
     said = hands.desk.approve_placed(journal.approvals)
     if journal.revoked:
         hands.desk.revoke_folders(journal.revoked)
-        for folder in journal.revoked:
+        for folder in {one.path for one in hands.overrides.load()}.intersection(journal.revoked):
             hands.overrides.remove(folder)
     if journal.overrides:
         hands.overrides.add(journal.overrides)
@@ -113,7 +113,14 @@ def sweep(journal: Journal) -> None:
         with suppress(FileNotFoundError, NotADirectoryError):
             for name in [one for one in os.listdir(root) if one.startswith(marks)]:
                 with suppress(OSError):
-                    remove_tree(os.path.join(root, name))
+                    _remove(os.path.join(root, name))
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        remove_tree(path)
+    else:
+        os.unlink(path)
 
 
 def inode_of(path: str) -> tuple[int, int] | None:

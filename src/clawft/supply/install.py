@@ -7,10 +7,11 @@ with begin(…) as transaction:            # a claim, so that what is staged is 
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import anyio
+from anyio import to_thread
 from msgspec import Struct, structs
 
 from clawft.discovery.digest import compute_digest
@@ -18,12 +19,17 @@ from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import real_path
 from clawft.locks.file import load_lock, parse_lock, render_lock
 from clawft.locks.model import LockedSkill
+from clawft.signing.check import check_signature
+from clawft.signing.publishers import Publishers
+from clawft.signing.statements import Statement
 from clawft.sources.model import Resolved, Source
 from clawft.supply.apply import Hands, carry_out, inode_of, recover_in_turn, sweep
+from clawft.supply.beside import Beside, mark_origin
 from clawft.supply.journal import Journal, Move, Text
 from clawft.supply.plan import Allowing, Planned, Planner
+from clawft.supply.remove import Removal
 from clawft.supply.scanning import Scans
-from clawft.supply.stage import Staged, copy_staged, read_staged
+from clawft.supply.stage import Staged, copy_staged, read_staged, sync_tree
 from clawft.supply.targets import Site, check_name, staged_name
 from clawft.trust.kept import Kept
 
@@ -40,15 +46,20 @@ class Supplies(Struct, frozen=True):
     hands: Hands
     kept: Kept
     scan_dir: str | None
+    environ: Mapping[str, str]
     max_prompt_bytes: int
+    publishers: Callable[[], Publishers]
+    signed_only: bool = False  # the user's config wants every skill signed
 
 
 class Options(Struct, frozen=True):
     """How a person wants it."""
 
-    to: tuple[str, ...] = ("clawft",)
     force: bool = False
     allowing: Allowing = Allowing()
+    digest: str = ""  # what the one skill must be, as a folder or as an archive
+    signed: bool = False
+    stay: bool = False  # each stays in the folders that it is in
 
 
 class Wanted(Struct, frozen=True):
@@ -110,6 +121,7 @@ class Transaction:
                     os.mkdir(place, 0o755)
                     got = await one.source.download(one.resolved, place)
                 read = read_staged(got, place, self._supplies.max_prompt_bytes)
+                await to_thread.run_sync(sync_tree, read.folder)
                 staged[number] = structs.replace(read, report=await scans.scan(read.folder))
             except ClawftError as error:
                 errors.append(error)
@@ -126,14 +138,17 @@ class Transaction:
 
     def plan(self, staged: Sequence[Staged], options: Options) -> list[Planned]:
         """What it would come to, for a person to see. Raises: ClawftError."""
-        hands = self._supplies.hands
         planner = self._planner(load_lock(self.site.lock), options)
+        publishers = self._supplies.publishers()
+        if options.digest:
+            _check_digest(staged, options.digest)
         plans = []
         for one in staged:
-            report = one.report
-            assert report is not None
-            place = self.site.folder(self.to[0], one.name)
-            plans.append(planner.plan(one, hands.desk.review(one.found, report, place), self.to))
+            review = self._supplies.hands.desk.review(one.found, one.report, self.site.folder(self.to[0], one.name))
+            version, owner = one.resolved.version, one.resolved.origin.owner
+            statement = Statement(one.found.name, version, one.digest)
+            signature = check_signature(one.folder, statement, publishers, owner=owner)
+            plans.append(planner.plan(one, review, () if options.stay else self.to, signature))
         return plans
 
     def commit(self, plans: Sequence[Planned], options: Options) -> tuple[Diagnostic, ...]:
@@ -143,34 +158,74 @@ class Transaction:
         """
         with self._supplies.hands.journals.turn():
             said = recover_in_turn(self._supplies.hands)
-            lock = load_lock(self.site.lock)
-            for one in plans:
-                if lock.get(one.name) != one.old:
-                    message = f"'{one.name}' was installed or removed by another process meanwhile"
-                    raise Refused("install-changed", message, path=self.site.lock, hint="Look at it again")
+            lock = self._reload({one.name: one.old for one in plans})
             planner = self._planner(lock, options)
+            new = {one.name: planner.locked(one) for one in plans}
             _make_roots([self.site.roots[one] for one in self.site.choose({to for one in plans for to in one.to})])
-            moves = [move for one in plans for move in self._moves(one)]
-            text = render_lock((lock | {one.name: planner.locked(one) for one in plans}).values())
-            parse_lock(text.encode(), self.site.lock)  # what could not be read again is not written
-            ready = structs.replace(
-                self._journal,
-                ready=True,
-                moves=tuple(moves),
-                texts=(Text(self.site.lock, text),),
-                approvals=tuple(made for one in plans for made in planner.approvals(one)),
-                overrides=tuple(made for one in plans for made in one.overrides),
+            beside = Beside(self.site, self._supplies.environ)
+            for one in plans:
+                beside.add(new[one.name], one.staged.folder)
+            moves = [move for one in plans for move in self._moves(one, new[one.name])]
+            return (
+                *said,
+                *self._carry_out(
+                    structs.replace(
+                        self._journal,
+                        moves=tuple(moves),
+                        texts=(self._lock_text(lock | new), *beside.texts),
+                        approvals=tuple(made for one in plans for made in planner.approvals(one)),
+                        overrides=tuple(made for one in plans for made in one.overrides),
+                    )
+                ),
             )
-            _sync({os.path.dirname(one.target) for one in moves})
-            self._supplies.hands.journals.write(ready)
-            self.written = True
-            return (*said, *carry_out(ready, self._supplies.hands))
+
+    def remove(self, removals: Sequence[Removal]) -> tuple[Diagnostic, ...]:
+        """Take skills out of their places, with their approvals and all that locks say of them; what went wrong before.
+
+        Raises: as `commit` does.
+        """
+        with self._supplies.hands.journals.turn():
+            said = recover_in_turn(self._supplies.hands)
+            lock = self._reload({one.name: one.locked for one in removals})
+            beside = Beside(self.site, self._supplies.environ)
+            for one in removals:
+                if one.locked is not None:
+                    beside.drop(one.locked)
+                    del lock[one.name]
+            lock = {name: _without(one, lock) for name, one in lock.items()}
+            places = [place for one in removals for place in one.places]
+            moves = [Move(one, self._gone_place(one), old=inode_of(one)) for one in places if os.path.lexists(one)]
+            listed = any(one.locked is not None for one in removals)
+            texts = (self._lock_text(lock), *beside.texts) if listed else ()
+            ready = structs.replace(self._journal, moves=tuple(moves), texts=texts, revoked=tuple(places))
+            return (*said, *self._carry_out(ready))
+
+    def _reload(self, seen: Mapping[str, LockedSkill | None]) -> dict[str, LockedSkill]:
+        """The lock as it is now. Raises: Refused if what was looked at is no longer so."""
+        lock = load_lock(self.site.lock)
+        for name, old in seen.items():
+            if lock.get(name) != old:
+                message = f"'{name}' was installed, updated or removed by another process meanwhile"
+                raise Refused("install-changed", message, path=self.site.lock, hint="Look at it again")
+        return lock
+
+    def _lock_text(self, lock: Mapping[str, LockedSkill]) -> Text:
+        text = render_lock(lock.values())
+        parse_lock(text.encode(), self.site.lock)  # what could not be read again is not written
+        return Text(self.site.lock, text)
+
+    def _carry_out(self, journal: Journal) -> tuple[Diagnostic, ...]:
+        ready = structs.replace(journal, ready=True)
+        self._supplies.hands.journals.write(ready)
+        self.written = True
+        return carry_out(ready, self._supplies.hands)
 
     def _planner(self, lock: dict[str, LockedSkill], options: Options) -> Planner:
         overrides = self._supplies.hands.overrides.load()
-        return Planner(self.site, lock, self._supplies.kept, overrides, options.allowing, options.force)
+        signed = options.signed or self._supplies.signed_only
+        return Planner(self.site, lock, self._supplies.kept, overrides, options.allowing, options.force, signed)
 
-    def _moves(self, planned: Planned) -> Iterator[Move]:
+    def _moves(self, planned: Planned, locked: LockedSkill) -> Iterator[Move]:
         """Raises: Refused, OSError."""
         used = False
         seen: set[str] = set()
@@ -187,7 +242,12 @@ class Transaction:
                 hidden = os.path.join(self._new_place(client), planned.name)
                 copy_staged(planned.staged, hidden)
             used = used or hidden == planned.staged.folder
+            mark_origin(locked, hidden, client)
             yield Move(target, hidden, inode_of(hidden), old, planned.staged.digest)
+
+    def _gone_place(self, place: str) -> str:
+        self._count += 1
+        return os.path.join(os.path.dirname(place), staged_name(self._count, self._journal.id, gone=True))
 
     def _new_place(self, client: str) -> str:
         """A new hidden folder, on the disk that the skill will be on. Raises: OSError."""
@@ -195,6 +255,22 @@ class Transaction:
         place = os.path.join(self.site.roots[client], staged_name(self._count, self._journal.id))
         os.mkdir(place, 0o755)
         return place
+
+
+def _check_digest(staged: Sequence[Staged], wanted: str) -> None:
+    """Raises: Refused for anything else than what was asked for."""
+    if len(staged) != 1:
+        raise Refused("digest-mismatch", "--digest is for one skill", hint="Install it alone")
+    found = {staged[0].digest, f"sha256:{staged[0].resolved.archive}"}
+    if wanted not in found:
+        message = f"'{staged[0].name}' is {staged[0].digest}, and not {wanted}"
+        raise Refused("digest-mismatch", message, hint="Nothing was installed")
+
+
+def _without(skill: LockedSkill, lock: Collection[str]) -> LockedSkill:
+    """A skill that depends on nothing that is gone: somebody was told, and said --force."""
+    left = tuple(one for one in skill.dependencies if one in lock)
+    return skill if left == skill.dependencies else structs.replace(skill, dependencies=left)
 
 
 def _distinct(staged: list[Staged]) -> list[Staged]:
@@ -206,17 +282,3 @@ def _distinct(staged: list[Staged]) -> list[Staged]:
             message = f"Two different skills would be installed as '{one.name}'"
             raise Refused("install-twice", message, hint="Install one of them")
     return list(found.values())
-
-
-def _sync(roots: Collection[str]) -> None:
-    """What was staged survives a loss of power before anybody relies on it: one call for each folder's disk."""
-    import ctypes
-
-    call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    for root in roots:
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if call is None or call(descriptor) != 0:
-                os.sync()
-        finally:
-            os.close(descriptor)

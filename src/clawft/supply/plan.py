@@ -13,8 +13,9 @@ from clawft.files import real_path
 from clawft.locks.model import LockedSkill
 from clawft.scan.findings import VERDICTS
 from clawft.scan.screening import screen_report
+from clawft.signing.check import Signature, find_refusal
 from clawft.supply.stage import Staged
-from clawft.supply.targets import Site
+from clawft.supply.targets import CLIENTS, Site
 from clawft.trust.approvals import Approval, current_user, make_approval
 from clawft.trust.blocking import Scanned, check_screening
 from clawft.trust.kept import FileChange, Kept, compare_folders
@@ -48,7 +49,7 @@ class Planned(Struct, frozen=True):
     overrides: tuple[Override, ...] = ()
     requested: bool = True
     dependencies: tuple[str, ...] = ()
-    signed_by: str = ""
+    signature: Signature = Signature("unsigned")
 
     @property
     def name(self) -> str:
@@ -69,21 +70,23 @@ class Planner(Struct, frozen=True):
     overrides: tuple[Override, ...] = ()
     allowing: Allowing = Allowing()
     force: bool = False
+    signed: bool = False  # nothing is installed that no publisher of the user's signed
 
-    def plan(self, staged: Staged, review: Review, asked: Sequence[str]) -> Planned:
+    def plan(self, staged: Staged, review: Review, asked: Sequence[str], signature: Signature) -> Planned:
         """Raises: NotFound for a rule that does not object."""
         old = self.lock.get(staged.name)
-        to = tuple(one for one in self.site.roots if one in asked or (old is not None and one in old.to))
+        to = tuple(one for one in CLIENTS if one in asked or (old is not None and one in old.to)) or CLIENTS[:1]
         taken = tuple(one for one in to if self._is_taken(one, staged))
         absent = tuple(one for one in to if not os.path.lexists(self.site.folder(one, staged.name)))
-        planned = Planned(staged, review, to, old, taken, absent)
+        planned = Planned(staged, review, to, old, taken, absent, signature=signature)
         objections, edits = self._look_around(planned)
         made = self._allow(planned)
         blocked, said = self._judge(planned, made)
+        unsigned = find_refusal(signature, required=self.signed)
         return structs.replace(
             planned,
             edits=edits,
-            objections=(*objections, *blocked),
+            objections=(*objections, *blocked, *([unsigned] if unsigned else [])),
             said=(*staged.resolved.notes, *self._name_notes(staged), *said),
             overrides=made,
         )
@@ -181,7 +184,7 @@ class Planner(Struct, frozen=True):
             verdict=worst_verdict(staged, planned.review),
             engine=__version__,
             approved=staged.digest,
-            signed_by=planned.signed_by,
+            signed_by=planned.signature.key if planned.signature.state == "good" else "",
             pinned=old.pinned if old else "",
             requested=planned.requested or (old is not None and old.requested),
             dependencies=planned.dependencies,

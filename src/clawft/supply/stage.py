@@ -17,7 +17,7 @@ from clawft.scan.findings import Report
 from clawft.sources.model import Resolved
 from clawft.supply.targets import check_name
 
-__all__ = ["Staged", "copy_staged", "read_staged"]
+__all__ = ["Staged", "copy_staged", "read_staged", "sync_tree"]
 
 _BY_SLUG = ("clawhub", "contract", "well-known")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -123,3 +123,15 @@ def copy_staged(staged: Staged, target: str) -> None:
                 file.write(data)
     if compute_digest(target).value != staged.digest:
         raise Refused("install-changed", "The skill changed while it was copied", path=target)
+    sync_tree(target)
+
+
+def sync_tree(folder: str) -> None:
+    """Make all that lies in a folder survive a loss of power: a rename alone does not. Raises: OSError."""
+    for at, _, names in os.walk(folder):
+        for path in (*(os.path.join(at, name) for name in names), at):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

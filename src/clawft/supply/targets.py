@@ -11,7 +11,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.files import is_within, real_path
 from clawft.format.names import slugify
 from clawft.locks.check import is_plain_name
-from clawft.locks.file import LOCK_NAME
+from clawft.locks.names import LOCK_NAME
 from clawft.packing.place import GONE, NEW
 from clawft.workspace import MARKER, Workspace
 

@@ -15,6 +15,8 @@ __all__ = ["command"]
         for name in (
             "list",
             "install",
+            "update",
+            "remove",
             "verify",
             "show",
             "why",
@@ -34,7 +36,7 @@ __all__ = ["command"]
             "sign",
         )
     },
-    aliases={"info": "show"},
+    aliases={"info": "show", "uninstall": "remove"},
 )
 def command() -> None:
     """List, explain, run, approve, check and mend skills."""

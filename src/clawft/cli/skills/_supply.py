@@ -1,18 +1,22 @@
 """What a person reads of skills that are to be installed: `install`, `update` and `sync` share it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from clawft.app import App
+from clawft.cli._confirm import confirm
 from clawft.cli.output import one_line, say, show_diagnostic, to_json
 from clawft.cli.skills._review import file_lines, review_json, review_lines, short_lines
 from clawft.errors import Diagnostic, Refused
 from clawft.locks.model import Origin
+from clawft.signing.check import Signature
 from clawft.supply.install import Transaction
 from clawft.supply.plan import Planned, worst_verdict
+from clawft.supplying import finish_broken
 
-__all__ = ["check_objections", "planned_json", "show_plans", "tell_origin"]
+__all__ = ["agree", "check_objections", "finish", "list_names", "planned_json", "show_plans", "tell_origin"]
 
+SHOWN = 5  # names in a question
 WHOLE = 3  # so many skills are shown with all there is to say
 
 
@@ -47,9 +51,18 @@ def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> 
     verdict = worst_verdict(one.staged, one.review)
     if one.old is not None and one.old.verdict and one.old.verdict != verdict:
         head.append(f"Verdict: {one.old.verdict} → {verdict}")
+    if one.signature.state != "unsigned":
+        head.append(one_line(f"Signature: {_signature_words(one.signature)}"))
     also = [app.workspace.shorten(transaction.site.folder(client, one.name)) for client in one.to[1:]]
     head += [one_line(f"Also to: {', '.join(also)}")] if also else []
     return [lines[0], *head, *lines[1:], *_edit_lines(one)]
+
+
+def _signature_words(signature: Signature) -> str:
+    """What a signature is worth, in a few words."""
+    who = f" of {signature.publisher}" if signature.publisher else ""
+    why = f" ({signature.reason})" if signature.reason else ""
+    return f"{signature.state}{who}, key {signature.key}{why}" if signature.key else f"{signature.state}{why}"
 
 
 def _edit_lines(one: Planned) -> list[str]:
@@ -64,15 +77,37 @@ def _shorten(app: App, staged: str, place: str) -> Callable[[str], str]:
     return lambda path: app.workspace.shorten(place if path == staged else path)
 
 
-def check_objections(plans: Sequence[Planned]) -> None:
+def check_objections(named: Iterable[tuple[str, Sequence[Diagnostic]]], what: str = "installed") -> None:
     """Raises: Refused for the first thing that speaks against any of them."""
-    found = [(one, said) for one in plans for said in one.objections]
+    found = [(name, one) for name, said in named for one in said]
     if not found:
         return
-    one, said = found[0]
+    name, one = found[0]
     more = f" (and {len(found) - 1} more objections)" if len(found) > 1 else ""
-    message = f"'{one.name}' is not installed: {said.message}{more}"
-    raise Refused(said.code, message, path=said.path, hint=said.hint or "Nothing was installed")
+    message = f"'{name}' is not {what}: {one.message}{more}"
+    raise Refused(one.code, message, path=one.path, hint=one.hint or f"Nothing was {what}")
+
+
+def agree(app: App, plans: Sequence[Planned], verb: str) -> bool:
+    """Whether a person agrees; what they, or nobody, said no to is written down. Raises: Refused."""
+    agreed = False
+    question = f"{verb} and approve {list_names([one.name for one in plans])}?"
+    try:
+        agreed = confirm(question, f"To {verb.lower()} a skill", "Look at it, then pass --yes")
+    finally:
+        for one in plans if not agreed else ():
+            app.desk.refuse(one.review)
+    return agreed
+
+
+def list_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def finish(app: App) -> None:
+    """Finish what a killed process left, and say what could not be. Raises: ClawftError."""
+    for one in finish_broken(app):
+        show_diagnostic(one, where=app.workspace.shorten(one.path))
 
 
 def planned_json(transaction: Transaction, one: Planned) -> dict[str, Any]:
@@ -90,7 +125,7 @@ def planned_json(transaction: Transaction, one: Planned) -> dict[str, Any]:
         "verdict": worst_verdict(one.staged, one.review),
         "requested": one.requested,
         "dependencies": one.dependencies,
-        "signed_by": one.signed_by,
+        "signature": {name: getattr(one.signature, name) for name in one.signature.__struct_fields__},
         "same": one.is_same,
         "paths": {client: transaction.site.folder(client, one.name) for client in one.to},
         "review": {**review_json(one.review), "path": transaction.site.folder(one.to[0], one.name)},

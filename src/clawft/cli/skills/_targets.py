@@ -1,42 +1,36 @@
-"""What `validate` and `fix` work on: names, skill folders, SKILL.md files, or everything that is searched."""
+"""Options that commands share which change what is installed."""
 
-import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from clawft.app import App, open_app
-from clawft.discovery import Found
-from clawft.errors import NotFound
+import click
 
-__all__ = ["find_targets"]
+from clawft.supply.targets import CLIENTS
 
-_FILES = frozenset({"skill.md", "skill.json", "prompt.md"})
+__all__ = ["allow_options", "scope_choice", "to_option"]
 
-
-def find_targets(app: App, named: tuple[str, ...]) -> list[Found]:
-    """The skill files that were named, each once. Raises: NotFound for what is neither a path nor a skill."""
-    if not named:
-        return list(app.catalog.found)
-    found: dict[str, Found] = {}
-    for name in named:
-        for one in _find(app, name):
-            found.setdefault(one.file, one)
-    return list(found.values())
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _find(app: App, name: str) -> list[Found]:
-    path = os.path.join(app.workspace.cwd, os.path.expanduser(name))
-    if os.path.lexists(path) and not os.path.isdir(path):
-        if os.path.basename(path).lower() not in _FILES:
-            raise NotFound(
-                "no-skill-here", f"'{name}' is not a skill file", path=path, hint="A skill is a folder with a SKILL.md"
-            )
-        path = os.path.dirname(path)
-    elif not os.path.isdir(path):
-        if "/" in name:
-            raise NotFound("no-skill-here", f"There is no such path: {name}")
-        return [app.get_skill(name).found]
-    below = open_app(app.environ, app.workspace.cwd, (path,)).catalog.found
-    if not below:
-        raise NotFound(
-            "no-skill-here", f"There is no skill in '{name}'", path=path, hint="A skill is a folder with a SKILL.md"
-        )
-    return list(below)
+def scope_choice(function: F) -> F:
+    choice = click.Choice(["user", "project"])
+    text = "For you, or for this project."
+    return click.option("--scope", type=choice, default="user", show_default=True, help=text)(function)
+
+
+def to_option(function: F) -> F:
+    choice = click.Choice([*CLIENTS, "all"])
+    text = "Whose folders of skills (repeatable)."
+    return click.option("--to", multiple=True, type=choice, default=("clawft",), show_default=True, help=text)(function)
+
+
+def allow_options(function: F) -> F:
+    text = "A rule of the scanner that may object in vain, for 90 days (repeatable)."
+    because = click.option("--because", default="", metavar="TEXT", callback=_check_reason, help="Why, with --allow.")
+    return click.option("--allow", "rules", multiple=True, metavar="RULE", help=text)(because(function))
+
+
+def _check_reason(context: click.Context, _option: click.Parameter, given: str) -> str:
+    if context.params.get("rules") and not given.strip():
+        raise click.UsageError('Say why: --because "…"')
+    return given

@@ -8,18 +8,20 @@ import click
 from msgspec import Struct
 
 from clawft.app import App
-from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
-from clawft.cli.skills._supply import check_objections, planned_json, show_plans
+from clawft.cli.skills._supply import agree, check_objections, finish, planned_json, show_plans
+from clawft.cli.skills._targets import allow_options, scope_choice, to_option
 from clawft.errors import Diagnostic
+from clawft.sources.model import Reference
 from clawft.sources.reference import parse_reference
-from clawft.supply.install import Options, Transaction, Wanted, begin
+from clawft.supply.choosing import Choice, resolve_all
+from clawft.supply.install import Options, Transaction, begin
 from clawft.supply.plan import Allowing, Planned
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged
-from clawft.supply.targets import CLIENTS, Scope, find_site
-from clawft.supplying import finish_broken, open_sources, open_supplies
+from clawft.supply.targets import Scope, find_site
+from clawft.supplying import open_sources, open_supplies
 
 __all__ = ["command"]
 
@@ -29,6 +31,11 @@ class _Asked(Struct, frozen=True):
 
     scope: Scope
     to: tuple[str, ...]
+    skills: tuple[str, ...]
+    every: bool
+    registry: str
+    digest: str
+    signed: bool
     dry_run: bool
     force: bool
     rules: tuple[str, ...]
@@ -39,79 +46,68 @@ class _Asked(Struct, frozen=True):
 
 @click.command("install")
 @click.argument("references", nargs=-1, required=True, metavar="REF...")
-@click.option(
-    "--scope",
-    type=click.Choice(["user", "project"]),
-    default="user",
-    show_default=True,
-    help="For you, or for this project.",
-)
-@click.option(
-    "--to",
-    multiple=True,
-    type=click.Choice([*CLIENTS, "all"]),
-    default=("clawft",),
-    show_default=True,
-    help="Whose folders of skills (repeatable).",
-)
+@scope_choice
+@to_option
+@click.option("--skill", "skills", multiple=True, metavar="NAME", help="Which, where there are several (repeatable).")
+@click.option("--all", "every", is_flag=True, help="Every skill of a place that holds several.")
+@click.option("--registry", default="", metavar="NAME", help="Which registry to ask, in the place of the default.")
+@click.option("--digest", default="", metavar="sha256:…", help="Only if it, or its archive, has this digest.")
+@click.option("--require-signature", "signed", is_flag=True, help="Only what a publisher whom you trust signed.")
 @click.option("--dry-run", is_flag=True, help="Look at them, and install nothing.")
 @click.option("--force", is_flag=True, help="Replace a folder that is not weft's, or a skill that was edited.")
-@click.option("--allow", "rules", multiple=True, metavar="RULE", help="A rule of the scanner that may object in vain.")
-@click.option("--because", default="", metavar="TEXT", help="Why, with --allow.")
+@allow_options
 @click.option("--yes", "-y", is_flag=True, help="Install and approve them as they are, without being asked.")
 @format_option
 def command(references: tuple[str, ...], **given: Any) -> int:
     """Install skills: each is downloaded, checked and scanned; you see what it could do, and are asked.
 
-    Nothing of a skill runs. Either all of them are installed or none.
+    REF is a name in a registry (slug, @owner/slug, slug@1.2.3, REGISTRY:slug), a repository (owner/repo, any address of
+    git, with #ref), an address of an archive or of a site that offers skills, or a path. Nothing of a skill runs, and
+    either all of them are installed or none. See: weft help install
     """
     asked = _Asked(**given)
-    if asked.rules and not asked.because.strip():
-        raise click.UsageError('Say why: --because "…"')
     app = open_here()
-    for one in finish_broken(app):
-        show_diagnostic(one, where=app.workspace.shorten(one.path))
+    finish(app)
     site = find_site(app.workspace, asked.scope)
-    options = Options(asked.to, asked.force, Allowing(asked.rules, one_line(asked.because)))
-    supplies = open_supplies(app)
+    allowing = Allowing(asked.rules, one_line(asked.because))
+    options = Options(asked.force, allowing, asked.digest, asked.signed)
+    count = max(len(references), 4 if asked.every else len(asked.skills))
     with (
-        Scans(len(references), app.scan_dir) as scans,
-        begin(f"install {' '.join(references)}", site, asked.to, supplies) as transaction,
+        Scans(count, app.scan_dir) as scans,
+        begin(f"install {' '.join(references)}"[:200], site, asked.to, open_supplies(app)) as transaction,
     ):
-        staged = anyio.run(_stage, app, transaction, references, scans)
+        staged = anyio.run(_stage, app, transaction, references, asked, scans)
         plans = transaction.plan(staged, options)
         if asked.output == "table" or not asked.yes:
             show_plans(app, transaction, plans)
-        check_objections(plans)
+        check_objections((one.name, one.objections) for one in plans)
         if asked.dry_run:
             return _tell(transaction, plans, asked, (), installed=False)
-        if not asked.yes and not _agree(app, plans):
+        if not asked.yes and not agree(app, plans, "Install"):
             say("Nothing was installed")
             return 1
         said = transaction.commit(plans, options)
     return _tell(transaction, plans, asked, said, installed=True)
 
 
-async def _stage(app: App, transaction: Transaction, references: Sequence[str], scans: Scans) -> list[Staged]:
+async def _stage(
+    app: App, transaction: Transaction, references: Sequence[str], asked: _Asked, scans: Scans
+) -> list[Staged]:
     async with open_sources(app) as sources:
-        wanted = []
-        for text in references:
-            reference = parse_reference(text, sources.registries, app.workspace.cwd, app.workspace.home)
-            source = sources.find(reference)
-            wanted += [Wanted(source, one) for one in await source.resolve(reference)]
+        parsed = [_parse(app, text, asked.registry, sources.registries) for text in references]
+        wanted = await resolve_all(sources, parsed, Choice(asked.skills, asked.every))
         return await transaction.stage(wanted, scans)
 
 
-def _agree(app: App, plans: Sequence[Planned]) -> bool:
-    """Whether a person agrees; what they, or nobody, said no to is written down. Raises: Refused."""
-    agreed = False
-    names = ", ".join(one.name for one in plans[:3]) + (f" and {len(plans) - 3} more" if len(plans) > 3 else "")
-    try:
-        agreed = confirm(f"Install and approve {names}?", "To install a skill", "Look at it, then pass --yes")
-    finally:
-        for one in plans if not agreed else ():
-            app.desk.refuse(one.review)
-    return agreed
+def _parse(app: App, text: str, registry: str, registries: Any) -> Reference:
+    """Raises: ClawftError; UsageError where --registry says nothing."""
+    workspace = app.workspace
+    found = parse_reference(text, registries, workspace.cwd, workspace.home)
+    if not registry:
+        return found
+    if not found.registry:
+        raise click.UsageError(f"--registry is for names in a registry, and {text} is none")
+    return parse_reference(f"{registry}:{text}", registries, workspace.cwd, workspace.home)
 
 
 def _tell(
@@ -121,9 +117,8 @@ def _tell(
         show_diagnostic(problem, where=problem.path)
     if asked.output == "json":
         skills = [planned_json(transaction, one) for one in plans]
-        print_json(
-            "clawft.skills.install.v1", installed=installed, skills=skills, diagnostics=[to_json(one) for one in said]
-        )
+        told = [to_json(one) for one in said]
+        print_json("clawft.skills.install.v1", installed=installed, skills=skills, diagnostics=told)
         return 0
     for one in plans:
         done = "Already installed" if one.is_same else "Installed" if installed else "Would be installed"

@@ -15,19 +15,25 @@ _MARKS = {"ready": "✓", "manual": "✓", "shadowed": "·"}
 
 
 @click.command("list")
+@click.option("--outdated", is_flag=True, help="What weft installed and has a newer version: the sources are asked.")
 @scope_option
 @format_option
 @dir_option
-def command(scope: str, output: str, dirs: tuple[str, ...]) -> None:
+def command(outdated: bool, scope: str, output: str, dirs: tuple[str, ...]) -> int | None:
     """List every skill found, with its state and why."""
     app = open_here(dirs)
+    if outdated:
+        from clawft.cli.skills._outdated import list_outdated
+
+        return list_outdated(app, scope, output)
     skills = sorted((one for one in app.skills if scope in ("all", one.found.location.scope)), key=lambda one: one.name)
     said = (*app.config.diagnostics, *app.catalog.diagnostics)
     if output == "json":
         from clawft.cli.skills._json import digest_of, skill_json
 
         listed = [skill_json(one, digest_of(one)) for one in skills]
-        return print_json("clawft.skills.list.v1", skills=listed, diagnostics=[to_json(one) for one in said])
+        print_json("clawft.skills.list.v1", skills=listed, diagnostics=[to_json(one) for one in said])
+        return None
     if skills:
         click.echo("\n".join(skill_lines(skills, terminal_width())))  # at once: each call flushes
     for diagnostic in said:

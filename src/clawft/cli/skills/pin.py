@@ -1,20 +1,68 @@
-"""`weft skills pin NAME`."""
+"""`weft skills pin NAME`: its description comes first; with `--version` it is not updated."""
 
 import click
 
 from clawft.cli._complete import complete_skills
-from clawft.cli.options import format_option, target_option
+from clawft.cli.options import format_option, open_here, target_option
+from clawft.cli.output import one_line, print_json, say
 from clawft.cli.skills._entries import set_entries
 from clawft.config.edit import Scope
 
 __all__ = ["command"]
 
+REASON = "it was pinned"
+
 
 @click.command("pin")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
+@click.option("--version", "hold", is_flag=True, help="Hold an installed skill at its version, in the place of that.")
+@click.option("--reason", default="", metavar="TEXT", help="Why, with --version: `update` and the lock say it.")
 @click.option("--off", is_flag=True, help="Pin them no longer.")
 @target_option
 @format_option
-def command(names: tuple[str, ...], off: bool, scope: Scope, output: str) -> None:
-    """Describe skills to a model before all others, whatever the room for descriptions."""
+def command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: Scope, output: str) -> None:
+    """Describe skills to a model before all others, whatever the room for descriptions.
+
+    With --version it is the version of an installed skill that is pinned: `weft skills update` leaves it as it is.
+    """
+    if reason and not hold:
+        raise click.UsageError("--reason is for --version")
+    if hold:
+        return _hold(names, "" if off else one_line(reason) or REASON, scope, output)
     set_entries(names, "pinned", not off, scope, output)
+    if not off and output == "table":
+        _tell_how(names, scope)
+    return None
+
+
+def _hold(names: tuple[str, ...], reason: str, scope: Scope, output: str) -> None:
+    from clawft.supply.hold import hold_versions
+    from clawft.supply.targets import find_site
+    from clawft.supplying import open_hands
+
+    app = open_here()
+    held = hold_versions(find_site(app.workspace, scope), names, reason, open_hands(app))
+    if output == "json":
+        listed = [
+            {"name": one.name, "version": one.version, "commit": one.commit, "pinned": one.pinned} for one in held
+        ]
+        return print_json("clawft.skills.pin.v1", held=listed)
+    for one in held:
+        version = one.version or one.commit[:12] or one.digest[:19]
+        click.echo(one_line(f"{one.name} {f'is held at {version}: {reason}' if reason else 'is held no longer'}"))
+    return None
+
+
+def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
+    """Who pins an installed skill may have meant its version."""
+    from clawft.errors import ClawftError
+    from clawft.locks.file import load_lock
+    from clawft.supply.targets import find_site
+
+    try:
+        lock = load_lock(find_site(open_here().workspace, scope).lock)
+    except ClawftError:
+        return
+    installed = [name for name in names if name in lock]
+    if installed:
+        say(one_line(f"To hold its version instead: weft skills pin {' '.join(installed)} --version"))

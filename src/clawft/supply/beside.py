@@ -1,0 +1,75 @@
+"""What other installers are told of our skills: their locks, and the note of ClawHub in a skill's own folder."""
+
+import os
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from clawft.files import read_optional
+from clawft.locks.clawhub import ORIGIN, add_clawhub, drop_clawhub, render_origin
+from clawft.locks.model import LockedSkill
+from clawft.locks.names import MAX_LOCK_BYTES
+from clawft.locks.vercel import PROJECT_LOCK, add_global, add_project, drop_global, drop_project, find_global_lock
+from clawft.packing.hashes import fingerprint_folder, vercel_folder_hash
+from clawft.supply.journal import Text
+from clawft.supply.targets import Site
+
+__all__ = ["MARKED", "Beside", "mark_origin"]
+
+MARKED = ("clawft", "openclaw")  # elsewhere the hash that the `skills` command takes would cover the note
+
+
+class Beside:
+    """The locks of others in one scope, while they are being changed."""
+
+    def __init__(self, site: Site, environ: Mapping[str, str]) -> None:
+        self._project = site.scope == "project"
+        self._clawhub = os.path.join(os.path.dirname(site.roots["openclaw"]), ".clawhub", "lock.json")
+        own = os.path.join(site.base, PROJECT_LOCK)
+        self._agents = own if self._project else find_global_lock(site.base, environ)
+        self._texts: dict[str, str] = {}
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """Those that changed."""
+        return tuple(Text(path, content) for path, content in self._texts.items())
+
+    def add(self, skill: LockedSkill, folder: str) -> None:
+        """A skill, whose files lie in a folder, is installed. Raises: ClawftError for a lock that cannot be read."""
+        if "openclaw" in skill.to and skill.origin.kind == "clawhub":
+            path = self._clawhub
+            self._texts[path] = add_clawhub(self._read(path), path, skill, int(time.time() * 1000))
+        if "agents" in skill.to:
+            path, content = self._agents, vercel_folder_hash(folder)
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            self._texts[path] = (
+                add_project(self._read(path), path, skill, content)
+                if self._project
+                else add_global(self._read(path), path, skill, content, now)
+            )
+
+    def drop(self, skill: LockedSkill) -> None:
+        """A skill is removed. Raises: ClawftError."""
+        if "openclaw" in skill.to and skill.origin.kind == "clawhub":
+            self._put(self._clawhub, drop_clawhub(self._read(self._clawhub), self._clawhub, skill.origin.slug))
+        if "agents" in skill.to:
+            drop = drop_project if self._project else drop_global
+            self._put(self._agents, drop(self._read(self._agents), self._agents, skill.name))
+
+    def _read(self, path: str) -> bytes | None:
+        return self._texts[path].encode() if path in self._texts else read_optional(path, MAX_LOCK_BYTES)
+
+    def _put(self, path: str, text: str | None) -> None:
+        if text is not None:
+            self._texts[path] = text
+
+
+def mark_origin(skill: LockedSkill, folder: str, client: str) -> None:
+    """Note in a folder that is not in its place yet that it came from ClawHub. Raises: OSError."""
+    if skill.origin.kind != "clawhub" or client not in MARKED:
+        return
+    path = os.path.join(folder, ORIGIN)
+    text = render_origin(skill, fingerprint_folder(folder), int(time.time() * 1000))
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,86 @@
+"""Which installed skills have a newer version where they came from; and which are left as they are, and why."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.locks.model import LockedSkill
+from clawft.sources.choose import Sources
+from clawft.sources.model import Resolved, Source, Version
+from clawft.supply.choosing import each
+from clawft.supply.targets import Site
+
+__all__ = ["Renewed", "choose_installed", "compare_versions", "find_newer"]
+
+_NUMBER = re.compile(r"\d+|[A-Za-z]+")
+_IMMUTABLE = ("clawhub", "contract", "well-known", "git")
+
+State = Literal["newer", "same", "unknown", "older", "pinned", "failed"]
+
+
+class Renewed(Struct, frozen=True):
+    """An installed skill and what its source has now. `unknown`: only the files themselves tell whether it is newer."""
+
+    locked: LockedSkill
+    state: State
+    newest: Resolved | None = None
+    source: Source | None = None
+    problem: Diagnostic | None = None
+
+
+def choose_installed(site: Site, lock: Mapping[str, LockedSkill], names: Sequence[str]) -> list[LockedSkill]:
+    """The skills that are meant: all of the lock without names. Raises: NotFound."""
+    for name in names:
+        if name not in lock:
+            close = find_close(name, lock)
+            hint = (f"did you mean '{close}'? " if close else "") + f"What is installed stands in {site.lock}"
+            raise NotFound("not-installed", f"weft did not install a skill '{name}' for this {site.scope}", hint=hint)
+    return [one for name, one in lock.items() if not names or name in names]
+
+
+async def find_newer(sources: Sources, site: Site, installed: Sequence[LockedSkill]) -> list[Renewed]:
+    """What the sources have of each; one that cannot be asked fails alone."""
+
+    async def ask(locked: LockedSkill) -> Renewed:
+        try:
+            source = sources.find(locked.origin, own=site.scope == "user")
+            newest = await source.renew(Version(locked.origin, locked.version, locked.commit, locked.digest))
+        except ClawftError as error:
+            return Renewed(locked, "failed", problem=error.diagnostic)
+        return Renewed(locked, "pinned" if locked.pinned else _compare(locked, newest), newest, source)
+
+    return await each(installed, ask)
+
+
+def _compare(locked: LockedSkill, newest: Resolved) -> State:
+    if locked.origin.kind in _IMMUTABLE and (locked.version or locked.commit):
+        same = (newest.version, newest.commit) == (locked.version, locked.commit)
+        if same and (not newest.archive or not locked.archive or newest.archive == locked.archive):
+            return "same"
+        if locked.origin.kind == "git":
+            return "newer"
+        if newest.version != locked.version:
+            return "newer" if compare_versions(locked.version, newest.version) > 0 else "older"
+    return "unknown"
+
+
+def compare_versions(old: str, new: str) -> int:
+    """Above 0 if the second is newer, below 0 if it is older: numbers by value, and `1.0-rc` before `1.0`."""
+    first, second = _key(old), _key(new)
+    return (second > first) - (second < first)
+
+
+def _key(version: str) -> tuple[tuple[tuple[int, int, str], ...], tuple[int, tuple[tuple[int, int, str], ...]]]:
+    plain = version.removeprefix("v").partition("+")[0]
+    release, dash, before = plain.partition("-")
+    return _parts(release), (0 if dash else 1, _parts(before))
+
+
+def _parts(text: str) -> tuple[tuple[int, int, str], ...]:
+    found = _NUMBER.findall(text)
+    while found and found[-1] == "0":
+        found.pop()
+    return tuple((1, int(one), "") if one.isdigit() else (0, 0, one) for one in found)
