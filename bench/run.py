@@ -21,6 +21,7 @@ from lines_runs import measure_runs, measure_step
 from lines_sandbox import measure_sandbox
 from lines_scan import QUICK, ScanSizes, measure_scan
 from lines_sessions import measure_open_session
+from lines_verify import measure_verify
 from lines_wasm import measure_wasm
 from make_skills import wait_until_settled, write_skills
 from report import ROOT, Line, exit_code, render_lines, to_json, write_json
@@ -85,6 +86,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         *measure_hooks(temporary / "hooks", 3 if quick else 60),
         *measure_wasm(temporary / "wasm", 100 if quick else 2_000),
         measure_audit(temporary / "audit", 200 if quick else 3_000),
+        measure_verify(temporary / "verify", 60 if quick else 1_000, 2 if quick else 15),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),
         measure_plugins(temporary / "plugins", 5 if quick else 50, sizes.starts),
