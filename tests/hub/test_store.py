@@ -208,12 +208,6 @@ def test_many_who_publish_the_same_version_at_once_leave_one(store: HubStore) ->
     assert store.get_version(store.find("notes")[0].id).fingerprint == kept[0]
 
 
-def test_the_secret_of_a_store_is_made_once(store: HubStore) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        assert len({*pool.map(lambda _: store.secret(), range(4))}) == 1
-    assert len(store.secret()) == 32
-
-
 def test_two_instances_on_one_postgres_see_each_other(postgres: Postgres) -> None:
     url = postgres.url()
     first, second = HubStore.open_shared(url), HubStore.open_shared(url)
@@ -222,7 +216,6 @@ def test_two_instances_on_one_postgres_see_each_other(postgres: Postgres) -> Non
         assert second.get_blob(version.archive) == first.get_blob(version.archive)
         second.yank(version.skill, "1.0.0", "bad")
         assert first.get_skill(version.skill).latest == ""
-        assert first.secret() == second.secret()
     finally:
         first.close()
         second.close()

@@ -26,6 +26,9 @@ class Blobs(Protocol):
     def put(self, content: bytes) -> str:
         """Keep bytes; their sha256. They would survive a loss of power."""
 
+    def put_within(self, content: bytes, execute: Execute) -> str:
+        """The same, by the one who writes."""
+
     def get(self, sha256: str) -> bytes:
         """Raises: NotFound."""
 
@@ -58,6 +61,9 @@ class FolderBlobs:
         except OSError as error:
             raise _failed(error, place) from error
         return sha256
+
+    def put_within(self, content: bytes, execute: Execute) -> str:  # noqa: ARG002  (of the database)
+        return self.put(content)
 
     def get(self, sha256: str) -> bytes:
         place = self._place(sha256)
@@ -130,13 +136,15 @@ class DatabaseBlobs:
         self._database = database
 
     def put(self, content: bytes) -> str:
+        with self._database.write() as execute:
+            return self.put_within(content, execute)
+
+    def put_within(self, content: bytes, execute: Execute) -> str:
         sha256 = hashlib.sha256(content).hexdigest()
         now = int(time.time())
-        with self._database.write() as execute:
-            known = execute("UPDATE hub_blob SET kept = ? WHERE sha256 = ? RETURNING 1", (now, sha256))
-            if not known:
-                row = (sha256, len(content), now, content)
-                execute("INSERT INTO hub_blob(sha256, size, kept, content) VALUES (?, ?, ?, ?)", row)
+        if not execute("UPDATE hub_blob SET kept = ? WHERE sha256 = ? RETURNING 1", (now, sha256)):
+            row = (sha256, len(content), now, content)
+            execute("INSERT INTO hub_blob(sha256, size, kept, content) VALUES (?, ?, ?, ?)", row)
         return sha256
 
     def get(self, sha256: str) -> bytes:

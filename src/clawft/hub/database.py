@@ -39,6 +39,9 @@ class Database(Protocol):
     def write(self) -> AbstractContextManager[Execute]:
         """All of it or nothing, and nobody else writes meanwhile."""
 
+    def snapshot(self) -> AbstractContextManager[Execute]:
+        """To read everything as it is at one moment, while others go on."""
+
     def close(self) -> None: ...
 
 
@@ -80,17 +83,15 @@ class SqliteDatabase:
                     self._writer.execute("ROLLBACK")
                 raise
 
-    def copy_to(self, path: str) -> None:
-        """The whole database as it is at this moment, in a new file, while others go on. Raises: ClawftError."""
+    @contextmanager
+    def snapshot(self) -> Iterator[Execute]:
         with self._translated():
-            target = sqlite3.connect(path, isolation_level=None)
-            source = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
+            connection = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
             try:
-                source.backup(target)
-                target.execute("PRAGMA journal_mode=DELETE")  # one file, without others beside it
+                connection.execute("BEGIN")
+                yield lambda statement, values: connection.execute(statement, values).fetchall()
             finally:
-                source.close()
-                target.close()
+                connection.close()
 
     def close(self) -> None:
         for one in self._opened:

@@ -66,7 +66,6 @@ class PostgresDatabase:
 
     @contextmanager
     def snapshot(self) -> Iterator[Execute]:
-        """All that is read here is as it was at one moment, while others go on. Raises: ClawftError."""
         with self._connection() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")

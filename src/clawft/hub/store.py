@@ -1,5 +1,6 @@
 """The store of a hub: skills of owners, their versions, which never change, and the bytes they are made of."""
 
+import fcntl
 import math
 import os
 import threading
@@ -13,7 +14,7 @@ from clawft.config.hub import QuotaSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.hub.archives import make_archive, make_meta
 from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
-from clawft.hub.database import Database, Execute, SqliteDatabase
+from clawft.hub.database import Database, Execute, HubAway, SqliteDatabase
 from clawft.hub.model import Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
 from clawft.hub.quota import check_quota, read_usage
 from clawft.hub.reading import RELEASE, SKILL, list_page, read_release, read_skill, search_skills
@@ -21,9 +22,10 @@ from clawft.hub.tables import prepare_tables
 from clawft.hub.versions import version_order
 from clawft.hub.writing import Made, add_skill, add_version, choose_latest, describe_skill, renew_skill, set_tag
 
-__all__ = ["DATABASE", "HubStore", "VersionExists"]
+__all__ = ["DATABASE", "LOCK", "HubStore", "VersionExists"]
 
 DATABASE = "hub.sqlite"
+LOCK = "lock"
 _BLOBS = "blobs"
 _COUNT_S = 2.0  # downloads are counted together: to write at each would cost more than the download
 _ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody may be about to publish them
@@ -50,11 +52,11 @@ class HubStore:
     - bytes: `put_blob(bytes) -> sha256`, `get_blob(sha256) -> bytes`, `blob_path(sha256) -> path or ''`
     - write: `publish(draft, checked, publisher) -> HubVersion`, `yank(skill, version, reason)`,
       `unyank(skill, version)`, `delete(skill)`, `undelete(skill)`,
-      `set_tag(skill, tag, version)`, `count_download(skill)`, `sweep()`, `secret()`
+      `set_tag(skill, tag, version)`, `count_download(skill)`, `sweep()`
     - read: `find(slug, owner='')` gives all that match, deleted ones too: more than one is ambiguous;
       `get_skill(id)`, `get_version(skill, version='')` ('' for the latest), `find_version`, `versions(skill)` newest
       first, `tags(skill)`, `list_skills(sort, limit, cursor, …)`, `search(query, limit)`,
-      `resolve(skill, fingerprint) -> version or ''`, `usage(owner)`
+      `resolve(skill, fingerprint) -> version or ''`, `owners()`, `usage(owner)`
     - a version's `archive` is the blob of the plain zip, whose sha256 an index may name; `download` is the blob of the
       one with `_meta.json`, as ClawHub's `/download` gives it.
     """
@@ -68,6 +70,7 @@ class HubStore:
         self._downloads: dict[int, int] = {}
         self._counting = threading.Lock()
         self._counted = time.monotonic()
+        self._held = -1
 
     @classmethod
     def open_folder(cls, folder: str) -> "HubStore":
@@ -77,7 +80,14 @@ class HubStore:
         except OSError as error:
             message = f"The hub's folder cannot be made: {error.strerror or error}"
             raise ClawftError("hub-database", message, path=folder) from error
-        return cls(SqliteDatabase(os.path.join(folder, DATABASE)), FolderBlobs(os.path.join(folder, _BLOBS)))
+        held = _hold(folder)
+        try:
+            store = cls(SqliteDatabase(os.path.join(folder, DATABASE)), FolderBlobs(os.path.join(folder, _BLOBS)))
+        except BaseException:
+            os.close(held)
+            raise
+        store._held = held
+        return store
 
     @classmethod
     def open_shared(cls, address: str) -> "HubStore":
@@ -96,6 +106,9 @@ class HubStore:
             self.flush()
         finally:
             self.database.close()
+            if self._held >= 0:
+                os.close(self._held)
+                self._held = -1
 
     # Bytes
 
@@ -248,20 +261,13 @@ class HubStore:
         rows = self.database.read(statement, (skill, fingerprint))
         return max((version for (version,) in rows), key=version_order, default="")
 
+    def owners(self) -> tuple[str, ...]:
+        """Everybody who has a skill here, in order."""
+        return tuple(owner for (owner,) in self.database.read("SELECT DISTINCT owner FROM hub_skill ORDER BY owner"))
+
     def usage(self, owner: str) -> Usage:
         """How much an owner keeps; deleted skills count, for they are kept."""
         return read_usage(self.database.read, owner)
-
-    def secret(self) -> bytes:
-        """A key that all who share this store have, and nobody else: made once."""
-        found = self.database.read("SELECT value FROM hub_meta WHERE key = 'secret'")
-        if not found:
-            with self.database.write() as execute:
-                found = execute("SELECT value FROM hub_meta WHERE key = 'secret'", ())
-                if not found:
-                    found = [(os.urandom(32).hex(),)]
-                    execute("INSERT INTO hub_meta(key, value) VALUES ('secret', ?)", found[0])
-        return bytes.fromhex(found[0][0])
 
     def _check_kept(self, execute: Execute, made: Made, draft: Draft) -> None:
         """Nobody sweeps while somebody writes: what is there now stays. Raises: ClawftError."""
@@ -286,6 +292,25 @@ class HubStore:
         with self.database.write() as execute:
             execute("UPDATE hub_skill SET deleted = ?, updated = ? WHERE id = ?", (deleted, _now(), skill))
             describe_skill(execute, self.database.dialect, skill)
+
+
+def _hold(folder: str) -> int:
+    """Keep others from replacing the folder while it is in use; the system lets go when this process ends.
+
+    Raises: ClawftError.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(os.path.join(folder, LOCK), flags, 0o600)
+    except OSError as error:
+        message = f"The hub's folder cannot be used: {error.strerror or error}"
+        raise ClawftError("hub-database", message, path=folder) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise HubAway("hub-busy", "The hub is being restored", path=folder, hint="Try again") from error
+    return descriptor
 
 
 def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:

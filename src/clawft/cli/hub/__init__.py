@@ -1,0 +1,17 @@
+"""`weft hub`."""
+
+import click
+
+from clawft.cli.root import LazyGroup
+
+__all__ = ["command"]
+
+_COMMANDS = ("serve", "status", "token", "yank", "unyank", "remove", "backup", "restore")
+
+
+@click.group("hub", cls=LazyGroup, modules={name: f"clawft.cli.hub.{name}" for name in _COMMANDS}, aliases={})
+def command() -> None:
+    """Run a registry of your own, and look after it.
+
+    One store of skills, served as ClawHub's interface, as a well-known index and through MCP. See: weft help hub.
+    """
