@@ -11,6 +11,7 @@ from clawft.locks.model import Origin
 from clawft.sources.clawhub import ClawHub
 from clawft.sources.contract import Contract
 from clawft.sources.fetching import Fetching
+from clawft.sources.git import GitRepository
 from clawft.sources.local import LocalSource
 from clawft.sources.model import Reference, Source
 from clawft.sources.remote import RemoteArchive
@@ -108,4 +109,6 @@ class Sources:
             return WellKnown(url, Fetching(url, self._settings, typed=typed))
         if kind == "archive":
             return RemoteArchive(url, Fetching(url, self._settings, typed=typed))
+        if kind == "git":
+            return GitRepository(url, self._settings, self._environ, typed=typed)
         raise ClawftError("source-kind", f"{kind} is a source that cannot be asked")

@@ -185,7 +185,8 @@ def _read(path: str, data: bytes, top: str) -> Held:
     name = (skill.name if skill else "") or slugify(called) or "skill"
     if skill is None:
         return Held(folder, name)
-    return Held(folder, name, skill.description or "", skill.version or "", skill.internal)
+    version = skill.version if b"version" in data else ""  # one that says nothing has the version that all begin with
+    return Held(folder, name, skill.description or "", version, skill.internal)
 
 
 def _is_document(path: str) -> bool:

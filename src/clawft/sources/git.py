@@ -1,0 +1,171 @@
+"""Skills from git repositories: a branch, a tag or a commit becomes one commit, and its files come from there or not at
+all. A repository may be a stranger's: nothing of it is checked out, and nothing in it decides what git does.
+"""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import anyio.to_thread
+from msgspec import structs
+
+from clawft.config.tools import WebSettings
+from clawft.discovery.digest import compute_digest
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
+from clawft.locks.model import Origin
+from clawft.packing.limits import SKILL, Limits
+from clawft.sources.address import is_commit, read_git_url, read_path, read_ref
+from clawft.sources.git_objects import Entry, Objects
+from clawft.sources.git_place import Layout, is_file, list_files
+from clawft.sources.git_program import open_git
+from clawft.sources.git_refs import Found, find_ref
+from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
+from clawft.sources.repository import MAX_DOCUMENT_BYTES, Held, find_skills, list_documents
+
+__all__ = ["GitRepository"]
+
+_DOCUMENTS = 32 << 20  # bytes of all files that tell which skills there are
+_PAGES = ("/tree/", "/blob/")
+
+
+class GitRepository:
+    """One repository. To be closed by who opened it: what was fetched is thrown away then."""
+
+    def __init__(
+        self, url: str, settings: WebSettings, environ: Mapping[str, str], *, typed: bool, limits: Limits = SKILL
+    ) -> None:
+        """`typed`: a person named it, so it may be on this machine or a private network. Raises: ClawftError."""
+        self._url = read_git_url(url)
+        self._open = partial(open_git, self._url, settings, environ, typed=typed)
+        self._limits = limits
+        self._objects: Objects | None = None
+        self._trees: dict[str, list[Entry]] = {}
+        self._folder = ""
+        self._clear = lambda: None
+
+    async def aclose(self) -> None:
+        """Throw away what was fetched."""
+        self._objects = None
+        self._trees.clear()
+        await anyio.to_thread.run_sync(self._clear)
+
+    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
+        """Nothing: a repository is named, not searched for."""
+        return ()
+
+    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
+        """The skills of one commit. Raises: ClawftError."""
+        found, path = await self._find(reference)
+        origin = Origin("git", self._url, ref=found.asked, path=path)
+        return tuple(_resolved(origin, one, found.commit) for one in await self._hold(found, path, reference.skill))
+
+    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
+        """The same skill at the newest commit of its branch; `exact`: at the commit that was installed, with the same
+        digest. Raises: ClawftError; Refused."""
+        origin = installed.origin
+        path, ref = read_path(origin.path), read_ref(origin.ref) if origin.ref else ""
+        if exact and not is_commit(installed.commit):
+            raise Refused("source-changed", f"The lock has no commit for {self._url}", hint="Run: weft skills update")
+        objects = await self._start()
+        found = Found(ref, installed.commit) if exact else await find_ref(objects, [ref])
+        held = await self._hold(found, path, "")
+        here = next((one for one in held if one.path == path), None)
+        if here is None:
+            raise NotFound("source-path", f"There is no skill at '{path}' any more", path=self._url)
+        resolved = _resolved(Origin("git", self._url, ref=ref, path=path), here, found.commit)
+        if exact and installed.digest:
+            await self._check(resolved, installed.digest)
+        return resolved
+
+    async def download(self, resolved: Resolved, folder: str) -> Resolved:
+        """The files of the skill at its commit, into an empty folder. Raises: ClawftError; Refused."""
+        origin = resolved.origin
+        entries = await self._tree(Found(origin.ref, resolved.commit))
+        objects = await self._start()
+        files = list_files(entries, read_path(origin.path), self._url)
+        layout = Layout(files, folder, self._url, self._limits)
+        contents = await objects.read(layout.wanted, self._limits.max_bytes, self._limits.max_file_bytes)
+        pointers = await anyio.to_thread.run_sync(layout.write, contents)
+        notes = tuple(_tell_pointer(path) for path in pointers)
+        return structs.replace(resolved, notes=(*resolved.notes, *notes))
+
+    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
+        """Nobody says anything about what lies in a repository."""
+        return (None,) * len(installed)
+
+    async def _find(self, reference: Reference) -> tuple[Found, str]:
+        """Which commit is meant, and which folder in it."""
+        ref, path = reference.ref, reference.path
+        objects = await self._start()
+        if not ref or not path or is_commit(ref) or not any(one in reference.text for one in _PAGES):
+            return await find_ref(objects, [ref]), path
+        # The address of a page does not tell where the name of the branch ends and the path begins.
+        parts = path.split("/")
+        asked = ["/".join([ref, *parts[:number]]) for number in range(len(parts) + 1)]
+        found = await find_ref(objects, asked)
+        return found, "/".join(parts[found.asked.count("/") - ref.count("/") :])
+
+    async def _hold(self, found: Found, path: str, skill: str) -> tuple[Held, ...]:
+        entries = await self._tree(found)
+        objects = await self._start()
+        files = {one.path: one.oid for one in entries if is_file(one)}
+        try:
+            documents = list_documents(files, path, skill)
+            contents = dict(await objects.read([files[one] for one in documents], _DOCUMENTS, MAX_DOCUMENT_BYTES))
+            return find_skills(
+                {one: contents[files[one]] or b"" for one in documents}, path, skill, _name_of(self._url)
+            )
+        except NotFound as error:
+            raise _with_submodules(error, entries, self._url) from error
+
+    async def _tree(self, found: Found) -> list[Entry]:
+        if found.commit not in self._trees:
+            objects = await self._start()
+            await objects.fetch(found.commit, found.ref)
+            self._trees[found.commit] = await objects.list_tree(found.commit)
+        return self._trees[found.commit]
+
+    async def _check(self, resolved: Resolved, digest: str) -> None:
+        with tempfile.TemporaryDirectory() as place:
+            await self.download(resolved, place)
+            if compute_digest(place).value != digest:
+                message = f"{resolved.name} at {resolved.commit[:12]} is not what the lock has"
+                raise Refused("source-changed", message, path=self._url, hint="Run: weft skills verify")
+
+    async def _start(self) -> Objects:
+        if self._objects is None:
+            git = await self._open()
+            self._folder = tempfile.mkdtemp(prefix="clawft-git-")
+            self._clear = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._objects = Objects(git, self._folder)
+        return self._objects
+
+
+def _resolved(origin: Origin, held: Held, commit: str) -> Resolved:
+    return Resolved(
+        structs.replace(origin, path=held.path),
+        held.name,
+        version=held.version,
+        commit=commit,
+        url=origin.url,
+        description=held.description,
+        notes=held.notes,
+    )
+
+
+def _name_of(url: str) -> str:
+    return url.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")
+
+
+def _tell_pointer(path: str) -> Diagnostic:
+    hint = "Install it from an archive that has the file"
+    return Diagnostic("git-lfs", "warning", f"'{path}' is kept elsewhere (Git LFS); only a pointer came", hint=hint)
+
+
+def _with_submodules(error: NotFound, entries: list[Entry], url: str) -> ClawftError:
+    said = error.diagnostic
+    links = [one.path for one in entries if one.mode == "160000"]
+    more = f". Submodules are not followed: {', '.join(links[:5])}" if links else ""
+    return NotFound(said.code, said.message, path=url, hint=f"{said.hint}{more}")

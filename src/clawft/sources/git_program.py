@@ -1,0 +1,220 @@
+"""The program git, run so that nothing but our words decides what it does: no config of anybody, no hook, no helper, no
+prompt, no redirect, one protocol, one judged address; bounded in time, memory and the size of any file it writes.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from clawft.config.tools import WebSettings
+from clawft.errors import ClawftError, NotFound, Refused
+from clawft.sandbox.process import Finished, Streams, run_process
+from clawft.sandbox.reach import resolve_host
+from clawft.sources.plain import plain_line
+from clawft.trust.urls import InvalidUrl, UrlPolicy, read_host, read_url
+
+__all__ = ["Git", "Room", "check_version", "open_git"]
+
+TIMEOUT_S = 180.0
+_OLDEST = (2, 37)  # the first that connects to the address it is told to (http.curloptResolve)
+_VERSION = re.compile(rb"git version (\d+)\.(\d+)")
+_MEMORY_KB = 4 << 20
+_LIMITED = 'ulimit -c 0; ulimit -f "$1"; ulimit -v "$2" 2>/dev/null; umask 077; out=$3; shift 3; exec "$@" >"$out"'
+_CONFIG = (
+    *("protocol.allow=never", "protocol.version=2", "transfer.bundleURI=false", "fetch.recurseSubmodules=no"),
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "submodule.recurse=false"),
+    *("core.askPass=", "credential.helper=", "core.bigFileThreshold=16m", "pack.threads=1"),
+    *("gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false", "http.followRedirects=false"),
+    *("http.proxy=", "http.sslVerify=true", "http.lowSpeedLimit=1000", "http.lowSpeedTime=30"),
+)
+_SSH = (
+    "ssh -o BatchMode=yes -o ConnectTimeout=15 -o PermitLocalCommand=no -o ForwardAgent=no -o ForwardX11=no "
+    "-o ClearAllForwardings=yes"
+)
+_SSH_HOST = re.compile(r"(?:ssh://)?(?:[^@/]*@)?(\[[^\]]*\]|[^:/]*)(?::([0-9]+)(?=/))?")
+
+
+class Room(Struct, frozen=True):
+    """Where git works, and how large a file it may write there."""
+
+    folder: str
+    max_bytes: int
+
+
+class Git(Struct, frozen=True):
+    """git for one repository: its program, its words before the command, and its environment."""
+
+    program: str
+    url: str
+    config: tuple[str, ...]
+    env: Mapping[str, str]
+
+    async def run(self, room: Room, words: Sequence[str], stdin: bytes = b"") -> tuple[Finished, str]:
+        """How it ended, and the file that holds what it wrote. Raises: ClawftError if it took too long, or too much."""
+        out = os.path.join(room.folder, f"out-{os.urandom(8).hex()}")
+        limits = (str(max(1, room.max_bytes >> 9)), str(_MEMORY_KB), out)
+        config = [word for one in self.config for word in ("-c", one)]
+        command = ("/bin/sh", "-c", _LIMITED, "sh", *limits, self.program, *config, *words)
+        env = {**self.env, "HOME": room.folder, "XDG_CONFIG_HOME": room.folder, "GIT_DIR": room.folder}
+        try:
+            done = await run_process(
+                command,
+                cwd=room.folder,
+                env=env,
+                timeout_s=TIMEOUT_S,
+                max_bytes=1 << 16,
+                streams=Streams(stdin=stdin, merged=True),
+            )
+        except OSError as error:
+            raise ClawftError("git-failed", f"git cannot be started: {error.strerror}") from error
+        if done.timed_out:
+            raise ClawftError("git-timeout", f"The repository took longer than {TIMEOUT_S:.0f} s", hint="Try again")
+        if done.code and (b"File too large" in done.output or b"signal 25" in done.output or done.code in (-25, 153)):
+            raise Refused("git-too-large", "The repository has more in it than is taken", hint="Nothing was installed")
+        return done, out
+
+    async def need(self, room: Room, words: Sequence[str], stdin: bytes = b"") -> str:
+        """The file with what git wrote. Raises: ClawftError if it did not do what it was told."""
+        done, out = await self.run(room, words, stdin)
+        if done.code:
+            raise self.explain(done.output)
+        return out
+
+    def explain(self, output: bytes) -> ClawftError:
+        """What git says when it fails, for a person. Part of it may be the words of a stranger."""
+        text = output.decode("utf-8", errors="replace")
+        for pattern, (kind, code, message, hint) in _FAILURES.items():
+            if re.search(pattern, text):
+                return kind(code, message, path=self.url, hint=hint)
+        lines = [line for line in text.splitlines() if line.startswith(("fatal:", "error:"))] or text.splitlines()
+        said = plain_line(lines[0].partition(": ")[2] or lines[0], 200) if lines else "it does not say why"
+        return ClawftError("git-failed", f"git failed: {said}", path=self.url)
+
+
+_PRIVATE = "Check its spelling. If it is private, use git@host:path with a key that ssh knows"
+_FAILURES: dict[str, tuple[type[ClawftError], str, str, str]] = {
+    "Host key verification failed": (
+        Refused,
+        "git-host-key",
+        "ssh does not know the key of that host",
+        "Connect to it once with ssh, and compare the key with the one it publishes",
+    ),
+    "dubious ownership|unsafe repository": (
+        Refused,
+        "git-owner",
+        "The repository belongs to another user of this machine",
+        "Clone it yourself, then install from the clone",
+    ),
+    r"returned error: 30\d|redirect": (
+        Refused,
+        "git-redirect",
+        "The repository has moved, and where to is not followed",
+        "Open it in a browser, and use the address it has now",
+    ),
+    "prompts disabled|Authentication failed|Permission denied|could not read Username|[Nn]ot found|returned error: 40"
+    "|does not appear to be a git repository|does not exist|repository .* not exported": (
+        NotFound,
+        "git-not-found",
+        "There is no such repository, or it is private",
+        _PRIVATE,
+    ),
+    "Could not resolve host|Failed to connect|Connection refused|timed out|Network is unreachable|unable to connect": (
+        ClawftError,
+        "git-unreachable",
+        "The host of the repository does not answer",
+        "Check the connection, then try again",
+    ),
+    "transport '.*' not allowed": (Refused, "git-protocol", "The repository wants another protocol", ""),
+}
+
+
+async def open_git(url: str, settings: WebSettings, environ: Mapping[str, str], *, typed: bool) -> Git:
+    """git for an address that was read strictly; `typed`: a person named it, so it may be on a private network.
+
+    Raises: ClawftError where there is no git; Refused for an address that must not be asked.
+    """
+    program = shutil.which("git", path=environ.get("PATH", os.defpath))
+    if program is None or not os.path.isabs(program):
+        hint = "Install git, or install the skill from an archive"
+        raise ClawftError("git-missing", "git is needed to install from a repository, and is not here", hint=hint)
+    scheme = "ssh" if "://" not in url else url.partition("://")[0]
+    pins, command = await _judge(url, scheme, settings, typed=typed)
+    env = {
+        "PATH": os.pathsep.join([os.path.dirname(program), os.defpath]),
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_ALLOW_PROTOCOL": scheme,
+        "GIT_SSH_COMMAND": command,
+        "GIT_SSH_VARIANT": "ssh",
+    }
+    if scheme == "ssh" and "SSH_AUTH_SOCK" in environ:
+        env["SSH_AUTH_SOCK"] = environ["SSH_AUTH_SOCK"]
+    return Git(program, url, (*_CONFIG, f"protocol.{scheme}.allow=always", *pins), env)
+
+
+async def _judge(url: str, scheme: str, settings: WebSettings, *, typed: bool) -> tuple[list[str], str]:
+    """What holds git to the addresses that were judged, and the ssh it is to use. Raises: Refused, ClawftError."""
+    if scheme == "file":
+        if not typed:
+            hint = "If you trust it, install it yourself by its path"
+            raise Refused(
+                "git-local", "A lock that is not yours names a repository of this machine", path=url, hint=hint
+            )
+        return [], _SSH
+    host, port = _host_of(url, scheme)
+    addresses = await _find_addresses(host, port, settings, typed=typed)
+    shown = [f"[{one}]" if ":" in one else one for one in addresses]
+    if scheme == "ssh":
+        # What a person typed may stand for another host in their own config of ssh.
+        alias = host if port == 22 else f"[{host}]:{port}"
+        return [], _SSH if typed else f"{_SSH} -o HostName={addresses[0]} -o HostKeyAlias={alias} -o ProxyCommand=none"
+    return [f"http.curloptResolve={host}:{port}:{','.join(shown)}"] if ":" not in host else [], _SSH
+
+
+def _host_of(url: str, scheme: str) -> tuple[str, int]:
+    if scheme != "ssh":
+        target = read_url(url)
+        return target.host, target.connect_port
+    match = _SSH_HOST.match(url)
+    if match is None:
+        raise InvalidUrl("has no host")
+    return read_host(match[1])[0], int(match[2] or 22)
+
+
+async def _find_addresses(host: str, port: int, settings: WebSettings, *, typed: bool) -> Sequence[str]:
+    policy = UrlPolicy(settings)
+    shown = f"[{host}]" if ":" in host else host
+    if settings.blocked_domains and not _is_address(shown):
+        UrlPolicy(WebSettings(blocked_domains=settings.blocked_domains, block_private_ips=False)).read_allowed(
+            f"https://{host}/"
+        )
+    if _is_address(shown):
+        addresses: Sequence[str] = (host,)
+    else:
+        addresses = await resolve_host(host, port)
+    for one in addresses:
+        if not typed and (violation := policy.check_address(one)):
+            raise violation
+    return addresses
+
+
+def _is_address(host: str) -> bool:
+    return read_host(host)[1] is not None
+
+
+async def check_version(git: Git, room: Room) -> None:
+    """Raises: ClawftError for a git that does not know how to be held to an address."""
+    with open(await git.need(room, ["--version"]), "rb") as file:
+        found = _VERSION.match(file.read(100))
+    if found is None or (int(found[1]), int(found[2])) < _OLDEST:
+        hint = f"Version {_OLDEST[0]}.{_OLDEST[1]} or later is needed"
+        raise ClawftError("git-version", "This git is too old to be held to one address", hint=hint)
