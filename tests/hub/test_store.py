@@ -17,6 +17,7 @@ from clawft.errors import ClawftError, NotFound, Refused
 from clawft.hub.model import Checked, Draft
 from clawft.hub.store import HubStore, VersionExists
 from clawft.hub.versions import is_version, version_order
+from clawft.packing.hashes import fingerprint_folder
 from postgres import Postgres
 
 CLEAN = Checked(digest="sha256:d", fingerprint="f", verdict="clean", summary="A skill")
@@ -148,6 +149,14 @@ def test_content_is_found_by_its_fingerprint(store: HubStore) -> None:
     publish(store, "ann/notes", "1.0.1", "same")
     assert store.resolve(first.skill, first.fingerprint) == "1.0.1"
     assert store.resolve(first.skill, "0" * 64) == ""
+
+
+def test_what_the_clawhub_command_installed_is_found_by_its_fingerprint(store: HubStore, tmp_path: Path) -> None:
+    publish(store, "ann/notes", "1.0.1", "other")
+    version = publish(store, "ann/notes")
+    with zipfile.ZipFile(io.BytesIO(store.get_blob(version.download))) as opened:
+        opened.extractall(tmp_path / "notes")
+    assert store.resolve(version.skill, fingerprint_folder(str(tmp_path / "notes"))) == "1.0.0"
 
 
 def test_bytes_that_no_version_uses_are_swept_and_others_stay(store: HubStore) -> None:

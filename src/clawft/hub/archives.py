@@ -1,5 +1,6 @@
 """The zips of a version: its files at the root, the same bytes whenever and wherever they are made."""
 
+import hashlib
 import io
 import stat
 import zipfile
@@ -34,4 +35,4 @@ def make_archive(files: Iterable[tuple[HubFile, bytes]]) -> bytes:
 def make_meta(owner: str, slug: str, version: str, published: int) -> tuple[HubFile, bytes]:
     """The file that ClawHub adds to a download."""
     content = msgspec.json.encode({"ownerId": owner, "slug": slug, "version": version, "publishedAt": published})
-    return HubFile(META, len(content), "", "application/json"), content
+    return HubFile(META, len(content), hashlib.sha256(content).hexdigest(), "application/json"), content

@@ -69,6 +69,7 @@ class HubVersion(Struct, frozen=True):
     download: str = ""  # the sha256 of the zip that ClawHub's clients get, which has `_meta.json` too
     download_size: int = 0
     dependencies: tuple[str, ...] = ()  # other skills it names, as its author wrote them
+    bundle: str = ""  # ClawHub's fingerprint of the download
 
 
 class HubRelease(Struct, frozen=True):

@@ -21,6 +21,7 @@ from clawft.hub.reading import RELEASE, SKILL, list_page, read_release, read_ski
 from clawft.hub.tables import prepare_tables
 from clawft.hub.versions import version_order
 from clawft.hub.writing import Made, add_skill, add_version, choose_latest, describe_skill, renew_skill, set_tag
+from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
 
 __all__ = ["DATABASE", "LOCK", "HubStore", "VersionExists"]
 
@@ -32,7 +33,7 @@ _ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody 
 _FILES = msgspec.json.Decoder(tuple[HubFile, ...])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
-verdict, reasons, engine, yanked, download, download_size, dependencies"""
+verdict, reasons, engine, yanked, download, download_size, dependencies, bundle"""
 _CONTENT = "SELECT digest, fingerprint FROM hub_version WHERE skill = ? AND version = ?"
 _USED = "SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1"
 _YANK = "UPDATE hub_version SET yanked = ? WHERE skill = ? AND version = ? RETURNING 1"
@@ -132,8 +133,19 @@ class HubStore:
         now = _now()
         contents = [(file, self.get_blob(file.sha256)) for file in draft.files]
         archive = make_archive(contents)
-        download = make_archive([*contents, make_meta(draft.owner, draft.slug, draft.version, now)])
-        made = Made(now, publisher, self.put_blob(archive), len(archive), self.put_blob(download), len(download))
+        bundle = [*contents, make_meta(draft.owner, draft.slug, draft.version, now)]
+        download = make_archive(bundle)
+        made = Made(
+            created=now,
+            publisher=publisher,
+            archive=self.put_blob(archive),
+            archive_size=len(archive),
+            download=self.put_blob(download),
+            download_size=len(download),
+            bundle=clawhub_fingerprint(
+                (one.path, one.sha256) for one, data in bundle if counts_for_clawhub(one.path, data)
+            ),
+        )
         with self.database.write() as execute:
             skill = add_skill(execute, draft, checked, now)
             if execute("SELECT 1 FROM hub_skill WHERE id = ? AND deleted = 1", (skill,)):
@@ -256,9 +268,9 @@ class HubStore:
         return search_skills(self.database, query, limit)
 
     def resolve(self, skill: int, fingerprint: str) -> str:
-        """The newest version with this content, by ClawHub's fingerprint; '' if there is none."""
-        statement = "SELECT version FROM hub_version WHERE skill = ? AND fingerprint = ?"
-        rows = self.database.read(statement, (skill, fingerprint))
+        """The newest version with this content, '' if there is none: by ClawHub's fingerprint of it, or of a download."""
+        statement = "SELECT version FROM hub_version WHERE skill = ? AND (fingerprint = ? OR bundle = ?)"
+        rows = self.database.read(statement, (skill, fingerprint, fingerprint))
         return max((version for (version,) in rows), key=version_order, default="")
 
     def owners(self) -> tuple[str, ...]:
@@ -315,7 +327,7 @@ def _hold(folder: str) -> int:
 
 def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
     _, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size = row[:11]
-    verdict, reasons, engine, yanked, download, download_size, dependencies = row[11:]
+    verdict, reasons, engine, yanked, download, download_size, dependencies, bundle = row[11:]
     return HubVersion(
         skill=skill,
         version=version,
@@ -335,6 +347,7 @@ def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
         download=download,
         download_size=download_size,
         dependencies=_NAMES.decode(dependencies),
+        bundle=bundle,
     )
 
 

@@ -21,6 +21,7 @@ class Made(Struct, frozen=True):
     archive_size: int
     download: str
     download_size: int
+    bundle: str  # ClawHub's fingerprint of the download, which is what its command knows an installed copy by
 
 
 def add_skill(execute: Execute, draft: Draft, checked: Checked, now: int) -> int:
