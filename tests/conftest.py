@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from hub_world import ServedHub, serve_hub
 from postgres import Postgres, find_postgres
 
 pytest_plugins = ["skip_guard", "unmeasured"]
@@ -55,6 +56,13 @@ def postgres() -> Iterator[Postgres]:
         pytest.skip("PostgreSQL is not installed")
     with Postgres() as server:
         yield server
+
+
+@pytest.fixture
+def served_hub(tmp_path: Path) -> Iterator[ServedHub]:
+    """A private hub that listens on loopback, in a thread of this process; `put` gives it skills."""
+    with serve_hub(tmp_path / "served") as hub:
+        yield hub
 
 
 @pytest.fixture

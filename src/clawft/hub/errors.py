@@ -4,14 +4,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, NotFound
 
 __all__ = ["HubError", "from_error"]
 
 # What the store and the intake refuse, by the code of their error; what is not named here is the client's mistake.
 _STATUS = {
-    "hub-no-skill": 404,
-    "hub-no-version": 404,
     "hub-version-exists": 409,
     "hub-malicious": 422,
     "hub-suspicious": 422,
@@ -44,7 +42,7 @@ class HubError(Exception):
 
 def from_error(error: ClawftError) -> HubError:
     """The same as an answer: what happened, and what to do about it."""
-    status = _STATUS.get(error.code, 400)
+    status = _STATUS.get(error.code, 404 if isinstance(error, NotFound) else 400)
     if status >= 500:  # what is wrong with the hub is for whoever runs it
         logging.getLogger("clawft.hub").error("%s", error)
         return HubError(status, "The hub cannot do that just now", headers={"Retry-After": "2"})

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from clawft.config.hub import HubSettings
 from clawft.errors import ClawftError
@@ -37,6 +37,7 @@ from clawft.hub.wellknown import WELL_KNOWN
 __all__ = ["HubServer", "listen", "make_app"]
 
 MAX_CONNECTIONS = 2_000
+_REST = "/api/{rest:path}"
 _MAX_HEAD = 32 * 1024
 _KEEP_S = 30  # a connection that is not used
 _END_S = 10  # for answers that are being sent when it ends
@@ -57,14 +58,14 @@ def make_app(
         tickets=Tickets(load_key(store.database), time.time),
         pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20),
     )
-    routes: list[BaseRoute] = [*CONTRACT, *SECURITY, *PUBLISHING, *READING, *WELL_KNOWN]
+    routes = _merge([*CONTRACT, *SECURITY, *PUBLISHING, *READING, *WELL_KNOWN])
     document = answer(describe_routes(routes))
 
     async def openapi(_request: Request) -> Response:
         """What this hub answers, as OpenAPI."""
         return document
 
-    routes += [Route("/healthz", _healthz), Route("/api/v1/openapi.json", openapi)]
+    routes = [Route("/healthz", _healthz), Route("/api/v1/openapi.json", openapi), *routes, Route(_REST, _not_here)]
     handlers: dict[Any, Any] = {HubError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=_live)
     app.router.redirect_slashes = False
@@ -77,6 +78,29 @@ def make_app(
         public_read=settings.public_read,
         log=log,
     )
+
+
+def _merge(routes: list[Route]) -> list[Route]:
+    """One route for each path, whatever is done there, so that a wrong method is told all that are right."""
+    paths: dict[str, list[Route]] = {}
+    for one in routes:
+        paths.setdefault(one.path, []).append(one)
+    return [found[0] if len(found) == 1 else _join(found) for found in paths.values()]
+
+
+def _join(routes: list[Route]) -> Route:
+    by_method = {method: one.endpoint for one in routes for method in one.methods or ()}
+
+    async def dispatch(request: Request) -> Response:
+        found: Response = await by_method[request.method](request)
+        return found
+
+    dispatch.__doc__ = " ".join(one.endpoint.__doc__ or "" for one in routes)
+    return Route(routes[0].path, dispatch, methods=sorted(by_method))
+
+
+async def _not_here(_request: Request) -> Response:
+    return PlainTextResponse("This hub does not have that part of ClawHub's interface", 404)
 
 
 async def _healthz(request: Request) -> Response:

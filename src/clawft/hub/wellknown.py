@@ -118,7 +118,7 @@ async def index_file(request: Request) -> Response:
 
 
 async def skills_search(request: Request) -> Response:
-    """What `skills find` asks (SKILLS_API_URL). `source` is what to give to `skills add`."""
+    """What `skills find` asks (SKILLS_API_URL). It prints SOURCE@NAME, which is an address of one skill, too."""
     hub = hub_of(request)
     query = request.query_params.get("q", "")
     owner = request.query_params.get("owner", "").lower()
@@ -130,7 +130,7 @@ async def skills_search(request: Request) -> Response:
             "skillId": one.skill.slug,
             "name": one.skill.slug,
             "installs": one.skill.downloads,
-            "source": f"{address}/@{one.skill.owner}/{one.skill.slug}",
+            "source": f"{address}/@{one.skill.owner}",
         }
         for one in page.items
         if not owner or one.skill.owner == owner
@@ -186,7 +186,7 @@ def _describe(skill: HubSkill) -> str:
 
 def _routes() -> Iterator[Route]:
     yield Route("/api/v1/agent-skills/{owner}/{slug}/index.json", agent_index)
-    for prefix in ("", "/@{owner}", "/@{owner}/{skill}"):
+    for prefix in ("", "/@{owner}@{skill}", "/@{owner}", "/@{owner}/{skill}"):
         newer, older = f"{prefix}/.well-known/agent-skills", f"{prefix}/.well-known/skills"
         yield Route(f"{newer}/index.json", index)
         yield Route(f"{older}/index.json", older_index)
