@@ -16,7 +16,6 @@ from clawft.hub.answers import (
 from clawft.hub.context import answer, find_skill, hub_of, number, owner_of, read_version, send_blob
 from clawft.hub.errors import HubError
 from clawft.hub.model import HubFile, HubVersion, Listed
-from clawft.hub.resolving import resolve_fingerprint
 
 __all__ = ["READING", "serve_archive"]
 
@@ -147,7 +146,7 @@ async def resolve(request: Request) -> Response:
     if len(fingerprint) != 64 or not all(letter in "0123456789abcdef" for letter in fingerprint):
         raise HubError(400, "hash must be 64 hexadecimal digits")
     skill = await find_skill(request, request.query_params.get("slug", ""))
-    match = await hub.work(resolve_fingerprint, hub.store, skill, fingerprint)
+    match = await hub.read(hub.store.resolve, skill.id, fingerprint)
     latest = {"version": skill.latest} if skill.latest else None
     return answer({"match": {"version": match} if match else None, "latestVersion": latest})
 

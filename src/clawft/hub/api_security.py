@@ -12,7 +12,6 @@ from clawft.hub.bodies import read_json
 from clawft.hub.context import answer, find_skill, hub_of, read_version
 from clawft.hub.errors import HubError
 from clawft.hub.model import HubSkill, HubVersion
-from clawft.hub.resolving import bundle_fingerprint
 
 __all__ = ["SECURITY"]
 
@@ -71,20 +70,18 @@ async def verify(request: Request) -> Response:
     """Whether a version may be used, and every file it is made of."""
     skill = await find_skill(request, request.path_params["slug"])
     version = await read_version(request, skill)
-    hub = hub_of(request)
-    bundle = await hub.work(bundle_fingerprint, skill, version, hub.store.get_blob)
     tag = request.query_params.get("tag") or None
     named = "version" if request.query_params.get("version") else "tag" if tag else "latest"
     return answer(
         {
             "schema": "clawhub.skill.verify.v1",
-            **_judge(skill, version, hub.address(request)),
+            **_judge(skill, version, hub_of(request).address(request)),
             "resolvedFrom": named,
             "tag": tag if named == "tag" else None,
             "card": {"available": False, "path": "skill-card.md", "url": None, "sha256": None, "size": None},
             "artifact": {
                 "sourceFingerprint": version.fingerprint,
-                "bundleFingerprints": [version.fingerprint, bundle],
+                "bundleFingerprints": [version.fingerprint, version.bundle],
                 "files": describe_files(version.files),
             },
             "provenance": {"source": "unavailable"},

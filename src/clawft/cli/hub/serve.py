@@ -1,6 +1,5 @@
 """`weft hub serve`: run a registry here, until it is stopped."""
 
-import os
 import signal
 import sys
 import time
@@ -13,12 +12,12 @@ import click
 import msgspec
 from msgspec import structs
 
-from clawft.cli.hub._open import settings_here
+from clawft.cli.hub._open import check_installed, open_store, settings_here
 from clawft.cli.options import open_here
 from clawft.cli.output import escape_unsafe, one_line, say
 from clawft.config.hub import HubSettings
 from clawft.errors import ClawftError, Refused
-from clawft.hub.opening import describe_place, open_store
+from clawft.hub.opening import describe_place
 
 if TYPE_CHECKING:
     import socket
@@ -60,11 +59,9 @@ def command(
     reaches it may read, unless hub.public_read is false; to publish needs a token: weft hub token new. What is
     published is scanned first. Ctrl-C, or SIGTERM, ends it when the answers that are being sent are out.
     """
-    _check_installed()
+    check_installed()
     app = open_here()
-    settings = settings_here(app)
-    if folder is not None:
-        settings = structs.replace(settings, folder=os.path.abspath(folder), database=None)
+    settings = settings_here(app, folder)
     settings = structs.replace(
         settings,
         host=host or settings.host,
@@ -72,21 +69,12 @@ def command(
         public_url=_check_url(public_url if public_url is not None else settings.public_url),
     )
     place = describe_place(settings, app.workspace.user_dir)
-    store = open_store(settings, app.workspace.user_dir, app.environ)
+    store = open_store(app, settings)
     try:
         _check_exposed(store, settings, plain=bool(more["plain_http"]))
         return _serve(store, settings, place, as_json=more["output"] == "json", quiet=bool(more["quiet"]))
     finally:
         store.close()
-
-
-def _check_installed() -> None:
-    """Raises: ClawftError without the extra."""
-    from importlib.util import find_spec
-
-    if not all(find_spec(name) for name in ("starlette", "uvicorn", "python_multipart", "mcp")):
-        message = "The hub needs a part that is not installed"
-        raise ClawftError("hub-missing", message, hint="Install clawft[hub]")
 
 
 def _check_url(text: str) -> str:
