@@ -1,16 +1,21 @@
 """The texts that are signed: that a skill is somebody's, and that a new key takes the place of an old one."""
 
+import re
+
 from msgspec import Struct
 
+from clawft.discovery import Found
+from clawft.discovery.read import load_bytes
 from clawft.errors import ClawftError
 from clawft.signing.sshsig import PublicKey, parse_public_key
 
-__all__ = ["ROTATION_SPACE", "SKILL_SPACE", "Rotation", "Statement", "parse_rotation"]
+__all__ = ["ROTATION_SPACE", "SKILL_SPACE", "Rotation", "Statement", "parse_rotation", "written_version"]
 
 SKILL_SPACE = "clawft-skill"
 ROTATION_SPACE = "clawft-rotation"
 MAX_PART = 1_000
 _ROTATION = "clawft-rotation-v1"
+_VERSION = re.compile(r"""^\s*["']?version["']?\s*:""", re.MULTILINE)
 
 
 class Statement(Struct, frozen=True):
@@ -24,6 +29,14 @@ class Statement(Struct, frozen=True):
     def text(self) -> bytes:
         """What is signed. Raises: ClawftError with code `signature-statement`."""
         return _join("clawft-skill-v1", self.name, self.version, self.digest)
+
+
+def written_version(found: Found) -> str:
+    """The version that SKILL.md says; '' where it says none, and the skill has the one that all begin with."""
+    if found.skill is None or not found.file.endswith(".md"):
+        return ""
+    head = load_bytes(found.file, found.location.path)[0].decode("utf-8", "replace").split("\n---", 1)[0]
+    return found.skill.version if _VERSION.search(head) else ""
 
 
 class Rotation(Struct, frozen=True):

@@ -9,9 +9,11 @@ from clawft.cli._confirm import confirm
 from clawft.cli.output import say, show_diagnostic
 from clawft.discovery import Found
 from clawft.discovery.digest import compute_digest
-from clawft.errors import ClawftError, Refused
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.packing.ignore import choose_files
+from clawft.publishing.parcel import packed_digest
 from clawft.signing.keys import Signer, find_ssh_key, open_signer, own_key_path
-from clawft.signing.statements import Statement
+from clawft.signing.statements import Statement, written_version
 from clawft.workspace import resolve_path
 
 __all__ = ["choose_signer", "make_statement"]
@@ -33,17 +35,32 @@ def choose_signer(app: App, key: str, *, ssh: bool, yes: bool) -> Signer:
     return open_signer(own, app.environ)
 
 
-def make_statement(found: Found, version: str) -> Statement:
-    """What is signed of a skill: its name, its version and all its files. Raises: ClawftError."""
+def make_statement(found: Found, version: str, *, whole: bool = False) -> Statement:
+    """What is signed of a skill: its name, its version and the files that others get; or all that lie there.
+
+    Raises: ClawftError.
+    """
     if found.skill is None or not os.path.isdir(found.folder):
         raise ClawftError("skill-broken", "Only a folder with a readable SKILL.md can be signed", path=found.file)
-    written = found.skill.version or ""
+    written = written_version(found)
     if version and written and version != written:
         raise click.UsageError(f"--version {version[:40]}: SKILL.md says {written}")
-    digest = compute_digest(found.folder)
-    if not digest.value:
-        said = digest.diagnostics[-1].message if digest.diagnostics else "a file cannot be read"
-        raise ClawftError("no-digest", f"The skill has no digest: {said}", path=found.folder)
-    for one in digest.diagnostics:
-        show_diagnostic(one, where=one.where)
-    return Statement(found.name, version or written, digest.value)
+    if whole:
+        return Statement(found.name, version or written, _digest_all(found.folder))
+    chosen = choose_files(found.folder)
+    digest = packed_digest(chosen)
+    if digest != compute_digest(found.folder).value:
+        names = ", ".join(one.path for one in chosen.left_out[:5])
+        more = f" and {len(chosen.left_out) - 5} more" if len(chosen.left_out) > 5 else ""
+        message = f"Signed is what is packed and published: without {names}{more}"
+        hint = "To sign all that lies there, as for a repository: --all"
+        show_diagnostic(Diagnostic("sign-left-out", "note", message, hint=hint), where="")
+    return Statement(found.name, version or written, digest)
+
+
+def _digest_all(folder: str) -> str:
+    digest = compute_digest(folder)
+    if not digest.value or digest.diagnostics:
+        said = digest.diagnostics[0].message if digest.diagnostics else "a file cannot be read"
+        raise ClawftError("no-digest", f"No digest covers all of the skill: {said}", path=folder)
+    return digest.value

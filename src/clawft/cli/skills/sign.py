@@ -22,6 +22,7 @@ class _Options(Struct, frozen=True):
     key: str
     ssh: bool
     version: str
+    whole: bool
     dry_run: bool
     yes: bool
     output: str
@@ -32,6 +33,7 @@ class _Options(Struct, frozen=True):
 @click.option("--key", default="", metavar="FILE", help="Sign by this key; of a .pub file the agent has the rest.")
 @click.option("--ssh", is_flag=True, help="Let ssh-keygen sign; without --key by your key in ~/.ssh.")
 @click.option("--version", default="", metavar="X", help="The version it will be published as, if SKILL.md has none.")
+@click.option("--all", "whole", is_flag=True, help="Sign all files that lie there, also those that are not packed.")
 @click.option("--dry-run", is_flag=True, help="Show what would be signed, and write nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Make a key without being asked, if there is none.")
 @format_option
@@ -46,7 +48,7 @@ def command(target: str, **given: Any) -> int:
     found = find_targets(app, (target,))
     if len(found) != 1:
         raise click.UsageError(f"'{target}' holds {len(found)} skills: sign them one by one")
-    statement = make_statement(found[0], options.version)
+    statement = make_statement(found[0], options.version, whole=options.whole)
     if options.dry_run:
         say(one_line(f"Would sign: {statement.name} {statement.version or 'without a version'}"))
         signer = None

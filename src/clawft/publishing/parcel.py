@@ -1,0 +1,100 @@
+"""What is published: the files of a folder where nothing else lies, each with all that a registry asks of it."""
+
+import hashlib
+import mimetypes
+import os
+
+from msgspec import Struct
+
+from clawft.discovery.digest import compute_digest
+from clawft.errors import ClawftError
+from clawft.files import read_regular
+from clawft.locks.check import compute_locked
+from clawft.locks.model import LockedFile
+from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.packing.ignore import Chosen
+from clawft.signing.check import SIGNATURE_NAME
+
+__all__ = ["MAX_FILE", "MAX_TOTAL", "Parcel", "ParcelFile", "make_parcel", "packed_digest"]
+
+MAX_FILE = 10 << 20  # ClawHub's limits
+MAX_TOTAL = 50 << 20
+_TYPES = {".md": "text/markdown", ".py": "text/x-python", ".sh": "text/x-shellscript", ".toml": "text/plain"}
+_TYPES |= {".yaml": "text/yaml", ".yml": "text/yaml"}
+
+
+class ParcelFile(Struct, frozen=True):
+    """One file to send."""
+
+    path: str
+    place: str
+    size: int
+    sha256: str
+    content_type: str
+    executable: bool
+
+
+class Parcel(Struct, frozen=True):
+    """A skill as it will be sent; `digest` is that of the folder that whoever installs it gets."""
+
+    folder: str
+    files: tuple[ParcelFile, ...]
+    digest: str
+    fingerprint: str  # ClawHub's
+
+    @property
+    def size(self) -> int:
+        return sum(one.size for one in self.files)
+
+    @property
+    def signed(self) -> bool:
+        return any(one.path == SIGNATURE_NAME for one in self.files)
+
+
+def packed_digest(chosen: Chosen) -> str:
+    """The digest that a skill has for others: of the files that are packed. Raises: ClawftError."""
+    files: dict[str, LockedFile] = {}
+    for one in chosen.files:
+        if one.path != SIGNATURE_NAME:
+            content, _ = read_regular(one.place, one.size + 1)
+            files[one.path] = LockedFile(hashlib.sha256(content).hexdigest(), len(content), one.executable)
+    return compute_locked(files)
+
+
+def make_parcel(folder: str) -> Parcel:
+    """What a folder comes to that holds just what is to be sent. Raises: ClawftError."""
+    digest = compute_digest(folder)
+    if not digest.value:
+        raise ClawftError("no-digest", "No digest can be taken of the skill", path=folder)
+    files: list[ParcelFile] = []
+    counted: list[tuple[str, str]] = []
+    for path, place in sorted(_walk(folder)):
+        content, status = read_regular(place, MAX_FILE)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if counts_for_clawhub(path, content):
+            counted.append((path, sha256))
+        executable = bool(status.st_mode & 0o111)
+        files.append(ParcelFile(path, place, len(content), sha256, _content_type(path, content), executable))
+    parcel = Parcel(folder, tuple(files), digest.value, clawhub_fingerprint(counted))
+    if parcel.size > MAX_TOTAL:
+        message = f"The skill has {parcel.size >> 20} MB; registries take {MAX_TOTAL >> 20}"
+        raise ClawftError("publish-too-large", message, hint="Leave files out: .clawhubignore")
+    return parcel
+
+
+def _walk(folder: str) -> list[tuple[str, str]]:
+    return [
+        (os.path.relpath(os.path.join(root, name), folder), os.path.join(root, name))
+        for root, _, names in os.walk(folder)
+        for name in names
+    ]
+
+
+def _content_type(path: str, content: bytes) -> str:
+    """What registries call it: text wherever it is text, since ClawHub takes nothing else."""
+    known = _TYPES.get(os.path.splitext(path)[1].lower()) or mimetypes.guess_type(path)[0]
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return known or "application/octet-stream"
+    return known if known and (known.startswith("text/") or known == "application/json") else "text/plain"

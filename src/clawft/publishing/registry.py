@@ -1,0 +1,234 @@
+"""A registry that is published to: whose token it is, what it has already, and a new version in one step.
+
+Files are uploaded first and named by the publication after; until that is taken nobody sees anything of them. So
+whatever fails before leaves nothing half visible, and the same can be sent again.
+"""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct, field
+
+from clawft.errors import ClawftError, NotFound, Refused
+from clawft.files import read_regular
+from clawft.publishing.parcel import MAX_FILE, Parcel, ParcelFile
+from clawft.sources.clawhub import ClawHub
+from clawft.sources.clawhub_wire import Listed, VersionAnswer
+from clawft.sources.fetching import Fetching, Outgoing
+from clawft.sources.status import HttpError
+
+__all__ = ["Publication", "Published", "Registry", "Standing"]
+
+_NONE = (404, 405, 501)
+Tell = Callable[[str], None]
+
+
+class Publication(Struct, frozen=True):
+    """A version as it is announced."""
+
+    slug: str
+    owner: str
+    name: str  # as people read it
+    version: str
+    changelog: str = ""
+    tags: tuple[str, ...] = ("latest",)
+    accept_license: bool = False
+
+
+class Standing(Struct, frozen=True):
+    """What a registry has of a skill: the version that is just this content, and the newest; '' where there is none."""
+
+    match: str = ""
+    latest: str = ""
+
+
+class Published(Struct, frozen=True):
+    """What became of it. `missing` names files that the registry does not list as they were sent."""
+
+    id: str
+    pending: bool = False
+    again: bool = False  # it was there already, with the same content
+    missing: tuple[str, ...] = ()
+
+
+class _User(Struct, frozen=True):
+    handle: str | None = None
+
+
+class _WhoAmI(Struct, frozen=True):
+    user: _User
+
+
+class _Named(Struct, frozen=True):
+    version: str | None = None
+
+
+class _Resolution(Struct, frozen=True, rename="camel"):
+    match: _Named | None = None
+    latest_version: _Named | None = None
+
+
+class _Ticket(Struct, frozen=True, rename="camel"):
+    upload_url: str
+    upload_ticket: str | None = None
+
+
+class _Stored(Struct, frozen=True, rename="camel"):
+    storage_id: str
+
+
+class _Accepted(Struct, frozen=True, rename="camel"):
+    ok: bool = True
+    version_id: Any = None
+    publication_status: str | None = None
+    message: str | None = field(default=None)
+
+
+class Registry:
+    """One registry, over the judged connection of its source."""
+
+    def __init__(self, name: str, hub: ClawHub, fetching: Fetching) -> None:
+        self.name = name
+        self._hub = hub
+        self._fetching = fetching
+
+    async def whoami(self) -> str:
+        """The owner that the token belongs to. Raises: ClawftError."""
+        try:
+            said = await self._fetching.ask(await self._hub.address("whoami"), _WhoAmI)
+        except HttpError as error:
+            raise self._denied(error) from error
+        if not said.user.handle:
+            raise ClawftError("publish-token", f"'{self.name}' does not say whose token this is")
+        return said.user.handle
+
+    async def find(self, owner: str, slug: str, fingerprint: str) -> Standing:
+        """What it has of a skill. Raises: ClawftError."""
+        asked = {"slug": slug, "hash": fingerprint, "ownerHandle": owner}
+        try:
+            said = await self._fetching.ask(await self._hub.address("resolve", asked), _Resolution)
+        except HttpError as error:
+            if error.status == 404:
+                return Standing()
+            raise
+        return Standing(*((one and one.version) or "" for one in (said.match, said.latest_version)))
+
+    async def list_files(self, owner: str, slug: str, version: str) -> dict[str, str] | None:
+        """The sha256 of every file of a version, by path; None where it has no such version. Raises: ClawftError."""
+        path = f"skills/{quote(slug)}/versions/{quote(version)}"
+        try:
+            said = await self._fetching.ask(await self._hub.address(path, {"ownerHandle": owner}), VersionAnswer)
+        except HttpError as error:
+            if error.status in _NONE:
+                return None
+            raise
+        listed: list[Listed] = said.version.files or []
+        return {one.path: one.sha256.lower() for one in listed}
+
+    async def publish(self, publication: Publication, parcel: Parcel, tell: Tell = lambda _: None) -> Published:
+        """Send a version: its files, then what it is. Raises: ClawftError."""
+        try:
+            accepted = await self._send(publication, parcel, tell)
+        except HttpError as error:
+            if error.status == 409:  # perhaps ours, from an attempt whose answer was lost
+                return await self._find_again(publication, parcel, error)
+            raise self._denied(error) from error
+        if not accepted.ok:
+            why = accepted.message or "it does not say why"
+            raise ClawftError("publish-refused", f"'{self.name}' did not take it: {why}")
+        pending = accepted.publication_status == "pending"
+        missing = () if pending else await self._find_missing(publication, parcel)
+        return Published(str(accepted.version_id or ""), pending, missing=missing)
+
+    async def _send(self, publication: Publication, parcel: Parcel, tell: Tell) -> _Accepted:
+        address = await self._hub.address("skills")
+        sent: list[dict[str, Any]] = []
+        for number, file in enumerate(parcel.files, 1):
+            tell(f"{number}/{len(parcel.files)} {file.path}")
+            uploaded = await self._upload(file)
+            if uploaded is None:  # it has no such step: all in one form
+                tell(f"{len(parcel.files)} files at once")
+                return await self._fetching.ask(address, _Accepted, _form(publication, parcel))
+            sent.append(uploaded)
+        body = msgspec.json.encode(_payload(publication) | {"files": sent})
+        return await self._fetching.ask(address, _Accepted, Outgoing("POST", body))
+
+    async def _upload(self, file: ParcelFile) -> dict[str, Any] | None:
+        """One file as a publication names it; None where the registry gives no tickets."""
+        facts = {"path": file.path, "size": file.size, "sha256": file.sha256, "contentType": file.content_type}
+        asked = Outgoing("POST", msgspec.json.encode(facts))
+        try:
+            ticket = await self._fetching.ask(await self._hub.address("skills/-/upload-url"), _Ticket, asked)
+        except HttpError as error:
+            if error.status in _NONE:
+                return None
+            raise
+        content = Outgoing("POST", _read(file), file.content_type)
+        stored = await self._fetching.ask(ticket.upload_url, _Stored, content)
+        more = {"uploadTicket": ticket.upload_ticket} if ticket.upload_ticket else {}
+        return facts | {"storageId": stored.storage_id} | more | ({"executable": True} if file.executable else {})
+
+    async def _find_again(self, publication: Publication, parcel: Parcel, error: HttpError) -> Published:
+        """The version that is there already, if it is this one. Raises: Refused."""
+        there = await self.list_files(publication.owner, publication.slug, publication.version)
+        if there is not None and there == {one.path: one.sha256 for one in parcel.files}:
+            return Published("", again=True)
+        message = f"'{self.name}' has a version {publication.version} of other content, and versions never change"
+        if there is None:
+            raise error
+        raise Refused("publish-taken", message, hint="Pass --bump patch, minor or major") from error
+
+    async def _find_missing(self, publication: Publication, parcel: Parcel) -> tuple[str, ...]:
+        there = await self.list_files(publication.owner, publication.slug, publication.version)
+        if there is None:
+            return ()
+        return tuple(one.path for one in parcel.files if there.get(one.path) != one.sha256)
+
+    def _denied(self, error: HttpError) -> ClawftError:
+        if error.status not in (401, 403):
+            return error
+        hint = f"It must be one that may publish, as this owner. To store another: weft registries token {self.name}"
+        return Refused("publish-token", f"'{self.name}' does not take this token: {error}", hint=hint)
+
+
+def _payload(publication: Publication) -> dict[str, Any]:
+    owner = {"ownerHandle": publication.owner} if publication.owner else {}
+    terms = {"acceptLicenseTerms": True} if publication.accept_license else {}
+    return {
+        "slug": publication.slug,
+        "displayName": publication.name,
+        **owner,
+        "version": publication.version,
+        "changelog": publication.changelog,
+        **terms,
+        "tags": list(publication.tags),
+    }
+
+
+def _form(publication: Publication, parcel: Parcel) -> Outgoing:
+    """All of it as one form, as browsers send one."""
+    boundary = f"----clawft{secrets.token_hex(16)}"
+    executable = [one.path for one in parcel.files if one.executable]
+    payload = _payload(publication) | ({"executable": executable} if executable else {})
+    parts = [_part('name="payload"', "application/json", msgspec.json.encode(payload))]
+    for one in parcel.files:
+        name = one.path.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+        parts.append(_part(f'name="files"; filename="{name}"', one.content_type, _read(one)))
+    body = b"".join(f"--{boundary}\r\n".encode() + one for one in parts) + f"--{boundary}--\r\n".encode()
+    return Outgoing("POST", body, f"multipart/form-data; boundary={boundary}")
+
+
+def _part(what: str, kind: str, content: bytes) -> bytes:
+    head = f"Content-Disposition: form-data; {what}\r\nContent-Type: {kind}\r\n\r\n"
+    return head.encode() + content + b"\r\n"
+
+
+def _read(file: ParcelFile) -> bytes:
+    """The bytes of a copied file. Raises: ClawftError."""
+    try:
+        return read_regular(file.place, MAX_FILE)[0]
+    except FileNotFoundError as error:
+        raise NotFound("unreadable", "A file is gone while it is published", path=file.place) from error
