@@ -9,7 +9,7 @@ import anyio.to_thread
 from msgspec import structs
 
 from clawft.discovery.listing import LEFT_OUT
-from clawft.errors import Refused
+from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.packing.unpack import unpack
 from clawft.sources.fetching import Fetching
 from clawft.sources.model import Published, Resolved
@@ -27,17 +27,30 @@ async def arrive(fetching: Fetching, resolved: Resolved, folder: str) -> Resolve
         came = await fetching.download(resolved.url, archive)
         if resolved.archive and came.sha256 != resolved.archive:
             raise source_changed(resolved.name, "The archive is not the one whose digest the source gave")
-        await anyio.to_thread.run_sync(_unpack, archive, folder)
+        left_out = await anyio.to_thread.run_sync(_unpack, archive, folder)
+    except ClawftError as error:
+        said = error.diagnostic
+        if said.path != archive:
+            raise
+        raise type(error)(said.code, f"{resolved.name}: {said.message}", path=came.url, hint=said.hint) from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(archive)
-    return structs.replace(resolved, archive=came.sha256)
+    return structs.replace(resolved, archive=came.sha256, notes=(*resolved.notes, *_tell(left_out, resolved)))
 
 
-def _unpack(archive: str, folder: str) -> None:
-    unpack(archive, folder)
+def _unpack(archive: str, folder: str) -> tuple[str, ...]:
+    """What was not taken along. Raises: ClawftError, OSError."""
+    unpacked = unpack(archive, folder)
     os.unlink(archive)
     lift_top(folder)
+    return unpacked.left_out
+
+
+def _tell(left_out: tuple[str, ...], resolved: Resolved) -> Iterator[Diagnostic]:
+    if left_out:
+        shown = ", ".join(left_out[:3]) + (", …" if len(left_out) > 3 else "")
+        yield Diagnostic("archive-left-out", "note", f"{resolved.name}: no part of a skill, so left out: {shown}")
 
 
 def has_document(folder: str) -> bool:
@@ -78,7 +91,7 @@ def _hash_below(folder: str, prefix: str) -> Iterator[Published]:
 
 def check_files(name: str, came: dict[str, Published], said: Iterable[Published]) -> None:
     """Raises: Refused for a file that the source did not list, one that is missing, and one that is another."""
-    listed = {one.path: one for one in said if LEFT_OUT.isdisjoint(one.path.split("/"))}
+    listed = {one.path: one for one in said if not _is_left_out(one.path)}
     for path in sorted(came.keys() | listed.keys()):
         if path not in listed:
             raise source_changed(name, f"'{path[:80]}' came, and the source does not list it")
@@ -86,6 +99,12 @@ def check_files(name: str, came: dict[str, Published], said: Iterable[Published]
             raise source_changed(name, f"'{path[:80]}' is listed by the source, and did not come")
         if came[path] != listed[path]:
             raise source_changed(name, f"'{path[:80]}' is not what the source says it is")
+
+
+def _is_left_out(path: str) -> bool:
+    """Whether `unpack` leaves it out."""
+    parts = path.lower().split("/")
+    return parts[0] == "__macosx" or not LEFT_OUT.isdisjoint(parts)
 
 
 def source_changed(name: str, why: str) -> Refused:

@@ -30,7 +30,7 @@ from clawft.sources.clawhub_wire import (
     read_security,
 )
 from clawft.sources.fetching import Fetching, Outgoing
-from clawft.sources.github import fetch_handoff, handoff_url
+from clawft.sources.github import fetch_handoff, handoff_path, handoff_url
 from clawft.sources.index import Entry, parse_index
 from clawft.sources.model import Hit, Published, Reference, Resolved, Verdict, Version
 from clawft.sources.plain import plain_line
@@ -250,8 +250,8 @@ class ClawHub:
     def _hand_off(self, found: Resolved, answer: Install) -> Resolved:
         if not answer.ok or answer.github is None:
             raise Refused("source-unavailable", f"'{self.name}' does not hand out {found.name}: {_why(answer)}")
-        origin = structs.replace(found.origin, path=answer.github.path)
         url = handoff_url(answer.github)
+        origin = structs.replace(found.origin, path=handoff_path(answer.github))
         return structs.replace(found, origin=origin, commit=answer.github.commit, url=url)
 
 

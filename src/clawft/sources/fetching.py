@@ -147,6 +147,7 @@ class Fetching:
             async with self._open(url, outgoing, accept) as (response, target):
                 if response.headers.get("content-encoding", "identity").lower() != "identity":
                     raise FetchError("fetch-failed", f"'{self.home.host}' compresses what was asked for uncompressed")
+                self._check_length(response, self.limits.answer_bytes)
                 return Answer(target.url, await self._collect(response))
 
         return await self._try(take, self.limits.timeout_s)
@@ -290,26 +291,30 @@ class Fetching:
             raise error
         raise tell_status(self.home.host, status, b"")
 
-    async def _collect(self, response: httpx2.Response, at_most: int = 0) -> bytes:
-        """A body within bounds. Raises: Refused; of an error's the beginning is enough."""
-        body = bytearray()
-        async with aclosing(response.aiter_raw()) as pieces:
-            async for piece in pieces:
-                body += piece
-                if at_most and len(body) > at_most:
-                    return bytes(body[:at_most])
-                if len(body) > self.limits.answer_bytes:
-                    raise _too_large(self.home.host, self.limits.answer_bytes)
-        return bytes(body)
-
-    async def _store(self, response: httpx2.Response, target: Target, path: str, max_bytes: int) -> Downloaded:
-        """The bytes as they are sent, whatever they are said to be encoded as. Raises: Refused."""
+    def _check_length(self, response: httpx2.Response, max_bytes: int) -> None:
+        """Raises: Refused for what is too large, or would not be missed if it were cut off."""
         length = response.headers.get("content-length", "")
         if length.isdigit() and int(length) > max_bytes:
             raise _too_large(self.home.host, max_bytes)
         if not length and "chunked" not in response.headers.get("transfer-encoding", "").lower():
             message = f"'{self.home.host}' does not say how much it sends: nobody could tell whether it is all"
             raise Refused("download-truncated", message)
+
+    async def _collect(self, response: httpx2.Response, at_most: int = 0) -> bytes:
+        """A body within bounds. Raises: Refused; of an error's the beginning is enough."""
+        body = bytearray()
+        async with aclosing(response.aiter_raw()) as pieces:
+            async for piece in pieces:
+                body += piece
+                if at_most and len(body) >= at_most:
+                    return bytes(body[:at_most])
+                if not at_most and len(body) > self.limits.answer_bytes:
+                    raise _too_large(self.home.host, self.limits.answer_bytes)
+        return bytes(body)
+
+    async def _store(self, response: httpx2.Response, target: Target, path: str, max_bytes: int) -> Downloaded:
+        """The bytes as they are sent, whatever they are said to be encoded as. Raises: Refused."""
+        self._check_length(response, max_bytes)
         digest, size = hashlib.sha256(), 0
         try:
             with open(os.open(path, _NEW, 0o600), "wb") as file:

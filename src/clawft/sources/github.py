@@ -16,7 +16,7 @@ from clawft.sources.clawhub_wire import GitHubHandoff
 from clawft.sources.fetching import Fetching
 from clawft.sources.model import Resolved
 
-__all__ = ["fetch_handoff", "handoff_url"]
+__all__ = ["fetch_handoff", "handoff_path", "handoff_url"]
 
 _ARCHIVES = "https://codeload.github.com"
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}/[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
@@ -32,8 +32,13 @@ def handoff_url(said: GitHubHandoff) -> str:
     content = _HASH.fullmatch(said.content_hash)
     if not _REPO.fullmatch(said.repo) or not _COMMIT.fullmatch(said.commit) or content is None:
         raise Refused("source-answer", "The registry names no commit of a repository with the hash of its files")
-    path = read_path(said.path.strip("/").removeprefix("./") if said.path.strip("/") != "." else "")
-    return f"{_ARCHIVES}/{said.repo}/zip/{said.commit}#{urlencode({'path': path, 'content': content[1]})}"
+    fragment = urlencode({"path": handoff_path(said), "content": content[1]})
+    return f"{_ARCHIVES}/{said.repo}/zip/{said.commit}#{fragment}"
+
+
+def handoff_path(said: GitHubHandoff) -> str:
+    """The folder in the repository, '' for the whole. Raises: Refused."""
+    return read_path("" if said.path in ("", ".", "./") else said.path.removeprefix("./"))
 
 
 async def fetch_handoff(fetching: Fetching, resolved: Resolved, folder: str) -> Resolved:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from clawft.discovery.listing import LEFT_OUT
-from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.errors import Diagnostic, NotFound, find_close
 from clawft.locks.model import Origin
-from clawft.packing.unpack import MAX_BYTES
+from clawft.packing.limits import SKILL
+from clawft.packing.target import Target
 from clawft.sources.arriving import arrive, has_document, source_changed
 from clawft.sources.fetching import Fetching
 from clawft.sources.index import Entry, Index, parse_index
@@ -124,17 +124,16 @@ class WellKnown:
 
     async def _fetch_files(self, entry: Entry, resolved: Resolved, folder: str) -> Resolved:
         """File by file, as the older form has it. Raises: ClawftError."""
-        left = MAX_BYTES
-        for path in sorted(entry.files):
-            if not LEFT_OUT.isdisjoint(path.split("/")):
-                continue
-            place = os.path.join(folder, *path.split("/"))
-            os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-            try:
-                came = await self._fetching.download(entry.url + quote(path), place, max_bytes=left)
-            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-                raise ClawftError("index-invalid", f"{entry.name}: '{path[:80]}' is there twice") from error
-            left = max(1, left - came.size)
+        target = Target(folder, entry.url, SKILL)
+        try:
+            for path in sorted(entry.files):
+                if place := target.claim(path):
+                    content = (await self._fetching.read(entry.url + quote(path))).body
+                    target.reserve(path, len(content))
+                    target.write(place, content, executable=False)
+        except BaseException:
+            target.clear()
+            raise
         return resolved
 
     def _not_found(self, index: Index, wanted: str) -> NotFound:
