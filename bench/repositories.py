@@ -52,7 +52,9 @@ class Repository:
             if mode == "160000":
                 stream.append(f"M {mode} {data.decode()} {path}\n".encode())
             else:
-                stream.append(f"M {mode} inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
+                stream.append(
+                    f"M {mode} inline {path}\ndata {len(data)}\n".encode(errors="surrogateescape") + data + b"\n"
+                )
         self.git("fast-import", "--quiet", "--force", stdin=b"".join(stream))
         return self.git("rev-parse", f"refs/heads/{branch}")
 

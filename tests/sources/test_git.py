@@ -1,6 +1,7 @@
 """Skills from git repositories: real ones, on this machine."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,23 @@ async def test_a_repository_over_http_is_resolved_and_downloaded(tmp_path: Path)
             await resolve(f"git+{address}/none")
     assert found.commit == commit
     assert caught.value.code == "git-not-found"
+
+
+@pytest.mark.parametrize("form", ["ssh://git@forge.example:2222{}", "git@forge.example:{}"])
+async def test_a_repository_over_ssh_is_had_by_the_user_s_own_ssh_that_asks_nothing(form: str, tmp_path: Path) -> None:
+    """The program `ssh` stands in for a host: it writes down its words, and does what the host would."""
+    repository = Repository(tmp_path / "repo")
+    commit = repository.commit(FILES)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(shutil.which("git") or "")
+    program = tmp_path / "bin" / "ssh"
+    program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/words\nfor last; do :; done\nexec sh -c "$last"\n')
+    program.chmod(0o755)
+    url = form.format(repository.folder)
+    source = GitRepository(url, WebSettings(), {"PATH": f"{tmp_path}/bin"}, typed=True)
+    (found,) = await source.resolve(Reference("x", "git", url=url, skill="notes"))
+    await source.aclose()
+    assert (found.commit, found.origin.url) == (commit, url)
+    words = (tmp_path / "words").read_text()
+    assert "-o BatchMode=yes" in words
+    assert "git@forge.example" in words

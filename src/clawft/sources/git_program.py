@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
@@ -21,6 +21,7 @@ __all__ = ["Git", "Room", "check_version", "open_git"]
 TIMEOUT_S = 180.0
 _OLDEST = (2, 37)  # the first that connects to the address it is told to (http.curloptResolve)
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
+_PIN = "http.curloptResolve="
 _MEMORY_KB = 4 << 20
 _LIMITED = 'ulimit -c 0; ulimit -f "$1"; ulimit -v "$2" 2>/dev/null; umask 077; out=$3; shift 3; exec "$@" >"$out"'
 _CONFIG = (
@@ -171,13 +172,16 @@ async def _judge(url: str, scheme: str, settings: WebSettings, *, typed: bool) -
             )
         return [], _SSH
     host, port = _host_of(url, scheme)
-    addresses = await _find_addresses(host, port, settings, typed=typed)
-    shown = [f"[{one}]" if ":" in one else one for one in addresses]
+    addresses = await _find_addresses(host, port, settings, scheme=scheme, typed=typed)
     if scheme == "ssh":
-        # What a person typed may stand for another host in their own config of ssh.
+        # What a person typed may stand for another host, by their own config of ssh.
         alias = host if port == 22 else f"[{host}]:{port}"
-        return [], _SSH if typed else f"{_SSH} -o HostName={addresses[0]} -o HostKeyAlias={alias} -o ProxyCommand=none"
-    return [f"http.curloptResolve={host}:{port}:{','.join(shown)}"] if ":" not in host else [], _SSH
+        pinned = f" -o HostName={addresses[0]} -o HostKeyAlias={alias} -o ProxyCommand=none" if addresses else ""
+        return [], f"{_SSH}{pinned}"
+    if host in addresses:
+        return [], _SSH
+    shown = [f"[{one}]" if ":" in one else one for one in addresses]
+    return [f"{_PIN}{host}:{port}:{','.join(shown)}"], _SSH
 
 
 def _host_of(url: str, scheme: str) -> tuple[str, int]:
@@ -190,29 +194,23 @@ def _host_of(url: str, scheme: str) -> tuple[str, int]:
     return read_host(match[1])[0], int(match[2] or 22)
 
 
-async def _find_addresses(host: str, port: int, settings: WebSettings, *, typed: bool) -> Sequence[str]:
-    policy = UrlPolicy(settings)
-    shown = f"[{host}]" if ":" in host else host
-    if settings.blocked_domains and not _is_address(shown):
-        UrlPolicy(WebSettings(blocked_domains=settings.blocked_domains, block_private_ips=False)).read_allowed(
-            f"https://{host}/"
-        )
-    if _is_address(shown):
-        addresses: Sequence[str] = (host,)
-    else:
-        addresses = await resolve_host(host, port)
+async def _find_addresses(host: str, port: int, settings: WebSettings, *, scheme: str, typed: bool) -> Sequence[str]:
+    """The addresses of a host, all judged; none where ssh is to find them. Raises: Refused, ClawftError."""
+    policy = UrlPolicy(structs.replace(settings, block_private_ips=settings.block_private_ips and not typed))
+    target = policy.read_allowed(f"https://[{host}]/" if ":" in host else f"https://{host}/")
+    if scheme == "ssh" and typed:
+        return ()
+    addresses = (host,) if target.address else await resolve_host(host, port)
     for one in addresses:
-        if not typed and (violation := policy.check_address(one)):
+        if violation := policy.check_address(one):
             raise violation
     return addresses
 
 
-def _is_address(host: str) -> bool:
-    return read_host(host)[1] is not None
-
-
 async def check_version(git: Git, room: Room) -> None:
-    """Raises: ClawftError for a git that does not know how to be held to an address."""
+    """Raises: ClawftError for a git that does not know how to be held to an address, where it has to be."""
+    if not any(one.startswith(_PIN) for one in git.config):
+        return
     with open(await git.need(room, ["--version"]), "rb") as file:
         found = _VERSION.match(file.read(100))
     if found is None or (int(found[1]), int(found[2])) < _OLDEST:
