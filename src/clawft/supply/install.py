@@ -60,6 +60,8 @@ class Options(Struct, frozen=True):
     digest: str = ""  # what the one skill must be, as a folder or as an archive
     signed: bool = False
     stay: bool = False  # each stays in the folders that it is in
+    exact: bool = False  # the lock says what they are, and stays as it is
+    approve: bool = True
 
 
 class Wanted(Struct, frozen=True):
@@ -160,10 +162,11 @@ class Transaction:
             said = recover_in_turn(self._supplies.hands)
             lock = self._reload({one.name: one.old for one in plans})
             planner = self._planner(lock, options)
-            new = {one.name: planner.locked(one) for one in plans}
+            kept = {one.name: one.old for one in plans if options.exact and one.old is not None}
+            new = {one.name: planner.locked(one) for one in plans} | kept
             _make_roots([self.site.roots[one] for one in self.site.choose({to for one in plans for to in one.to})])
             beside = Beside(self.site, self._supplies.environ)
-            for one in plans:
+            for one in plans if not options.exact else ():
                 beside.add(new[one.name], one.staged.folder)
             moves = [move for one in plans for move in self._moves(one, new[one.name])]
             return (
@@ -172,8 +175,8 @@ class Transaction:
                     structs.replace(
                         self._journal,
                         moves=tuple(moves),
-                        texts=(self._lock_text(lock | new), *beside.texts),
-                        approvals=tuple(made for one in plans for made in planner.approvals(one)),
+                        texts=(*([self._lock_text(lock | new)] if lock | new != lock else []), *beside.texts),
+                        approvals=tuple(made for one in plans if options.approve for made in planner.approvals(one)),
                         overrides=tuple(made for one in plans for made in one.overrides),
                     )
                 ),

@@ -18,6 +18,7 @@ __all__ = ["command"]
             "update",
             "remove",
             "verify",
+            "sync",
             "show",
             "why",
             "run",
@@ -34,6 +35,8 @@ __all__ = ["command"]
             "enable",
             "disable",
             "sign",
+            "new",
+            "pack",
         )
     },
     aliases={"info": "show", "uninstall": "remove"},

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clawft.cli._complete import complete_installed
 from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
-from clawft.cli.skills._locked import complete_locked
 from clawft.errors import ClawftError, NotFound, find_close
 from clawft.supply.targets import Site, find_site
 from clawft.supply.verified import Checked, Verified
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _SHOWN = 20  # files of one skill
+_MAX_PROMPT = 1 << 20
 
 
 @click.command("verify")
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_locked)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed)
 @click.option(
     "--scope",
     type=click.Choice(["user", "project", "all"]),
@@ -104,11 +105,14 @@ def _judge(workspace: Workspace) -> Any:
     """How signatures are judged; nothing of it is loaded where none is."""
 
     def judge(folder: str, skill: "LockedSkill") -> str:
+        from clawft.discovery import Location, load_catalog
         from clawft.signing.check import check_signature
         from clawft.signing.publishers import load_publishers
         from clawft.signing.statements import Statement
 
-        statement = Statement(skill.name, skill.version, skill.digest)
+        catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=_MAX_PROMPT)
+        named = [one.name for one in catalog.found if one.folder == folder]
+        statement = Statement(named[0] if named else skill.name, skill.version, skill.digest)
         publishers = load_publishers(workspace.user_dir, os.environ)
         found = check_signature(folder, statement, publishers, owner=skill.origin.owner)
         return "" if found.state == "good" else found.line

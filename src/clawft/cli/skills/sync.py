@@ -1,0 +1,208 @@
+"""`weft skills sync`: the folders of skills made what the lock says."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import click
+from msgspec import Struct
+
+from clawft.app import App
+from clawft.cli._confirm import confirm
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.skills._supply import agree, check_objections, finish, list_names, planned_json, show_plans
+from clawft.cli.skills._targets import allow_options
+from clawft.errors import ClawftError, Diagnostic
+from clawft.locks.model import LockedSkill
+from clawft.supply.install import Options, Transaction, begin
+from clawft.supply.plan import Allowing, Planned
+from clawft.supply.remove import Removal
+from clawft.supply.scanning import Scans
+from clawft.supply.stage import Staged
+from clawft.supply.sync import Task, check_exact, find_tasks, find_unlocked, load_or_heal, want_exact
+from clawft.supply.targets import Scope, Site, find_site
+from clawft.supplying import open_sources, open_supplies
+
+__all__ = ["command"]
+
+
+class _Asked(Struct, frozen=True):
+    """What was asked for."""
+
+    scope: str
+    frozen: bool
+    prune: bool
+    dry_run: bool
+    rules: tuple[str, ...]
+    because: str
+    yes: bool
+    output: str
+
+
+class _Outcome(Struct):
+    """What came of one scope."""
+
+    site: Site
+    lock: dict[str, LockedSkill]
+    healed: bool = False
+    restored: list[dict[str, Any]] = []
+    removed: list[str] = []
+    untrusted: list[str] = []
+    said: tuple[Diagnostic, ...] = ()
+
+
+@click.command("sync")
+@click.option(
+    "--scope",
+    type=click.Choice(["user", "project", "all"]),
+    default="all",
+    show_default=True,
+    help="Only what is installed for you, or for this project.",
+)
+@click.option(
+    "--frozen", is_flag=True, help="For CI: ask nothing, and never change the lock. Approves only with --yes."
+)
+@click.option("--prune", is_flag=True, help="Remove folders of skills that the lock does not name.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@allow_options
+@click.option("--yes", "-y", is_flag=True, help="Replace, approve and, with --prune, remove without being asked.")
+@format_option
+def command(**given: Any) -> int:
+    """Make the folders of skills what the lock says.
+
+    What is missing or was changed comes back just as it was installed: from this machine, or from where it came, and
+    only with the digest that the lock has. A lock in which git left two versions is joined where these agree.
+    """
+    asked = _Asked(**given)
+    app = open_here()
+    finish(app)
+    outcomes = [_sync(app, site, asked) for site in _find_sites(app, asked.scope)]
+    if not outcomes:
+        hint = "What was installed with weft skills install is in one"
+        raise ClawftError("no-lock", "There is no lock to go by", path=_first_lock(app, asked.scope), hint=hint)
+    if asked.output == "json":
+        done = [_as_json(one) for one in outcomes]
+        print_json("clawft.skills.sync.v1", frozen=asked.frozen, done=not asked.dry_run, scopes=done)
+    return 0
+
+
+def _find_sites(app: App, scope: str) -> list[Site]:
+    """The scopes that are asked for and have a lock."""
+    scopes: tuple[Scope, ...] = ("user", "project")
+    sites = []
+    for one in scopes if scope == "all" else (scope,):
+        try:
+            sites.append(find_site(app.workspace, "project" if one == "project" else "user"))
+        except ClawftError:
+            if scope != "all":
+                raise
+    return [site for site in sites if os.path.lexists(site.lock)]
+
+
+def _first_lock(app: App, scope: str) -> str:
+    return find_site(app.workspace, "project" if scope == "project" else "user").lock
+
+
+def _sync(app: App, site: Site, asked: _Asked) -> _Outcome:
+    """One scope. Raises: ClawftError; click.Abort where somebody said no."""
+    lock, healed = load_or_heal(site, write=not asked.frozen and not asked.dry_run)
+    outcome = _Outcome(site, lock, healed)
+    if healed:
+        say(f"Joined two versions of {app.workspace.shorten(site.lock)}, which agree")
+    tasks = find_tasks(site, lock, app.kept.find)
+    if tasks:
+        _restore(app, tasks, asked, outcome)
+    if asked.prune:
+        _prune(app, asked, outcome)
+    _tell(app, asked, outcome, tasks)
+    return outcome
+
+
+def _restore(app: App, tasks: Sequence[Task], asked: _Asked, outcome: _Outcome) -> None:
+    allowing = Allowing(asked.rules, one_line(asked.because))
+    approve = asked.yes or not asked.frozen
+    options = Options(force=True, allowing=allowing, stay=True, exact=True, approve=approve)
+    site = outcome.site
+    to = sorted({client for task in tasks for client in task.differences})
+    with (
+        Scans(len(tasks), app.scan_dir) as scans,
+        begin(f"sync {list_names([task.skill.name for task in tasks])}", site, to, open_supplies(app)) as transaction,
+    ):
+        staged = anyio.run(_stage, app, transaction, tasks, scans)
+        check_exact(staged, tasks, site.lock)
+        plans = transaction.plan(staged, options)
+        if asked.output == "table" or not (asked.yes or asked.frozen):
+            show_plans(app, transaction, plans)
+        check_objections(((one.name, one.objections) for one in plans), "restored")
+        outcome.restored = [planned_json(transaction, one) for one in plans]
+        if asked.dry_run:
+            return
+        if approve and not asked.yes and not agree(app, plans, "Restore"):
+            raise click.Abort
+        outcome.said = transaction.commit(plans, options)
+        outcome.untrusted = [] if approve else _untrusted(app, site, plans)
+
+
+async def _stage(app: App, transaction: Transaction, tasks: Sequence[Task], scans: Scans) -> list[Staged]:
+    async with open_sources(app) as sources:
+        return await transaction.stage(await want_exact(sources, transaction.site, tasks), scans)
+
+
+def _untrusted(app: App, site: Site, plans: Sequence[Planned]) -> list[str]:
+    """The skills that are there now and may not be used: nobody approved them."""
+    places = {site.folder(client, one.name): one.name for one in plans for client in one.to}
+    waiting = [one for one in app.reopen().skills if one.found.folder in places and one.state == "untrusted"]
+    return sorted({places[one.found.folder] for one in waiting})
+
+
+def _prune(app: App, asked: _Asked, outcome: _Outcome) -> None:
+    """Remove what the lock does not name, after asking. Raises: Refused where nobody can be asked."""
+    site = outcome.site
+    names = find_unlocked(site, outcome.lock)
+    if not names:
+        return
+    places = [site.folder("clawft", name) for name in names]
+    say("Not in the lock:")
+    for place in places:
+        say(f"  {one_line(app.workspace.shorten(place))}")
+    outcome.removed = names
+    if asked.dry_run:
+        return
+    question = f"Remove {list_names(names)}? They are in no lock, and cannot be had back"
+    if not asked.yes and not confirm(question, "To remove skills", "Look at them, then pass --yes"):
+        raise click.Abort
+    with begin("sync --prune", site, ("clawft",), open_supplies(app)) as transaction:
+        removals = [Removal(name, (place,)) for name, place in zip(names, places, strict=True)]
+        outcome.said += transaction.remove(removals)
+
+
+def _tell(app: App, asked: _Asked, outcome: _Outcome, tasks: Sequence[Task]) -> None:
+    for problem in outcome.said:
+        show_diagnostic(problem, where=app.workspace.shorten(problem.path))
+    if asked.output == "json":
+        return
+    for task in tasks:
+        gone = all(one.gone for one in task.differences.values())
+        done = ("Would be " if asked.dry_run else "") + ("installed" if gone else "restored")
+        click.echo(one_line(f"{done[0].upper()}{done[1:]}: {task.skill.name} {task.skill.version}"))
+    for name in outcome.removed:
+        click.echo(f"{'Would be removed' if asked.dry_run else 'Removed'}: {name}")
+    if outcome.untrusted:
+        say(f"Not approved, so not used: {', '.join(outcome.untrusted)}. Look at them, then: weft skills trust NAME")
+    same = len(outcome.lock) - len(tasks)
+    many = "1 skill was" if same == 1 else f"{same} skills were"
+    say(f"{app.workspace.shorten(outcome.site.lock)}: {many} as it says")
+
+
+def _as_json(outcome: _Outcome) -> dict[str, Any]:
+    return {
+        "scope": outcome.site.scope,
+        "lock": outcome.site.lock,
+        "healed": outcome.healed,
+        "skills": outcome.restored,
+        "removed": outcome.removed,
+        "untrusted": outcome.untrusted,
+        "diagnostics": [to_json(one) for one in outcome.said],
+    }

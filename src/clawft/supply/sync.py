@@ -1,0 +1,146 @@
+"""Folders made what the lock says: what is missing or changed comes back, exactly as it was, or not at all."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+import anyio.to_thread
+from msgspec import Struct
+
+from clawft.errors import ClawftError, Refused
+from clawft.files import read_optional, replace_file
+from clawft.locks.compare import Difference, compare_folder
+from clawft.locks.conflict import heal_lock
+from clawft.locks.file import parse_lock, render_lock
+from clawft.locks.model import LockedSkill
+from clawft.locks.names import MAX_LOCK_BYTES
+from clawft.packing.unpack import unpack
+from clawft.sources.choose import Sources
+from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
+from clawft.supply.choosing import each
+from clawft.supply.install import Wanted
+from clawft.supply.stage import Staged
+from clawft.supply.targets import Site
+
+__all__ = ["Task", "check_exact", "find_tasks", "find_unlocked", "load_or_heal", "want_exact"]
+
+Find = Callable[[str], str | None]  # a digest to a folder that has it
+
+
+class Task(Struct, frozen=True):
+    """One skill that is not everywhere as the lock says; `copy` is a folder of this machine where it is."""
+
+    skill: LockedSkill
+    differences: dict[str, Difference]  # by client
+    copy: str = ""
+
+
+class CopySource:
+    """A skill that this machine still has, whole: nobody is asked for it."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
+        return ()
+
+    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:  # noqa: ARG002
+        return ()
+
+    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:  # noqa: ARG002
+        return Resolved(installed.origin, os.path.basename(self._folder), installed.version, installed.commit)
+
+    async def download(self, resolved: Resolved, folder: str) -> Resolved:
+        await anyio.to_thread.run_sync(unpack, self._folder, folder)
+        return resolved
+
+    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
+        return (None,) * len(installed)
+
+
+def load_or_heal(site: Site, *, write: bool) -> tuple[dict[str, LockedSkill], bool]:
+    """The lock of a scope, and whether git had left two versions in it, which agree. `write`: they are one from now on.
+
+    Raises: ClawftError `lock-conflict` that names the skills about which they do not.
+    """
+    data = read_optional(site.lock, MAX_LOCK_BYTES)
+    if data is None:
+        return {}, False
+    try:
+        return parse_lock(data, site.lock), False
+    except ClawftError as error:
+        if error.code != "lock-conflict" or not write:
+            raise
+        healed = heal_lock(data, site.lock)
+        if healed.undecided:
+            said = "; ".join(
+                f"{name}: {_version(healed.ours[name])} or {_version(healed.theirs[name])}" for name in healed.undecided
+            )
+            hint = "Keep one block of each in the lock, then: weft skills sync"
+            message = f"Two versions of the lock do not agree. Decide about {said}"
+            raise ClawftError("lock-conflict", message, path=site.lock, hint=hint) from error
+        text = render_lock(healed.skills.values()).encode()
+        found = parse_lock(text, site.lock)
+        replace_file(site.lock, text, 0o644)
+        return found, True
+
+
+def _version(skill: LockedSkill) -> str:
+    return skill.version or skill.commit[:12] or skill.digest[:19]
+
+
+def find_tasks(site: Site, lock: Mapping[str, LockedSkill], find: Find) -> list[Task]:
+    """What is not as the lock says, in its order; `find` knows copies that were kept when they were approved."""
+    tasks: list[Task] = []
+    for skill in lock.values():
+        places = {client: site.folder(client, skill.name) for client in skill.to if client in site.roots}
+        found = {client: compare_folder(place, skill.files) for client, place in places.items()}
+        different = {client: one for client, one in found.items() if one.any}
+        if different:
+            whole = next((places[client] for client, one in found.items() if not one.any), "")
+            kept = find(skill.digest) if not skill.signed_by else None  # copies are kept without signatures
+            tasks.append(Task(skill, different, whole or kept or ""))
+    return tasks
+
+
+async def want_exact(sources: Sources, site: Site, tasks: Sequence[Task]) -> list[Wanted]:
+    """Just the versions that the lock has, from this machine or from where they came. Raises: ClawftError."""
+
+    async def ask(task: Task) -> Wanted:
+        skill = task.skill
+        version = Version(skill.origin, skill.version, skill.commit, skill.digest)
+        if task.copy:
+            copy = CopySource(task.copy)
+            return Wanted(copy, Resolved(skill.origin, skill.name, skill.version, skill.commit), skill.requested)
+        source = sources.find(skill.origin, own=site.scope == "user")
+        try:
+            return Wanted(source, await source.renew(version, exact=True), skill.requested)
+        except ClawftError as error:
+            said = error.diagnostic
+            message = f"'{skill.name}' cannot be had as the lock says: {said.message}"
+            raise type(error)(said.code, message, path=said.path, hint=said.hint) from error
+
+    return await each(tasks, ask)
+
+
+def check_exact(staged: Sequence[Staged], tasks: Sequence[Task], lock: str) -> None:
+    """Raises: Refused for anything else than what the lock names."""
+    wanted = {task.skill.name: task.skill for task in tasks}
+    for one in staged:
+        skill = wanted.pop(one.name, None)
+        if skill is None or skill.digest != one.digest:
+            message = f"The source of '{one.name}' has something else under this version than the lock says"
+            hint = f"Ask who publishes it; to take it as it is now: weft skills update {one.name}"
+            raise Refused("lock-mismatch", message, path=lock, hint=hint)
+    if wanted:
+        message = f"The source of '{min(wanted)}' has a skill of another name there"
+        raise Refused("lock-mismatch", message, path=lock, hint="Remove it, and install it again")
+
+
+def find_unlocked(site: Site, lock: Mapping[str, LockedSkill]) -> list[str]:
+    """The folders of skills in our own root that no lock names."""
+    root = site.roots["clawft"]
+    try:
+        names = sorted(os.listdir(root))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [name for name in names if name[0] != "." and name not in lock and os.path.isdir(os.path.join(root, name))]
