@@ -53,8 +53,8 @@ def complete_installed(ctx: click.Context, _param: click.Parameter, incomplete: 
         from clawft.locks.file import load_lock
         from clawft.supply.targets import find_site
 
-        scope = "project" if ctx.params.get("scope") == "project" else "user"
-        for one in load_lock(find_site(_app(ctx).workspace, scope).lock).values():
+        site = find_site(_app(ctx).workspace, "project" if ctx.params.get("scope") == "project" else "user")
+        for one in load_lock(site.lock).values():
             yield one.name, one.version
 
     return _offer(names(), incomplete)

@@ -27,7 +27,7 @@ from clawft.scan.screening import Screening, decode_screening, screen_report
 from clawft.scan.stamps import pack_stamps
 from clawft.scan.targets import Target
 
-__all__ = ["load_or_scan", "rescan"]
+__all__ = ["is_short", "load_or_scan", "rescan"]
 
 _MAX_TEXTS = 32
 _MAX_TEXT_BYTES = 64 * 1024  # of all of them
@@ -171,7 +171,7 @@ def _scan_targets(targets: Sequence[Target]) -> Iterator[tuple[int, Report]]:
     """A report on each target with its number. What may take long, or end whoever reads it, is read by others."""
     from clawft.scan.batch import FEW, choose_jobs, scan_target
 
-    short = {number for number, one in enumerate(targets) if len(targets) <= FEW and _is_short(one.path)}
+    short = {number for number, one in enumerate(targets) if len(targets) <= FEW and is_short(one.path)}
     for number in sorted(short):
         yield number, scan_target(targets[number])
     rest = [number for number in range(len(targets)) if number not in short]
@@ -182,8 +182,8 @@ def _scan_targets(targets: Sequence[Target]) -> Iterator[tuple[int, Report]]:
             yield rest[index], report
 
 
-def _is_short(path: str) -> bool:
-    """Whether there are a few short texts and nothing else: nothing to unpack, and no link."""
+def is_short(path: str) -> bool:
+    """Whether a skill is a few short texts and nothing else: nothing to unpack, and no link."""
     left_files, left_bytes = _MAX_TEXTS, _MAX_TEXT_BYTES
     folders = [path] if os.path.isdir(path) else []
     files = [] if folders else [path]

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Diagnostic, Refused
-from clawft.files import replace_file, sync_folder
+from clawft.files import sync_folder
 from clawft.packing.place import GONE, NEW, exchange, remove_tree
 from clawft.supply.journal import Journal, Journals, Move, Text
 from clawft.trust.desk import Desk
@@ -39,7 +39,7 @@ def carry_out(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
         for root in {os.path.dirname(move.target) for move in journal.moves}:
             sync_folder(root)
         for text in journal.texts:
-            _write(text)
+            _write(text, journal.id)
     except BaseException:
         for move in reversed(done):
             _undo(move)
@@ -81,7 +81,7 @@ def _roll_forward(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
         if move not in lost and not _is_done(move):
             _place(move)
     for text in journal.texts:
-        _write(text)
+        _write(text, journal.id)
     said = _conclude(journal, hands)
     return (*(_lost(journal, move) for move in lost), *said)
 
@@ -107,7 +107,10 @@ def _conclude(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
 
 
 def sweep(journal: Journal) -> None:
-    """Remove the hidden folders of a transaction; one that cannot be removed stays hidden."""
+    """Remove what a transaction hid; one that cannot be removed stays hidden."""
+    for text in journal.texts:
+        with suppress(OSError):
+            os.unlink(_temporary(text, journal.id))
     marks = tuple(f"{mark}{journal.id}-" for mark in (NEW, GONE))
     for root in journal.roots:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -176,14 +179,26 @@ def _undo(move: Move) -> None:
         exchange(move.hidden, move.target)
 
 
-def _write(text: Text) -> None:
-    """Raises: OSError."""
+def _write(text: Text, transaction: str) -> None:
+    """Replace a file, by way of one whose name tells whose it is. Raises: OSError."""
     if text.content is None:
         with suppress(FileNotFoundError):
             os.unlink(text.path)
         return
     os.makedirs(os.path.dirname(text.path), mode=0o755, exist_ok=True)
-    replace_file(text.path, text.content.encode(), text.mode)
+    temporary = _temporary(text, transaction)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, text.mode)
+    with open(descriptor, "wb") as file:
+        file.write(text.content.encode())
+        file.flush()
+        os.fsync(descriptor)
+    os.replace(temporary, text.path)
+    sync_folder(os.path.dirname(text.path))
+
+
+def _temporary(text: Text, transaction: str) -> str:
+    folder, name = os.path.split(text.path)
+    return os.path.join(folder, f".{name}.{transaction}.tmp")
 
 
 def _lost(journal: Journal, move: Move) -> Diagnostic:

@@ -72,8 +72,7 @@ class Journals:
     def has_any(self) -> bool:
         """Whether a transaction is under way or was broken off: one look, for commands that only read."""
         try:
-            with os.scandir(self.folder) as entries:
-                return any(one.name.endswith(_SUFFIX) for one in entries)
+            return any(name != _TURN for name in os.listdir(self.folder))
         except (FileNotFoundError, NotADirectoryError):
             return False
 
@@ -123,12 +122,18 @@ class Journals:
             os.close(descriptor)
 
     def list_broken(self) -> list[Journal]:
-        """The transactions whose processes are gone. Raises: ClawftError for one that is not ours, OSError."""
+        """The transactions whose processes are gone, for who has the turn.
+
+        Raises: ClawftError for one that is not ours, OSError.
+        """
         try:
-            names = sorted(name for name in os.listdir(self.folder) if name.endswith((_SUFFIX, _ALIVE)))
+            names = [name for name in os.listdir(self.folder) if name != _TURN]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        ids = {name.rpartition(".")[0] for name in names if name != _TURN}
+        for name in names:
+            if name.startswith("."):  # half a journal: only who has the turn writes one, and that is us
+                os.unlink(os.path.join(self.folder, name))
+        ids = {name.rpartition(".")[0] for name in names if name.endswith((_SUFFIX, _ALIVE)) and name[0] != "."}
         return [journal for one in sorted(ids) if not self._lives(one) and (journal := self._load(one))]
 
     def _lives(self, transaction: str) -> bool:

@@ -8,10 +8,12 @@ from multiprocessing.connection import Connection
 from typing import Self
 
 import anyio
+from anyio import to_thread
 
 from clawft.scan.batch import failed_report, scan_target
 from clawft.scan.findings import Report
 from clawft.scan.kept import scan_one_kept
+from clawft.scan.rescan import is_short
 from clawft.scan.targets import Target
 from clawft.scan.workers import PATIENCE_S, choose_context, describe_end, safe_imports
 
@@ -60,6 +62,8 @@ class Scans:
 
     async def scan(self, path: str) -> Report:
         """The report on a folder; where the scanner died or did not end, one that says so."""
+        if self._jobs == 1 and is_short(path):
+            return await to_thread.run_sync(_scan, path, self._cache_dir)
         if self._room is None:
             self._room = anyio.Semaphore(self._jobs)
         async with self._room:
@@ -94,5 +98,8 @@ def serve(connection: Connection, inherited: Sequence[Connection], cache_dir: st
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it tells it to stop
     with suppress(EOFError, OSError):
         while True:
-            target = Target(connection.recv()[0])
-            connection.send(scan_one_kept(target, cache_dir) if cache_dir else scan_target(target))
+            connection.send(_scan(connection.recv()[0], cache_dir))
+
+
+def _scan(path: str, cache_dir: str | None) -> Report:
+    return scan_one_kept(Target(path), cache_dir) if cache_dir else scan_target(Target(path))

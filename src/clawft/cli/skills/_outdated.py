@@ -48,9 +48,7 @@ def list_outdated(app: App, scope: str, output: str) -> int:
     if output == "table":
         count = len(rows) - len(failed)
         unsure = sum(row.one.state == "unknown" for row in rows)
-        say(
-            f"{len(newer)} of {count} skills that were asked for have another version" if count else "Nothing was asked"
-        )
+        say(f"{len(newer)} of {count} skills have another version at their source" if count else "Nothing was asked")
         if unsure:
             say(f"{unsure} have no versions: weft skills update --all --dry-run compares their files")
     return 1 if failed or said else 0

@@ -43,9 +43,7 @@ def _hold(names: tuple[str, ...], reason: str, scope: Scope, output: str) -> Non
     app = open_here()
     held = hold_versions(find_site(app.workspace, scope), names, reason, open_hands(app))
     if output == "json":
-        listed = [
-            {"name": one.name, "version": one.version, "commit": one.commit, "pinned": one.pinned} for one in held
-        ]
+        listed = [{field: getattr(one, field) for field in ("name", "version", "commit", "pinned")} for one in held]
         return print_json("clawft.skills.pin.v1", held=listed)
     for one in held:
         version = one.version or one.commit[:12] or one.digest[:19]

@@ -84,6 +84,8 @@ def command(names: tuple[str, ...], **given: Any) -> int:
         for one in transaction.plan(staged, options):
             if one.is_same:
                 outcome.left.append((one.name, "is up to date", None))
+            elif one.objections and asked.every:  # one that is in the way does not keep the others back
+                outcome.left.append((one.name, "is left as it is", one.objections[0]))
             else:
                 outcome.plans.append(one)
         if asked.output == "table" or not asked.yes:
@@ -120,9 +122,8 @@ def _take(site: Site, one: Renewed, asked: _Asked, outcome: _Outcome) -> bool:
     if one.state == "failed":
         outcome.left.append((name, "could not be looked for", one.problem))
     elif one.state == "pinned":
-        outcome.left.append(
-            (name, f"is held at {one.locked.version or one.locked.commit[:12]}: {one.locked.pinned}", None)
-        )
+        at = one.locked.version or one.locked.commit[:12] or "what it is"
+        outcome.left.append((name, f"is held at {at}: {one.locked.pinned}", None))
     elif one.state == "same":
         outcome.left.append((name, "is up to date", None))
     elif one.state == "older" and not asked.force:
