@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clawft.app import App
     from clawft.errors import Diagnostic
+    from clawft.publishing.registry import Registry
     from clawft.sources.choose import Sources
     from clawft.supply.apply import Hands
     from clawft.supply.install import Supplies
 
-__all__ = ["finish_broken", "open_hands", "open_sources", "open_supplies"]
+__all__ = ["finish_broken", "open_hands", "open_registry", "open_sources", "open_supplies"]
 
 
 def open_sources(app: "App") -> "Sources":
@@ -21,6 +22,30 @@ def open_sources(app: "App") -> "Sources":
 
     registries = own_registries(app.config, app.workspace.user_dir, app.environ)
     return Sources(registries, app.config.tools.web, app.environ)
+
+
+def open_registry(app: "App", name: str = "") -> "Registry":
+    """The registry of a name, or the default one, to publish to: `async with` it. Raises: ClawftError."""
+    from clawft.config.registries import own_registries
+    from clawft.errors import ClawftError, NotFound, find_close
+    from clawft.publishing.registry import UPLOAD, Registry
+    from clawft.sources.fetching import Fetching
+
+    known = own_registries(app.config, app.workspace.user_dir, app.environ)
+    name = name or next(iter(known))
+    if name not in known:
+        close = find_close(name, known)
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
+        raise NotFound("reference-registry", f"There is no registry '{name[:80]}'", hint=hint)
+    if known[name].kind != "clawhub":
+        hint = "ClawHub and `weft hub serve` can"
+        raise ClawftError(
+            "publish-kind", f"'{name}' is of the kind {known[name].kind}: nothing is published there", hint=hint
+        )
+    secret = known[name].token
+    token = secret.resolve(app.environ) if secret else ""
+    fetching = Fetching(known[name].url, app.config.tools.web, token=token, limits=UPLOAD)
+    return Registry(name, known[name].url, fetching, has_token=bool(token))
 
 
 def open_supplies(app: "App") -> "Supplies":

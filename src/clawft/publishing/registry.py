@@ -17,11 +17,12 @@ from clawft.files import read_regular
 from clawft.publishing.parcel import MAX_FILE, Parcel, ParcelFile
 from clawft.sources.clawhub import ClawHub
 from clawft.sources.clawhub_wire import Listed, VersionAnswer
-from clawft.sources.fetching import Fetching, Outgoing
+from clawft.sources.fetching import Fetching, Limits, Outgoing
 from clawft.sources.status import HttpError
 
-__all__ = ["Publication", "Published", "Registry", "Standing"]
+__all__ = ["UPLOAD", "Publication", "Published", "Registry", "Standing"]
 
+UPLOAD = Limits(timeout_s=120)  # a form holds all files at once
 _NONE = (404, 405, 501)
 Tell = Callable[[str], None]
 
@@ -90,10 +91,18 @@ class _Accepted(Struct, frozen=True, rename="camel"):
 class Registry:
     """One registry, over the judged connection of its source."""
 
-    def __init__(self, name: str, hub: ClawHub, fetching: Fetching) -> None:
+    def __init__(self, name: str, url: str, fetching: Fetching, *, has_token: bool) -> None:
         self.name = name
-        self._hub = hub
+        self.url = url
+        self.has_token = has_token
+        self._hub = ClawHub(name, url, fetching)
         self._fetching = fetching
+
+    async def __aenter__(self) -> "Registry":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._fetching.aclose()
 
     async def whoami(self) -> str:
         """The owner that the token belongs to. Raises: ClawftError."""

@@ -35,6 +35,7 @@ __all__ = ["command"]
             "enable",
             "disable",
             "sign",
+            "publish",
             "new",
             "pack",
         )

@@ -1,0 +1,250 @@
+"""`weft skills publish DIR`: a skill goes to a registry, as a version that never changes."""
+
+import os
+from typing import Any
+
+import anyio
+import click
+from msgspec import Struct
+
+from clawft.app import App
+from clawft.cli._complete import complete_registries
+from clawft.cli._confirm import confirm
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.skills._signing import choose_signer
+from clawft.errors import Diagnostic, Refused
+from clawft.files import read_optional, replace_file
+from clawft.publishing.bump import Part
+from clawft.publishing.check import Prepared, check_ready, prepare
+from clawft.publishing.publish import TERMS, Planned, Wish, has_terms, plan_publication, with_signature
+from clawft.publishing.registry import Published, Registry
+from clawft.signing.check import SIGNATURE_NAME, Signature, check_signature, require_signature
+from clawft.signing.publishers import load_publishers
+from clawft.signing.sshsig import MAX_BYTES
+from clawft.signing.statements import SKILL_SPACE
+from clawft.supplying import open_registry
+from clawft.workspace import resolve_path
+
+__all__ = ["command"]
+
+SHOWN = 30  # files
+
+
+class _Options(Struct, frozen=True):
+    """What was asked for."""
+
+    registry: str
+    owner: str
+    slug: str
+    version: str
+    part: Part | None
+    changelog: str
+    tags: tuple[str, ...]
+    sign: bool
+    key: str
+    ssh: bool
+    accept_license: bool
+    allow_findings: bool
+    dry_run: bool
+    yes: bool
+    output: str
+
+    @property
+    def wish(self) -> Wish:
+        accepted = self.accept_license
+        return Wish(self.owner, self.slug, self.version, self.part, self.changelog, self.tags, accepted)
+
+
+@click.command("publish")
+@click.argument("folder", metavar="DIR", type=click.Path())
+@click.option("--registry", default="", metavar="NAME", help="Where to.", shell_complete=complete_registries)
+@click.option("--owner", default="", metavar="HANDLE", help="Publish as this owner, if your token may.")
+@click.option("--slug", default="", metavar="NAME", help="Its name there, if it is not the skill's.")
+@click.option("--version", default="", metavar="X.Y.Z", help="As this version, if SKILL.md says none.")
+@click.option(
+    "--bump", "part", type=click.Choice(["patch", "minor", "major"]), help="Count this part up, in SKILL.md too."
+)
+@click.option("--changelog", default="", metavar="TEXT", help="What is new.")
+@click.option(
+    "--tag", "tags", multiple=True, default=("latest",), show_default=True, help="A name for it (repeatable)."
+)
+@click.option("--sign", is_flag=True, help="Sign it first, as `weft skills sign` does.")
+@click.option("--key", default="", metavar="FILE", help="The key for --sign.")
+@click.option("--ssh", is_flag=True, help="Let ssh-keygen sign, with --sign.")
+@click.option("--accept-license", is_flag=True, help="Agree to the terms of the registry, without being asked.")
+@click.option("--allow-findings", is_flag=True, help="Publish what looks like a secret, and is none.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask. Terms need --accept-license.")
+@format_option
+def command(folder: str, **given: Any) -> int:
+    """Publish a skill to ClawHub or to a hub of yours, after a check and a look at what is sent.
+
+    What is broken, malicious or holds secrets is refused; hidden and ignored files are left out. New skills begin as
+    1.0.0; changed content is the next patch, unless SKILL.md, --version or --bump says another. What is there already
+    is not sent again. A token for the registry is needed: weft registries token NAME.
+    """
+    options = _Options(**given)
+    app = open_here()
+    place = resolve_path(folder, os.getcwd(), app.workspace.home)
+    with prepare(place, app.config.skills.max_skill_prompt_bytes, app.secrets) as prepared:
+        for one in prepared.said:
+            if options.output == "table" or one.severity == "error":
+                show_diagnostic(one, where=one.where)
+        check_ready(prepared, allow_findings=options.allow_findings)
+        return _publish(app, place, prepared, options)
+
+
+def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int:
+    registry = open_registry(app, options.registry)
+    if not registry.has_token and not options.dry_run:
+        hint = f"Get one there, then: weft registries token {registry.name}"
+        raise Refused("publish-token", f"There is no token for '{registry.name}'", hint=hint)
+    planned = anyio.run(_plan, registry, prepared, options.wish)
+    if planned.unchanged:
+        say(one_line(f"Unchanged: {registry.name} has this content as {planned.unchanged}"))
+        return _tell(registry, planned, options, Signature("unsigned"))
+    planned, signature = _sign(app, place, planned, options)
+    if options.output == "table" or not options.yes:
+        for line in _lines(registry, planned, prepared, signature):
+            say(line)
+    if options.dry_run:
+        return _tell(registry, planned, options, signature)
+    if not _agree(registry, options):
+        say("Nothing was published")
+        return 1
+    _write_back(app, place, prepared, planned)
+    publication = planned.publication
+    subject = f"{publication.slug}@{publication.version} to {registry.url} as @{publication.owner}"
+    app.audit.write("publish", subject, decision="done", skill=prepared.name, digest=planned.parcel.digest)
+    done = anyio.run(_send, open_registry(app, options.registry), planned, options)
+    return _tell(registry, planned, options, signature, done)
+
+
+async def _plan(registry: Registry, prepared: Prepared, wish: Wish) -> Planned:
+    async with registry:
+        return await plan_publication(registry, prepared, wish)
+
+
+async def _send(registry: Registry, planned: Planned, options: _Options) -> Published:
+    async with registry:
+        publication = planned.publication
+        if has_terms(registry.url):
+            from msgspec import structs
+
+            publication = structs.replace(publication, accept_license=True)  # nobody comes here who did not agree
+        tell = (lambda text: say(one_line(f"Sending {text}"))) if options.output == "table" else (lambda _: None)
+        return await registry.publish(publication, planned.parcel, tell)
+
+
+def _sign(app: App, place: str, planned: Planned, options: _Options) -> tuple[Planned, Signature]:
+    """Sign it, or look at the signature that is there. Raises: Refused for one that would be refused by others."""
+    there = read_optional(os.path.join(place, SIGNATURE_NAME), MAX_BYTES)
+    if options.sign and options.dry_run:
+        return planned, Signature("untrusted", reason="it would be signed")
+    if options.sign:
+        signer = choose_signer(app, options.key, ssh=options.ssh, yes=options.yes)
+        there = signer.sign(SKILL_SPACE, planned.statement.text, app.environ).encode()
+    if there is None:
+        return planned, Signature("unsigned")
+    planned = with_signature(planned, there)
+    publishers = load_publishers(app.workspace.user_dir, app.environ)
+    owner = planned.publication.owner
+    signature = check_signature(planned.parcel.folder, planned.statement, publishers, owner=owner)
+    if signature.state == "bad":
+        message = f"The signature is not of what would be published as {planned.publication.version}"
+        raise Refused("signature-bad", message, hint=f"Sign again with --sign, or remove {SIGNATURE_NAME}")
+    require_signature(signature, required=False)
+    return planned, signature
+
+
+def _write_back(app: App, place: str, prepared: Prepared, planned: Planned) -> None:
+    """What was changed on the way is changed where the person has it: its version, and its signature."""
+    if planned.edited:
+        path = os.path.join(place, os.path.basename(prepared.found.file))
+        replace_file(path, planned.edited.encode(), 0o644)
+        say(one_line(f"{app.workspace.shorten(path)} says {planned.publication.version} now"))
+    made = read_optional(os.path.join(planned.parcel.folder, SIGNATURE_NAME), MAX_BYTES)
+    if made is not None:
+        replace_file(os.path.join(place, SIGNATURE_NAME), made, 0o644)
+
+
+def _agree(registry: Registry, options: _Options) -> bool:
+    """Whether a person agrees: to the terms, and to sending it. Raises: Refused where there is nobody to ask."""
+    if has_terms(registry.url) and not options.accept_license:
+        if options.yes:
+            raise Refused("publish-terms", f"To publish there means to agree: {TERMS}", hint="Pass --accept-license")
+        if not confirm("Do you agree to that?", "To agree to terms", "Pass --accept-license and --yes", [TERMS]):
+            return False
+    return options.yes or confirm("Publish this?", "To publish a skill")
+
+
+def _lines(registry: Registry, planned: Planned, prepared: Prepared, signature: Signature) -> list[str]:
+    """All that will be sent, and where to."""
+    publication, parcel = planned.publication, planned.parcel
+    latest = planned.standing.latest
+    before = f"after {latest}" if latest else "the first version"
+    owner = f" as @{publication.owner}" if publication.owner else ""
+    files = [f"  {one.path}{' *' if one.executable else ''}  {one.size:,} bytes" for one in parcel.files]
+    rest = [f"  and {len(files) - SHOWN} more"] if len(files) > SHOWN else []
+    left_out = ", ".join(one.path for one in prepared.chosen.left_out if one.path != SIGNATURE_NAME)
+    lines = [
+        f"{publication.slug} {publication.version}, {before}, to {registry.name} ({registry.url}){owner}",
+        f"Files: {len(files)}, {parcel.size:,} bytes (* may be executed)",
+        *files[:SHOWN],
+        *rest,
+        *([f"Not sent: {left_out}"] if left_out else []),
+        *([f"SKILL.md will say {publication.version}"] if planned.edited else []),
+        f"Signature: {signature.line}",
+        f"Scanned: {prepared.report.verdict}",
+        *([f"Terms: {TERMS}"] if has_terms(registry.url) else []),
+    ]
+    return [line if line.startswith("  ") else one_line(line) for line in map(_clean, lines)]
+
+
+def _clean(line: str) -> str:
+    return ("  " if line.startswith("  ") else "") + one_line(line)
+
+
+def _tell(
+    registry: Registry, planned: Planned, options: _Options, signature: Signature, done: Published | None = None
+) -> int:
+    publication = planned.publication
+    said = _find_problems(registry, done)
+    for one in said:
+        show_diagnostic(one, where="")
+    if options.output == "json":
+        files = [{"path": one.path, "size": one.size, "sha256": one.sha256} for one in planned.parcel.files]
+        facts: dict[str, Any] = {
+            "registry": registry.name,
+            "url": registry.url,
+            "owner": publication.owner or None,
+            "slug": publication.slug,
+            "version": publication.version,
+            "previous_version": planned.standing.latest or None,
+            "unchanged": bool(planned.unchanged),
+            "digest": planned.parcel.digest,
+            "fingerprint": planned.parcel.fingerprint,
+            "signature": {"state": signature.state, "key": signature.key or None},
+            "files": files,
+            "published": done is not None,
+            "pending": done is not None and done.pending,
+            "diagnostics": [to_json(one) for one in said],
+        }
+        print_json("clawft.skills.publish.v1", **facts)
+    elif not planned.unchanged:
+        waits = "; it waits for the registry to look at it" if done and done.pending else ""
+        verb = "Would be published" if done is None else "Was there already" if done.again else "Published"
+        owner = f"@{publication.owner}/" if publication.owner else ""
+        click.echo(one_line(f"{verb}: {owner}{publication.slug} {publication.version}{waits}"))
+    return 1 if any(one.severity == "error" for one in said) else 0
+
+
+def _find_problems(registry: Registry, done: Published | None) -> list[Diagnostic]:
+    """Files that the registry does not have as they were sent; without its signature a skill is just unsigned."""
+    lost = done.missing if done else ()
+    if not lost:
+        return []
+    severity: Any = "warning" if lost == (SIGNATURE_NAME,) else "error"
+    message = f"'{registry.name}' does not list as they were sent: {', '.join(lost[:10])}"
+    return [Diagnostic("publish-incomplete", severity, message, hint="Install it, and run: weft skills verify")]
