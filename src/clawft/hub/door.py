@@ -11,7 +11,7 @@ from clawft.hub.errors import HubError
 from clawft.hub.limits import ClientLimits, Kind, name_client
 from clawft.hub.model import HubToken
 
-__all__ = ["Door", "Log", "Scope", "answer_error"]
+__all__ = ["MCP_PATH", "Door", "Log", "Scope", "answer_error"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -26,6 +26,7 @@ _CHUNK_S = 60.0  # for a client to take what it is sent
 _CHUNK = 256 * 1024
 _OPEN = frozenset({"/healthz", "/.well-known/clawhub.json", "/.well-known/clawdhub.json"})
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
+MCP_PATH = "/mcp"  # all that is asked there reads, whatever the method
 # Nothing a hub serves is a page: it is not to be run, framed or guessed at by a browser.
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -83,7 +84,7 @@ class Door:
             raise HubError(421, "This hub does not go by that name")
         is_open = scope["path"] in _OPEN
         visit.client = name_client(scope["client"][0]) if scope.get("client") else "local"
-        kind: Kind = "reads" if scope["method"] in _READS else "writes"
+        kind: Kind = "reads" if scope["method"] in _READS or scope["path"] == MCP_PATH else "writes"
         token = await self._authenticate(headers.get(b"authorization", b""), visit.client, kind)
         visit.token = token
         scope.setdefault("state", {})["token"] = token

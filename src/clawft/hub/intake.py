@@ -172,12 +172,10 @@ def _read_skill(folder: str) -> tuple[Skill, str]:
         raise Refused("hub-skill", message, hint=error.hint or "Run: weft skills validate DIR") from error
     if not skill.description.strip():
         raise Refused("hub-skill", "SKILL.md has no description", hint="Say in it what the skill is for, and when")
-    found = load_yaml(front.yaml, Notes(file.name))[0] if front else None
-    written = found if isinstance(found, dict) else {"name": skill.name, "description": skill.description}
-    encoded = msgspec.json.encode(json_safe(written))
-    if len(encoded) > _MAX_FRONT:
-        encoded = msgspec.json.encode({"name": skill.name, "description": skill.description[:4_000]})
-    return skill, encoded.decode()
+    written = load_yaml(front.yaml, Notes(file.name))[0] if front else None
+    safe = json_safe(written) if isinstance(written, dict) else {}
+    encoded = msgspec.json.encode(safe) if safe == written else b"{}"  # as it is written, or not at all
+    return skill, encoded.decode() if len(encoded) <= _MAX_FRONT else "{}"
 
 
 def _bad(code: str, message: str, hint: str = "Nothing was kept") -> ClawftError:

@@ -23,10 +23,11 @@ from clawft.hub.api_security import SECURITY
 from clawft.hub.connection import HubConnection
 from clawft.hub.context import Hub, answer
 from clawft.hub.contract import CONTRACT
-from clawft.hub.door import Door, Log, answer_error
+from clawft.hub.door import MCP_PATH, Door, Log, answer_error
 from clawft.hub.errors import HubError, from_error
 from clawft.hub.intake import Intake
 from clawft.hub.limits import ClientLimits
+from clawft.hub.mcp import HubMcp
 from clawft.hub.openapi import describe_routes
 from clawft.hub.pending import Pending
 from clawft.hub.store import HubStore
@@ -65,11 +66,19 @@ def make_app(
         """What this hub answers, as OpenAPI."""
         return document
 
-    routes = [Route("/healthz", _healthz), Route("/api/v1/openapi.json", openapi), *routes, Route(_REST, _not_here)]
+    mcp = HubMcp(hub)
+    routes = [
+        Route("/healthz", _healthz),
+        Route("/api/v1/openapi.json", openapi),
+        *routes,
+        Route(MCP_PATH, mcp),
+        Route(_REST, _not_here),
+    ]
     handlers: dict[Any, Any] = {HubError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=_live)
     app.router.redirect_slashes = False
     app.state.hub = hub
+    app.state.mcp = mcp
     return Door(
         app,
         hosts=hosts,
@@ -115,7 +124,7 @@ async def _live(app: Starlette) -> AsyncIterator[None]:
     """While it is served: what was counted is written down, and what nobody needs goes."""
     hub: Hub = app.state.hub
     try:
-        async with anyio.create_task_group() as group:
+        async with app.state.mcp.run(), anyio.create_task_group() as group:
             group.start_soon(_every, _FLUSH_S, hub, hub.store.flush)
             group.start_soon(_every, _SWEEP_S, hub, hub.store.sweep)
             yield

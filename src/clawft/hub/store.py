@@ -268,7 +268,7 @@ class HubStore:
         return search_skills(self.database, query, limit)
 
     def resolve(self, skill: int, fingerprint: str) -> str:
-        """The newest version with this content, '' if there is none: by ClawHub's fingerprint of it, or of a download."""
+        """The newest version with this content, '' for none, by ClawHub's fingerprint of it or of a download."""
         statement = "SELECT version FROM hub_version WHERE skill = ? AND (fingerprint = ? OR bundle = ?)"
         rows = self.database.read(statement, (skill, fingerprint, fingerprint))
         return max((version for (version,) in rows), key=version_order, default="")
