@@ -1,0 +1,150 @@
+"""`weft skills pack DIR`: a skill as one file, the same bytes from the same files everywhere."""
+
+import os
+import shutil
+import sys
+from typing import Any
+
+import click
+
+from clawft.app import App
+from clawft.cli._complete import complete_folders
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.skills._scanned import finding_lines
+from clawft.errors import Refused
+from clawft.publishing.check import Prepared, check_ready, prepare
+from clawft.workspace import resolve_path
+
+__all__ = ["command", "show_prepared"]
+
+_SHOWN = 20
+
+
+@click.command("pack")
+@click.argument("folder", metavar="DIR", default=".", shell_complete=complete_folders)
+@click.option(
+    "-o", "--output", "target", default="", metavar="FILE", help="Where to; else NAME.skill here; - is stdout."
+)
+@click.option("--dry-run", is_flag=True, help="Check it and show what would be packed, and write nothing.")
+@click.option("--allow-findings", is_flag=True, help="Pack it though something looks like a secret, if it is none.")
+@format_option
+def command(folder: str, target: str, dry_run: bool, allow_findings: bool, output: str) -> int:
+    """Pack a skill into one file, which `weft skills install` and other clients take.
+
+    It is checked first: what is broken, a link, a secret, or what the scanner calls malicious, is not packed. Left out
+    are hidden files, what tools made, and what .gitignore, .clawhubignore and .clawftignore in DIR name. The same files
+    give the same bytes, on every machine and at any time.
+    """
+    app = open_here()
+    if target == "-" and output == "json":
+        raise click.UsageError("-o - prints the archive, --format json a document: choose one")
+    place = resolve_path(folder, app.workspace.cwd, app.workspace.home).rstrip("/") or "/"
+    with prepare(place, app.config.skills.max_skill_prompt_bytes, app.secrets) as prepared:
+        file = "-" if target == "-" else _choose_file(app, target, prepared.name)
+        if output == "table":
+            show_prepared(prepared)
+            check_ready(prepared, allow_findings=allow_findings)
+        else:
+            _check_quietly(prepared, allow_findings)
+        if file != "-":
+            _check_free(file)
+        if not dry_run:
+            _place(prepared.archive, file)
+        return _tell(app, prepared, file, written=not dry_run, output=output)
+
+
+def show_prepared(prepared: Prepared) -> None:
+    """What would be given away, what is not, and what there is to say about it."""
+    say(
+        one_line(
+            f"{prepared.name} {prepared.version}: {len(prepared.chosen.files)} files, {prepared.chosen.bytes} bytes"
+        )
+    )
+    for one in prepared.chosen.left_out[:_SHOWN]:
+        say(f"  {one_line(f'left out: {one.path} ({one.reason})')}")
+    if len(prepared.chosen.left_out) > _SHOWN:
+        say(f"  left out: {len(prepared.chosen.left_out) - _SHOWN} more")
+    for problem in prepared.said:
+        if problem.severity != "note":
+            show_diagnostic(problem, where=problem.where)
+    if prepared.report.verdict != "clean":
+        say(f"Verdict: {prepared.report.verdict}")
+        for line in finding_lines(prepared.report):
+            say(line)
+
+
+def _check_quietly(prepared: Prepared, allow_findings: bool) -> None:
+    """The same for a program: a refusal tells all it rests on, in the document."""
+    try:
+        check_ready(prepared, allow_findings=allow_findings)
+    except Refused as refused:
+        print_json(
+            "clawft.skills.pack.v1",
+            **_document(prepared),
+            written=False,
+            path=None,
+            refused=to_json(refused.diagnostic),
+        )
+        raise
+
+
+def _choose_file(app: App, target: str, name: str) -> str:
+    path = resolve_path(target or f"{name}.skill", app.workspace.cwd, app.workspace.home)
+    return os.path.join(path, f"{name}.skill") if os.path.isdir(path) else path
+
+
+def _check_free(path: str) -> None:
+    """An archive may be replaced, anything else not. Raises: Refused."""
+    if os.path.islink(path):
+        raise Refused("pack-exists", "This is a link", path=path, hint="Give another file: -o FILE")
+    if not os.path.lexists(path):
+        return
+    with open(path, "rb") as file:
+        start = file.read(4)
+    if start not in (b"", b"PK\x03\x04"):
+        raise Refused("pack-exists", "There is a file that is no archive", path=path, hint="Give another: -o FILE")
+
+
+def _place(archive: str, path: str) -> None:
+    """Raises: OSError."""
+    if path == "-":
+        with open(archive, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    hidden = os.path.join(os.path.dirname(path), f".{os.path.basename(path)[:100]}-{os.urandom(6).hex()}")
+    try:
+        shutil.copyfile(archive, hidden)
+        os.replace(hidden, path)
+    finally:
+        if os.path.lexists(hidden):
+            os.unlink(hidden)
+
+
+def _tell(app: App, prepared: Prepared, file: str, *, written: bool, output: str) -> int:
+    if output == "json":
+        print_json("clawft.skills.pack.v1", **_document(prepared), written=written, path=file, refused=None)
+    elif file != "-":
+        done = "Packed" if written else "Would be packed"
+        shown = app.workspace.shorten(file)
+        click.echo(one_line(f"{done}: {shown} ({prepared.packed.size} bytes, sha256:{prepared.packed.sha256})"))
+    return 0
+
+
+def _document(prepared: Prepared) -> dict[str, Any]:
+    files = [
+        {"path": one.path, "size": one.size, "executable": one.executable, "sha256": prepared.packed.contents[one.path]}
+        for one in prepared.chosen.files
+    ]
+    return {
+        "name": prepared.name,
+        "version": prepared.version,
+        "digest": prepared.digest,
+        "size": prepared.packed.size,
+        "sha256": prepared.packed.sha256,
+        "files": files,
+        "left_out": [{"path": one.path, "reason": one.reason} for one in prepared.chosen.left_out],
+        "verdict": prepared.report.verdict,
+        "diagnostics": [to_json(one) for one in prepared.said],
+    }

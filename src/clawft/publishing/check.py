@@ -1,0 +1,165 @@
+"""A skill before others get it: packed, unpacked again, and that looked at. Broken skills and secrets stop it."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct, structs
+
+from clawft.config.masking import Secrets
+from clawft.discovery import Found, Location, load_catalog
+from clawft.discovery.digest import compute_digest
+from clawft.discovery.read import load_bytes
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
+from clawft.files import read_regular
+from clawft.format import check_spec, decode_text
+from clawft.packing.ignore import SIGNATURE, Chosen, LeftOut, choose_files
+from clawft.packing.limits import SKILL
+from clawft.packing.pack import Packed, write_skill
+from clawft.packing.unpack import unpack
+from clawft.publishing.scaffold import UNFINISHED
+from clawft.publishing.secrets import OWN_SECRET, check_secrets
+from clawft.scan.batch import scan_target
+from clawft.scan.findings import Report
+from clawft.scan.targets import Target
+from clawft.signing.publishers import Publishers
+from clawft.signing.statements import Statement
+
+__all__ = ["Prepared", "check_ready", "find_skill_at", "prepare"]
+
+_REQUIRED = ("spec-name", "spec-description", "spec-frontmatter", "spec-yaml", "spec-file")
+
+
+class Prepared(Struct, frozen=True):
+    """A skill as others will get it: the archive, the folder it unpacks to, and all there is to say about it.
+
+    Both are gone when `prepare` is left. The paths of diagnostics are those in the skill.
+    """
+
+    name: str
+    version: str
+    found: Found
+    folder: str
+    archive: str
+    chosen: Chosen
+    packed: Packed
+    digest: str
+    said: tuple[Diagnostic, ...]
+    report: Report
+
+
+def find_skill_at(folder: str, max_prompt_bytes: int) -> Found:
+    """The skill whose folder this is. Raises: ClawftError for a folder that is none, or one that is broken."""
+    if not os.path.isdir(folder):
+        raise NotFound(
+            "no-skill-here", "There is no such folder", path=folder, hint="A skill is a folder with a SKILL.md"
+        )
+    catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=max_prompt_bytes)
+    found = next((one for one in catalog.found if one.folder == folder), None)
+    if found is None:
+        inner = [os.path.relpath(one.folder, folder) for one in catalog.found]
+        hint = f"One at a time: {', '.join(sorted(inner)[:10])}" if inner else "A skill is a folder with a SKILL.md"
+        raise NotFound("no-skill-here", "There is no SKILL.md in this folder", path=folder, hint=hint)
+    if found.skill is None:
+        why = found.problem or Diagnostic("skill-broken", "error", "It cannot be read")
+        raise ClawftError("skill-broken", f"The skill is broken: {why.message}", path=why.path, line=why.line)
+    return found
+
+
+@contextmanager
+def prepare(folder: str, max_prompt_bytes: int, own: Secrets | None = None) -> Iterator[Prepared]:
+    """Pack a skill into a place of its own and look at what comes out there. `own`: secrets of the user.
+
+    Raises: ClawftError where there is no skill; Refused for links and the like; OSError.
+    """
+    found = find_skill_at(folder, max_prompt_bytes)
+    chosen = choose_files(folder)
+    name = found.name
+    with tempfile.TemporaryDirectory(prefix="weft-pack-") as place:
+        archive = os.path.join(place, f"{name}.skill")
+        target = os.path.join(place, name)
+        packed = write_skill(archive, name, chosen.files)
+        unpack(archive, place, SKILL)
+        digest = compute_digest(target).value
+        there = find_skill_at(target, max_prompt_bytes)
+        data, _ = load_bytes(there.file, there.location.path)
+        stated = there.skill.version if there.skill else ""
+        version = stated if b"version" in data else ""  # one that says nothing has the version that all begin with
+        kept = _without_signature(target, chosen, Statement(name, stated, digest))
+        if kept is not chosen:
+            packed = write_skill(archive, name, kept.files)
+            os.unlink(os.path.join(target, SIGNATURE))
+        report = scan_target(Target(target))
+        said = (*_check_format(there), *_check_left_out(there, kept), *_check_contents(kept, target, own))
+        yield Prepared(name, version, there, target, archive, kept, packed, digest, _below(said, target), report)
+
+
+def check_ready(prepared: Prepared, *, allow_findings: bool = False) -> None:
+    """Raises: Refused when nobody should get it. What may be a mistake of ours can be allowed, the rest cannot."""
+    errors = [one for one in prepared.said if one.severity == "error"]
+    broken = [one for one in errors if not one.code.startswith("secret-")]
+    secrets = [one for one in errors if one.code.startswith("secret-")]
+    if broken:
+        raise Refused("skill-not-ready", f"{_count(broken, 'thing')} to mend first", hint="Run: weft skills fix DIR")
+    if prepared.report.verdict == "malicious":
+        rules = sorted({one.rule for one in prepared.report.findings if one.severity in ("critical", "high")})
+        hint = "Run: weft skills scan DIR"
+        raise Refused("skill-malicious", f"The scanner calls it malicious: {', '.join(rules[:8])}", hint=hint)
+    if any(one.code == OWN_SECRET for one in secrets):
+        raise Refused("skill-secrets", "It holds a secret of yours", hint="Take it out of the skill")
+    if secrets and not allow_findings:
+        hint = "Take them out; if they are none: --allow-findings"
+        raise Refused("skill-secrets", f"It holds what looks like {_count(secrets, 'secret')}", hint=hint)
+
+
+def _count(items: list[Diagnostic], noun: str) -> str:
+    return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
+
+
+def _without_signature(folder: str, chosen: Chosen, statement: Statement) -> Chosen:
+    """A signature of something else, as of the skill before its last change, is not given to anybody."""
+    if all(one.path != SIGNATURE for one in chosen.files):
+        return chosen
+    from clawft.signing.check import check_signature
+
+    if check_signature(folder, statement, Publishers()).state != "bad":
+        return chosen
+    files = tuple(one for one in chosen.files if one.path != SIGNATURE)
+    return Chosen(files, (LeftOut(SIGNATURE, "not of these files; sign again"), *chosen.left_out))
+
+
+def _check_format(found: Found) -> Iterator[Diagnostic]:
+    """What is odd about the file; what keeps other clients from loading it is an error."""
+    yield from found.skill.diagnostics if found.skill else ()
+    if found.skill and UNFINISHED in found.skill.description:
+        hint = "Say what it does, and when to use it: models choose skills by this"
+        yield Diagnostic("skill-unfinished", "warning", "The description is that of a new skill", found.file, hint=hint)
+    if os.path.basename(found.file) != "SKILL.md":
+        yield Diagnostic("spec-file", "error", "The file of a skill is called SKILL.md", found.file)
+        return
+    data, _ = load_bytes(found.file, found.location.path)
+    for one in check_spec(decode_text(data, found.file).text, os.path.basename(found.folder), found.file):
+        yield one if one.code in _REQUIRED else structs.replace(one, severity="warning")
+
+
+def _check_left_out(found: Found, chosen: Chosen) -> Iterator[Diagnostic]:
+    """What the skill names, and others will not find."""
+    data, _ = load_bytes(found.file, found.location.path)
+    text = data.decode("utf-8", "replace")
+    for one in chosen.left_out:
+        if one.reason == "ignored" and one.path in text:
+            message = f"It names '{one.path}', which an ignore file leaves out"
+            line = text.count("\n", 0, text.index(one.path)) + 1
+            yield Diagnostic("pack-left-out", "error", message, found.file, line)
+
+
+def _check_contents(chosen: Chosen, folder: str, own: Secrets | None) -> Iterator[Diagnostic]:
+    for one in chosen.files:
+        if one.path != SIGNATURE:
+            data, _ = read_regular(os.path.join(folder, one.path), SKILL.max_file_bytes)
+            yield from check_secrets(one.path, data, own)
+
+
+def _below(said: tuple[Diagnostic, ...], folder: str) -> tuple[Diagnostic, ...]:
+    return tuple(structs.replace(one, path=one.path.removeprefix(f"{folder}/")) for one in said)
