@@ -133,11 +133,11 @@ class ScriptedSite:
 def make_zip(files: Mapping[str, bytes], *, executable: Iterable[str] = ()) -> bytes:
     """An archive as ClawHub makes them."""
     whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(whole, "w") as archive:
         for name, content in files.items():
             one = zipfile.ZipInfo(name)
             one.external_attr = (0o100755 if name in executable else 0o100644) << 16
-            archive.writestr(one, content)
+            archive.writestr(one, content, zipfile.ZIP_DEFLATED)
     return whole.getvalue()
 
 
