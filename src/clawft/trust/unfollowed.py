@@ -1,6 +1,7 @@
 """What a project's config says and is not followed, since it would give power that only a person gives."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from clawft.config import Config
 from clawft.config.load import own_values
@@ -25,7 +26,17 @@ def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
     if config.values.get("memory", {}).get("backend") != own_values(config, user_dir, "memory").get("backend"):
         message = "What the project's config says of memory.backend is not followed: only your own can"
         yield Diagnostic("memory-ignored", "warning", message)
+    if _requires(config.values.get("skills", {})) != _requires(own_values(config, user_dir, "skills")):
+        message = (
+            "What the project's config says of skills.security.require_signature is not followed: only your own can"
+        )
+        yield Diagnostic("signatures-ignored", "warning", message)
     mode = ignored_mode(config, user_dir)
     if mode is not None:
         message = f"The project's config asks for the mode {mode}, which only you can choose"
         yield Diagnostic("mode-ignored", "warning", message, hint=f"To choose it: --mode {mode}")
+
+
+def _requires(skills: dict[str, Any]) -> object:
+    security = skills.get("security")
+    return security.get("require_signature") if isinstance(security, dict) else None

@@ -10,7 +10,7 @@ __all__ = ["command"]
 @click.group(
     "registries",
     cls=LazyGroup,
-    modules={name: f"clawft.cli.registries.{name}" for name in ("list", "add", "remove")},
+    modules={name: f"clawft.cli.registries.{name}" for name in ("list", "add", "token", "remove")},
     aliases={},
 )
 def command() -> None:

@@ -18,7 +18,7 @@ from clawft.config.registries import CLAWHUB, own_registries
 from clawft.errors import ClawftError, Refused
 from clawft.trust.urls import is_loopback, read_url
 
-__all__ = ["command"]
+__all__ = ["command", "read_token"]
 
 MAX_TOKEN = 10_000  # characters from standard input
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -59,7 +59,7 @@ def command(name: str, url: str, source: str | None, **given: Any) -> int:
         changes.append(Change(("registries", name, "token"), {"env": asked.origin}))
     elif asked.token or source:
         key = f"registry.{name}.token"
-        token = _read_token(name, from_input=source == "-")
+        token = read_token(name, from_input=source == "-")
         app.secrets.add([token])
         open_keystore(app.environ).store(key, token)
         changes.append(Change(("registries", name, "token"), {"keystore": key}))
@@ -97,7 +97,7 @@ def _make_default(app: App, name: str) -> list[Change]:
     ]
 
 
-def _read_token(name: str, *, from_input: bool) -> str:
+def read_token(name: str, *, from_input: bool) -> str:
     """From a person, or from standard input. Raises: Refused."""
     if from_input:
         text = sys.stdin.read(MAX_TOKEN).strip()

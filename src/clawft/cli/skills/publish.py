@@ -100,6 +100,8 @@ def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int
     if not registry.has_token and not options.dry_run:
         hint = f"Get one there, then: weft registries token {registry.name}"
         raise Refused("publish-token", f"There is no token for '{registry.name}'", hint=hint)
+    if has_terms(registry.url) and options.yes and not (options.accept_license or options.dry_run):
+        raise Refused("publish-terms", f"To publish there means to agree: {TERMS}", hint="Pass --accept-license")
     planned = anyio.run(_plan, registry, prepared, options.wish)
     if planned.unchanged:
         say(one_line(f"Unchanged: {registry.name} has this content as {planned.unchanged}"))
@@ -141,7 +143,7 @@ def _sign(app: App, place: str, planned: Planned, options: _Options) -> tuple[Pl
     """Sign it, or look at the signature that is there. Raises: Refused for one that would be refused by others."""
     there = read_optional(os.path.join(place, SIGNATURE_NAME), MAX_BYTES)
     if options.sign and options.dry_run:
-        return planned, Signature("untrusted", reason="it would be signed")
+        return planned, Signature("unsigned", reason="it would be signed")
     if options.sign:
         signer = choose_signer(app, options.key, ssh=options.ssh, yes=options.yes)
         there = signer.sign(SKILL_SPACE, planned.statement.text, app.environ).encode()
@@ -171,11 +173,10 @@ def _write_back(app: App, place: str, prepared: Prepared, planned: Planned) -> N
 
 def _agree(registry: Registry, options: _Options) -> bool:
     """Whether a person agrees: to the terms, and to sending it. Raises: Refused where there is nobody to ask."""
-    if has_terms(registry.url) and not options.accept_license:
-        if options.yes:
-            raise Refused("publish-terms", f"To publish there means to agree: {TERMS}", hint="Pass --accept-license")
-        if not confirm("Do you agree to that?", "To agree to terms", "Pass --accept-license and --yes", [TERMS]):
-            return False
+    hint = "Pass --accept-license and --yes"
+    agreed = options.accept_license or not has_terms(registry.url)
+    if not agreed and not confirm("Do you agree to that?", "To agree to terms", hint, [TERMS]):
+        return False
     return options.yes or confirm("Publish this?", "To publish a skill")
 
 
@@ -195,7 +196,7 @@ def _lines(registry: Registry, planned: Planned, prepared: Prepared, signature: 
         *rest,
         *([f"Not sent: {left_out}"] if left_out else []),
         *([f"SKILL.md will say {publication.version}"] if planned.edited else []),
-        f"Signature: {signature.line}",
+        f"Signature: {f'by {signature.key}' if signature.key else signature.line}",
         f"Scanned: {prepared.report.verdict}",
         *([f"Terms: {TERMS}"] if has_terms(registry.url) else []),
     ]
