@@ -29,8 +29,9 @@ class QuotaSettings(Struct, frozen=True, forbid_unknown_fields=True):
     versions: _Count = 1_000
     #: How much one owner may keep in all, in megabytes.
     owner_mb: _Megabytes = 2_000
-    #: How many requests a minute one client may make: to read, and to write.
+    #: How many requests a minute one client may make to read.
     reads_per_minute: _Count = 3_000
+    #: How many requests a minute one client may make to write.
     writes_per_minute: _Count = 300
 
 
