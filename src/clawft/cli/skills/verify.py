@@ -1,26 +1,23 @@
 """`weft skills verify`: whether what is installed is still what was installed. As few imports as it can do with."""
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import click
 
 from clawft.cli._complete import complete_installed
 from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.skills._verifying import find_sites, make_judge
 from clawft.errors import ClawftError, NotFound, find_close
-from clawft.supply.targets import Site, find_site
+from clawft.supply.targets import Site
 from clawft.supply.verified import Checked, Verified
 from clawft.supply.verify import has_others, verify_site
 from clawft.workspace import Workspace, find_workspace
 
-if TYPE_CHECKING:
-    from clawft.locks.model import LockedSkill
-
 __all__ = ["command"]
 
 _SHOWN = 20  # files of one skill
-_MAX_PROMPT = 1 << 20
 
 
 @click.command("verify")
@@ -44,8 +41,8 @@ def command(names: tuple[str, ...], scope: str, output: str) -> int:
     workspace = _find_workspace()
     said = _finish_broken(workspace)
     found = Verified(diagnostics=said)
-    for site in _find_sites(workspace, scope):
-        found = found.join(verify_site(site, names, _judge(workspace)))
+    for site in find_sites(workspace, scope):
+        found = found.join(verify_site(site, names, make_judge(workspace)))
         found = found.join(_verify_others(site, names))
     if names:
         _check_names(names, found, workspace)
@@ -63,20 +60,6 @@ def _find_workspace() -> Workspace:
         return find_workspace(os.environ, os.getcwd())
     except FileNotFoundError as error:
         raise ClawftError("no-folder", "The current folder is gone", hint="Change to one that exists") from error
-
-
-def _find_sites(workspace: Workspace, scope: str) -> Iterator[Site]:
-    """The scopes that are asked for; the home folder alone is no project."""
-    if scope in ("user", "all"):
-        yield find_site(workspace, "user")
-    if scope in ("project", "all"):
-        try:
-            site = find_site(workspace, "project")
-        except ClawftError:
-            if scope == "project":
-                raise
-            return
-        yield site
 
 
 def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
@@ -101,31 +84,12 @@ def _verify_others(site: Site, names: tuple[str, ...]) -> Verified:
     return verify_others(site, os.environ, names)
 
 
-def _judge(workspace: Workspace) -> Any:
-    """How signatures are judged; nothing of it is loaded where none is."""
-
-    def judge(folder: str, skill: "LockedSkill") -> str:
-        from clawft.discovery import Location, load_catalog
-        from clawft.signing.check import check_signature
-        from clawft.signing.publishers import load_publishers
-        from clawft.signing.statements import Statement
-
-        catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=_MAX_PROMPT)
-        named = [one.name for one in catalog.found if one.folder == folder]
-        statement = Statement(named[0] if named else skill.name, skill.version, skill.digest)
-        publishers = load_publishers(workspace.user_dir, os.environ)
-        found = check_signature(folder, statement, publishers, owner=skill.origin.owner)
-        return "" if found.state == "good" else found.line
-
-    return judge
-
-
 def _check_names(names: Iterable[str], found: Verified, workspace: Workspace) -> None:
     """Raises: NotFound for a name that no lock has."""
     known = {one.name for one in found.checked}
     for name in names:
         if name not in known and not found.diagnostics:
-            everything = [one for site in _find_sites(workspace, "all") for one in verify_site(site).checked]
+            everything = [one for site in find_sites(workspace, "all") for one in verify_site(site).checked]
             close = find_close(name, {one.name for one in everything})
             hint = f"did you mean '{close}'? Run: weft skills verify" if close else "Run: weft skills verify"
             raise NotFound("not-locked", f"No lock names a skill '{name}'", hint=hint)

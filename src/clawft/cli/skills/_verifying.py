@@ -1,0 +1,62 @@
+"""What `verify` and `audit` share: the scopes that are meant, and how a signature is judged. Light to import."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clawft.errors import ClawftError
+from clawft.supply.targets import Site, find_site
+from clawft.workspace import Workspace
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clawft.locks.model import LockedSkill
+
+__all__ = ["find_sites", "make_judge"]
+
+_MAX_PROMPT = 1 << 20
+
+
+def find_sites(workspace: Workspace, scope: str) -> list[Site]:
+    """The scopes that are asked for: user, project or all. The home folder alone is no project. Raises: ClawftError."""
+    sites = [find_site(workspace, "user")] if scope in ("user", "all") else []
+    if scope in ("project", "all"):
+        try:
+            sites.append(find_site(workspace, "project"))
+        except ClawftError:
+            if scope == "project":
+                raise
+    return sites
+
+
+def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
+    """Tells why a signature counts no more, '' if it does; nothing of it is loaded where none is judged."""
+
+    def judge(folder: str, skill: "LockedSkill") -> str:
+        from clawft.discovery import Location, load_catalog
+        from clawft.signing.check import check_signature
+        from clawft.signing.publishers import load_publishers
+        from clawft.signing.statements import Statement
+
+        catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=_MAX_PROMPT)
+        named = [one.name for one in catalog.found if one.folder == folder]
+        statement = Statement(named[0] if named else skill.name, skill.version, skill.digest)
+        publishers = load_publishers(workspace.user_dir, os.environ)
+        found = check_signature(folder, statement, publishers, owner=skill.origin.owner)
+        if found.state in ("expired", "revoked"):  # what was approved in time stays so
+            at = _approved_at(workspace, folder, skill.digest)
+            found = check_signature(folder, statement, publishers, owner=skill.origin.owner, at=at)
+        return "" if found.state == "good" else found.line
+
+    return judge
+
+
+def _approved_at(workspace: Workspace, folder: str, digest: str) -> "datetime | None":
+    """When the user approved just this content at this place."""
+    from datetime import datetime
+
+    from clawft.app import open_app
+
+    approval = open_app(os.environ, workspace.cwd).approvals.find("skill", folder)
+    return datetime.fromisoformat(approval.at) if approval and approval.digest == digest else None

@@ -1,0 +1,157 @@
+"""Installed skills looked at again: with the scanner of today, and with what their registries say of them by now."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from clawft import __version__
+from clawft.errors import ClawftError, Diagnostic
+from clawft.locks.clawhub import load_origin
+from clawft.locks.model import LockedSkill, Origin
+from clawft.scan.findings import VERDICTS, Report
+from clawft.sources.choose import Sources
+from clawft.sources.model import Verdict, Version
+from clawft.supply.targets import Site
+from clawft.supply.verified import Checked
+
+__all__ = ["Audited", "Installed", "ask_registries", "judge", "list_installed"]
+
+YANKED = "version.yanked"
+_ASKED = ("clawhub", "contract", "well-known")  # who could say something
+
+Allowed = Callable[[str, Report], bool]  # whether a person allowed what the scanner objects to in a folder
+Signed = Callable[[str, LockedSkill], str]
+
+
+class Installed(Struct, frozen=True):
+    """One skill in one folder, as a lock has it; `locked` is what our own says, where it is ours."""
+
+    checked: Checked
+    version: Version | None = None
+    locked: LockedSkill | None = None
+    own: bool = True  # the lock is the user's, not a project's
+
+
+class Audited(Struct, frozen=True):
+    """What there is to say of it now. `verdict` is '' for what could not be scanned."""
+
+    installed: Installed
+    verdict: str = ""
+    registry: str = ""  # what it says; '' where none was asked, or none says anything
+    said: tuple[Diagnostic, ...] = ()
+    malicious: bool = False
+    unchecked: bool = False
+
+
+def list_installed(site: Site, checked: Iterable[Checked], lock: Mapping[str, LockedSkill]) -> list[Installed]:
+    """What was looked at by `verify`, with where it came from as far as that is known."""
+    found = []
+    for one in checked:
+        locked = lock.get(one.name) if one.ours else None
+        version = Version(locked.origin, locked.version, locked.commit, locked.digest) if locked else _guess(one)
+        found.append(Installed(one, version, locked, site.scope == "user"))
+    return found
+
+
+def _guess(checked: Checked) -> Version | None:
+    """Where the `clawhub` command had a skill from, by the note in its folder."""
+    try:
+        origin = load_origin(checked.folder) if checked.folder else None
+    except ClawftError:
+        return None
+    if origin is None:
+        return None
+    return Version(Origin("clawhub", origin.registry, origin.owner_handle or "", origin.slug), origin.installed_version)
+
+
+async def ask_registries(
+    sources: Sources, installed: Sequence[Installed]
+) -> tuple[dict[int, Verdict | None], dict[int, Diagnostic]]:
+    """What registries say of each, by its place; and why some could not be asked. Each is asked once for all."""
+    groups: dict[tuple[str, str, bool], list[int]] = {}
+    for at, one in enumerate(installed):
+        if one.version is not None and one.version.origin.kind in _ASKED:
+            groups.setdefault((one.version.origin.kind, one.version.origin.url, one.own), []).append(at)
+    said: dict[int, Verdict | None] = {}
+    problems: dict[int, Diagnostic] = {}
+    for (_, url, own), places in groups.items():
+        versions = [version for at in places if (version := installed[at].version) is not None]
+        try:
+            answers = await sources.find(versions[0].origin, own=own).check(versions)
+        except ClawftError as error:
+            why = f"Its registry could not be asked: {error}"
+            problem = Diagnostic("audit-unasked", "error", why, url, 0, error.hint)
+            problems |= dict.fromkeys(places, problem)
+        else:
+            said |= dict(zip(places, answers, strict=True))
+    return said, problems
+
+
+def judge(
+    installed: Installed, report: Report | None, allowed: Allowed, signed: Signed, verdict: Verdict | None
+) -> Audited:
+    """All there is to say of one; `verdict` is its registry's."""
+    checked, locked = installed.checked, installed.locked
+    audited = Audited(installed)
+    if checked.state == "missing":
+        return _add(audited, "audit-missing", "error", "It is not there any more", unchecked=True)
+    if report is None or report.failed:
+        audited = _add(audited, "audit-unscanned", "error", "It could not be scanned whole", unchecked=True)
+    if report is not None:
+        audited = _judge_report(audited, report, allowed)
+    if checked.state == "changed":
+        why = checked.why or "Its files are not those of the lock"
+        audited = _add(audited, "audit-changed", "warning", why, unchecked=True)
+    if locked is not None and locked.signed_by and checked.state == "same":
+        why = signed(checked.folder, locked)
+        if why:
+            audited = _add(audited, "audit-signature", "error", f"Its signature counts no more: {why}", malicious=True)
+    return _judge_registry(audited, verdict) if verdict is not None else audited
+
+
+def _judge_report(audited: Audited, report: Report, allowed: Allowed) -> Audited:
+    locked, folder = audited.installed.locked, audited.installed.checked.folder
+    audited = structs.replace(audited, verdict=report.verdict)
+    if report.verdict == "malicious":
+        if allowed(folder, report):
+            return _add(audited, "audit-allowed", "note", "The scanner finds an attack in it, which somebody allowed")
+        rules = ", ".join(dict.fromkeys(one.rule for one in report.findings if one.severity == "critical"))
+        return _add(audited, "audit-malicious", "error", f"The scanner finds an attack in it: {rules}", malicious=True)
+    if locked is not None and locked.verdict in VERDICTS and _worse(report.verdict, locked.verdict):
+        by = f", by weft {locked.engine}" if locked.engine and locked.engine != __version__ else ""
+        message = f"It was {locked.verdict} when it was installed{by}; the scanner says {report.verdict} now"
+        return _add(audited, "audit-worse", "warning", message)
+    return audited
+
+
+def _judge_registry(audited: Audited, verdict: Verdict) -> Audited:
+    why = verdict.summary or ", ".join(one for one in verdict.reasons if one != YANKED)
+    message = f"Its registry says of it: {verdict.status}{f' ({why})' if why else ''}"
+    audited = structs.replace(audited, registry=verdict.status)
+    if YANKED in verdict.reasons:
+        audited = structs.replace(audited, registry="yanked")
+        audited = _add(audited, "audit-yanked", "warning", "Its registry took this version back", unchecked=True)
+    if verdict.status == "malicious":
+        return _add(audited, "registry-malicious", "error", message, malicious=True)
+    if verdict.status == "suspicious":
+        return _add(audited, "registry-verdict", "warning", message)
+    if verdict.status == "unknown" and verdict.reasons and YANKED not in verdict.reasons:
+        return _add(audited, "registry-verdict", "warning", message, unchecked=True)
+    return audited
+
+
+def _worse(now: str, before: str) -> bool:
+    order: Sequence[str] = VERDICTS
+    return order.index(now) > order.index(before)
+
+
+def _add(
+    audited: Audited, code: str, severity: str, message: str, *, malicious: bool = False, unchecked: bool = False
+) -> Audited:
+    one = Diagnostic(code, "error" if severity == "error" else "warning" if severity == "warning" else "note", message)
+    return structs.replace(
+        audited,
+        said=(*audited.said, one),
+        malicious=audited.malicious or malicious,
+        unchecked=audited.unchecked or unchecked,
+    )
