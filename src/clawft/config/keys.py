@@ -35,6 +35,7 @@ _FREE = (
     "plugins.entries.*.config.**",
     "gateway.channels",
     "providers",
+    "registries",
     "providers.*.headers",
     "providers.*.models",
     "mcp.servers",
