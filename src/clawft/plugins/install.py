@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from msgspec import Struct, structs
@@ -32,19 +32,26 @@ class Staged(Struct, frozen=True):
 
 
 @contextmanager
-def stage_plugin(source: str, base: str, known: tuple[FoundPlugin, ...]) -> Iterator[Staged]:
+def stage_plugin(
+    source: str, base: str, known: tuple[FoundPlugin, ...], fetch: Callable[[str], None] | None = None
+) -> Iterator[Staged]:
     """A plugin in a hidden folder of `base`, whose plugins are `known`; gone on leaving, unless it was placed.
+
+    `fetch` puts the files of a source that is not on this machine into a folder.
 
     Raises: ClawftError; Refused for an archive that is unsafe; OSError.
     """
     os.makedirs(base, mode=0o700, exist_ok=True)
-    if os.path.isdir(source):
+    if fetch is None and os.path.isdir(source):
         _check_folder(source, base)
     _sweep(base)
     place = os.path.join(base, f"{NEW}{os.urandom(8).hex()}")
     os.mkdir(place, 0o700)
     try:
-        unpack(source, place, PLUGIN)
+        if fetch is not None:
+            fetch(place)
+        else:
+            unpack(source, place, PLUGIN)
         found = load_plugin("user", _find_root(place))
         if found.manifest is None:
             said = structs.replace(found, folder=source, file=source)

@@ -81,15 +81,19 @@ class GitRepository:
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
         """The files of the skill at its commit, into an empty folder. Raises: ClawftError; Refused."""
-        origin = resolved.origin
-        entries = await self._tree(Found(origin.ref, resolved.commit))
-        objects = await self._start()
-        files = list_files(entries, read_path(origin.path), self._url)
-        layout = Layout(files, folder, self._url, self._limits)
-        contents = await objects.read(layout.wanted, self._limits.max_bytes, self._limits.max_file_bytes)
-        pointers = await anyio.to_thread.run_sync(layout.write, contents)
+        found = Found(resolved.origin.ref, resolved.commit)
+        pointers = await self._take(found, read_path(resolved.origin.path), folder)
         notes = tuple(_tell_pointer(path) for path in pointers)
         return structs.replace(resolved, notes=(*resolved.notes, *notes))
+
+    async def take(self, reference: Reference, folder: str) -> str:
+        """All files of a folder of the repository, skill or not, into an empty folder; their commit.
+
+        Raises: ClawftError; Refused.
+        """
+        found, path = await self._find(reference)
+        await self._take(found, path, folder)
+        return found.commit
 
     async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
         """Nobody says anything about what lies in a repository."""
@@ -119,6 +123,14 @@ class GitRepository:
             )
         except NotFound as error:
             raise _with_submodules(error, entries, self._url) from error
+
+    async def _take(self, found: Found, path: str, folder: str) -> list[str]:
+        """Put the files of a folder into another; those that are pointers to what is kept elsewhere."""
+        files = list_files(await self._tree(found), path, self._url)
+        layout = Layout(files, folder, self._url, self._limits)
+        objects = await self._start()
+        contents = await objects.read(layout.wanted, self._limits.max_bytes, self._limits.max_file_bytes)
+        return await anyio.to_thread.run_sync(layout.write, contents)
 
     async def _tree(self, found: Found) -> list[Entry]:
         if found.commit not in self._trees:

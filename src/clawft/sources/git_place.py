@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, NotFound
 from clawft.packing.limits import Limits, refuse
 from clawft.packing.target import Target
 from clawft.sources.git_objects import Entry
@@ -34,6 +34,10 @@ def list_files(entries: Sequence[Entry], base: str, url: str) -> Mapping[str, En
         if path in files:
             raise refuse("archive-duplicate", f"It has '{_show(path)}' twice", url)
         files[path] = one
+    if not files:
+        raise NotFound(
+            "source-path", f"There is no folder '{base}'", path=url, hint="Check its spelling, and the branch"
+        )
     return files
 
 

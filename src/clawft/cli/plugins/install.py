@@ -1,8 +1,10 @@
-"""`weft plugins install SOURCE`: a plugin from a folder or an archive; nothing of it runs."""
+"""`weft plugins install SOURCE`: a plugin from a folder, an archive or a repository; nothing of it runs."""
 
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import structs
@@ -22,6 +24,10 @@ from clawft.trust.plugin_fit import check_fit
 from clawft.trust.plugins import compare_permissions
 from clawft.workspace import resolve_path
 
+if TYPE_CHECKING:
+    from clawft.sources.model import Reference
+    from clawft.sources.whole import Fetched
+
 __all__ = ["command"]
 
 
@@ -31,33 +37,67 @@ __all__ = ["command"]
 @click.option("--yes", "-y", is_flag=True, help="Put it in the place of the one that is there without being asked.")
 @format_option
 def command(source: str, dry_run: bool, yes: bool, output: str) -> int:
-    """Install a plugin from a folder, a .zip or a .tar.gz: its files are put into ~/.clawft/plugins.
+    """Install a plugin: its files are put into ~/.clawft/plugins. SOURCE is a folder, a .zip or a .tar.gz, or the
+    https address of one; or a git repository: owner/repo[/folder][#ref], an address with git+ before it, git@host:path.
 
     Nothing of it runs, and nothing is granted: `weft plugins enable` does that. A plugin of the same id is replaced,
     at once and only when the new one is whole.
     """
-    if "://" in source or source.startswith("git@"):
-        hint = "Fetch it yourself, look at it, then: weft plugins install FOLDER"
-        raise ClawftError("plugin-source", "A plugin is installed from a folder or an archive here", hint=hint)
     app = open_here()
-    place = resolve_path(source, os.getcwd(), app.workspace.home)
-    with stage_plugin(place, os.path.join(app.workspace.user_dir, "plugins"), load_found(app)) as staged:
+    came: list[Fetched] = []
+    place, fetch = _find_source(app, source, came)
+    if fetch is not None and output == "table":
+        say(one_line(f"Fetching {place}"))
+    with stage_plugin(place, os.path.join(app.workspace.user_dir, "plugins"), load_found(app), fetch) as staged:
         said = _check(app, staged)
         if output == "table":
-            for line in _lines(app, staged):
+            for line in (*_lines(app, staged), *map(_origin_line, came)):
                 say(line)
             for problem in said:
                 show_diagnostic(problem, where="")
         if dry_run:
-            _tell(app, staged, output, said, installed=False)
+            _tell(app, staged, output, (said, came), installed=False)
             return 0
         if staged.old is not None and not yes and not _ask(staged):
             say("Nothing was installed")
             return 1
-        app.audit.write("plugin", f"install {staged.target}", decision="done", detail={"from": place})
+        detail = {"from": place} | ({"commit": came[0].commit} if came and came[0].commit else {})
+        app.audit.write("plugin", f"install {staged.target}", decision="done", detail=detail)
         place_plugin(staged)
-    _tell(app, staged, output, said, installed=True)
+    _tell(app, staged, output, (said, came), installed=True)
     return _offer(staged) if output == "table" else 0
+
+
+def _find_source(app: App, source: str, came: "list[Fetched]") -> tuple[str, Callable[[str], None] | None]:
+    """A path of this machine; or an address, and what fetches it and adds to `came`. Raises: ClawftError.
+
+    What could be a path is one wherever its first folder is there.
+    """
+    home, cwd = app.workspace.home, os.getcwd()
+    place = resolve_path(source, cwd, home)
+    elsewhere = any(sign in source for sign in ("://", "git@", "github:", "gitlab:"))
+    top = source.partition("/")[0]
+    if os.path.lexists(place) or (not elsewhere and ("/" not in source or not top or os.path.lexists(top))):
+        return place, None
+    from clawft.sources.reference import parse_reference
+
+    reference = parse_reference(source, {}, cwd, home)
+    if reference.kind not in ("git", "archive"):
+        hint = "Give a folder, a .zip, a .tar.gz or the address of one, or a git repository"
+        raise ClawftError("plugin-source", "A plugin is not installed from there", path=reference.url, hint=hint)
+    if "://" not in reference.url and reference.kind == "archive":
+        return reference.url, None
+    return reference.url, partial(_fetch, app, reference, came)
+
+
+def _fetch(app: App, reference: "Reference", came: "list[Fetched]", folder: str) -> None:
+    """Raises: ClawftError."""
+    import anyio
+
+    from clawft.packing.limits import PLUGIN
+    from clawft.sources.whole import fetch_whole
+
+    came.append(anyio.run(fetch_whole, reference, folder, PLUGIN, app.config.tools.web, app.environ))
 
 
 def _ask(staged: Staged) -> bool:
@@ -98,7 +138,16 @@ def _permission_lines(staged: Staged) -> list[str]:
     ]
 
 
-def _tell(app: App, staged: Staged, output: str, said: list[Diagnostic], *, installed: bool) -> None:
+def _origin_line(came: "Fetched") -> str:
+    """What exactly came, so that the same can be had again."""
+    what = f"commit {came.commit}" if came.commit else f"sha256 {came.archive}"
+    return one_line(f"From: {came.url}, {what}")
+
+
+def _tell(
+    app: App, staged: Staged, output: str, facts: "tuple[list[Diagnostic], list[Fetched]]", *, installed: bool
+) -> None:
+    said, came = facts
     manifest = staged.found.manifest
     assert manifest is not None
     old = staged.old.manifest if staged.old else None
@@ -109,6 +158,7 @@ def _tell(app: App, staged: Staged, output: str, said: list[Diagnostic], *, inst
             "previous_version": old.version if old else None,
             "path": staged.target,
             "installed": installed,
+            "from": {"url": came[0].url, "commit": came[0].commit, "sha256": came[0].archive} if came else None,
             "diagnostics": [to_json(structs.replace(one, path=staged.target)) for one in said],
             "asked": permissions_json(manifest.permissions),
             "new": permissions_json(compare_permissions(old.permissions, manifest.permissions)) if old else None,
