@@ -26,7 +26,9 @@ _CHUNK_S = 60.0  # for a client to take what it is sent
 _CHUNK = 256 * 1024
 _OPEN = frozenset({"/healthz", "/.well-known/clawhub.json", "/.well-known/clawdhub.json"})
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
-MCP_PATH = "/mcp"  # all that is asked there reads, whatever the method
+MCP_PATH = "/mcp"
+_ASKED = frozenset({MCP_PATH, "/api/v1/skills/-/security-verdicts"})  # what reads, whatever the method
+_UPLOAD = "/api/v1/skills/-/upload"
 # Nothing a hub serves is a page: it is not to be run, framed or guessed at by a browser.
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -68,9 +70,6 @@ class Door:
         except HubError as error:
             if not visit.status:
                 await answer_error(error)(scope, receive, visit.send)
-        except TimeoutError:
-            if not visit.status:
-                await answer_error(HubError(408, "Request timeout"))(scope, receive, visit.send)
         finally:
             if self._log is not None:
                 self._write(self._log, visit)
@@ -84,14 +83,14 @@ class Door:
             raise HubError(421, "This hub does not go by that name")
         is_open = scope["path"] in _OPEN
         visit.client = name_client(scope["client"][0]) if scope.get("client") else "local"
-        kind: Kind = "reads" if scope["method"] in _READS or scope["path"] == MCP_PATH else "writes"
+        kind: Kind = "reads" if scope["method"] in _READS or scope["path"] in _ASKED else "writes"
         token = await self._authenticate(headers.get(b"authorization", b""), visit.client, kind)
         visit.token = token
         scope.setdefault("state", {})["token"] = token
         if not is_open:
             visit.taken = self._limits.take(f"token {token.id}" if token else visit.client, kind).headers()
-            if not self._public_read and (token is None or "read" not in token.scopes) and not _carries(scope):
-                raise HubError(401 if token is None else 403, "Unauthorized" if token is None else "Forbidden")
+            if not self._public_read:
+                _check_private(token, scope["path"], kind)
 
     async def _authenticate(self, header: bytes, client: str, kind: Kind) -> HubToken | None:
         if not header:
@@ -142,8 +141,11 @@ class _Visit:
         if self._is_whole:  # there is no more, but the client may go
             return await self._receive()
         until = self.began + BODY_S + self._got / BYTES_PER_S
-        with anyio.fail_after(max(0.0, until - time.perf_counter())):
+        message: Message | None = None
+        with anyio.move_on_after(max(0.0, until - time.perf_counter())):
             message = await self._receive()
+        if message is None:
+            raise HubError(408, "The body did not come in time")
         self._got += len(message.get("body", b""))
         self._is_whole = not message.get("more_body", False)
         return message
@@ -172,9 +174,13 @@ def _host(header: bytes) -> str:
     return text[: text.find("]") + 1] if text.startswith("[") else text.partition(":")[0]
 
 
-def _carries(scope: Scope) -> bool:
-    """Whether a request brings what lets it in by itself: a ticket to upload one file."""
-    return bool(scope["path"] == "/api/v1/skills/-/upload" and scope["method"] == "POST")
+def _check_private(token: HubToken | None, path: str, kind: Kind) -> None:
+    """Where not everybody may read; what writes asks for its own scope. Raises: HubError."""
+    if token is None:
+        if path != _UPLOAD:  # which brings a ticket of its own
+            raise HubError(401, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
+    elif kind == "reads" and path != "/api/v1/whoami" and {"read", "admin"}.isdisjoint(token.scopes):
+        raise HubError(403, "This token may not do that: it lacks the scope read")
 
 
 def answer_error(error: HubError) -> Response:
