@@ -1,18 +1,23 @@
 """The real OpenSSH: what we sign it verifies, what it signs we verify, and its agent signs for us."""
 
+import base64
+import hashlib
 import os
 import shutil
+import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.signing.check import check_signature
 from clawft.signing.keys import find_own_key, find_ssh_key, make_own_key, open_signer, own_key_path
 from clawft.signing.publishers import Publisher, PublisherKey, Publishers, load_publishers, render_signers
 from clawft.signing.sign import sign_skill
+from clawft.signing.sshsig import hashed
 from clawft.signing.statements import SKILL_SPACE, Statement
 
 STATEMENT = Statement("weather", "1.2.0", "sha256:" + "ab" * 32)
@@ -80,6 +85,36 @@ def test_what_openssh_signs_we_verify(kind: str, tmp_path: Path, child_env: dict
     assert check_signature(str(tmp_path), STATEMENT, trusted).state == "good"
     other = Statement("weather", "1.2.1", STATEMENT.digest)
     assert check_signature(str(tmp_path), other, trusted).state == "bad"
+
+
+def _sign_by_hardware(flags: int) -> tuple[str, bytes]:
+    """What a FIDO key of the kind Ed25519 would sign: its line, and the armor."""
+    private, application = Ed25519PrivateKey.from_private_bytes(bytes(32)), b"ssh:"
+    kind = b"sk-ssh-ed25519@openssh.com"
+    blob = b"".join(map(_string, (kind, private.public_key().public_bytes_raw(), application)))
+    seen = struct.pack(">BI", flags, 7)
+    message = hashlib.sha256(hashed(SKILL_SPACE, "sha512", STATEMENT.text)).digest()
+    value = private.sign(hashlib.sha256(application).digest() + seen + message)
+    parts = (blob, SKILL_SPACE.encode(), b"", b"sha512", _string(kind) + _string(value) + seen)
+    packed = b"SSHSIG" + struct.pack(">I", 1) + b"".join(map(_string, parts))
+    text = base64.b64encode(packed).decode()
+    lines = [text[at : at + 70] for at in range(0, len(text), 70)]
+    armor = "\n".join(("-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""))
+    return f"{kind.decode()} {base64.b64encode(blob).decode()}", armor.encode()
+
+
+def _string(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content
+
+
+@needs_openssh
+def test_a_signature_by_a_key_in_hardware_is_verified(tmp_path: Path) -> None:
+    line, armor = _sign_by_hardware(flags=1)
+    (tmp_path / ".clawft-signature").write_bytes(armor)
+
+    assert check_signature(str(tmp_path), STATEMENT, _trusting(line)).state == "good"
+    other = Statement("weather", "1.2.1", STATEMENT.digest)
+    assert check_signature(str(tmp_path), other, _trusting(line)).state == "bad"
 
 
 @needs_openssh
