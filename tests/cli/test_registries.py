@@ -102,7 +102,20 @@ def test_a_token_is_stored_as_a_key_and_sent_to_its_registry(
     assert {one.headers["authorization"] for one in hub.site.requests} == {f"Bearer {TOKEN}"}
 
     weft("registries", "remove", "hub")
-    assert not any(TOKEN in path.read_text() for path in (tmp_path / "home/.clawft").glob("*") if path.is_file())
+    assert not any(
+        TOKEN.encode() in path.read_bytes() for path in (tmp_path / "home/.clawft").glob("*") if path.is_file()
+    )
+
+
+def test_a_registry_that_moves_does_not_get_the_token_of_its_old_address(weft: Weft) -> None:
+    weft("registries", "add", "hub", "https://one.example", "--token-from", "HUB_TOKEN")
+    weft("registries", "add", "hub", "https://one.example/path")
+    assert "${HUB_TOKEN}" in weft("registries", "list").stdout
+
+    done = weft("registries", "add", "hub", "https://two.example")
+
+    assert "its token is not sent there" in done.stderr
+    assert "HUB_TOKEN" not in weft("registries", "list").stdout
 
 
 def test_settings_of_a_registry_are_set_one_by_one_too(weft: Weft, tmp_path: Path) -> None:

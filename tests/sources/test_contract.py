@@ -106,6 +106,19 @@ async def test_what_is_not_there_exactly_is_not_taken(
     assert caught.value.code == code
 
 
+async def test_an_id_may_be_any_word_of_the_registry_where_name_and_owner_are_told(
+    sources: Sources, hostile: ScriptedSite, place: Path
+) -> None:
+    offer(hostile, [{"id": "ann~demo", "name": "demo", "author": "ann"}, {"id": "bob~demo", "name": "demo"}])
+    hostile.answers["/plain/skills/bob~demo/download"] = Reply(make_tar({"SKILL.md": SKILL}))
+
+    found = await resolve(sources, owner="bob")
+    await sources.registry("plain").download(found, str(place))
+
+    assert found.origin.owner == "bob"
+    assert (place / "SKILL.md").read_bytes() == SKILL
+
+
 async def test_a_search_gives_what_can_be_typed(sources: Sources, hostile: ScriptedSite) -> None:
     listed = [
         {"id": "ann/demo", "description": "Does\x1b[31m it", "version": "1.0.0"},

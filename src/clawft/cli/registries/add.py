@@ -11,7 +11,7 @@ from clawft.app import App
 from clawft.cli._complete import complete_registries
 from clawft.cli._supply import check_source, is_variable
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json
+from clawft.cli.output import one_line, print_json, say
 from clawft.config.edit import Change
 from clawft.config.keystore import open_keystore
 from clawft.config.registries import CLAWHUB, own_registries
@@ -61,8 +61,12 @@ def command(name: str, url: str, source: str | None, **given: Any) -> int:
         key = f"registry.{name}.token"
         token = read_token(name, from_input=source == "-")
         app.secrets.add([token])
+        app.audit.write("secret", key, decision="granted", rule="weft registries add", detail={"url": url})
         open_keystore(app.environ).store(key, token)
         changes.append(Change(("registries", name, "token"), {"keystore": key}))
+    elif _moves(app, name, url):
+        changes.append(Change(("registries", name, "token")))
+        say(f"note: {name} is at another address now, so its token is not sent there: weft registries token {name}")
     changes += _make_default(app, name) if asked.default else []
     edited = app.edit_config("user", changes)
     if asked.output == "json":
@@ -85,6 +89,12 @@ def _check(name: str, url: str, asked: _Asked, *, with_token: bool) -> None:
         raise Refused("source-token", f"The token of '{target.host}' would be sent unencrypted", hint="Use https://")
     if asked.origin and not is_variable(asked.origin):
         raise ClawftError("variable-name", f"{asked.origin[:80]!a} cannot be the name of a variable")
+
+
+def _moves(app: App, name: str, url: str) -> bool:
+    """Whether a token that was given for one address would go to another."""
+    old = own_registries(app.config, app.workspace.user_dir, app.environ).get(name)
+    return old is not None and old.token is not None and read_url(old.url).origin != read_url(url).origin
 
 
 def _make_default(app: App, name: str) -> list[Change]:

@@ -32,7 +32,9 @@ def command(name: str, output: str) -> int:
     if name == CLAWHUB:
         changes.append(Change(("registries", name, "enabled"), False))
     edited = app.edit_config("user", changes)
-    open_keystore(app.environ).delete(f"registry.{name}.token")
+    key = f"registry.{name}.token"
+    if open_keystore(app.environ).delete(key):
+        app.audit.tell("secret", key, decision="revoked", rule="weft registries remove")
     if output == "json":
         print_json("clawft.registries.remove.v1", name=name, path=edited.file, changed=edited.changed)
     else:
