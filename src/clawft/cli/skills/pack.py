@@ -56,11 +56,9 @@ def command(folder: str, target: str, dry_run: bool, allow_findings: bool, outpu
 
 def show_prepared(prepared: Prepared) -> None:
     """What would be given away, what is not, and what there is to say about it."""
-    say(
-        one_line(
-            f"{prepared.name} {prepared.version}: {len(prepared.chosen.files)} files, {prepared.chosen.bytes} bytes"
-        )
-    )
+    count = len(prepared.chosen.files)
+    title = f"{prepared.name} {prepared.version}".rstrip()
+    say(one_line(f"{title}: {count} file{'s' * (count != 1)}, {prepared.chosen.bytes} bytes"))
     for one in prepared.chosen.left_out[:_SHOWN]:
         say(f"  {one_line(f'left out: {one.path} ({one.reason})')}")
     if len(prepared.chosen.left_out) > _SHOWN:
