@@ -6,10 +6,15 @@ from clawft.cli.root import LazyGroup
 
 __all__ = ["command"]
 
-_COMMANDS = ("serve", "status", "token", "yank", "unyank", "remove", "backup", "restore")
+_COMMANDS = ("serve", "status", "token", "import_", "yank", "unyank", "remove", "backup", "restore")
 
 
-@click.group("hub", cls=LazyGroup, modules={name: f"clawft.cli.hub.{name}" for name in _COMMANDS}, aliases={})
+@click.group(
+    "hub",
+    cls=LazyGroup,
+    modules={name.rstrip("_"): f"clawft.cli.hub.{name}" for name in _COMMANDS},
+    aliases={"tokens": "token", "delete": "remove"},
+)
 def command() -> None:
     """Run a registry of your own, and look after it.
 

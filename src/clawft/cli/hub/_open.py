@@ -17,7 +17,16 @@ from clawft.hub.opening import has_store, store_folder
 from clawft.hub.opening import open_store as open_configured
 from clawft.hub.store import HubStore
 
-__all__ = ["check_installed", "find_skill", "need_store", "open_hub", "open_store", "settings_here", "split_name"]
+__all__ = [
+    "check_installed",
+    "count",
+    "find_skill",
+    "need_store",
+    "open_hub",
+    "open_store",
+    "settings_here",
+    "split_name",
+]
 
 _NAME = re.compile(r"(?:@(?P<owner>[a-z0-9._-]+)/)?(?P<slug>[a-z0-9-]+)(?:@(?P<version>[0-9A-Za-z.+-]+))?")
 
@@ -69,6 +78,10 @@ def split_name(text: str, *, version: bool) -> tuple[str, str, str]:
     if found is None or bool(found["version"]) != version:
         raise click.UsageError(f"Name it as {wanted}, not {text[:100]!r}. The owner may be left out if it is clear")
     return found["owner"] or "", found["slug"], found["version"] or ""
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def find_skill(store: HubStore, slug: str, owner: str) -> HubSkill:

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from clawft.cli.hub._open import need_store
+from clawft.cli.hub._open import count, need_store
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.hub.backup import write_backup
@@ -35,5 +35,6 @@ def command(file: str, force: bool, output: str) -> None:
             versions=manifest.versions,
             created=manifest.created,
         )
-    say(f"Written: {one_line(file)}, {manifest.skills} skills, {manifest.versions} versions, {size / (1 << 20):.1f} MB")
+    held = f"{count(manifest.skills, 'skill')}, {count(manifest.versions, 'version')}"
+    say(f"Written: {one_line(file)}, {held}, {size / (1 << 20):.1f} MB")
     return None

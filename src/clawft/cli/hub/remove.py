@@ -3,7 +3,7 @@
 import click
 
 from clawft.cli._confirm import confirm
-from clawft.cli.hub._open import find_skill, need_store, split_name
+from clawft.cli.hub._open import count, find_skill, need_store, split_name
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say
 
@@ -26,18 +26,20 @@ def command(name: str, undo: bool, dry_run: bool, yes: bool, output: str) -> int
     with need_store(app) as store:
         skill = find_skill(store, slug, owner)
         full = f"@{skill.owner}/{skill.slug}"
-        count = len(store.versions(skill.id))
-        agreed = undo or dry_run or yes or confirm(f"Remove {full} with {count} versions?", "Removing a skill")
+        versions = len(store.versions(skill.id))
+        agreed = (
+            undo or dry_run or yes or confirm(f"Remove {full} with {count(versions, 'version')}?", "Removing a skill")
+        )
         if agreed and not dry_run:
             app.audit.write("hub", f"{'undelete' if undo else 'remove'} {full}", decision="done")
             (store.undelete if undo else store.delete)(skill.id)
         removed = store.get_skill(skill.id).deleted
     if output == "json":
-        print_json("clawft.hub.remove.v1", name=full, removed=removed, versions=count)
+        print_json("clawft.hub.remove.v1", name=full, removed=removed, versions=versions)
     elif not agreed:
         say("Nothing was changed")
     elif dry_run:
-        say(f"Would be {'given again' if undo else 'removed'}: {full}, with {count} versions")
+        say(f"Would be {'given again' if undo else 'removed'}: {full}, with {count(versions, 'version')}")
     else:
         say(f"{'Given again' if undo else 'Removed'}: {full}")
     return 0 if agreed else 1

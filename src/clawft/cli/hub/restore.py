@@ -3,7 +3,7 @@
 import click
 
 from clawft.cli._confirm import confirm
-from clawft.cli.hub._open import open_hub, settings_here
+from clawft.cli.hub._open import count, open_hub, settings_here
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.hub.opening import describe_place
@@ -42,5 +42,5 @@ def command(file: str, force: bool, dry_run: bool, yes: bool, output: str) -> in
         say("Nothing was changed")
     else:
         words = "The backup is whole" if dry_run else f"Restored into {one_line(place)}"
-        say(f"{words}: {manifest.skills} skills, {manifest.versions} versions")
+        say(f"{words}: {count(manifest.skills, 'skill')}, {count(manifest.versions, 'version')}")
     return 0 if agreed else 1

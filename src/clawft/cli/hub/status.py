@@ -2,7 +2,7 @@
 
 import click
 
-from clawft.cli.hub._open import open_hub, settings_here
+from clawft.cli.hub._open import count, open_hub, settings_here
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say
 from clawft.hub.opening import describe_place, has_store
@@ -45,7 +45,7 @@ def command(limit: int, owner: str, output: str) -> None:
     say(f"Kept in {one_line(app.workspace.shorten(place))}")
     for name, used in owners:
         size = f"{used.bytes / (1 << 20):.1f} of {settings.quota.owner_mb} MB"
-        say(f"{name}: {used.skills} skills, {used.versions} versions, {size}")
+        say(f"{name}: {count(used.skills, 'skill')}, {count(used.versions, 'version')}, {size}")
     rows = [
         (
             f"@{one.skill.owner}/{one.skill.slug}",
