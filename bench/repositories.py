@@ -77,7 +77,9 @@ Before = Callable[[str], str | None]  # is told the path of each request; where 
 
 
 @contextmanager
-def serving(root: Path, before: Before = lambda _: None, *, old: bool = False) -> Iterator[str]:
+def serving(
+    root: Path, before: Before = lambda _: None, *, old: bool = False, host: str = "127.0.0.1"
+) -> Iterator[str]:
     """The repositories below a folder over HTTP, by git's own program for that; `old`: as servers were long ago, which
     gave only what their branches and tags point to."""
 
@@ -123,11 +125,11 @@ def serving(root: Path, before: Before = lambda _: None, *, old: bool = False) -
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer((host, 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http://{host}:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

@@ -11,7 +11,7 @@ from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.locks.model import Origin
-from clawft.sources import git_objects
+from clawft.sources import git_objects, git_program
 from clawft.sources.choose import Sources
 from clawft.sources.git import GitRepository
 from clawft.sources.model import Reference, Resolved, Version
@@ -332,6 +332,21 @@ async def test_where_a_server_sends_git_on_to_is_not_asked(ground: Ground, tmp_p
         await install(f"{address}/repo", ground.folder)
     assert caught.value.code == "git-redirect"
     assert asked == []
+
+
+async def test_git_connects_to_the_address_that_was_judged_whatever_the_name_means_later(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground.repository.commit({"SKILL.md": SKILL})
+
+    async def judge(_host: str, _port: int) -> tuple[str, ...]:
+        return ("127.0.0.2",)
+
+    monkeypatch.setattr(git_program, "resolve_host", judge)
+    with serving(tmp_path, host="127.0.0.2") as address:
+        port = address.rpartition(":")[2]
+        await install(f"http://localhost:{port}/repo", ground.folder)
+    assert os.listdir(ground.folder) == ["SKILL.md"]
 
 
 async def test_what_lies_elsewhere_by_a_server_s_word_is_not_asked_for(ground: Ground, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+import anyio
 import pytest
 
 from clawft.config.registries import RegistrySettings
@@ -215,11 +216,47 @@ async def test_renewing_gives_the_newest_commit_and_exactly_the_locked_one(
     assert caught.value.code == "source-changed"
 
 
+async def test_skills_of_one_repository_are_renewed_and_downloaded_at_once(
+    repository: Repository, tmp_path: Path
+) -> None:
+    names = [f"s{number}" for number in range(6)]
+    files = {f"skills/{name}/SKILL.md": SKILL.replace(b"notes", name.encode()) for name in names}
+    first = repository.commit(files)
+    last = repository.commit({path: data + b"More.\n" for path, data in files.items()})
+    source = GitRepository(repository.url, WebSettings(), ENVIRON, typed=True)
+    came: list[str] = []
+
+    async def renew_one(name: str) -> None:
+        (tmp_path / name).mkdir()
+        installed = Version(Origin("git", repository.url, path=f"skills/{name}"), commit=first)
+        found = await source.renew(installed)
+        came.append((await source.download(found, str(tmp_path / name))).commit)
+
+    async with anyio.create_task_group() as tasks:
+        for name in names:
+            tasks.start_soon(renew_one, name)
+    await source.aclose()
+    assert came == [last] * 6
+
+
 async def test_a_commit_that_was_asked_for_stays(repository: Repository) -> None:
     first = repository.commit({"SKILL.md": SKILL})
     repository.commit({"SKILL.md": SKILL + b"more"})
     (found,) = await resolve(f"git+{repository.url}#{first}")
     assert (await renew(Version(found.origin, commit=first))).commit == first
+
+
+async def test_a_commit_that_changed_other_files_is_no_newer_version(repository: Repository) -> None:
+    first = repository.commit(FILES)
+    (found,) = await resolve(f"git+{repository.url}#main:skills/notes")
+    repository.commit({**FILES, "README.md": b"ho"})
+    assert (await renew(Version(found.origin, commit=first))).commit == first
+    last = repository.commit({**FILES, "skills/notes/scripts/run.sh": b"#!/bin/sh\n"})
+    assert (await renew(Version(found.origin, commit=first))).commit == last, "the mode of a file is a part of it"
+    repository.git("update-ref", "-d", "refs/heads/main")
+    gone = Version(found.origin, commit="1" * 40)
+    new = repository.commit(FILES)
+    assert (await renew(gone)).commit == new
 
 
 async def test_a_skill_that_left_the_repository_is_told_when_it_is_renewed(repository: Repository) -> None:

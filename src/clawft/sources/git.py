@@ -27,6 +27,7 @@ from clawft.sources.repository import MAX_DOCUMENT_BYTES, Held, find_skills, lis
 __all__ = ["GitRepository"]
 
 _DOCUMENTS = 32 << 20  # bytes of all files that tell which skills there are
+_AHEAD = 500
 _PAGES = ("/tree/", "/blob/")
 
 
@@ -42,6 +43,8 @@ class GitRepository:
         self._limits = limits
         self._objects: Objects | None = None
         self._trees: dict[str, list[Entry]] = {}
+        self._refs: dict[str, Found] = {}
+        self._turn = anyio.Lock()  # of those who want something of it at once
         self._folder = ""
         self._clear = lambda: None
 
@@ -49,6 +52,7 @@ class GitRepository:
         """Throw away what was fetched."""
         self._objects = None
         self._trees.clear()
+        self._refs.clear()
         await anyio.to_thread.run_sync(self._clear)
 
     async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
@@ -57,32 +61,34 @@ class GitRepository:
 
     async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
         """The skills of one commit. Raises: ClawftError."""
-        found, path = await self._find(reference)
-        origin = Origin("git", self._url, ref=found.asked, path=path)
-        return tuple(_resolved(origin, one, found.commit) for one in await self._hold(found, path, reference.skill))
+        async with self._turn:
+            found, path = await self._find(reference)
+            origin = Origin("git", self._url, ref=found.asked, path=path)
+            held = await self._hold(found, path, reference.skill)
+        return tuple(_resolved(origin, one, found.commit) for one in held)
 
     async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
-        """The same skill at the newest commit of its branch; `exact`: at the commit that was installed, with the same
-        digest. Raises: ClawftError; Refused."""
-        origin = installed.origin
-        path, ref = read_path(origin.path), read_ref(origin.ref) if origin.ref else ""
+        """The same skill at the newest commit of its branch, if it changed by then; `exact`: at the commit that was
+        installed, with the same digest. Raises: ClawftError; Refused."""
+        path, ref = read_path(installed.origin.path), read_ref(installed.origin.ref) if installed.origin.ref else ""
         if exact and not is_commit(installed.commit):
             raise Refused("source-changed", f"The lock has no commit for {self._url}", hint="Run: weft skills update")
-        objects = await self._start()
-        found = Found(ref, installed.commit) if exact else await find_ref(objects, [ref])
-        held = await self._hold(found, path, "")
-        here = next((one for one in held if one.path == path), None)
-        if here is None:
-            raise NotFound("source-path", f"There is no skill at '{path}' any more", path=self._url)
-        resolved = _resolved(Origin("git", self._url, ref=ref, path=path), here, found.commit)
-        if exact and installed.digest:
-            await self._check(resolved, installed.digest)
-        return resolved
+        async with self._turn:
+            locked = Found(ref, installed.commit)
+            found = locked if exact else await self._find_change(locked, path)
+            held = await self._hold(found, path, "", ahead=True)
+            here = next((one for one in held if one.path == path), None)
+            if here is None:
+                raise NotFound("source-path", f"There is no skill at '{path}' any more", path=self._url)
+            if exact and installed.digest:
+                await self._check(found, path, installed.digest)
+        return _resolved(Origin("git", self._url, ref=ref, path=path), here, found.commit)
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
         """The files of the skill at its commit, into an empty folder. Raises: ClawftError; Refused."""
         found = Found(resolved.origin.ref, resolved.commit)
-        pointers = await self._take(found, read_path(resolved.origin.path), folder)
+        async with self._turn:
+            pointers = await self._take(found, read_path(resolved.origin.path), folder)
         notes = tuple(_tell_pointer(path) for path in pointers)
         return structs.replace(resolved, notes=(*resolved.notes, *notes))
 
@@ -91,8 +97,9 @@ class GitRepository:
 
         Raises: ClawftError; Refused.
         """
-        found, path = await self._find(reference)
-        await self._take(found, path, folder)
+        async with self._turn:
+            found, path = await self._find(reference)
+            await self._take(found, path, folder)
         return found.commit
 
     async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
@@ -111,12 +118,31 @@ class GitRepository:
         found = await find_ref(objects, asked)
         return found, "/".join(parts[found.asked.count("/") - ref.count("/") :])
 
-    async def _hold(self, found: Found, path: str, skill: str) -> tuple[Held, ...]:
+    async def _find_change(self, locked: Found, path: str) -> Found:
+        """The newest commit of a branch; the one that was installed if all files of the skill are the same in both."""
+        ref = locked.asked
+        if ref not in self._refs:
+            self._refs[ref] = await find_ref(await self._start(), [ref])
+        newest = self._refs[ref]
+        if newest.commit == locked.commit or not is_commit(locked.commit):
+            return newest
+        now = _below(await self._tree(newest), path)
+        try:
+            before = _below(await self._tree(locked, whole=False), path)
+        except ClawftError:  # it is gone from there, or not given by its name
+            return newest
+        return locked if now == before else newest
+
+    async def _hold(self, found: Found, path: str, skill: str, *, ahead: bool = False) -> tuple[Held, ...]:
+        """The skills in a folder of a commit. `ahead`: those of other folders are likely to be asked for next."""
         entries = await self._tree(found)
         objects = await self._start()
         files = {one.path: one.oid for one in entries if is_file(one)}
         try:
             documents = list_documents(files, path, skill)
+            others = [one for one in files if ahead and one.endswith("/SKILL.md")]
+            if len(others) <= _AHEAD:
+                await objects.have([files[one] for one in (*documents, *others)])
             contents = dict(await objects.read([files[one] for one in documents], _DOCUMENTS, MAX_DOCUMENT_BYTES))
             return find_skills(
                 {one: contents[files[one]] or b"" for one in documents}, path, skill, _name_of(self._url)
@@ -132,18 +158,18 @@ class GitRepository:
         contents = await objects.read(layout.wanted, self._limits.max_bytes, self._limits.max_file_bytes)
         return await anyio.to_thread.run_sync(layout.write, contents)
 
-    async def _tree(self, found: Found) -> list[Entry]:
+    async def _tree(self, found: Found, *, whole: bool = True) -> list[Entry]:
         if found.commit not in self._trees:
             objects = await self._start()
-            await objects.fetch(found.commit, found.ref)
+            await objects.fetch(found.commit, found.ref, whole=whole)
             self._trees[found.commit] = await objects.list_tree(found.commit)
         return self._trees[found.commit]
 
-    async def _check(self, resolved: Resolved, digest: str) -> None:
+    async def _check(self, found: Found, path: str, digest: str) -> None:
         with tempfile.TemporaryDirectory() as place:
-            await self.download(resolved, place)
+            await self._take(found, path, place)
             if compute_digest(place).value != digest:
-                message = f"{resolved.name} at {resolved.commit[:12]} is not what the lock has"
+                message = f"'{path}' at {found.commit[:12]} is not what the lock has"
                 raise Refused("source-changed", message, path=self._url, hint="Run: weft skills verify")
 
     async def _start(self) -> Objects:
@@ -165,6 +191,10 @@ def _resolved(origin: Origin, held: Held, commit: str) -> Resolved:
         description=held.description,
         notes=held.notes,
     )
+
+
+def _below(entries: list[Entry], path: str) -> list[Entry]:
+    return [one for one in entries if not path or one.path.startswith(f"{path}/")]
 
 
 def _name_of(url: str) -> str:

@@ -55,14 +55,15 @@ class Objects:
         lines = (line.split("\t", 1) for line in _take(out).decode("utf-8", errors="replace").splitlines())
         return [(parts[1], parts[0]) for parts in lines if len(parts) == 2]
 
-    async def fetch(self, commit: str, ref: str) -> None:
-        """The tree of a commit. `ref`: where it was found, for servers that give nothing else. Raises: ClawftError."""
+    async def fetch(self, commit: str, ref: str, *, whole: bool = True) -> None:
+        """The tree of a commit. `ref`: where it was found, for servers that give nothing else; `whole`: from those take
+        all that there is. Raises: ClawftError."""
         await self._start(commit)
         room = self._room(MAX_PACK)
         done, _ = await self._git.run(room, [*_FETCH, "--depth=1", "--filter=blob:none", "--", self.url, commit])
-        self._partial = not done.code and _UNFILTERED not in done.output
+        self._partial |= not done.code and _UNFILTERED not in done.output
         if done.code:
-            if not any(sign in done.output for sign in _REFUSED):
+            if not whole or not any(sign in done.output for sign in _REFUSED):
                 raise self._git.explain(done.output)
             await self._fetch_whole(ref)
         done, _ = await self._git.run(self._room(), ["cat-file", "-e", f"{commit}^{{commit}}"])
@@ -97,27 +98,7 @@ class Objects:
                 entries.append(Entry(mode, oid, path.decode("utf-8", errors="surrogateescape")))
         return entries
 
-    async def read(self, oids: Sequence[str], max_bytes: int, max_each: int) -> Iterator[tuple[str, bytes | None]]:
-        """Files by their name among the objects, in order, each once; None for one that is longer than `max_each`.
-
-        Raises: ClawftError; Refused where they come to more than `max_bytes`.
-        """
-        wanted = list(dict.fromkeys(oids))
-        await self._have(wanted)
-        names = "".join(f"{oid}\n" for oid in wanted).encode()
-        out = await self._git.need(self._room(), ["cat-file", "--batch-check", "--buffer"], names)
-        sizes = [_read_size(line) for line in _take(out).splitlines()]
-        if len(sizes) != len(wanted) or None in sizes:
-            raise ClawftError("git-failed", "The server did not give all files of the commit", path=self.url)
-        short = [oid for oid, size in zip(wanted, sizes, strict=True) if (size or 0) <= max_each]
-        if sum(size or 0 for size in sizes if (size or 0) <= max_each) > max_bytes:
-            raise Refused("archive-too-large", f"It has more than {max_bytes >> 20} MB", path=self.url)
-        names = "".join(f"{oid}\n" for oid in short).encode()
-        room = self._room(max_bytes + 200 * len(short) + 4096)
-        out = await self._git.need(room, ["cat-file", "--batch", "--buffer"], names)
-        return _split(out, [oid for oid in wanted if oid not in set(short)])
-
-    async def _have(self, oids: Sequence[str]) -> None:
+    async def have(self, oids: Sequence[str]) -> None:
         """Fetch files that did not come with the tree. Raises: ClawftError."""
         missing = [oid for oid in oids if oid not in self._known]
         if not self._partial or not missing:
@@ -130,6 +111,26 @@ class Objects:
             await self._git.need(room, [*_FETCH, "--refetch", "--depth=1", "--", self.url, self._commit])
             self._partial = False
         self._known.update(missing)
+
+    async def read(self, oids: Sequence[str], max_bytes: int, max_each: int) -> Iterator[tuple[str, bytes | None]]:
+        """Files by their name among the objects, in order, each once; None for one that is longer than `max_each`.
+
+        Raises: ClawftError; Refused where they come to more than `max_bytes`.
+        """
+        wanted = list(dict.fromkeys(oids))
+        await self.have(wanted)
+        names = "".join(f"{oid}\n" for oid in wanted).encode()
+        out = await self._git.need(self._room(), ["cat-file", "--batch-check", "--buffer"], names)
+        sizes = [_read_size(line) for line in _take(out).splitlines()]
+        if len(sizes) != len(wanted) or None in sizes:
+            raise ClawftError("git-failed", "The server did not give all files of the commit", path=self.url)
+        short = [oid for oid, size in zip(wanted, sizes, strict=True) if (size or 0) <= max_each]
+        if sum(size or 0 for size in sizes if (size or 0) <= max_each) > max_bytes:
+            raise Refused("archive-too-large", f"It has more than {max_bytes >> 20} MB", path=self.url)
+        names = "".join(f"{oid}\n" for oid in short).encode()
+        room = self._room(max_bytes + 200 * len(short) + 4096)
+        out = await self._git.need(room, ["cat-file", "--batch", "--buffer"], names)
+        return _split(out, [oid for oid in wanted if oid not in set(short)])
 
     async def _check(self) -> None:
         if not self._checked:
