@@ -28,6 +28,7 @@ _TOPICS = (
     "permissions",
     "hooks",
     "plugins",
+    "publishing",
     "scan",
     "cron",
     "mcp",
