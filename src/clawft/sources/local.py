@@ -80,7 +80,7 @@ def move_up(place: str, folder: str) -> None:
 def _resolve(origin: Origin, skill: str) -> tuple[Resolved, ...]:
     if origin.kind == "folder":
         place = _check_folder(origin.url)
-        top = os.path.basename(os.path.join(place, origin.path))
+        top = os.path.basename(os.path.join(place, origin.path).rstrip("/"))
         held = find_in_folder(place, origin.path, skill, top)
         return tuple(_resolved(origin, one) for one in held)
     with _unpacked(origin.url) as (place, archive):
