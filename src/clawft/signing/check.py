@@ -30,6 +30,18 @@ __all__ = [
 SIGNATURE_NAME = ".clawft-signature"
 
 State = Literal["unsigned", "good", "untrusted", "bad", "revoked", "expired"]
+_REFUSED: dict[State, tuple[str, str]] = {
+    "bad": ("signature-bad", f"Do not use it. If it is yours: weft skills sign DIR; or remove {SIGNATURE_NAME}"),
+    "revoked": (
+        "signature-revoked",
+        "Do not use it: somebody else may have signed it. Ask for another key's signature",
+    ),
+    "untrusted": (
+        "signature-untrusted",
+        "Compare the key with what its publisher says elsewhere, then: weft publishers trust NAME KEY",
+    ),
+    "expired": ("signature-expired", "Ask its publisher for a new key or signature"),
+}
 
 
 class Signature(Struct, frozen=True):
@@ -138,14 +150,8 @@ def find_refusal(signature: Signature, *, required: bool) -> Diagnostic | None:
         return Diagnostic(
             "signature-missing", "error", "The skill is not signed, and a signature is required", hint=hint
         )
-    hints = {
-        "bad": f"Do not use it. If it is yours: weft skills sign DIR; or remove {SIGNATURE_NAME}",
-        "revoked": "Do not use it: somebody else may have signed it. Ask for one that is signed by another key",
-        "untrusted": "Compare the key with what its publisher says elsewhere, then: weft publishers trust NAME KEY",
-        "expired": "Ask its publisher for a new key or signature",
-    }
-    message = f"The signature is {signature.line}"
-    return Diagnostic(f"signature-{signature.state}", "error", message, hint=hints[signature.state])
+    code, hint = _REFUSED[signature.state]
+    return Diagnostic(code, "error", f"The signature is {signature.line}", hint=hint)
 
 
 def require_signature(signature: Signature, *, required: bool, path: str = "") -> None:
