@@ -24,10 +24,10 @@ File = bytes | tuple[str, bytes]  # the content of a file, or its mode with that
 class Repository:
     """A bare repository."""
 
-    def __init__(self, folder: Path, **config: str) -> None:
+    def __init__(self, folder: Path, *words: str, **config: str) -> None:
         self.folder = folder
         folder.mkdir(parents=True)
-        self.git("init", "--quiet", "--bare", "--initial-branch=main", ".")
+        self.git("init", "--quiet", "--bare", "--initial-branch=main", *words, ".")
         for name, value in {"uploadpack.allowFilter": "true", **config}.items():
             self.git("config", name.replace("__", "."), value)
 

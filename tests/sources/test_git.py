@@ -105,6 +105,14 @@ async def test_a_branch_a_tag_an_annotated_tag_and_a_commit_are_all_resolved(rep
         assert (await resolve(f"git+{repository.url}{ref}"))[0].commit == last
 
 
+async def test_a_repository_with_longer_hashes_is_one_too(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo", "--object-format=sha256")
+    commit = repository.commit(FILES)
+    found = await install(f"git+{repository.url}#{commit}:skills/notes", tmp_path / "there")
+    assert (len(commit), found.commit) == (64, commit)
+    assert (await resolve(f"git+{repository.url}"))[0].commit == commit
+
+
 async def test_a_name_that_is_a_branch_and_a_tag_is_ambiguous(repository: Repository) -> None:
     repository.commit({"SKILL.md": SKILL})
     repository.git("tag", "both")
