@@ -31,6 +31,7 @@ ALPHABETS = {
     "greek": "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώΑΒΓΔΣΩ-_.",
     "cyrillic": "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґўйАБВГДЕЖЗИЙКЛЁЩЮЯ-_.",
     "kana": "あいうえおかがきぎくぐさざはばぱっつづゃやアイウエオカガキギパッツャヤンんー-_.",
+    "ideographs": "结构组件最佳实践说明配置文教程编辑简介变更数据义务目录示例测试脚本图片模板一览表竟讹马鱼-_.",
     "hangul": "가각간나다라마바사아자차카타파하한글스킬힣값-_.",
     "wide": "ＡＢａｂ１２ｱｲ①②½²ﬁab12-_.",  # noqa: RUF001
     "mixed": "abAB12_-./éÖßжЯあア가中文件明–—…😀🚀✅",  # noqa: RUF001
@@ -133,6 +134,12 @@ def test_names_are_in_the_order_of_letters_not_of_bytes() -> None:
     names = ["_meta.json", "á", "a-b.md", "a.md", "a/b.md", "a1", "ab", "aB", "Ab", "b", "SKILL.md", "я", "あ", "中"]
     shuffled = random.Random(4).sample(names, len(names))
     assert sorted(shuffled, key=locale_key) == names
+
+
+def test_ideographs_are_in_the_order_of_radicals() -> None:
+    names = ["references/义务.md", "references/数据.md", "SKILL.md", "最佳实践.md", "变更.md", "教程.md", "文件.md"]
+    names += ["简介.md", "组件.md", "结构.md", "编辑.md", "说明.md", "配置.md"]
+    assert sorted(sorted(names), key=locale_key) == names
 
 
 @pytest.mark.skipif(NODE is None, reason="Needs node.")

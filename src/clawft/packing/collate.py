@@ -2,8 +2,8 @@
 """Names in the order that JavaScript's localeCompare puts them in: the hashes of other tools depend on it.
 
 That is Unicode's order of letters, as ICU has it for no language in particular. Exact for ASCII, and for other names in
-letters with accents, Greek, Cyrillic, kana, hangul and the signs in common use. Rare letters and ideographs are taken
-by their code points, which is their order but for one pair of ideographs in five hundred.
+letters with accents, Greek, Cyrillic, kana, hangul, the ideographs in common use, and signs. Rare letters are taken by
+their code points.
 """
 
 import unicodedata
@@ -46,7 +46,9 @@ _SCRIPTS = (  # in their order; what is in none comes before digits when it is a
 )
 _VARIANTS = {"<wide>": 1, "<narrow>": 1, "<circle>": 2}
 _STEP = 1 << 21  # more than there are code points
-_KANA_RANK = 7
+_KANA_RANK, _IDEOGRAPHS = 7, 9
+_ROOM = 64  # for those that follow one ideograph
+_SCALE = _ROOM << 18  # of all ideographs
 _KANA = 0x60  # from hiragana to katakana
 _SMALL_KANA = "ぁぃぅぇぉっゃゅょゎゕゖ"
 _KANA_OF_SMALL = str.maketrans(_SMALL_KANA, "あいうえおつやゆよわかけ")
@@ -105,7 +107,18 @@ def _get_place(char: str) -> int:
     if kind[0] not in "LMN":
         return len(_SIGNS) + 1 + code
     rank = next((index for index, script in enumerate(_SCRIPTS) if code in script), len(_SCRIPTS))
-    return (rank + 3) * _STEP + code
+    if rank == _IDEOGRAPHS:
+        return rank * _STEP + _SCALE + _get_moved().get(code, code * _ROOM)
+    return (rank + 3) * _STEP + code + 2 * _SCALE * (rank > _IDEOGRAPHS)
+
+
+@cache
+def _get_moved() -> dict[int, int]:
+    """Where ideographs stand that follow another than the one before them."""
+    from clawft.packing.ideographs import MOVED  # few names have any
+
+    words = MOVED.split()
+    return {ord(one): ord(word[0]) * _ROOM + at for word in words for at, one in enumerate(word) if at}
 
 
 def _take_apart(name: str) -> list[tuple[str, int]]:

@@ -123,3 +123,10 @@ def test_a_folder_that_is_no_skill_says_which_are(weft: Weft, skill: Path) -> No
     done = weft("skills", "pack", ".")
     assert (done.returncode, "hint: One at a time: adder" in done.stderr) == (1, True)
     assert "There is no such folder" in weft("skills", "pack", "nothing").stderr
+
+
+def test_a_signature_of_something_else_is_left_out(weft: Weft, skill: Path) -> None:
+    (skill / ".clawft-signature").write_text("no signature at all")
+    packed = json.loads(weft("skills", "pack", "adder", "--format", "json").stdout)
+    assert {"path": ".clawft-signature", "reason": "not of these files; sign again"} in packed["left_out"]
+    assert weft("skills", "install", "./adder.skill", "--yes").returncode == 0
