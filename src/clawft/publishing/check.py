@@ -2,8 +2,9 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 from msgspec import Struct, structs
 
@@ -22,12 +23,15 @@ from clawft.publishing.scaffold import UNFINISHED
 from clawft.publishing.secrets import OWN_SECRET, check_secrets
 from clawft.scan.batch import scan_target
 from clawft.scan.findings import Report
+from clawft.scan.screening import screen_report
 from clawft.scan.targets import Target
 from clawft.signing.publishers import Publishers
 from clawft.signing.statements import Statement
+from clawft.trust.overrides import Override
 
 __all__ = ["Prepared", "check_ready", "find_skill_at", "prepare"]
 
+_SCAN = "Run: weft skills scan DIR"
 _REQUIRED = ("spec-name", "spec-description", "spec-frontmatter", "spec-yaml", "spec-file")
 
 
@@ -47,6 +51,7 @@ class Prepared(Struct, frozen=True):
     digest: str
     said: tuple[Diagnostic, ...]
     report: Report
+    objections: tuple[str, ...] = ()  # rules of the scanner that keep it from being given to anybody
 
 
 def find_skill_at(folder: str, max_prompt_bytes: int) -> Found:
@@ -68,8 +73,12 @@ def find_skill_at(folder: str, max_prompt_bytes: int) -> Found:
 
 
 @contextmanager
-def prepare(folder: str, max_prompt_bytes: int, own: Secrets | None = None) -> Iterator[Prepared]:
-    """Pack a skill into a place of its own and look at what comes out there. `own`: secrets of the user.
+def prepare(
+    folder: str, max_prompt_bytes: int, own: Secrets | None = None, overrides: Sequence[Override] = ()
+) -> Iterator[Prepared]:
+    """Pack a skill into a place of its own and look at what comes out there.
+
+    `own` are secrets of the user, `overrides` the exceptions that they made for rules of the scanner.
 
     Raises: ClawftError where there is no skill; Refused for links and the like; OSError.
     """
@@ -92,7 +101,9 @@ def prepare(folder: str, max_prompt_bytes: int, own: Secrets | None = None) -> I
             os.unlink(os.path.join(target, SIGNATURE))
         report = scan_target(Target(target))
         said = (*_check_format(there), *_check_left_out(there, kept), *_check_contents(kept, target, own))
-        yield Prepared(name, version, there, target, archive, kept, packed, digest, _below(said, target), report)
+        made = [one for one in overrides if one.path == folder]
+        rules = _find_objections(report, made, (compute_digest(folder).value, digest))
+        yield Prepared(name, version, there, target, archive, kept, packed, digest, _below(said, target), report, rules)
 
 
 def check_ready(prepared: Prepared, *, allow_findings: bool = False) -> None:
@@ -102,10 +113,11 @@ def check_ready(prepared: Prepared, *, allow_findings: bool = False) -> None:
     secrets = [one for one in errors if one.code.startswith("secret-")]
     if broken:
         raise Refused("skill-not-ready", f"{_count(broken, 'thing')} to mend first", hint="Run: weft skills fix DIR")
-    if prepared.report.verdict == "malicious":
-        rules = sorted({one.rule for one in prepared.report.findings if one.severity in ("critical", "high")})
-        hint = "Run: weft skills scan DIR"
-        raise Refused("skill-malicious", f"The scanner calls it malicious: {', '.join(rules[:8])}", hint=hint)
+    if prepared.report.failed:
+        raise Refused("scan-failed", "It could not be scanned, so nothing is known of it", hint=_SCAN)
+    if prepared.objections:
+        message = f"The scanner calls it malicious: {', '.join(prepared.objections[:8])}"
+        raise Refused("skill-malicious", message, hint=_SCAN)
     if any(one.code == OWN_SECRET for one in secrets):
         raise Refused("skill-secrets", "It holds a secret of yours", hint="Take it out of the skill")
     if secrets and not allow_findings:
@@ -115,6 +127,22 @@ def check_ready(prepared: Prepared, *, allow_findings: bool = False) -> None:
 
 def _count(items: list[Diagnostic], noun: str) -> str:
     return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
+
+
+def _find_objections(report: Report, overrides: Sequence[Override], digests: tuple[str, ...]) -> tuple[str, ...]:
+    """The rules that call it malicious and that nobody made an exception for, for this very content."""
+    screening = screen_report(report)
+    if screening is None or screening.verdict != "malicious":
+        return ()
+    now = datetime.now().astimezone()
+    held = {
+        one.rule: any(
+            made.rule == one.rule and made.digest in digests and not made.why_void(one, made.digest, now)
+            for made in overrides
+        )
+        for one in screening.critical
+    }
+    return tuple(sorted(rule for rule, allowed in held.items() if not allowed)) if held else ("malicious",)
 
 
 def _without_signature(folder: str, chosen: Chosen, statement: Statement) -> Chosen:

@@ -32,15 +32,16 @@ _SHOWN = 20
 def command(folder: str, target: str, dry_run: bool, allow_findings: bool, output: str) -> int:
     """Pack a skill into one file, which `weft skills install` and other clients take.
 
-    It is checked first: what is broken, a link, a secret, or what the scanner calls malicious, is not packed. Left out
-    are hidden files, what tools made, and what .gitignore, .clawhubignore and .clawftignore in DIR name. The same files
-    give the same bytes, on every machine and at any time.
+    It is checked first: what is broken, a link, a secret, or what the scanner calls malicious, is not packed, unless you
+    made an exception for a rule (weft skills allow). Left out are hidden files, what tools made, and what .gitignore,
+    .clawhubignore and .clawftignore in DIR name. The same files give the same bytes, on every machine and at any time.
     """
     app = open_here()
     if target == "-" and output == "json":
         raise click.UsageError("-o - prints the archive, --format json a document: choose one")
     place = resolve_path(folder, app.workspace.cwd, app.workspace.home).rstrip("/") or "/"
-    with prepare(place, app.config.skills.max_skill_prompt_bytes, app.secrets) as prepared:
+    limit = app.config.skills.max_skill_prompt_bytes
+    with prepare(place, limit, app.secrets, app.overrides.load()) as prepared:
         file = "-" if target == "-" else _choose_file(app, target, prepared.name)
         if output == "table":
             show_prepared(prepared)
