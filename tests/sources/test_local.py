@@ -5,6 +5,7 @@ import io
 import os
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,19 @@ async def test_an_archive_that_is_none_is_told_by_its_own_name(data: bytes, tmp_
     with pytest.raises(ClawftError) as caught:
         await LocalSource().resolve(ask(source))
     assert caught.value.diagnostic.path == str(source)
+
+
+@pytest.mark.parametrize("make_other", [os.mkdir, os.mkfifo])
+async def test_what_is_no_archive_any_more_when_it_is_renewed_is_told(
+    make_other: Callable[[Path], None], tmp_path: Path
+) -> None:
+    source = zipped(tmp_path / "notes.zip", {"SKILL.md": TEXT})
+    found = await only(source)
+    source.unlink()
+    make_other(source)
+    with pytest.raises(NotFound) as caught:
+        await LocalSource().renew(Version(found.origin))
+    assert caught.value.code == "source-missing"
 
 
 async def test_an_archive_without_a_skill_is_told(tmp_path: Path) -> None:

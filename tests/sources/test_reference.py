@@ -70,6 +70,8 @@ GITHUB = "https://github.com/jo/skills.git"
         ("gitlab:jo/skills", {"url": "https://gitlab.com/jo/skills.git"}),
         ("jo/skills/some/notes", {"url": GITHUB, "path": "some/notes"}),
         ("jo/skills/some/notes/", {"url": GITHUB, "path": "some/notes"}),
+        ("jo/skills/some/notes/SKILL.md", {"url": GITHUB, "path": "some/notes"}),
+        ("jo/skills#main:SKILL.md", {"url": GITHUB, "ref": "main"}),
         ("jo/skills@notes", {"url": GITHUB, "skill": "notes"}),
         ("jo/skills#v1", {"url": GITHUB, "ref": "v1"}),
         ("jo/skills@notes#feature/x", {"url": GITHUB, "skill": "notes", "ref": "feature/x"}),

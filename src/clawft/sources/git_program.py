@@ -113,7 +113,7 @@ _FAILURES: dict[str, tuple[type[ClawftError], str, str, str]] = {
         Refused,
         "git-redirect",
         "The repository has moved, and where to is not followed",
-        "Open it in a browser, and use the address it has now",
+        "Use the address it has now; some hosts want '.git' at its end",
     ),
     "prompts disabled|Authentication failed|Permission denied|could not read Username|[Nn]ot found|returned error: 40"
     "|does not appear to be a git repository|does not exist|repository .* not exported": (

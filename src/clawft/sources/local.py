@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from msgspec import structs
 
 from clawft.discovery.digest import compute_digest
 from clawft.discovery.listing import LEFT_OUT
-from clawft.errors import ClawftError, NotFound, Refused
+from clawft.errors import ClawftError, NotFound, Refused, Unreadable
 from clawft.files import is_within, read_optional, real_path
 from clawft.locks.model import Origin
 from clawft.packing.place import NEW, remove_tree
@@ -179,6 +180,9 @@ def _copy_file(path: str, copy: str) -> str:
         descriptor = os.open(os.path.realpath(path), _READ)
     except OSError as error:
         raise _missing(path) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _missing(path)
     with open(descriptor, "rb") as source, open(os.open(copy, _NEW, 0o600), "wb") as target:
         while piece := source.read(_CHUNK):
             size += len(piece)
@@ -202,7 +206,7 @@ def _list_files(folder: str) -> Iterator[str]:
     count, pending = 0, [("", 0)]
     while pending:
         prefix, depth = pending.pop()
-        for entry in os.scandir(os.path.join(folder, prefix)):
+        for entry in _scan(os.path.join(folder, prefix)):
             count += 1
             if count > MAX_ENTRIES:
                 hint = "Name the folder of the one you mean"
@@ -212,6 +216,15 @@ def _list_files(folder: str) -> Iterator[str]:
                     pending.append((f"{prefix}{entry.name}/", depth + 1))
             elif entry.is_file(follow_symlinks=False):
                 yield f"{prefix}{entry.name}"
+
+
+def _scan(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        message = f"The folder cannot be read: {error.strerror}"
+        raise Unreadable("unreadable", message, path=folder, hint="Name the folder of the one you mean") from error
 
 
 def _read(folder: str, path: str) -> bytes:

@@ -126,15 +126,20 @@ def _shown(text: str, repository: str, tree: list[str], fragment: str) -> Refere
         return found
     if found.ref or found.path:
         _invalid(text, "It names a branch twice")
-    below = tree[1:-1] if tree[-1].lower() == "skill.md" else tree[1:]
-    return structs.replace(found, ref=read_ref(tree[0]), path=read_path("/".join(below)))
+    return structs.replace(found, ref=read_ref(tree[0]), path=_read_folder("/".join(tree[1:])))
 
 
 def _git(text: str, url: str, fragment: str) -> Reference:
     ref, _, path = fragment.partition(":")
     return Reference(
-        text, "git", url=read_git_url(url), ref=read_ref(unquote(ref)) if ref else "", path=read_path(unquote(path))
+        text, "git", url=read_git_url(url), ref=read_ref(unquote(ref)) if ref else "", path=_read_folder(unquote(path))
     )
+
+
+def _read_folder(path: str) -> str:
+    """A folder in a repository; whoever names the file of a skill means the folder it stands in. Raises: Refused."""
+    folder, _, name = read_path(path).rpartition("/")
+    return folder if name.lower() == "skill.md" else read_path(path)
 
 
 def _parse_name(text: str, registries: Mapping[str, RegistrySettings]) -> Reference:
@@ -186,7 +191,7 @@ def _parse_forge(text: str, rest: str, host: str) -> Reference:
     if match is None or match["repo"] in (".", "..") or ("@" in bare and not _SKILL.fullmatch(skill)):
         _invalid(text, "Write owner/repository, owner/repository/folder or owner/repository@skill, each with #branch")
     found = _git(text, f"https://{host}/{match['owner']}/{match['repo'].removesuffix('.git')}.git", fragment)
-    path = read_path((match["path"] or "")[1:])
+    path = _read_folder((match["path"] or "")[1:])
     if path and found.path:
         _invalid(text, "It names a folder twice")
     return structs.replace(found, path=path or found.path, skill=skill)
