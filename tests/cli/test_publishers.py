@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,7 @@ def test_what_cannot_be_meant_is_said(weft: Weft, skill: Path) -> None:
         (("publishers", "trust", "ada", "ssh-ed25519 AAAA"), 1),
         (("publishers", "revoke", "ada", "--reason", "x"), 1),
         (("publishers", "revoke", key, "--reason", " "), 2),
+        (("publishers", "revoke", key, "--reason", "x", "--since", "2999-01-01"), 2),
         (("publishers", "rotate"), 2),
         (("publishers", "rotate", "missing"), 1),
         (("skills", "sign", "./weather", "--version", "9.9.9"), 2),
@@ -133,3 +135,46 @@ def test_what_cannot_be_meant_is_said(weft: Weft, skill: Path) -> None:
         (("skills", "sign", "./weather", "--key", "missing"), 1),
     ):
         assert weft(*args, *(("--yes",) if "rotate" in args else ())).returncode == code, args
+
+
+def test_a_skill_that_was_changed_after_it_was_signed_is_not_installed(weft: Weft, skill: Path, user: Path) -> None:
+    weft("skills", "sign", "./weather", "--yes")
+    (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text() + "And more.\n")
+
+    refused = weft("skills", "install", "./weather", "--yes")
+
+    assert (refused.returncode, "error[signature-bad]" in refused.stderr) == (3, True)
+    assert not (user / "skills" / "weather").exists()
+
+
+def test_what_was_approved_while_the_key_counted_stays_so(weft: Weft, skill: Path, user: Path) -> None:
+    key = json.loads(weft("publishers", "key", "--make", "--format", "json").stdout)["key"]
+    weft("publishers", "trust", "ada", key, "--yes")
+    weft("skills", "sign", "./weather")
+    assert weft("skills", "install", "./weather", "--require-signature", "--yes").returncode == 0
+    (approval,) = json.loads((user / "approvals.json").read_text())["records"]
+    ended = datetime.fromisoformat(approval["at"]) + timedelta(microseconds=1)
+    file = user / "publishers.toml"
+    before = file.read_text()
+    file.write_text(before.replace("[[publisher", f"until = {ended.isoformat()}\n[[publisher"))
+    assert weft("publishers", "list").returncode == 1  # of a publisher there is no such setting
+    file.write_text(f"{before}until = {ended.isoformat()}\n")
+
+    assert weft("skills", "verify").returncode == 0
+    late = weft("skills", "install", "./weather", "--require-signature", "--to", "agents", "--yes")
+    assert (late.returncode, "error[signature-expired]" in late.stderr) == (3, True)
+
+
+def test_a_project_cannot_say_that_signatures_are_not_needed(
+    weft: Weft, skill: Path, user: Path, project: Path
+) -> None:
+    user.mkdir(exist_ok=True)
+    (user / "config.toml").write_text("[skills.security]\nrequire_signature = true\n")
+    (project / ".clawft").mkdir()
+    (project / ".clawft" / "config.toml").write_text("[skills.security]\nrequire_signature = false\n")
+    weft("config", "trust", "--yes")
+
+    refused = weft("skills", "install", "./weather", "--yes")
+
+    assert (refused.returncode, "error[signature-missing]" in refused.stderr) == (3, True)
+    assert "signatures-ignored" in weft("config", "show").stderr

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 import msgspec
 from msgspec import Struct, field
 
@@ -22,9 +23,11 @@ from clawft.sources.status import HttpError
 
 __all__ = ["UPLOAD", "Publication", "Published", "Registry", "Standing"]
 
-UPLOAD = Limits(timeout_s=120)  # a form holds all files at once
+# A form holds all files at once, and who sends many files one by one is soon asked to wait a minute.
+UPLOAD = Limits(timeout_s=120, attempts=8, wait_s=70)
+TOGETHER = 4
 _NONE = (404, 405, 501)
-Tell = Callable[[str], None]
+Tell = Callable[[int, int], None]  # how many files of how many were sent
 
 
 class Publication(Struct, frozen=True):
@@ -137,7 +140,7 @@ class Registry:
         listed: list[Listed] = said.version.files or []
         return {one.path: one.sha256.lower() for one in listed}
 
-    async def publish(self, publication: Publication, parcel: Parcel, tell: Tell = lambda _: None) -> Published:
+    async def publish(self, publication: Publication, parcel: Parcel, tell: Tell = lambda *_: None) -> Published:
         """Send a version: its files, then what it is. Raises: ClawftError."""
         try:
             accepted = await self._send(publication, parcel, tell)
@@ -154,16 +157,36 @@ class Registry:
 
     async def _send(self, publication: Publication, parcel: Parcel, tell: Tell) -> _Accepted:
         address = await self._hub.address("skills")
-        sent: list[dict[str, Any]] = []
-        for number, file in enumerate(parcel.files, 1):
-            tell(f"{number}/{len(parcel.files)} {file.path}")
-            uploaded = await self._upload(file)
-            if uploaded is None:  # it has no such step: all in one form
-                tell(f"{len(parcel.files)} files at once")
-                return await self._fetching.ask(address, _Accepted, _form(publication, parcel))
-            sent.append(uploaded)
-        body = msgspec.json.encode(_payload(publication) | {"files": sent})
+        first = await self._upload(parcel.files[0])
+        if first is None:  # it has no such step: all in one form
+            tell(0, len(parcel.files))
+            return await self._fetching.ask(address, _Accepted, _form(publication, parcel))
+        files = [first, *await self._upload_rest(parcel, tell)]
+        body = msgspec.json.encode(_payload(publication) | {"files": files})
         return await self._fetching.ask(address, _Accepted, Outgoing("POST", body))
+
+    async def _upload_rest(self, parcel: Parcel, tell: Tell) -> list[dict[str, Any]]:
+        """All files but the first, some at a time, in their order. Raises: ClawftError for the first that fails."""
+        rest = parcel.files[1:]
+        sent: list[dict[str, Any] | None] = [None] * len(rest)
+        failed: list[ClawftError] = []
+        limit = anyio.CapacityLimiter(TOGETHER)
+
+        async def send(number: int, file: ParcelFile) -> None:
+            async with limit:
+                try:
+                    sent[number] = await self._upload(file)
+                except ClawftError as error:
+                    failed.append(error)
+                    group.cancel_scope.cancel()
+                tell(1 + sum(one is not None for one in sent), len(parcel.files))
+
+        async with anyio.create_task_group() as group:
+            for number, file in enumerate(rest):
+                group.start_soon(send, number, file)
+        if failed:
+            raise failed[0]
+        return [one for one in sent if one is not None]
 
     async def _upload(self, file: ParcelFile) -> dict[str, Any] | None:
         """One file as a publication names it; None where the registry gives no tickets."""

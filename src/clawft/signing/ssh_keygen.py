@@ -1,6 +1,7 @@
 """`ssh-keygen -Y`: signing by keys that people have already, and verifying kinds of keys that we do not."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ _PASSED = (  # what finds an agent, asks for a passphrase, or reaches a security
     *("HOME", "USER", "LANG", "TERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"),
     *("SSH_AUTH_SOCK", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "SSH_SK_PROVIDER"),
 )
+_NAMESPACE = re.compile(r"[a-z0-9-]{1,60}")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -33,6 +35,8 @@ def verify(signature: SshSignature, message: bytes, program: str) -> bool:
     """
     if signature.key.kind == ED25519:
         return verify_ed25519(signature, message)
+    if not _NAMESPACE.fullmatch(signature.namespace):  # it is written into a file that ssh-keygen reads
+        return False
     if not program:
         why = f"A signature by a key of the kind {signature.key.kind} cannot be checked without ssh-keygen"
         raise NotFound("ssh-keygen-missing", why, hint="Install OpenSSH's client")

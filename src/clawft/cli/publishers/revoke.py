@@ -1,7 +1,7 @@
 """`weft publishers revoke KEY`: what this key signed counts no more."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -48,13 +48,16 @@ def command(key: str, **given: Any) -> int:
     options = _Options(**given)
     if not options.reason.strip():
         raise click.UsageError('Say why: --reason "…"')
+    since = parse_time("--since", options.since)
+    if since and since > datetime.now(UTC) + timedelta(days=1):
+        raise click.UsageError(f"--since {options.since[:40]}: that day is yet to come")
     app = open_here()
     publishers = load(app)
     fingerprints = _find(app, publishers, key)
     revoked = Revoked(
         datetime.now(UTC).replace(microsecond=0),
         one_line(options.reason)[:MAX_REASON],
-        parse_time("--since", options.since),
+        since,
     )
     vouched = [each for one in fingerprints for each in find_vouched(publishers, one)]
     lines = [f"Revoke {one}" for one in fingerprints] + [f"No longer trusted on its word: {one}" for one in vouched]

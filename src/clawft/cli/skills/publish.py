@@ -1,6 +1,7 @@
 """`weft skills publish DIR`: a skill goes to a registry, as a version that never changes."""
 
 import os
+import sys
 from typing import Any
 
 import anyio
@@ -135,8 +136,16 @@ async def _send(registry: Registry, planned: Planned, options: _Options) -> Publ
             from msgspec import structs
 
             publication = structs.replace(publication, accept_license=True)  # nobody comes here who did not agree
-        tell = (lambda text: say(one_line(f"Sending {text}"))) if options.output == "table" else (lambda _: None)
-        return await registry.publish(publication, planned.parcel, tell)
+        shown = options.output == "table" and sys.stderr is not None and sys.stderr.isatty()
+        try:
+            return await registry.publish(publication, planned.parcel, _progress if shown else lambda *_: None)
+        finally:
+            if shown:
+                click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _progress(done: int, total: int) -> None:
+    click.echo(f"\r\x1b[KSending: {done} of {total} files", nl=False, err=True)
 
 
 def _sign(app: App, place: str, planned: Planned, options: _Options) -> tuple[Planned, Signature]:
