@@ -32,7 +32,7 @@ _SHOWN = 20
 def command(folder: str, target: str, dry_run: bool, allow_findings: bool, output: str) -> int:
     """Pack a skill into one file, which `weft skills install` and other clients take.
 
-    It is checked first: what is broken, a link, a secret, or what the scanner calls malicious, is not packed, unless you
+    It is checked first: what is broken, a link, a secret, or what the scanner calls malicious is not packed, unless you
     made an exception for a rule (weft skills allow). Left out are hidden files, what tools made, and what .gitignore,
     .clawhubignore and .clawftignore in DIR name. The same files give the same bytes, on every machine and at any time.
     """
