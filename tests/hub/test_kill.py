@@ -7,12 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from clawft.hub.backup import write_backup
 from clawft.hub.store import HubStore
+from hub_drafts import publish
 
 CHILD = """
 import sys
 sys.path.insert(0, sys.argv[2])
+from clawft.hub.backup import write_backup
 from clawft.hub.store import HubStore
+from hub_drafts import publish
 from hub_drafts import publish
 store = HubStore.open_folder(sys.argv[1])
 first = int(sys.argv[3])
@@ -40,6 +44,37 @@ def test_a_kill_at_any_moment_of_publishing_leaves_whole_versions_alone(tmp_path
         kept = _check_whole(folder)
         assert kept in (told, told + 1)  # the last may have been kept, and nobody was told any more
         first = kept + 1
+
+
+RESTORER = """
+import sys
+from itertools import cycle
+from clawft.hub.restore import restore_folder
+print("ready", flush=True)
+for backup in cycle(sys.argv[2:]):
+    restore_folder(backup, sys.argv[1], force=True)
+    print("restored", flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_of_restoring_leaves_the_old_hub_or_the_new_one(tmp_path: Path) -> None:
+    backups = [str(tmp_path / f"{number}.tar") for number in (1, 2)]
+    folder, random_moment = str(tmp_path / "hub"), random.Random(11)
+    store = HubStore.open_folder(folder)
+    for number, backup in enumerate(backups, 1):
+        publish(store, "ann/notes", f"1.0.{number}", f"text {number}")
+        write_backup(store, backup)
+    store.close()
+    for _ in range(5):
+        words = [sys.executable, "-c", RESTORER, folder, *backups]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            try:
+                for _ in range(random_moment.randint(1, 5)):
+                    assert child.stdout.readline()
+            finally:
+                child.kill()
+        assert _check_whole(folder) in (1, 2)
 
 
 def _check_whole(folder: str) -> int:

@@ -91,16 +91,16 @@ def search_skills(database: Database, query: str, limit: int) -> Page:
     limit = max(1, min(limit, MAX_PAGE))
     if database.dialect == "sqlite":
         rows = database.read(
-            f"""SELECT {_BOTH}, -bm25(hub_text, {_WEIGHTS}) AS score FROM hub_text JOIN hub_skill s
-            ON s.id = hub_text.rowid JOIN hub_version v ON v.skill = s.id AND v.version = s.latest
-            WHERE hub_text MATCH ? ORDER BY score DESC, s.id LIMIT ?""",
+            f"""SELECT {_BOTH}, t.score FROM (SELECT rowid AS skill, -bm25(hub_text, {_WEIGHTS}) AS score
+            FROM hub_text WHERE hub_text MATCH ? ORDER BY score DESC, rowid LIMIT ?) t JOIN {_JOINED}
+            WHERE t.skill = s.id ORDER BY t.score DESC, s.id""",
             (" OR ".join(f'"{word}"*' for word in words), limit),
         )
     else:
         rows = database.read(
-            f"""SELECT {_BOTH}, ts_rank(t.words, asked) AS score
-            FROM to_tsquery('english', ?) asked, hub_text t, {_JOINED}
-            WHERE t.words @@ asked AND t.skill = s.id ORDER BY score DESC, s.id LIMIT ?""",
+            f"""SELECT {_BOTH}, t.score FROM (SELECT skill, ts_rank(words, asked) AS score
+            FROM hub_text, to_tsquery('english', ?) asked WHERE words @@ asked
+            ORDER BY score DESC, skill LIMIT ?) t, {_JOINED} WHERE t.skill = s.id ORDER BY t.score DESC, s.id""",
             (" | ".join(f"'{word}':*" for word in words), limit),
         )
     return Page(tuple(_read_both(row, round(float(row[22]), 6)) for row in rows))

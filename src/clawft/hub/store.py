@@ -299,6 +299,7 @@ class HubStore:
                 raise _no_version(version)
             choose_latest(execute, skill)
             execute("UPDATE hub_skill SET updated = ? WHERE id = ?", (_now(), skill))
+            describe_skill(execute, self.database.dialect, skill)
 
     def _set_deleted(self, skill: int, deleted: int) -> None:
         with self.database.write() as execute:

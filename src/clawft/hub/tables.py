@@ -31,10 +31,11 @@ KEYS = {
 }
 
 _FIRST = (
-    """CREATE TABLE hub_skill(id {serial}, owner TEXT NOT NULL, slug TEXT NOT NULL, display_name TEXT NOT NULL,
+    """CREATE TABLE hub_skill(id {serial}, owner TEXT NOT NULL, slug TEXT {bytes} NOT NULL, display_name TEXT NOT NULL,
     summary TEXT NOT NULL, created BIGINT NOT NULL, updated BIGINT NOT NULL, latest TEXT NOT NULL DEFAULT '',
     downloads BIGINT NOT NULL DEFAULT 0, deleted INTEGER NOT NULL DEFAULT 0, UNIQUE(slug, owner))""",
     "CREATE INDEX hub_skill_owner ON hub_skill(owner)",
+    "CREATE INDEX hub_skill_name ON hub_skill(deleted, slug, id)",
     "CREATE INDEX hub_skill_updated ON hub_skill(deleted, updated, id)",
     "CREATE INDEX hub_skill_created ON hub_skill(deleted, created, id)",
     "CREATE INDEX hub_skill_downloads ON hub_skill(deleted, downloads, id)",
@@ -55,6 +56,7 @@ _FIRST = (
     label TEXT NOT NULL, created BIGINT NOT NULL, expires BIGINT NOT NULL DEFAULT 0, revoked BIGINT NOT NULL DEFAULT 0,
     used BIGINT NOT NULL DEFAULT 0)""",
 )
+_BYTES = {"sqlite": "", "postgres": 'COLLATE "C"'}  # in the order of bytes, wherever the server stands
 _SERIAL = {"sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT", "postgres": "BIGSERIAL PRIMARY KEY"}
 _ONLY = {
     "sqlite": ("CREATE VIRTUAL TABLE hub_text USING fts5(name, summary, tags, tokenize='porter unicode61')",),
@@ -101,7 +103,7 @@ def set_counters(execute: Execute) -> None:
 
 def _make_first(execute: Execute, dialect: Literal["sqlite", "postgres"]) -> None:
     for statement in (*_FIRST, *_ONLY[dialect]):
-        execute(statement.replace("{serial}", _SERIAL[dialect]), ())
+        execute(statement.replace("{serial}", _SERIAL[dialect]).replace("{bytes}", _BYTES[dialect]), ())
 
 
 _STEPS = (_make_first,)  # what makes each version out of the one before

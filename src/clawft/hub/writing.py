@@ -89,9 +89,12 @@ def renew_skill(execute: Execute, skill: int, draft: Draft, checked: Checked, no
 
 
 def describe_skill(execute: Execute, dialect: Literal["sqlite", "postgres"], skill: int) -> None:
-    """Let it be found by its words; not at all when it is deleted."""
+    """Let it be found by its words; not at all when it is deleted, or has no version to give."""
     execute(f"DELETE FROM hub_text WHERE {'rowid' if dialect == 'sqlite' else 'skill'} = ?", (skill,))
-    rows = execute("SELECT slug, display_name, owner, summary FROM hub_skill WHERE id = ? AND deleted = 0", (skill,))
+    rows = execute(
+        "SELECT slug, display_name, owner, summary FROM hub_skill WHERE id = ? AND deleted = 0 AND latest <> ''",
+        (skill,),
+    )
     for slug, display_name, owner, summary in rows:
         execute(_DESCRIBE[dialect], (skill, f"{slug.replace('-', ' ')} {display_name}", summary, owner))
 
