@@ -1,6 +1,7 @@
 """What the hub says of the safety of its skills, as ClawHub's interface has it (INTEROP 3.3)."""
 
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
@@ -83,6 +84,11 @@ async def verify(request: Request) -> Response:
                 "sourceFingerprint": version.fingerprint,
                 "bundleFingerprints": [version.fingerprint, version.bundle],
                 "files": describe_files(version.files),
+                # A hub of our own says at once what else the index would have to be asked for.
+                "archive": {
+                    "url": f"../../agent-skills/{skill.owner}/{skill.slug}/archive?version={quote(version.version)}",
+                    "digest": f"sha256:{version.archive}",
+                },
             },
             "provenance": {"source": "unavailable"},
             "signature": {"status": "signed" if _is_signed(version) else "unsigned"},

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 
 import msgspec
 from msgspec import structs
@@ -43,6 +43,7 @@ _OWNER = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.IGNORECASE)
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,127}")
 _SKILLS_SH = "skills-sh:"
 _MADE = frozenset({"_meta.json", "skill-card.md"})  # the registry puts them into archives
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _BATCH = 100
 
 
@@ -148,9 +149,15 @@ class ClawHub:
         _check_names(who, slug, exact)
         listed = found.artifact.files if found.artifact else None
         files = None if listed is None else tuple(one.publish() for one in listed)
-        return await self._with_archive(
-            Resolved(Origin("clawhub", self._url, who, slug), slug, exact, files=files, verdict=read_security(found))
+        named = Resolved(
+            Origin("clawhub", self._url, who, slug), slug, exact, files=files, verdict=read_security(found)
         )
+        packed = found.artifact.archive if found.artifact else None
+        digest = _DIGEST.fullmatch(packed.digest) if packed else None
+        if packed is None or digest is None:
+            return await self._with_archive(named)
+        url = urljoin(await self.address(f"skills/{quote(slug)}/verify"), packed.url)
+        return structs.replace(named, url=url, archive=digest[1])
 
     async def _verify(self, owner: str, slug: str, version: str) -> Verified | None:
         """All that is said of a version in one answer; None where the registry has no such answer."""

@@ -109,8 +109,16 @@ class VersionAnswer(Struct, frozen=True):
     version: _VersionFiles
 
 
+class _Packed(Struct, frozen=True):
+    """The archive of a version; `weft hub serve` says it here, and saves us the index."""
+
+    url: str
+    digest: str
+
+
 class _Artifact(Struct, frozen=True):
     files: list[Listed] | None = None
+    archive: _Packed | None = None
 
 
 class Verified(Struct, frozen=True, rename="camel"):
