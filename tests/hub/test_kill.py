@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hub_drafts import publish
+
 from clawft.hub.backup import write_backup
 from clawft.hub.store import HubStore
-from hub_drafts import publish
 
 CHILD = """
 import sys
