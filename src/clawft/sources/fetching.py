@@ -34,7 +34,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _AGAIN = frozenset({429, 502, 503, 504})
 _MAX_ERROR = 64 << 10  # bytes of the answer that says what is wrong
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_POOL = httpx2.Limits(max_connections=8, max_keepalive_connections=8, keepalive_expiry=30)
+_POOL = httpx2.Limits(max_connections=4, max_keepalive_connections=4, keepalive_expiry=30)
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
