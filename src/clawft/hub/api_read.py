@@ -179,7 +179,7 @@ async def download(request: Request) -> Response:
     skill = await find_skill(request, request.query_params.get("slug", ""))
     version = await read_version(request, skill)
     check_given(version)
-    await hub.work(hub.store.count_download, skill.id)
+    hub.store.count_download(skill.id)
     name = f"{skill.slug}-{version.version}.zip"
     return await send_blob(hub, version.download, version.download_size, media_type="application/zip", name=name)
 
@@ -199,7 +199,7 @@ async def serve_archive(request: Request, owner: str, slug: str, named: str) -> 
         raise HubError(410, "Skill was deleted")
     version = await read_version(request, found[0], named)
     check_given(version)
-    await hub.work(hub.store.count_download, found[0].id)
+    hub.store.count_download(found[0].id)
     name = f"{slug}-{version.version}.zip"
     return await send_blob(hub, version.archive, version.archive_size, media_type="application/zip", name=name)
 

@@ -42,7 +42,7 @@ async def download(request: Request) -> Response:
     version = await read_version(request, skill)
     check_given(version)
     content = await hub.work(_pack, hub.store, version)
-    await hub.work(hub.store.count_download, skill.id)
+    hub.store.count_download(skill.id)
     headers = {"Content-Disposition": f'attachment; filename="{skill.slug}-{version.version}.tar.gz"'}
     return Response(content, media_type="application/gzip", headers=headers)
 

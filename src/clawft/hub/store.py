@@ -28,7 +28,6 @@ __all__ = ["DATABASE", "LOCK", "HubStore", "VersionExists"]
 DATABASE = "hub.sqlite"
 LOCK = "lock"
 _BLOBS = "blobs"
-_COUNT_S = 2.0  # downloads are counted together: to write at each would cost more than the download
 _ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody may be about to publish them
 _FILES = msgspec.json.Decoder(tuple[HubFile, ...])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
@@ -70,7 +69,6 @@ class HubStore:
         self.quick = database.dialect == "sqlite"
         self._downloads: dict[int, int] = {}
         self._counting = threading.Lock()
-        self._counted = time.monotonic()
         self._held = -1
 
     @classmethod
@@ -187,14 +185,9 @@ class HubStore:
             set_tag(execute, skill, tag, version)
 
     def count_download(self, skill: int) -> None:
-        """Somebody got it. A few of the last seconds are lost where the process is killed."""
+        """Somebody got it. That is written down by `flush`, many at once: each would cost more than the download."""
         with self._counting:
             self._downloads[skill] = self._downloads.get(skill, 0) + 1
-            due = time.monotonic() - self._counted > _COUNT_S
-            if due:
-                self._counted = time.monotonic()
-        if due:
-            self.flush()
 
     def flush(self) -> None:
         """Write down what was counted."""
