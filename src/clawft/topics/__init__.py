@@ -29,6 +29,7 @@ _TOPICS = (
     "hooks",
     "plugins",
     "publishing",
+    "hub",
     "scan",
     "cron",
     "mcp",
