@@ -147,6 +147,29 @@ def test_a_registry_without_tickets_gets_one_form(scripted: Scripted, parcel: Pa
     assert b'filename="bin/od%22d.sh"' in last.body
 
 
+def test_many_small_files_go_in_one_form_where_that_is_taken(scripted: Scripted, tmp_path: Path) -> None:
+    folder = tmp_path / "tides"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: tides\ndescription: Tells the tides.\n---\n")
+    for number in range(25):
+        (folder / f"page-{number}.md").write_text(f"Page {number}\n")
+    many = make_parcel(str(folder))
+    scripted.answers["POST /api/v1/skills"] = (200, {"ok": True, "versionId": "v"})
+
+    assert _publish(scripted, many).id == "v"
+    assert scripted.find("/api/v1/skills/-/upload-url") == []
+
+    scripted.asked.clear()
+    _take_files(scripted)
+    scripted.answers["POST /api/v1/skills"] = lambda asked: (
+        (415, "JSON only") if asked.kind.startswith("multipart") else (200, {"ok": True, "versionId": "w"})
+    )
+    assert _publish(scripted, many).id == "w"
+    assert len(scripted.find("/store/")) == 26
+    sent = json.loads([one for one in scripted.asked if one.path == "/api/v1/skills"][-1].body)
+    assert [one["path"] for one in sent["files"]] == [one.path for one in many.files]
+
+
 def test_what_fails_half_way_announces_nothing(scripted: Scripted, parcel: Parcel) -> None:
     _take_files(scripted)
     count = iter(range(10))

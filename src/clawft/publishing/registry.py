@@ -24,8 +24,10 @@ from clawft.sources.status import HttpError
 __all__ = ["UPLOAD", "Publication", "Published", "Registry", "Standing"]
 
 # A form holds all files at once, and who sends many files one by one is soon asked to wait a minute.
-UPLOAD = Limits(timeout_s=120, attempts=8, wait_s=70)
+UPLOAD = Limits(timeout_s=120, attempts=5, wait_s=70)
 TOGETHER = 4
+MANY = 20  # more files than this, if they are small, go in one form: each by itself would be two requests
+FORM_BYTES = 4 << 20
 _NONE = (404, 405, 501)
 Tell = Callable[[int, int], None]  # how many files of how many were sent
 
@@ -157,9 +159,14 @@ class Registry:
 
     async def _send(self, publication: Publication, parcel: Parcel, tell: Tell) -> _Accepted:
         address = await self._hub.address("skills")
+        if len(parcel.files) > MANY and parcel.size <= FORM_BYTES:
+            try:
+                return await self._fetching.ask(address, _Accepted, _form(publication, parcel))
+            except HttpError as error:
+                if error.status not in (*_NONE, 413, 415):
+                    raise
         first = await self._upload(parcel.files[0])
         if first is None:  # it has no such step: all in one form
-            tell(0, len(parcel.files))
             return await self._fetching.ask(address, _Accepted, _form(publication, parcel))
         files = [first, *await self._upload_rest(parcel, tell)]
         body = msgspec.json.encode(_payload(publication) | {"files": files})

@@ -41,7 +41,7 @@ def command(make: bool, passphrase: bool, yes: bool, output: str) -> int:
         return 0
     click.echo(key.line)
     say(one_line(f"{'Made: ' if made else ''}{key.fingerprint} in {app.workspace.shorten(path)}"))
-    say("Who shall trust it runs: weft publishers trust YOUR-NAME 'THE LINE ABOVE'")
+    say(f"Who shall trust it runs: weft publishers trust NAME '{key.line}'")
     return 0
 
 

@@ -119,8 +119,10 @@ def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int
     _write_back(app, place, prepared, planned)
     publication = planned.publication
     subject = f"{publication.slug}@{publication.version} to {registry.url} as @{publication.owner}"
-    app.audit.write("publish", subject, decision="done", skill=prepared.name, digest=planned.parcel.digest)
+    about: Any = {"skill": prepared.name, "digest": planned.parcel.digest}
+    app.audit.write("publish", subject, decision="allowed", **about)
     done = anyio.run(_send, open_registry(app, options.registry), planned, options)
+    app.audit.tell("publish", subject, decision="done", **about)
     return _tell(registry, planned, options, signature, done)
 
 

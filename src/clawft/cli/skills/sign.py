@@ -54,13 +54,12 @@ def command(target: str, **given: Any) -> int:
         signer = None
     else:
         signer = choose_signer(app, options.key, ssh=options.ssh, yes=options.yes)
-        fingerprint = signer.key.fingerprint
-        facts = {"key": fingerprint, "version": statement.version}
+        sign_skill(found[0].folder, statement, signer, app.environ)
+        facts = {"key": signer.key.fingerprint, "version": statement.version}
         subject = f"sign {found[0].folder}"
         app.audit.write(
             "publisher", subject, decision="done", skill=statement.name, digest=statement.digest, detail=facts
         )
-        sign_skill(found[0].folder, statement, signer, app.environ)
     if options.output == "json":
         print_json(
             "clawft.skills.sign.v1",
