@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec import structs
 
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
@@ -245,6 +246,31 @@ async def test_skills_of_one_repository_are_renewed_and_downloaded_at_once(
             tasks.start_soon(renew_one, name)
     await source.aclose()
     assert came == [last] * 6
+
+
+async def test_all_skills_of_a_repository_are_fetched_together(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    named = {f"skills/s{one}/SKILL.md": SKILL.replace(b"notes", b"s%d" % one) for one in range(5)}
+    repository.commit({**named, **{f"skills/s{one}/more.md": b"%d" % one for one in range(5)}})
+    asked: list[str] = []
+
+    def note(path: str) -> None:
+        asked.append(path)
+
+    with serving(tmp_path, note) as address:
+        source = GitRepository(f"{address}/repo", WebSettings(), ENVIRON, typed=True)
+        reference = Reference("x", "git", url=address)
+        (first,) = await source.resolve(structs.replace(reference, skill="s1"))
+        before = len(asked)
+        assert len(await source.resolve(structs.replace(reference, path="skills/s2"))) == 1
+        assert len(asked) == before, "what the branch is, and what tells of skills, is known"
+        found = await source.resolve(reference)
+        before = len(asked)
+        for number, one in enumerate((first, *found)):
+            (tmp_path / f"there-{number}").mkdir()
+            await source.download(one, str(tmp_path / f"there-{number}"))
+        await source.aclose()
+    assert len(asked) == before + 2, "one greeting, one request"
 
 
 async def test_a_commit_that_was_asked_for_stays(repository: Repository) -> None:

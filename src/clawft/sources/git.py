@@ -5,7 +5,7 @@ all. A repository may be a stranger's: nothing of it is checked out, and nothing
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import anyio.to_thread
@@ -27,7 +27,8 @@ from clawft.sources.repository import MAX_DOCUMENT_BYTES, Held, find_skills, lis
 __all__ = ["GitRepository"]
 
 _DOCUMENTS = 32 << 20  # bytes of all files that tell which skills there are
-_AHEAD = 500
+_AHEAD = 500  # files of skills that are fetched before they are asked for
+_TOGETHER = 5_000  # files of several skills that are fetched at once
 _PAGES = ("/tree/", "/blob/")
 
 
@@ -43,7 +44,8 @@ class GitRepository:
         self._limits = limits
         self._objects: Objects | None = None
         self._trees: dict[str, list[Entry]] = {}
-        self._refs: dict[str, Found] = {}
+        self._refs: dict[tuple[str, ...], Found] = {}
+        self._expected: dict[str, set[str]] = {}  # folders of a commit that are likely to be downloaded, all of them
         self._turn = anyio.Lock()  # of those who want something of it at once
         self._folder = ""
         self._clear = lambda: None
@@ -53,6 +55,7 @@ class GitRepository:
         self._objects = None
         self._trees.clear()
         self._refs.clear()
+        self._expected.clear()
         await anyio.to_thread.run_sync(self._clear)
 
     async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
@@ -65,6 +68,8 @@ class GitRepository:
             found, path = await self._find(reference)
             origin = Origin("git", self._url, ref=found.asked, path=path)
             held = await self._hold(found, path, reference.skill)
+            if len(held) > 1:
+                self._expected.setdefault(found.commit, set()).update(one.path for one in held)
         return tuple(_resolved(origin, one, found.commit) for one in held)
 
     async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
@@ -82,6 +87,8 @@ class GitRepository:
                 raise NotFound("source-path", f"There is no skill at '{path}' any more", path=self._url)
             if exact and installed.digest:
                 await self._check(found, path, installed.digest)
+            elif found.commit != installed.commit:
+                self._expected.setdefault(found.commit, set()).add(path)
         return _resolved(Origin("git", self._url, ref=ref, path=path), here, found.commit)
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
@@ -109,21 +116,23 @@ class GitRepository:
     async def _find(self, reference: Reference) -> tuple[Found, str]:
         """Which commit is meant, and which folder in it."""
         ref, path = reference.ref, reference.path
-        objects = await self._start()
         if not ref or not path or is_commit(ref) or not any(one in reference.text for one in _PAGES):
-            return await find_ref(objects, [ref]), path
+            return await self._find_ref(ref), path
         # The address of a page does not tell where the name of the branch ends and the path begins.
         parts = path.split("/")
         asked = ["/".join([ref, *parts[:number]]) for number in range(len(parts) + 1)]
-        found = await find_ref(objects, asked)
+        found = await self._find_ref(*asked)
         return found, "/".join(parts[found.asked.count("/") - ref.count("/") :])
+
+    async def _find_ref(self, *asked: str) -> Found:
+        """What a name means, asked once: two skills of one branch are of one commit."""
+        if asked not in self._refs:
+            self._refs[asked] = await find_ref(await self._start(), asked)
+        return self._refs[asked]
 
     async def _find_change(self, locked: Found, path: str) -> Found:
         """The newest commit of a branch; the one that was installed if all files of the skill are the same in both."""
-        ref = locked.asked
-        if ref not in self._refs:
-            self._refs[ref] = await find_ref(await self._start(), [ref])
-        newest = self._refs[ref]
+        newest = await self._find_ref(locked.asked)
         if newest.commit == locked.commit or not is_commit(locked.commit):
             return newest
         now = _below(await self._tree(newest), path)
@@ -152,9 +161,12 @@ class GitRepository:
 
     async def _take(self, found: Found, path: str, folder: str) -> list[str]:
         """Put the files of a folder into another; those that are pointers to what is kept elsewhere."""
-        files = list_files(await self._tree(found), path, self._url)
-        layout = Layout(files, folder, self._url, self._limits)
+        entries = await self._tree(found)
+        layout = Layout(list_files(entries, path, self._url), folder, self._url, self._limits)
         objects = await self._start()
+        together = _within(entries, self._expected.pop(found.commit, set()))
+        if len(together) <= _TOGETHER:
+            await objects.have([*layout.wanted, *together])
         contents = await objects.read(layout.wanted, self._limits.max_bytes, self._limits.max_file_bytes)
         return await anyio.to_thread.run_sync(layout.write, contents)
 
@@ -195,6 +207,17 @@ def _resolved(origin: Origin, held: Held, commit: str) -> Resolved:
 
 def _below(entries: list[Entry], path: str) -> list[Entry]:
     return [one for one in entries if not path or one.path.startswith(f"{path}/")]
+
+
+def _within(entries: list[Entry], folders: set[str]) -> list[str]:
+    """The objects of the files in any of some folders."""
+    return [one.oid for one in entries if folders and is_file(one) and not folders.isdisjoint(_above(one.path))]
+
+
+def _above(path: str) -> Iterator[str]:
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _name_of(url: str) -> str:
