@@ -66,6 +66,7 @@ def copy_folder(folder: str, target: str) -> str:
     Raises: Refused for what is too large; OSError.
     """
     copied: dict[str, Content] = {}
+    made = {target}
     total = 0
     for relative, path, status in list_covered(folder):
         data = _read(path)
@@ -74,7 +75,9 @@ def copy_folder(folder: str, target: str) -> str:
             message = f"The skill has more than {MAX_COPIED} bytes, so programs of it cannot be run"
             raise Refused("skill-too-large", message, path=folder)
         place = os.path.join(target, os.fsdecode(relative))
-        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        if (above := os.path.dirname(place)) not in made:
+            os.makedirs(above, mode=0o700, exist_ok=True)
+            made.add(above)
         mode = stat.S_IRUSR | (stat.S_IXUSR if status.st_mode & 0o111 else 0)
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with open(descriptor, "wb") as file:

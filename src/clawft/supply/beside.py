@@ -16,7 +16,7 @@ from clawft.supply.targets import Site
 
 __all__ = ["MARKED", "Beside", "mark_origin"]
 
-MARKED = ("clawft", "openclaw")  # elsewhere the hash that the `skills` command takes would cover the note
+MARKED = ("openclaw",)  # where ClawHub's own tools look; elsewhere it would change what the `skills` command hashes
 
 
 class Beside:

@@ -9,9 +9,9 @@ from msgspec import Struct, structs
 from clawft.errors import ClawftError, NotFound, find_close
 from clawft.sources.choose import Sources
 from clawft.sources.model import Reference, Resolved, Source
-from clawft.supply.install import Wanted
+from clawft.supply.install import Finder, Wanted
 
-__all__ = ["Choice", "each", "resolve_all"]
+__all__ = ["Choice", "each", "find_chosen"]
 
 RESOLVES = 8  # at once
 MAX_LISTED = 40
@@ -27,14 +27,14 @@ class Choice(Struct, frozen=True):
     every: bool = False
 
 
-async def resolve_all(sources: Sources, references: Sequence[Reference], choice: Choice) -> list[Wanted]:
-    """What the references mean, in their order. Raises: ClawftError for the first that is not exact."""
+def find_chosen(sources: Sources, reference: Reference, choice: Choice) -> Finder:
+    """Who finds what a reference means, when asked to. Raises, then: ClawftError for what is not exact."""
 
-    async def resolve(reference: Reference) -> list[Wanted]:
+    async def find() -> list[Wanted]:
         source = sources.find(reference)
         return [Wanted(source, one) for one in await _resolve(source, reference, choice)]
 
-    return [one for found in await each(references, resolve) for one in found]
+    return find
 
 
 async def each(things: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int = RESOLVES) -> list[R]:

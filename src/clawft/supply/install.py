@@ -7,11 +7,11 @@ with begin(…) as transaction:            # a claim, so that what is staged is 
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import anyio
-from anyio import to_thread
 from msgspec import Struct, structs
 
 from clawft.discovery.digest import compute_digest
@@ -29,11 +29,11 @@ from clawft.supply.journal import Journal, Move, Text
 from clawft.supply.plan import Allowing, Planned, Planner
 from clawft.supply.remove import Removal
 from clawft.supply.scanning import Scans
-from clawft.supply.stage import Staged, copy_staged, read_staged, sync_tree
+from clawft.supply.stage import Staged, copy_staged, read_staged, sync_trees
 from clawft.supply.targets import Site, check_name, staged_name
 from clawft.trust.kept import Kept
 
-__all__ = ["Options", "Supplies", "Transaction", "Wanted", "begin"]
+__all__ = ["Finder", "Options", "Supplies", "Transaction", "Wanted", "begin"]
 
 DOWNLOADS = 8  # at once
 
@@ -72,6 +72,9 @@ class Wanted(Struct, frozen=True):
     requested: bool = True
 
 
+Finder = Callable[[], Awaitable[Sequence[Wanted]]]
+
+
 @contextmanager
 def begin(what: str, site: Site, to: Sequence[str], supplies: Supplies) -> "Iterator[Transaction]":
     """A transaction for the folders of some clients; all that it staged is gone on leaving. Raises: ClawftError."""
@@ -94,9 +97,13 @@ def _make_roots(roots: Sequence[str]) -> None:
         for root in roots:
             os.makedirs(root, mode=0o755, exist_ok=True)
     except OSError as error:
-        hint = "Check its rights, or choose another folder: --to, --scope"
-        message = f"Nothing can be installed there: {error.strerror}"
-        raise ClawftError("install-unwritable", message, path=str(error.filename or ""), hint=hint) from error
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: OSError) -> ClawftError:
+    hint = "Make room, check its rights, or choose another folder: --to, --scope"
+    message = f"Nothing can be installed there: {error.strerror}"
+    return ClawftError("install-unwritable", message, path=str(error.filename or ""), hint=hint)
 
 
 class Transaction:
@@ -109,34 +116,58 @@ class Transaction:
         self._journal = journal
         self._supplies = supplies
         self._count = 0
+        self._hidden: dict[str, str] = {}  # by root: the hidden folder that skills are put into now
+        self._given: set[str] = set()
 
-    async def stage(self, wanted: Sequence[Wanted], scans: Scans, tell: Tell | None = None) -> list[Staged]:
-        """Download, read and scan, several at once. Raises: ClawftError for the first that goes wrong."""
+    async def stage(self, things: "Sequence[Wanted | Finder]", scans: Scans, tell: Tell | None = None) -> list[Staged]:
+        """Find, download, read and scan, several at once: nobody waits for the slowest to be found.
+
+        Raises: ClawftError for the first that goes wrong.
+        """
         room = anyio.Semaphore(DOWNLOADS)
-        staged: list[Staged | None] = [None] * len(wanted)
+        staged: dict[tuple[int, int], Staged] = {}
         errors: list[ClawftError] = []
+        total = 0
 
-        async def bring(number: int, one: Wanted) -> None:
+        async def find(number: int, thing: Wanted | Finder) -> None:
+            nonlocal total
             try:
                 async with room:
-                    place = os.path.join(self._new_place(self.to[0]), check_name(one.resolved.name, "skill"))
-                    os.mkdir(place, 0o755)
-                    got = await one.source.download(one.resolved, place)
-                read = read_staged(got, place, self._supplies.max_prompt_bytes)
-                await to_thread.run_sync(sync_tree, read.folder)
-                staged[number] = structs.replace(read, report=await scans.scan(read.folder))
+                    wanted = [thing] if isinstance(thing, Wanted) else await thing()
             except ClawftError as error:
                 errors.append(error)
                 group.cancel_scope.cancel()
+                return
+            total += len(wanted)
+            for at, one in enumerate(wanted):
+                group.start_soon(bring, (number, at), one)
+
+        async def bring(number: tuple[int, int], one: Wanted) -> None:
+            try:
+                staged[number] = await self._bring(one, room, scans)
+            except ClawftError as error:
+                errors.append(error)
+                group.cancel_scope.cancel()
+            except OSError as error:
+                errors.append(_unwritable(error))
+                group.cancel_scope.cancel()
             if tell is not None:
-                tell(sum(each is not None for each in staged), len(wanted))
+                tell(len(staged), max(total, len(things)))
 
         async with anyio.create_task_group() as group:
-            for number, one in enumerate(wanted):
-                group.start_soon(bring, number, one)
+            for number, thing in enumerate(things):
+                group.start_soon(find, number, thing)
         if errors:
             raise errors[0]
-        return _distinct([one for one in staged if one is not None])
+        return _distinct([staged[number] for number in sorted(staged)])
+
+    async def _bring(self, one: Wanted, room: anyio.Semaphore, scans: Scans) -> Staged:
+        async with room:
+            place = self._new_place(self.to[0], check_name(one.resolved.name, "skill"))
+            os.mkdir(place, 0o755)
+            got = await one.source.download(one.resolved, place)
+            read = read_staged(got, place, partial(self._new_place, self.to[0]), self._supplies.max_prompt_bytes)
+        return structs.replace(read, report=await scans.scan(read.folder), requested=one.requested)
 
     def plan(self, staged: Sequence[Staged], options: Options) -> list[Planned]:
         """What it would come to, for a person to see. Raises: ClawftError."""
@@ -169,6 +200,7 @@ class Transaction:
             for one in plans if not options.exact else ():
                 beside.add(new[one.name], one.staged.folder)
             moves = [move for one in plans for move in self._moves(one, new[one.name])]
+            sync_trees([one.hidden for one in moves])
             return (
                 *said,
                 *self._carry_out(
@@ -242,7 +274,7 @@ class Transaction:
                 continue
             hidden = planned.staged.folder
             if used or not hidden.startswith(f"{root}/"):
-                hidden = os.path.join(self._new_place(client), planned.name)
+                hidden = self._new_place(client, planned.name)
                 copy_staged(planned.staged, hidden)
             used = used or hidden == planned.staged.folder
             mark_origin(locked, hidden, client)
@@ -252,11 +284,16 @@ class Transaction:
         self._count += 1
         return os.path.join(os.path.dirname(place), staged_name(self._count, self._journal.id, gone=True))
 
-    def _new_place(self, client: str) -> str:
-        """A new hidden folder, on the disk that the skill will be on. Raises: OSError."""
-        self._count += 1
-        place = os.path.join(self.site.roots[client], staged_name(self._count, self._journal.id))
-        os.mkdir(place, 0o755)
+    def _new_place(self, client: str, name: str) -> str:
+        """Where nothing is yet in a hidden folder, on the disk that the skill will be on. Raises: OSError."""
+        root = self.site.roots[client]
+        place = os.path.join(self._hidden.get(root, ""), name)
+        if root not in self._hidden or place in self._given:
+            self._count += 1
+            self._hidden[root] = os.path.join(root, staged_name(self._count, self._journal.id))
+            os.mkdir(self._hidden[root], 0o755)
+            place = os.path.join(self._hidden[root], name)
+        self._given.add(place)
         return place
 
 

@@ -78,7 +78,7 @@ class Planner(Struct, frozen=True):
         to = tuple(one for one in CLIENTS if one in asked or (old is not None and one in old.to)) or CLIENTS[:1]
         taken = tuple(one for one in to if self._is_taken(one, staged))
         absent = tuple(one for one in to if not os.path.lexists(self.site.folder(one, staged.name)))
-        planned = Planned(staged, review, to, old, taken, absent, signature=signature)
+        planned = Planned(staged, review, to, old, taken, absent, signature=signature, requested=staged.requested)
         objections, edits = self._look_around(planned)
         made = self._allow(planned)
         blocked, said = self._judge(planned, made)

@@ -14,6 +14,7 @@ from clawft.scan.batch import failed_report, scan_target
 from clawft.scan.findings import Report
 from clawft.scan.kept import scan_one_kept
 from clawft.scan.rescan import is_short
+from clawft.scan.rules import load_rules
 from clawft.scan.targets import Target
 from clawft.scan.workers import PATIENCE_S, choose_context, describe_end, safe_imports
 
@@ -23,13 +24,13 @@ MAX_JOBS = 4
 
 
 class _Worker:
-    def __init__(self, cache_dir: str | None, others: "Sequence[_Worker]") -> None:
+    def __init__(self, cache_dir: str | None, others: "Sequence[_Worker]", *, early: bool) -> None:
         context = choose_context()
         self.connection, theirs = context.Pipe()
         # A forked process has copies of our ends of all pipes: while it holds them, no worker sees us go.
         forked = context.get_start_method() == "fork"
         ours = [self.connection, *(one.connection for one in others)] if forked else []
-        self.process = context.Process(target=serve, args=(theirs, ours, cache_dir), daemon=True)
+        self.process = context.Process(target=serve, args=(theirs, ours, cache_dir, early), daemon=True)
         with safe_imports():
             self.process.start()
         theirs.close()
@@ -52,7 +53,7 @@ class Scans:
 
     def __enter__(self) -> Self:
         for _ in range(self._jobs):
-            self._all.append(_Worker(self._cache_dir, self._all))
+            self._all.append(_Worker(self._cache_dir, self._all, early=self._jobs > 1))
         self._idle = list(self._all)
         return self
 
@@ -85,17 +86,19 @@ class Scans:
         self._why = describe_end(worker.process.exitcode)
         worker.stop()
         self._all.remove(worker)
-        self._all.append(new := _Worker(self._cache_dir, self._all))
+        self._all.append(new := _Worker(self._cache_dir, self._all, early=self._jobs > 1))
         return new
 
     _why = ""
 
 
-def serve(connection: Connection, inherited: Sequence[Connection], cache_dir: str | None) -> None:
+def serve(connection: Connection, inherited: Sequence[Connection], cache_dir: str | None, early: bool) -> None:
     """Scan what comes, until nothing more can come."""
     for one in inherited:
         one.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it tells it to stop
+    if early:
+        load_rules()
     with suppress(EOFError, OSError):
         while True:
             connection.send(_scan(connection.recv()[0], cache_dir))

@@ -2,6 +2,8 @@
 
 import os
 import stat
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
@@ -17,8 +19,9 @@ from clawft.scan.findings import Report
 from clawft.sources.model import Resolved
 from clawft.supply.targets import check_name
 
-__all__ = ["Staged", "copy_staged", "read_staged", "sync_tree"]
+__all__ = ["Staged", "copy_staged", "read_staged", "sync_trees"]
 
+_SYNCS = 8
 _BY_SLUG = ("clawhub", "contract", "well-known")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -32,14 +35,15 @@ class Staged(Struct, frozen=True):
     digest: str
     files: dict[str, LockedFile]
     report: Report | None = None
+    requested: bool = True
 
     @property
     def folder(self) -> str:
         return self.found.folder
 
 
-def read_staged(resolved: Resolved, place: str, max_prompt_bytes: int) -> Staged:
-    """What was downloaded into a folder of a hidden one, where it gets the name that it will have.
+def read_staged(resolved: Resolved, place: str, aside: Callable[[str], str], max_prompt_bytes: int) -> Staged:
+    """What was downloaded into a folder of a hidden one; `aside` gives a place of another name, where it needs one.
 
     Raises: ClawftError for what is no skill; Refused for what cannot be bound to a digest.
     """
@@ -49,8 +53,7 @@ def read_staged(resolved: Resolved, place: str, max_prompt_bytes: int) -> Staged
     own = [one for one in (found.skill.name if found.skill else "", resolved.name) if one]
     name = check_name(*(reversed(own) if resolved.origin.kind in _BY_SLUG else own))
     if os.path.basename(folder) != name:
-        hidden = place if folder != place and os.path.basename(place) != name else os.path.dirname(place)
-        os.rename(folder, folder := os.path.join(hidden, name))
+        os.rename(folder, folder := aside(name))
         found = _find_skill(folder, resolved, max_prompt_bytes)
     files, contents = _hash_files(folder)
     digest = compute_digest(folder, contents)
@@ -123,15 +126,24 @@ def copy_staged(staged: Staged, target: str) -> None:
                 file.write(data)
     if compute_digest(target).value != staged.digest:
         raise Refused("install-changed", "The skill changed while it was copied", path=target)
-    sync_tree(target)
 
 
-def sync_tree(folder: str) -> None:
-    """Make all that lies in a folder survive a loss of power: a rename alone does not. Raises: OSError."""
-    for at, _, names in os.walk(folder):
-        for path in (*(os.path.join(at, name) for name in names), at):
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+def sync_trees(folders: Sequence[str]) -> None:
+    """Make the files in folders survive a loss of power: a rename alone does not. Several at once, since each waits.
+
+    Raises: OSError.
+    """
+    files = [os.path.join(at, name) for folder in folders for at, _, names in os.walk(folder) for name in names]
+    if len(files) > 1:
+        with ThreadPoolExecutor(_SYNCS) as pool:
+            list(pool.map(_sync, files))
+    elif files:
+        _sync(files[0])
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

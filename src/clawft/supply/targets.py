@@ -73,7 +73,7 @@ def find_site(workspace: Workspace, scope: Scope) -> Site:
 
 def check_name(*names: str) -> str:
     """The first of these names that a folder of a skill can have, else made into one. Raises: Refused."""
-    for name in (one for name in names for one in (name, slugify(name))):
+    for name in (each for given in names for each in (given, slugify(given))):
         if is_plain_name(name) and not _DEVICES.fullmatch(name):
             return name
     message = f"'{names[0][:80]}' is no name that a folder could have"

@@ -57,6 +57,8 @@ class Kept:
     def keep(self, folder: str, digest: str) -> None:
         """Keep a skill as it is now. Raises: Refused if that is not what has the digest; OSError."""
         target = self._place(digest)
+        if self._holds(digest) and compute_digest(folder).value == digest:
+            return
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         temporary = f"{target}.{os.urandom(6).hex()}.tmp"
         os.mkdir(temporary, 0o700)

@@ -15,7 +15,7 @@ from clawft.cli.skills._targets import allow_options, scope_choice, to_option
 from clawft.errors import Diagnostic
 from clawft.sources.model import Reference
 from clawft.sources.reference import parse_reference
-from clawft.supply.choosing import Choice, resolve_all
+from clawft.supply.choosing import Choice, find_chosen
 from clawft.supply.install import Options, Transaction, begin
 from clawft.supply.plan import Allowing, Planned
 from clawft.supply.scanning import Scans
@@ -95,8 +95,8 @@ async def _stage(
 ) -> list[Staged]:
     async with open_sources(app) as sources:
         parsed = [_parse(app, text, asked.registry, sources.registries) for text in references]
-        wanted = await resolve_all(sources, parsed, Choice(asked.skills, asked.every))
-        return await transaction.stage(wanted, scans)
+        choice = Choice(asked.skills, asked.every)
+        return await transaction.stage([find_chosen(sources, one, choice) for one in parsed], scans)
 
 
 def _parse(app: App, text: str, registry: str, registries: Any) -> Reference:
