@@ -2,28 +2,21 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
-from clawft.errors import ClawftError, Refused
+from clawft.errors import Refused
 from clawft.locks.model import Origin
-from clawft.sources.clawhub import ClawHub
-from clawft.sources.contract import Contract
-from clawft.sources.fetching import Fetching
-from clawft.sources.git import GitRepository
 from clawft.sources.local import LocalSource
 from clawft.sources.model import Reference, Source
-from clawft.sources.remote import RemoteArchive
-from clawft.sources.wellknown import WellKnown
+
+if TYPE_CHECKING:
+    from clawft.sources.opening import Closing
 
 __all__ = ["Sources"]
 
 _REGISTRIES = ("clawhub", "contract")
-
-
-class _Closing(Source, Protocol):
-    async def aclose(self) -> None: ...
 
 
 class Sources:
@@ -36,7 +29,7 @@ class Sources:
         self.registries = registries
         self._settings = settings
         self._environ = environ
-        self._open: dict[tuple[str, ...], _Closing] = {}
+        self._open: dict[tuple[str, ...], Closing] = {}
 
     async def __aenter__(self) -> "Sources":
         return self
@@ -73,7 +66,10 @@ class Sources:
     def registry(self, name: str) -> Source:
         """A registry by its name. Raises: ClawftError."""
         if ("registry", name) not in self._open:
-            self._open["registry", name] = self._open_registry(name, self.registries[name])
+            from clawft.sources.opening import open_registry
+
+            given = (self.registries[name], self._settings, self._environ)
+            self._open["registry", name] = open_registry(name, *given, default=name == next(iter(self.registries)))
         return self._open["registry", name]
 
     def _find_registry(self, origin: Origin) -> str:
@@ -84,31 +80,10 @@ class Sources:
         )
         return next(named, "")
 
-    def _open_registry(self, name: str, settings: RegistrySettings) -> _Closing:
-        token = settings.token.resolve(self._environ) if settings.token else ""
-        if settings.token and not token:
-            hint = f"Set it, or give it anew: weft registries add {name} {settings.url} --token"
-            raise ClawftError(
-                "source-token", f"The token of the registry '{name}' is not set: {settings.token}", hint=hint
-            )
-        fetching = Fetching(settings.url, self._settings, token=token)
-        default = name == next(iter(self.registries))
-        if settings.kind == "well-known":
-            return WellKnown(settings.url, fetching, name=name, default=default)
-        kind = ClawHub if settings.kind == "clawhub" else Contract
-        return kind(name, settings.url, fetching, default=default)
-
     def _find_elsewhere(self, kind: str, url: str, *, typed: bool) -> Source:
         key = (kind, url, str(typed))
         if key not in self._open:
-            self._open[key] = self._open_elsewhere(kind, url, typed=typed)
-        return self._open[key]
+            from clawft.sources.opening import open_address
 
-    def _open_elsewhere(self, kind: str, url: str, *, typed: bool) -> _Closing:
-        if kind == "well-known":
-            return WellKnown(url, Fetching(url, self._settings, typed=typed))
-        if kind == "archive":
-            return RemoteArchive(url, Fetching(url, self._settings, typed=typed))
-        if kind == "git":
-            return GitRepository(url, self._settings, self._environ, typed=typed)
-        raise ClawftError("source-kind", f"{kind} is a source that cannot be asked")
+            self._open[key] = open_address(kind, url, self._settings, self._environ, typed=typed)
+        return self._open[key]
