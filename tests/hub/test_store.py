@@ -248,6 +248,18 @@ def test_an_address_that_is_none_and_a_server_that_is_away_are_told_without_the_
         assert "hidden" not in f"{error.value} {error.value.diagnostic}"
 
 
+def test_threads_that_come_and_go_leave_no_connections_behind(tmp_path: Path) -> None:
+    store = HubStore.open_folder(str(tmp_path))
+    publish(store, "ann/notes")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        thread = threading.Thread(target=store.find, args=("notes",))
+        thread.start()
+        thread.join(10)
+    assert len(os.listdir("/proc/self/fd")) <= before + 3
+    store.close()
+
+
 def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     HubStore.open_folder(str(tmp_path)).close()
     with sqlite3.connect(tmp_path / "hub.sqlite") as connection:

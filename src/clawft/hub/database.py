@@ -46,30 +46,31 @@ class Database(Protocol):
 
 
 class SqliteDatabase:
-    """A file. Every thread reads on a connection of its own; all share the one that writes."""
+    """A file. Who reads takes a connection and gives it back; all share the one that writes."""
 
     dialect: Literal["sqlite"] = "sqlite"
 
     def __init__(self, path: str) -> None:
         """Raises: ClawftError."""
         self._path = path
-        self._own = threading.local()
         self._alone = threading.Lock()
-        self._opened: list[sqlite3.Connection] = []
+        self._idle: list[sqlite3.Connection] = []
         with self._translated():
             create_private(path)
             self._writer = self._connect()
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         try:
-            connection: sqlite3.Connection = self._own.connection
-        except AttributeError:
+            connection = self._idle.pop()  # threads come and go, so none has one of its own
+        except IndexError:
             with self._translated():
-                connection = self._own.connection = self._connect()
+                connection = self._connect()
         try:
             return connection.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError) as error:
             raise _translate(error, self._path) from error
+        finally:
+            self._idle.append(connection)
 
     @contextmanager
     def write(self) -> Iterator[Execute]:
@@ -94,14 +95,18 @@ class SqliteDatabase:
                 connection.close()
 
     def close(self) -> None:
-        for one in self._opened:
-            one.close()
+        self._writer.close()
+        while self._idle:
+            self._idle.pop().close()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
-        self._opened.append(connection)
-        for statement in _SETUP:
-            connection.execute(statement)
+        try:
+            for statement in _SETUP:
+                connection.execute(statement)
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
