@@ -59,10 +59,14 @@ class LocalSource:
 def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") -> tuple[Held, ...]:
     """The skills below a folder of this machine, such as one that an archive was unpacked to. Raises: ClawftError."""
     at = os.path.join(folder, base)
-    own = [name for name in _names(at) if name.lower() in ("skill.md", "skill.json")]
+    own = _find_documents(at)
     files = [f"{base}/{name}" if base else name for name in own] if own and not skill else list(_list_files(folder))
     contents = {path: _read(folder, path) for path in list_documents(files, base, skill)}
     return find_skills(contents, base, skill, top)
+
+
+def _find_documents(folder: str) -> list[str]:
+    return [name for name in _names(folder) if name.lower() in ("skill.md", "skill.json")]
 
 
 def find_top(folder: str) -> str:
@@ -106,6 +110,8 @@ def _renew(installed: Version, exact: bool) -> Resolved:
     origin = structs.replace(installed.origin, path=read_path(installed.origin.path))
     if not os.path.isabs(origin.url):
         raise Refused("source-changed", "It was installed from a place that is no path", path=origin.url)
+    if origin.kind == "folder" and not _find_documents(os.path.join(origin.url, origin.path)):
+        raise _missing(os.path.join(origin.url, origin.path))  # a lock may name any folder: none is searched
     found = next((one for one in _resolve(origin, "") if one.origin.path == origin.path), None)
     if found is None:
         raise _missing(os.path.join(origin.url, origin.path))

@@ -32,7 +32,6 @@ _SKILL = re.compile(r"[^/\\#@:\s][^/\\#@:]{0,127}")
 _HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
 _SCP = re.compile(r"[^/:@]+@(?:\[[^\]]*\]|[^/:@]+):")
 _IN_TREE = frozenset({"tree", "blob", "commit"})
-_HINT = "Run: weft help install"
 
 
 def parse_reference(text: str, registries: Mapping[str, RegistrySettings], cwd: str, home: str) -> Reference:
@@ -179,7 +178,8 @@ def _parse_skills_sh(text: str, registries: Mapping[str, RegistrySettings]) -> R
     if len(parts) != 3 or ".." in text or not all(re.fullmatch(_NAME, part) for part in parts):
         _invalid(text, "Write skills-sh:owner/repository/skill")
     if CLAWHUB not in registries:
-        raise NotFound("reference-registry", "ClawHub answers for skills.sh, and is not in use", hint=_HINT)
+        hint = "Remove 'enabled = false' from [registries.clawhub] in your config"
+        raise NotFound("reference-registry", "ClawHub answers for skills.sh, and is not in use", hint=hint)
     return Reference(text, registries[CLAWHUB].kind, registry=CLAWHUB, slug=text)
 
 
