@@ -13,6 +13,7 @@ from lines_audit import measure_audit
 from lines_dynamic import measure_dynamic
 from lines_fork import measure_fork
 from lines_hooks import measure_hooks
+from lines_hub import measure_hub
 from lines_memory import measure_memory_search
 from lines_plugins import measure_plugins
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
@@ -89,6 +90,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_verify(temporary / "verify", 60 if quick else 1_000, 2 if quick else 15),
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),
+        *measure_hub(temporary / "hub", 10 if quick else 100, 1 if quick else 5),
         measure_plugins(temporary / "plugins", 5 if quick else 50, sizes.starts),
         measure_prompt(temporary / "prompt", sizes.starts),
         measure_keystroke(temporary / "keystroke", sizes.skills if quick else SKILLS, sizes.turns),

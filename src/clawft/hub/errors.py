@@ -10,6 +10,7 @@ __all__ = ["HubError", "from_error"]
 
 # What the store and the intake refuse, by the code of their error; what is not named here is the client's mistake.
 _STATUS = {
+    "hub-deleted": 410,
     "hub-version-exists": 409,
     "hub-malicious": 422,
     "hub-suspicious": 422,
