@@ -149,9 +149,8 @@ class ClawHub:
         _check_names(who, slug, exact)
         listed = found.artifact.files if found.artifact else None
         files = None if listed is None else tuple(one.publish() for one in listed)
-        named = Resolved(
-            Origin("clawhub", self._url, who, slug), slug, exact, files=files, verdict=read_security(found)
-        )
+        origin, verdict, notes = Origin("clawhub", self._url, who, slug), read_security(found), _tell_yanked(found)
+        named = Resolved(origin, slug, exact, files=files, verdict=verdict, notes=notes)
         packed = found.artifact.archive if found.artifact else None
         digest = _DIGEST.fullmatch(packed.digest) if packed else None
         if packed is None or digest is None:
@@ -267,6 +266,14 @@ def drop_made(folder: str, listed: Sequence[Published]) -> None:
     for name in _MADE.difference(one.path for one in listed):
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
+
+
+def _tell_yanked(found: Verified) -> tuple[Diagnostic, ...]:
+    """What was taken back is given to those who name it, and they are told."""
+    if not found.yanked:
+        return ()
+    message = f"{found.slug} {found.version} was taken back by who published it: {plain_line(found.yanked, 200)}"
+    return (Diagnostic("source-yanked", "warning", message, hint="Use another version"),)
 
 
 def _verdict_item(one: Version) -> dict[str, str]:

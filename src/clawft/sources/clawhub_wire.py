@@ -130,6 +130,7 @@ class Verified(Struct, frozen=True, rename="camel"):
     requested_slug: str | None = None
     requested_owner_handle: str | None = None
     reasons: list[str] = field(default_factory=list)
+    yanked: str | None = None
     artifact: _Artifact | None = None
     security: _Security | None = None
 

@@ -1,0 +1,129 @@
+"""Our own hub, asked in every way it can be: the real server on loopback."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clawft.config.hub import HubSettings
+from clawft.config.registries import RegistrySettings
+from clawft.config.secret import SecretRef
+from clawft.config.tools import WebSettings
+from clawft.discovery.digest import compute_digest
+from clawft.errors import ClawftError
+from clawft.locks.model import Kind, Origin
+from clawft.sources.choose import Sources
+from clawft.sources.model import Reference, Resolved, Version
+from clawft.sources.searching import search_registries
+from hub_world import OPEN, ServedHub, serve_hub
+
+pytestmark = pytest.mark.anyio
+SCRIPT = {"scripts/run.sh": "#!/bin/sh\necho hi\n"}
+KINDS: tuple[Kind, ...] = ("clawhub", "well-known", "contract")
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[ServedHub]:
+    with serve_hub(tmp_path / "served") as served:
+        yield served
+
+
+def known(hub: ServedHub, token: str = "") -> dict[str, RegistrySettings]:
+    secret = SecretRef(env="TOKEN") if token else None
+    return {
+        "clawhub": RegistrySettings(hub.url, token=secret),
+        "well-known": RegistrySettings(hub.url, kind="well-known", token=secret),
+        "contract": RegistrySettings(f"{hub.url}/api/v1", kind="contract", token=secret),
+    }
+
+
+async def resolve(sources: Sources, kind: Kind, **asked: str) -> Resolved:
+    reference = Reference("", kind, registry=kind, slug="notes", **asked)
+    return (await sources.find(reference).resolve(reference))[0]
+
+
+async def test_every_way_brings_the_same_skill(hub: ServedHub, tmp_path: Path) -> None:
+    hub.put("ann/notes", "1.0.0", SCRIPT)
+    newest = hub.put("ann/notes", "1.1.0", SCRIPT | {"more.md": "More.\n"})
+
+    async with Sources(known(hub), WebSettings(), {}) as sources:
+        for kind in KINDS:
+            found = await resolve(sources, kind)
+            place = tmp_path / kind
+            place.mkdir()
+            await sources.registry(kind).download(found, str(place))
+            assert (found.version, compute_digest(str(place)).value) == ("1.1.0", newest.digest)
+
+
+async def test_a_version_is_had_exactly_and_the_newest_is_known(hub: ServedHub, tmp_path: Path) -> None:
+    first = hub.put("ann/notes", "1.0.0", SCRIPT)
+    hub.put("ann/notes", "2.0.0")
+    place = tmp_path / "place"
+    place.mkdir()
+    installed = Version(Origin("clawhub", hub.url, "ann", "notes"), "1.0.0", digest=first.digest)
+
+    async with Sources(known(hub), WebSettings(), {}) as sources:
+        source = sources.find(installed.origin)
+        exact = await source.renew(installed, exact=True)
+        await source.download(exact, str(place))
+        assert (await source.renew(installed)).version == "2.0.0"
+
+    assert (place / "scripts/run.sh").read_text() == SCRIPT["scripts/run.sh"]
+    assert exact.archive
+
+
+async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
+    hub.put("ann/notes")
+    hub.put("bob/notes")
+
+    async with Sources(known(hub), WebSettings(), {}) as sources:
+        for kind in ("clawhub", "contract"):
+            with pytest.raises(ClawftError) as caught:
+                await resolve(sources, kind)
+            assert caught.value.code == "source-ambiguous"
+            assert "@ann/notes, @bob/notes" in caught.value.hint
+        assert (await resolve(sources, "clawhub", owner="bob")).origin.owner == "bob"
+
+
+async def test_verdicts_come_with_a_search_and_again_later(hub: ServedHub) -> None:
+    hub.put("ann/notes", verdict="suspicious", reason="suspicious.dangerous_exec")
+
+    async with Sources(known(hub), WebSettings(), {}) as sources:
+        searched = await search_registries(sources, KINDS, "notes", 10)
+        found = await resolve(sources, "clawhub")
+        said = await sources.registry("clawhub").check([Version(found.origin, found.version)])
+
+    assert searched.failed == {}
+    assert {one.registry for one in searched.hits} == set(KINDS)
+    assert [one.verdict.status for one in searched.hits if one.verdict] == ["suspicious"]
+    assert [one.status if one else None for one in said] == ["suspicious"]
+    assert found.verdict is not None
+    assert found.verdict.status == "suspicious"
+
+
+async def test_a_hub_that_is_not_public_wants_a_token(tmp_path: Path) -> None:
+    with serve_hub(tmp_path / "served", HubSettings(public_read=False, quota=OPEN)) as hub:
+        hub.put("ann/notes")
+        token = hub.token("ann", "read")
+        async with Sources(known(hub), WebSettings(), {}) as sources:
+            with pytest.raises(ClawftError) as caught:
+                await resolve(sources, "clawhub")
+        async with Sources(known(hub, token), WebSettings(), {"TOKEN": token}) as sources:
+            found = [(await resolve(sources, kind)).version for kind in KINDS]
+
+    assert caught.value.code == "source-denied"
+    assert found == ["1.0.0", "1.0.0", "1.0.0"]
+
+
+async def test_a_version_that_was_taken_back_is_given_only_to_who_names_it_and_said_so(hub: ServedHub) -> None:
+    hub.put("ann/notes", "1.0.0")
+    kept = hub.put("ann/notes", "2.0.0")
+    hub.store.yank(kept.skill, kept.version, "it\x1b[2J leaks")
+
+    async with Sources(known(hub), WebSettings(), {}) as sources:
+        newest = await resolve(sources, "clawhub")
+        named = await resolve(sources, "clawhub", version="2.0.0")
+
+    assert (newest.version, newest.notes) == ("1.0.0", ())
+    assert [one.code for one in named.notes] == ["source-yanked"]
+    assert "it [2J leaks" in named.notes[0].message
