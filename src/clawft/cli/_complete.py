@@ -20,6 +20,9 @@ __all__ = [
     "complete_folders",
     "complete_help",
     "complete_hooks",
+    "complete_hub_skills",
+    "complete_hub_tokens",
+    "complete_hub_versions",
     "complete_installed",
     "complete_keys",
     "complete_models",
@@ -75,6 +78,43 @@ def complete_hooks(ctx: click.Context, _param: click.Parameter, incomplete: str)
         from clawft.cli.hooks._names import find_names
 
         yield from find_names(_app(ctx))
+
+    return _offer(names(), incomplete)
+
+
+def complete_hub_skills(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """Names of the hub that mean one skill by themselves."""
+
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.cli.hub._open import need_store
+
+        with need_store(_app(ctx)) as store:
+            for skill in store.list_names(incomplete, MAX_OFFERED):
+                yield skill.slug, skill.summary
+
+    return _offer(names(), incomplete)
+
+
+def complete_hub_versions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.cli.hub._open import need_store
+
+        with need_store(_app(ctx)) as store:
+            for skill in store.list_names(incomplete.partition("@")[0], MAX_OFFERED):
+                for one in store.versions(skill.id):
+                    yield f"{skill.slug}@{one.version}", "yanked" if one.yanked else skill.summary
+
+    return _offer(names(), incomplete)
+
+
+def complete_hub_tokens(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.cli.hub._open import need_store
+        from clawft.hub.tokens import HubTokens
+
+        with need_store(_app(ctx)) as store:
+            for one, _ in HubTokens(store).list():
+                yield one.id, f"{one.owner} {one.label}"
 
     return _offer(names(), incomplete)
 

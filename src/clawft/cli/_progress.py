@@ -1,4 +1,4 @@
-"""A line on a terminal while skills are scanned that were not scanned before; elsewhere nothing."""
+"""A line on a terminal while something takes long, as to scan skills that are new; elsewhere nothing."""
 
 import os
 import sys
@@ -10,12 +10,14 @@ __all__ = ["ScanProgress", "scan_progress"]
 
 SILENT_S = 0.5  # what is done sooner needs no progress
 _EVERY_S = 0.1
+_SCANNING = "Scanning skills that are new or changed"
 
 
 class ScanProgress:
     """Told how many of how many are done, as `App.tell_scan` is."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str = _SCANNING) -> None:
+        self.doing = doing
         self.due = 0.0
         self.shown = False
 
@@ -30,10 +32,10 @@ class ScanProgress:
         elif now >= self.due:
             self.due = now + _EVERY_S
             self.shown = True
-            click.echo(f"\r\x1b[KScanning skills that are new or changed: {done} of {total}", nl=False, err=True)
+            click.echo(f"\r\x1b[K{self.doing}: {done} of {total}", nl=False, err=True)
 
 
-def scan_progress() -> ScanProgress | None:
+def scan_progress(doing: str = _SCANNING) -> ScanProgress | None:
     """How to tell, where there is a terminal to tell it on."""
     terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return ScanProgress() if terminal else None
+    return ScanProgress(doing) if terminal else None

@@ -215,6 +215,15 @@ class HubStore:
         rows = self.database.read(f"SELECT {SKILL} FROM hub_skill WHERE slug = ?{only} ORDER BY owner", values)
         return tuple(map(read_skill, rows))
 
+    def list_names(self, prefix: str, limit: int) -> tuple[HubSkill, ...]:
+        """The skills whose name begins so and is had by one owner alone; deleted ones too."""
+        rows = self.database.read(
+            f"""SELECT {SKILL} FROM hub_skill WHERE slug >= ? AND slug < ? AND slug IN
+            (SELECT slug FROM hub_skill GROUP BY slug HAVING count(*) = 1) ORDER BY slug LIMIT ?""",
+            (prefix, prefix + "\U0010ffff", limit),
+        )
+        return tuple(map(read_skill, rows))
+
     def get_skill(self, skill: int) -> HubSkill:
         """Raises: NotFound."""
         rows = self.database.read(f"SELECT {SKILL} FROM hub_skill WHERE id = ?", (skill,))

@@ -126,6 +126,17 @@ def test_the_hub_of_a_postgres_is_used_by_every_command(
     assert not (tmp_path / "home" / ".clawft" / "hub").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("hub remove no", ["notes"]), ("hub yank ti", ["tides@1.0.0"]), ("hub unyank tides@", ["tides@1.0.0"])],
+)
+def test_names_of_the_hub_are_completed(weft: Weft, skills: Path, words: str, offered: list[str]) -> None:
+    weft("hub", "import", skills, "--owner", "ann")
+    line = f"weft {words}"
+    done = weft(_WEFT_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(line.count(" ")))
+    assert [one.rpartition(",")[2] for one in done.stdout.split()] == offered
+
+
 def test_where_there_is_no_hub_it_is_said_and_none_is_made(weft: Weft, tmp_path: Path) -> None:
     assert "no hub here yet" in weft("hub", "status").stderr
     for words in (

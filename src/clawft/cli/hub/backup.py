@@ -4,6 +4,7 @@ import os
 
 import click
 
+from clawft.cli._progress import scan_progress
 from clawft.cli.hub._open import count, need_store
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
@@ -24,7 +25,7 @@ def command(file: str, force: bool, output: str) -> None:
     """
     app = open_here()
     with need_store(app) as store:
-        manifest = write_backup(store, file, force=force)
+        manifest = write_backup(store, file, force=force, tell=scan_progress("Writing files"))
     size = os.path.getsize(file)
     if output == "json":
         return print_json(

@@ -2,6 +2,7 @@
 
 import click
 
+from clawft.cli._complete import complete_hub_skills
 from clawft.cli._confirm import confirm
 from clawft.cli.hub._open import count, find_skill, need_store, split_name
 from clawft.cli.options import format_option, open_here
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command("remove")
-@click.argument("name", metavar="@OWNER/NAME")
+@click.argument("name", metavar="@OWNER/NAME", shell_complete=complete_hub_skills)
 @click.option("--undo", is_flag=True, help="Give it again.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")

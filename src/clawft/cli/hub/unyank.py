@@ -2,6 +2,7 @@
 
 import click
 
+from clawft.cli._complete import complete_hub_versions
 from clawft.cli.hub._open import find_skill, need_store, split_name
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say
@@ -10,7 +11,7 @@ __all__ = ["command"]
 
 
 @click.command("unyank")
-@click.argument("name", metavar="@OWNER/NAME@VERSION")
+@click.argument("name", metavar="@OWNER/NAME@VERSION", shell_complete=complete_hub_versions)
 @format_option
 def command(name: str, output: str) -> None:
     """Give a version again that was yanked."""

@@ -2,6 +2,7 @@
 
 import click
 
+from clawft.cli._complete import complete_hub_versions
 from clawft.cli._confirm import confirm
 from clawft.cli.hub._open import find_skill, need_store, split_name
 from clawft.cli.options import format_option, open_here
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command("yank")
-@click.argument("name", metavar="@OWNER/NAME@VERSION")
+@click.argument("name", metavar="@OWNER/NAME@VERSION", shell_complete=complete_hub_versions)
 @click.option("--reason", default="", metavar="TEXT", help="Why, for those who have it.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")

@@ -2,6 +2,7 @@
 
 import click
 
+from clawft.cli._complete import complete_hub_tokens
 from clawft.cli._confirm import confirm
 from clawft.cli.hub._open import need_store
 from clawft.cli.options import format_option, open_here
@@ -13,7 +14,7 @@ __all__ = ["command"]
 
 
 @click.command("revoke")
-@click.argument("token_id", metavar="ID")
+@click.argument("token_id", metavar="ID", shell_complete=complete_hub_tokens)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 def command(token_id: str, yes: bool, output: str) -> int:
