@@ -53,6 +53,9 @@ def test_a_skill_is_signed_trusted_revoked(weft: Weft, skill: Path, user: Path) 
     assert weft("publishers", "trust", "ada", key["key"]).returncode == 3
     assert weft("publishers", "trust", "ada", key["key"], "--for", "ada/*", "--yes").returncode == 0
     assert _judge(skill, user, done).publisher == "ada"
+    shown = json.loads(weft("skills", "show", "weather", "--dir", "weather", "--format", "json").stdout)
+    assert (shown["signature"]["state"], shown["signature"]["publisher"]) == ("good", "ada")
+    assert f"Signature: signed by ada ({key['fingerprint']})" in weft("skills", "show", "weather", "--dir", ".").stdout
 
     assert weft("publishers", "revoke", "ada", "--reason", "stolen", "--yes").returncode == 0
     assert _judge(skill, user, done).state == "revoked"

@@ -14,6 +14,7 @@ from clawft.signing.sshsig import (
     PublicKey,
     hashed,
     make_public_key,
+    parse_private_key,
     parse_public_key,
     parse_signature,
     sign_ed25519,
@@ -62,6 +63,26 @@ def test_what_is_signed_is_read_again_and_holds_for_this_message_only(message: b
     assert signature.namespace == space
     assert verify_ed25519(signature, message)
     assert not verify_ed25519(signature, message + b"\n")
+
+
+@given(st.data())
+def test_an_armor_in_which_anything_was_changed_holds_no_more(data: st.DataObject) -> None:
+    armor = sign_ed25519(Ed25519PrivateKey.from_private_bytes(bytes(32)), "clawft-skill", b"text")
+    packed = bytearray(_unpack(armor))
+    at = data.draw(st.integers(0, len(packed) - 1))
+    packed[at] ^= data.draw(st.integers(1, 255))
+    try:
+        changed = parse_signature(_armor(bytes(packed)))
+    except ClawftError:
+        return
+    assert changed.namespace != "clawft-skill" or not verify_ed25519(changed, b"text")
+
+
+@given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(lambda text: f"{BEGIN}\n{text}\n{END}".encode())))
+def test_whatever_lies_there_is_a_signature_or_an_error(content: bytes) -> None:
+    for parse in (parse_signature, parse_private_key, lambda given: parse_public_key(given.decode("latin-1"))):
+        with pytest.raises(ClawftError):
+            parse(content)
 
 
 def test_either_hash_is_understood_and_is_part_of_what_is_signed(private: Ed25519PrivateKey, public: PublicKey) -> None:

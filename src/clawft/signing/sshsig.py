@@ -99,7 +99,7 @@ def parse_private_key(content: bytes) -> tuple[PublicKey, bool]:
 
     Raises: ClawftError with code `key-format`.
     """
-    lines = content.decode("ascii", errors="replace").strip().splitlines()
+    lines = content.decode("ascii", errors="replace").strip().splitlines() or [""]
     if (lines[0], lines[-1]) != ("-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"):
         hint = "Give a key as ssh-keygen makes it, or its .pub file if an agent holds it"
         raise ClawftError("key-format", "This is no private key in OpenSSH's format", hint=hint)

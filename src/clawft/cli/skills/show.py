@@ -10,6 +10,7 @@ from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
 from clawft.cli.skills._json import digest_of, skill_json, tokens_of
 from clawft.cli.skills._scanned import finding_lines, load_scanned, scanned_json, scanned_lines
+from clawft.cli.skills._signature import load_signature, signature_json
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import Digest
 from clawft.discovery.hooks import load_skill_hooks
@@ -36,6 +37,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
         fields = {**_all_fields(standing, digest), "scan": scanned_json(load_scanned(app, standing))}
         brought = load_skill_hooks([standing.found])
         fields["brings_hooks"] = brought_json(brought, standing.found.skill, standing.found.file)
+        fields["signature"] = signature_json(load_signature(app, standing.found, digest.value))
         return print_json("clawft.skills.show.v1", **fields, diagnostics=[to_json(one) for one in said])
     for line in detail_lines(app, standing, digest):
         click.echo(line)
@@ -50,6 +52,8 @@ def detail_lines(app: App, standing: Standing, digest: Digest) -> list[str]:
         lines += [*_placeholders(app, standing), *_requirements(standing.found.skill)]
         lines += brought_lines(load_skill_hooks([standing.found]), standing.found.skill, standing.found.file)
     lines.append(f"Digest: {digest.value or 'none'}")
+    signature = load_signature(app, standing.found, digest.value)
+    lines += [f"Signature: {one_line(signature.line)}"] if signature else []
     scanned = load_scanned(app, standing)
     lines += [*scanned_lines(scanned), *finding_lines(scanned.report)]
     for one in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found), *digest.diagnostics)):
