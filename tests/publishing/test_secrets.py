@@ -1,5 +1,7 @@
 """What is no longer secret once it was published: found by its form; what only stands for it is not."""
 
+import time
+
 import pytest
 
 from clawft.config.masking import Secrets
@@ -56,6 +58,7 @@ def test_a_secret_is_found_by_its_form_and_not_shown(text: str) -> None:
         'key = "primary-key-column-of-the-table"',
         'password = "correct-horse-battery"',
         "git@github.com:owner/repo.git",
+        f"data:image/png;base64,iVBORw0KGgo{HIGH}AI{'za'}Sy{HIGH}9{HIGH}",
     ],
 )
 def test_what_only_stands_for_a_secret_is_none(text: str) -> None:
@@ -76,3 +79,10 @@ def test_a_secret_of_the_users_own_config_is_found_whatever_it_looks_like() -> N
 
 def test_a_file_full_of_them_is_told_of_in_few_lines() -> None:
     assert len(codes(f"gh{'p'}_{HIGH}abcd\n" * 500)) == 20
+
+
+def test_ten_megabytes_in_one_line_are_read_to_their_end() -> None:
+    text = "x = 1; y = sk-; " * 650_000 + f"gh{'p'}_{HIGH}abcd"
+    started = time.process_time()
+    assert codes(text) == ["secret-in-file"]
+    assert time.process_time() - started < 2

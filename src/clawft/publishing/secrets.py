@@ -3,6 +3,7 @@
 What only stands for a secret, as `sk-your-key-here` does, is none. A line is shown with the secret masked.
 """
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -15,32 +16,31 @@ from clawft.scan.vocabulary.secrets import find_secret_path, is_secret_env
 __all__ = ["OWN_SECRET", "check_secrets"]
 
 OWN_SECRET = "secret-own"
-_MAX_LINE = 4096
 _MAX_SAID = 20  # of one file
-_FORMS: dict[str, str] = {
-    "a token of GitHub": r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,}",
-    "a token of GitLab": r"glpat-[\w-]{20,}",
-    "a key of AWS": r"(?:AKIA|ASIA)[0-9A-Z]{16}",
-    "a key of Google": r"AIza[\w-]{35}",
-    "a key of Anthropic": r"sk-ant-[\w-]{24,}",
-    "a key of OpenAI": r"sk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{32,}",
-    "a key of OpenRouter": r"sk-or-v1-[0-9a-f]{32,}",
-    "a key of Stripe": r"[sr]k_live_[A-Za-z0-9]{20,}",
-    "a token of Slack": r"xox[abeoprs]-[\w-]{20,}",
-    "a webhook of Slack": r"hooks\.slack\.com/services/T\w{6,}/B\w{6,}/\w{16,}",
-    "a webhook of Discord": r"discord(?:app)?\.com/api/webhooks/\d{15,}/[\w-]{40,}",
-    "a token of Telegram": r"\d{8,10}:AA[\w-]{33}",
-    "a token of Hugging Face": r"hf_[A-Za-z0-9]{30,}",
-    "a token of npm": r"npm_[A-Za-z0-9]{36}",
-    "a token of PyPI": r"pypi-[\w-]{60,}",
-    "a key of SendGrid": r"SG\.[\w-]{20,}\.[\w-]{30,}",
-    "a token of a hub of skills": r"clh_[\w-]{20,}",
-    "a signed token": r"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{20,}",
-    "a password in an address": r"(?<=://)[^\s/?#@:'\"<>{}$]*:[^\s/?#@'\"<>{}$]{6,}(?=@[\w.-])",
-}
-_KNOWN = re.compile("|".join(f"(?P<k{index}>{form})" for index, form in enumerate(_FORMS.values())))
-_KINDS = tuple(_FORMS)
-_ASSIGNED = re.compile(r"([A-Za-z_][\w.-]{1,60})[\"']?\s{0,3}(?::|=|:=|=>)\s{0,3}[\"']([\w+/=.~!@#%^&*-]{16,200})[\"']")
+_FORMS: tuple[tuple[str, tuple[str, ...], str], ...] = (  # what it is, what it cannot be without, and its form
+    ("a token of GitHub", ("gh", "github_pat_"), r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{50,255}"),
+    ("a token of GitLab", ("glpat-",), r"glpat-[\w-]{20,255}"),
+    ("a key of AWS", ("AKIA", "ASIA"), r"(?:AKIA|ASIA)[0-9A-Z]{16}"),
+    ("a key of Google", ("AIza",), r"AIza[\w-]{35}"),
+    ("a key of Anthropic", ("sk-ant-",), r"sk-ant-[\w-]{24,255}"),
+    ("a key of OpenRouter", ("sk-or-v1-",), r"sk-or-v1-[0-9a-f]{32,255}"),
+    ("a key of OpenAI", ("sk-",), r"sk-(?!ant-|or-)(?:proj-|svcacct-)?[A-Za-z0-9_-]{32,255}"),
+    ("a key of Stripe", ("k_live_",), r"[sr]k_live_[A-Za-z0-9]{20,255}"),
+    ("a token of Slack", ("xox",), r"xox[abeoprs]-[\w-]{20,255}"),
+    ("a webhook of Slack", ("hooks.slack",), r"hooks\.slack\.com/services/T\w{6,20}/B\w{6,20}/\w{16,64}"),
+    ("a webhook of Discord", ("/webhooks/",), r"/api/webhooks/\d{15,25}/[\w-]{40,100}"),
+    ("a token of Telegram", (":AA",), r"(?<!\d)\d{8,10}:AA[\w-]{33}"),
+    ("a token of Hugging Face", ("hf_",), r"hf_[A-Za-z0-9]{30,255}"),
+    ("a token of npm", ("npm_",), r"npm_[A-Za-z0-9]{36}"),
+    ("a token of PyPI", ("pypi-",), r"pypi-[\w-]{60,255}"),
+    ("a key of SendGrid", ("SG.",), r"SG\.[\w-]{20,64}\.[\w-]{30,64}"),
+    ("a token of a hub of skills", ("clh_",), r"clh_[\w-]{20,255}"),
+    ("a signed token", (".eyJ",), r"eyJ[\w-]{16,2000}\.eyJ[\w-]{16,4000}\.[\w-]{20,1000}"),
+    ("a password in an address", ("://",), r"://[^\s/?#@:'\"<>{}$]{0,100}:[^\s/?#@'\"<>{}$]{6,100}(?=@[\w.-])"),
+)
+_ASSIGNED = re.compile(r"[:=]>?\s{0,3}[\"']([\w+/=.~!@#%^&*-]{16,200})[\"']")
+_NAME = re.compile(r"([A-Za-z_][\w.-]{1,60})[\"']?\s{0,3}:?\Z")
+_MAX_NAME = 70
 _BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BYTES = re.compile(r"[A-Za-z0-9+/=]{40,}")
 _STANDS_FOR_ONE = re.compile(
@@ -60,33 +60,39 @@ def check_secrets(path: str, data: bytes, own: Secrets | None = None) -> list[Di
     text = data.decode("utf-8", "replace")
     if own and own.find(text, 0):
         said.append(_say(OWN_SECRET, "One of the secrets of your own config stands here", path, _find_own(text, own)))
-    for number, line in enumerate(text.split("\n"), 1):
-        if len(said) >= _MAX_SAID:
-            break
-        for kind in _find_in_line(line[:_MAX_LINE]):
-            said.append(_say("secret-in-file", f"This looks like {kind}", path, number))
-    said += [
-        _say("secret-in-file", "This is a private key", path, text.count("\n", 0, match.start()) + 1)
-        for match in _BEGIN.finditer(text)
-        if _KEY_BYTES.search(text, match.end(), match.end() + 400)
-    ]
+    found = itertools.islice(itertools.chain(_find_keys(text), _find_forms(text), _find_assigned(text)), _MAX_SAID)
+    told = {text.count("\n", 0, at) + 1: kind for at, kind in reversed(list(found))}  # of one line the first is enough
+    said += [_say("secret-in-file", f"This looks like {kind}", path, line) for line, kind in sorted(told.items())]
     return said[:_MAX_SAID]
 
 
-def _find_in_line(line: str) -> Iterator[str]:
-    found = False
-    for match in _KNOWN.finditer(line):
-        if not _STANDS_FOR_ONE.search(match[0]) and _weigh(match[0]) >= _SURE:
-            found = True
-            yield f"{_KINDS[int((match.lastgroup or 'k0')[1:])]}: {_shorten(match[0])}"
-    if found:
-        return
-    for match in _ASSIGNED.finditer(line):
-        name, value = match[1], match[2]
-        odd = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and "/" not in value[:1]
-        named = is_secret_env(name.replace(".", "_").replace("-", "_"))
-        if odd and named and not _STANDS_FOR_ONE.search(value) and _weigh(value) >= _LIKELY:
-            yield f"the value of '{name}': {_shorten(value)}"
+def _find_keys(text: str) -> Iterator[tuple[int, str]]:
+    for match in _BEGIN.finditer(text):
+        if _KEY_BYTES.search(text, match.end(), match.end() + 400):
+            yield match.start(), "a private key"
+
+
+def _find_forms(text: str) -> Iterator[tuple[int, str]]:
+    for kind, parts, form in _FORMS:
+        if any(part in text for part in parts):
+            for match in re.finditer(form, text):
+                before = text[match.start() - 1 : match.start()]
+                inside = match[0][0].isalnum() and (before.isalnum() or before in ("+", "_"))  # of base64, or of a word
+                if not inside and not _STANDS_FOR_ONE.search(match[0]) and _weigh(match[0]) >= _SURE:
+                    yield match.start(), f"{kind}: {_shorten(match[0].removeprefix('://'))}"
+
+
+def _find_assigned(text: str) -> Iterator[tuple[int, str]]:
+    """Random texts that are given to something whose name says that it is secret."""
+    for match in _ASSIGNED.finditer(text):
+        value = match[1]
+        if not (any(map(str.isdigit, value)) and any(map(str.isalpha, value))) or value[0] == "/":
+            continue
+        name = _NAME.search(text, max(0, match.start() - _MAX_NAME), match.start())
+        if name is None or not is_secret_env(name[1].replace(".", "_").replace("-", "_")):
+            continue
+        if not _STANDS_FOR_ONE.search(value) and _weigh(value) >= _LIKELY:
+            yield match.start(), f"the value of '{name[1]}': {_shorten(value)}"
 
 
 def _weigh(text: str) -> float:
