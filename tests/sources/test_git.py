@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -300,6 +301,22 @@ async def test_a_skill_that_left_the_repository_is_told_when_it_is_renewed(repos
     with pytest.raises(NotFound) as caught:
         await renew(Version(found.origin, commit=first))
     assert caught.value.code == "source-path"
+
+
+async def test_what_a_killed_process_left_is_swept_after_a_day(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit({"SKILL.md": SKILL})
+    there = tmp_path / "temporary"
+    (there / "clawft-git-old" / "objects").mkdir(parents=True)
+    (there / "clawft-git-new").mkdir()
+    (there / "clawft-git-link").symlink_to(repository.folder)
+    os.utime(there / "clawft-git-old", (1, 1))
+    os.utime(there / "clawft-git-link", (1, 1), follow_symlinks=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(there))
+    await resolve(f"git+{repository.url}")
+    assert sorted(os.listdir(there)) == ["clawft-git-link", "clawft-git-new"]
+    assert (repository.folder / "HEAD").exists()
 
 
 async def test_pointers_to_other_storage_are_told_of(repository: Repository, tmp_path: Path) -> None:

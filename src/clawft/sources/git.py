@@ -2,10 +2,13 @@
 all. A repository may be a stranger's: nothing of it is checked out, and nothing in it decides what git does.
 """
 
+import os
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import anyio.to_thread
@@ -16,6 +19,7 @@ from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.locks.model import Origin
 from clawft.packing.limits import SKILL, Limits
+from clawft.packing.place import remove_tree
 from clawft.sources.address import is_commit, read_git_url, read_path, read_ref
 from clawft.sources.git_objects import Entry, Objects
 from clawft.sources.git_place import Layout, is_file, list_files
@@ -29,6 +33,8 @@ __all__ = ["GitRepository"]
 _DOCUMENTS = 32 << 20  # bytes of all files that tell which skills there are
 _AHEAD = 500  # files of skills that are fetched before they are asked for
 _TOGETHER = 5_000  # files of several skills that are fetched at once
+_PREFIX = "clawft-git-"  # of the folder that objects are fetched into
+_LEFT_S = 86_400
 _PAGES = ("/tree/", "/blob/")
 
 
@@ -187,10 +193,23 @@ class GitRepository:
     async def _start(self) -> Objects:
         if self._objects is None:
             git = await self._open()
-            self._folder = tempfile.mkdtemp(prefix="clawft-git-")
+            await anyio.to_thread.run_sync(_sweep)
+            self._folder = tempfile.mkdtemp(prefix=_PREFIX)
             self._clear = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
             self._objects = Objects(git, self._folder)
         return self._objects
+
+
+def _sweep() -> None:
+    """Remove what processes left behind that were killed."""
+    with os.scandir(tempfile.gettempdir()) as entries:
+        for one in entries:
+            if not one.name.startswith(_PREFIX) or not one.is_dir(follow_symlinks=False):
+                continue
+            with suppress(OSError):
+                status = one.stat(follow_symlinks=False)
+                if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _LEFT_S:
+                    remove_tree(one.path)
 
 
 def _resolved(origin: Origin, held: Held, commit: str) -> Resolved:
