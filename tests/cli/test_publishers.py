@@ -86,15 +86,16 @@ def test_a_changed_skill_is_no_longer_what_was_signed(weft: Weft, skill: Path, u
 
 def test_a_new_key_is_vouched_for_and_taken_over(weft: Weft, skill: Path, user: Path, project: Path) -> None:
     weft("publishers", "key", "--make")
-    os.rename(user / "keys" / "signing", user / "keys" / "old")
-    os.rename(user / "keys" / "signing.pub", user / "keys" / "old.pub")
-    weft("publishers", "key", "--make")
-    weft("publishers", "trust", "ada", str(user / "keys" / "old.pub"), "--yes")
+    weft("publishers", "trust", "ada", str(user / "keys" / "signing.pub"), "--yes")
+    assert weft("publishers", "rotate", "--new").returncode == 3
+    assert weft("publishers", "rotate", "--new", "--yes", "-o", "new.rotation").returncode == 0
+    (old,) = [one for one in (user / "keys").glob("signing-*") if one.suffix != ".pub"]
     signed = json.loads(weft("skills", "sign", "./weather", "--format", "json").stdout)
     assert _judge(skill, user, signed).state == "untrusted"
 
-    new, old = user / "keys" / "signing.pub", user / "keys" / "old"
-    assert weft("publishers", "rotate", "--to", new, "--key", old, "-o", "new.rotation").returncode == 0
+    new = user / "keys" / "signing.pub"
+    again = weft("publishers", "rotate", "--to", new, "--key", old)
+    assert again.stdout.split("\n")[:3] == (project / "new.rotation").read_text().split("\n")[:3]
     assert "Would be trusted" in weft("publishers", "rotate", "new.rotation", "--dry-run").stdout
     assert _judge(skill, user, signed).state == "untrusted"
     assert weft("publishers", "rotate", "new.rotation").returncode == 3

@@ -1,5 +1,6 @@
 """Keys that sign: our own in `~/.clawft/keys`, a file of the user's, or one that an SSH agent holds."""
 
+import hashlib
 import os
 import shlex
 import stat
@@ -24,7 +25,7 @@ from clawft.signing.sshsig import (
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["Signer", "find_own_key", "find_ssh_key", "make_own_key", "open_signer", "own_key_path"]
+__all__ = ["Signer", "find_own_key", "find_ssh_key", "make_own_key", "open_signer", "own_key_path", "replace_own_key"]
 
 MAX_BYTES = 64 << 10
 _SSH_NAMES = ("id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa")
@@ -88,6 +89,24 @@ def make_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, pas
     if made is None:
         raise ClawftError("key-not-made", "The key does not stay where it was written", path=path)
     return made
+
+
+def replace_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, passphrase: bool) -> str:
+    """Make another key of our own; where the one that was there is kept now, to vouch for it. Raises: ClawftError."""
+    path, old = own_key_path(user_dir), find_own_key(user_dir)
+    if old is None:
+        raise NotFound("key-not-found", "There is no key of yours to replace", hint="Run: weft publishers key --make")
+    kept = f"{path}-{hashlib.sha256(old.blob).hexdigest()[:12]}"
+    moves = [(f"{path}{end}", f"{kept}{end}") for end in ("", ".pub") if os.path.lexists(f"{path}{end}")]
+    for here, there in moves:
+        os.rename(here, there)
+    try:
+        make_own_key(user_dir, environ, comment, passphrase=passphrase)
+    except BaseException:
+        for here, there in moves:
+            os.replace(there, here)
+        raise
+    return kept
 
 
 def _write_key(path: str, comment: str) -> None:

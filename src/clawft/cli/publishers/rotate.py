@@ -1,23 +1,25 @@
 """`weft publishers rotate`: a new key, on the word of the old one."""
 
 import os
+import socket
 from datetime import UTC, datetime
 from typing import Any
 
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.cli.publishers._given import load, load_key
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
 from clawft.files import read_optional, replace_file
-from clawft.signing.keys import find_ssh_key, open_signer, own_key_path
+from clawft.signing.keys import find_ssh_key, open_signer, own_key_path, replace_own_key
 from clawft.signing.publishers import change_publishers
 from clawft.signing.statements import ROTATION_SPACE, Rotation
 from clawft.signing.trusting import accept_rotation, render_rotation
+from clawft.trust.approvals import current_user
 from clawft.workspace import resolve_path
 
 __all__ = ["command"]
@@ -29,6 +31,8 @@ class _Options(Struct, frozen=True):
     """What was asked for."""
 
     to: str
+    new: bool
+    passphrase: bool
     key: str
     ssh: bool
     to_file: str
@@ -40,6 +44,8 @@ class _Options(Struct, frozen=True):
 @click.command("rotate")
 @click.argument("file", required=False, type=click.Path())
 @click.option("--to", default="", metavar="KEY", help="Your new key: vouch for it, instead of reading FILE.")
+@click.option("--new", is_flag=True, help="Make a new key of your own, for which the one you have vouches.")
+@click.option("--passphrase", is_flag=True, help="With --new: a passphrase protects it; ssh-keygen asks for it.")
 @click.option("--key", default="", metavar="FILE", help="Your old key, which vouches. Default: ~/.clawft/keys/signing.")
 @click.option("--ssh", is_flag=True, help="Let ssh-keygen sign; without --key by your key in ~/.ssh.")
 @click.option("--output", "-o", "to_file", default="", metavar="FILE", help="Where to write it; else to stdout.")
@@ -53,10 +59,25 @@ def command(file: str | None, **given: Any) -> int:
     for is then trusted no more either, unless you revoke it --since a later day.
     """
     options = _Options(**given)
-    if bool(file) == bool(options.to):
-        raise click.UsageError("Say FILE, which a publisher gave you; or --to KEY, to write one for others")
+    if sum(map(bool, (file, options.to, options.new))) != 1:
+        raise click.UsageError("Say FILE, which a publisher gave you; or --to KEY or --new, to write one for others")
+    if options.new and (options.key or options.ssh or options.dry_run):
+        raise click.UsageError("--new is about the key in ~/.clawft/keys, and is done at once")
     app = open_here()
-    return _vouch(app, options) if options.to else _accept(app, str(file), options)
+    if file:
+        return _accept(app, file, options)
+    return _vouch(app, _renew(app, options) if options.new else options)
+
+
+def _renew(app: App, options: _Options) -> _Options:
+    """Make the new key, and let the old one vouch for it."""
+    user_dir = app.workspace.user_dir
+    if not options.yes and not confirm("Sign by a new key from now on?", "To replace your key"):
+        raise Refused("key-kept", "Your key was not replaced")
+    comment = f"{current_user()}@{socket.gethostname()}"
+    old = replace_own_key(user_dir, app.environ, comment, passphrase=options.passphrase)
+    say(one_line(f"The old key is kept as {app.workspace.shorten(old)}; it vouches for the new one"))
+    return structs.replace(options, key=old, to=own_key_path(user_dir) + ".pub")
 
 
 def _vouch(app: App, options: _Options) -> int:
