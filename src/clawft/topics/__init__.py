@@ -28,6 +28,7 @@ _TOPICS = (
     "permissions",
     "hooks",
     "plugins",
+    "install",
     "publishing",
     "hub",
     "scan",

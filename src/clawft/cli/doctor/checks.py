@@ -8,6 +8,7 @@ from clawft.cli.doctor.check import Check, from_error
 from clawft.cli.doctor.disk import check_audit, check_folder, check_keys
 from clawft.cli.doctor.gateway import check_gateway
 from clawft.cli.doctor.hooks import check_hooks
+from clawft.cli.doctor.installing import check_installing
 from clawft.cli.doctor.model import check_answering
 from clawft.cli.doctor.parts import (
     check_approvals,
@@ -50,6 +51,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
         ("plugins", check_plugins),
         ("gateway", check_gateway),
         ("registry", check_registries),
+        ("installing", check_installing),
     )
     for name, check in checks:
         try:
