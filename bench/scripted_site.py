@@ -5,6 +5,7 @@ import io
 import json
 import socket
 import socketserver
+import ssl
 import threading
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -59,7 +60,7 @@ Answer = Reply | Callable[[Request], Reply]
 class ScriptedSite:
     """The server. `answers` are by path; `requests` is what came, in order; `stop` is set when it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.answers: dict[str, Answer] = {}
         self.requests: list[Request] = []
         self.connections = 0
@@ -69,6 +70,15 @@ class ScriptedSite:
         class Handler(socketserver.StreamRequestHandler):
             timeout = 30
             disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                if tls is not None:
+                    self.request = tls.wrap_socket(self.request, server_side=True)
+                super().setup()
+
+            def finish(self) -> None:
+                super().finish()
+                self.connection.close()
 
             def handle(self) -> None:
                 site.connections += 1
@@ -80,12 +90,16 @@ class ScriptedSite:
 
         class Server(socketserver.ThreadingTCPServer):
             daemon_threads = True
+
+            def handle_error(self, request: object, client_address: object) -> None:
+                """Who does not like our certificate hangs up."""
+
             allow_reuse_address = True
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self.port = int(self._server.server_address[1])
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "ScriptedSite":
         self._thread.start()
