@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ __all__ = [
     "fingerprint_folder",
     "github_content_hash",
     "vercel_folder_hash",
-    "vercel_hash",
 ]
 
 SAMPLE = 4096  # bytes: of a file without an extension, this much says whether it is text
@@ -43,15 +42,6 @@ def github_content_hash(files: Iterable[tuple[str, int, str]]) -> str:
     """Of ClawHub, for a skill that lies on GitHub: paths, each with the size and the hex sha256 of its content."""
     lines = [f"{path}\0{size}\0{sha256}" for path, size, sha256 in sorted(files, key=lambda one: locale_key(one[0]))]
     return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
-
-
-def vercel_hash(files: Mapping[str, bytes]) -> str:
-    """Of the `skills` command (`computedHash`): contents by path."""
-    whole = hashlib.sha256()
-    for path in sorted(files, key=locale_key):
-        whole.update(path.encode("utf-8", "replace"))
-        whole.update(files[path])
-    return whole.hexdigest()
 
 
 def counts_for_clawhub(path: str, sample: bytes) -> bool:
