@@ -134,12 +134,16 @@ def test_the_older_index_lists_files_that_are_there(served_hub: ServedHub, clien
     assert client.get("/.well-known/skills/tides/docs/a.md").content == b"A"
     assert client.get("/.well-known/agent-skills/tides/SKILL.md").text.startswith("---\nname: tides\n")
     assert client.get("/.well-known/skills/tides/docs/b.md").status_code == 404
+    for place in ("/@alice/other", "/@bob", "/@bob/tides", "/@alice@other"):
+        for kind in ("agent-skills", "skills"):
+            assert client.get(f"{place}/.well-known/{kind}/index.json").status_code == 404
 
 
 def test_the_older_contract_gives_a_tar(served_hub: ServedHub, client: httpx2.Client) -> None:
     served_hub.put("alice/tides", files={"run.sh": SCRIPT})
     (found,) = get(client, "/api/v1/skills/search", q="tides")["skills"]
     answer = client.get(f"/api/v1/skills/{found['id']}/download")
+    assert "sha256:" + hashlib.sha256(answer.content).hexdigest() == found["digest"]
     assert answer.headers["content-type"] == "application/gzip"
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(answer.content))) as opened:
         assert {one.name: one.mode for one in opened} == {"SKILL.md": 0o644, "run.sh": 0o755}

@@ -120,7 +120,7 @@ async def publish(request: Request) -> Response:
         files=tuple(sorted(kept, key=lambda one: one.path.encode())),
         tags=wanted.tags,
     )
-    version = await hub.work(hub.intake.take, draft, token.owner)
+    version = await hub.take(draft, token.owner)
     hub.pending.settle(token.id, sum(one.size for one in files))
     return answer(
         {

@@ -13,7 +13,7 @@ from clawft.hub.answers import (
     describe_version,
     describe_version_line,
 )
-from clawft.hub.context import answer, find_skill, hub_of, number, owner_of, read_version, send_blob
+from clawft.hub.context import answer, find_skill, hub_of, number, owner_of, read_version, searched, send_blob
 from clawft.hub.errors import HubError
 from clawft.hub.model import HubFile, HubVersion, Listed
 
@@ -38,7 +38,7 @@ _SORTS = {
 async def search(request: Request) -> Response:
     """Skills that fit a query, best first."""
     hub = hub_of(request)
-    query = request.query_params.get("q", "").strip()
+    query = searched(request)
     limit = number(request, "limit", 25, 200)
     if request.query_params.get("mode") == "exact":
         found = await hub.read(hub.store.find, query.removeprefix("@").rpartition("/")[2].lower(), owner_of(request))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from clawft.config.hub import HubSettings
 from clawft.hub.errors import HubError
 from clawft.hub.intake import Intake
-from clawft.hub.model import HubSkill, HubToken, HubVersion, Scope
+from clawft.hub.model import Draft, HubSkill, HubToken, HubVersion, Scope
 from clawft.hub.pending import Pending
 from clawft.hub.store import HubStore
 from clawft.hub.tickets import Tickets
@@ -27,11 +27,13 @@ __all__ = [
     "number",
     "owner_of",
     "read_version",
+    "searched",
     "send_blob",
 ]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+MAX_QUERY = 300
 _INLINE = 256 * 1024  # bytes that are read at once, not from a file while they are sent
 
 
@@ -44,6 +46,7 @@ class Hub(Struct, frozen=True):
     intake: Intake
     tickets: Tickets
     pending: Pending
+    publishing: CapacityLimiter
 
     async def read(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Call what only reads: at once where that takes microseconds, else on a thread."""
@@ -54,6 +57,10 @@ class Hub(Struct, frozen=True):
     async def work(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Call what writes, or takes long, on a thread."""
         return await to_thread.run_sync(lambda: function(*given, **named))
+
+    async def take(self, draft: Draft, publisher: str) -> HubVersion:
+        """Publish, a few at a time: scans take so long that they would leave no thread for others."""
+        return await to_thread.run_sync(self.intake.take, draft, publisher, limiter=self.publishing)
 
     def address(self, request: Request) -> str:
         """What clients know this hub by, without a slash at the end."""
@@ -83,6 +90,11 @@ def owner_of(request: Request) -> str:
     """The owner that a request names, '' if none."""
     query = request.query_params
     return (query.get("ownerHandle") or query.get("owner") or "").strip().removeprefix("@").lower()
+
+
+def searched(request: Request) -> str:
+    """What is searched for; more words than a person would write cost more than they find."""
+    return request.query_params.get("q", "").strip()[:MAX_QUERY]
 
 
 def number(request: Request, name: str, default: int, most: int) -> int:

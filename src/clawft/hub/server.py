@@ -43,6 +43,7 @@ _MAX_HEAD = 32 * 1024
 _KEEP_S = 30  # a connection that is not used
 _END_S = 10  # for answers that are being sent when it ends
 _UNPUBLISHED = 4  # how many times as much as one version somebody may have sent and not published
+_PUBLISHING = 8  # publications at a time; the others wait
 _FLUSH_S = 5.0
 _SWEEP_S = 3_600.0
 
@@ -58,6 +59,7 @@ def make_app(
         intake=Intake(store, settings),
         tickets=Tickets(load_key(store.database), time.time),
         pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20),
+        publishing=anyio.CapacityLimiter(_PUBLISHING),
     )
     routes = _merge([*CONTRACT, *SECURITY, *PUBLISHING, *READING, *WELL_KNOWN])
     document = answer(describe_routes(routes))
@@ -169,6 +171,7 @@ class HubServer(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=behind_proxy,  # a proxy on this machine says who asks; else anybody could say so
+                forwarded_allow_ips=["127.0.0.1", "::1"],
                 limit_concurrency=MAX_CONNECTIONS,
                 backlog=1_024,
                 timeout_keep_alive=_KEEP_S,

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawft.hub.api_read import find_file, serve_archive
-from clawft.hub.context import Hub, answer, hub_of, number, send_blob
+from clawft.hub.context import Hub, answer, hub_of, number, searched, send_blob
 from clawft.hub.errors import HubError
 from clawft.hub.model import HubSkill, Listed
 from clawft.hub.store import HubStore
@@ -35,8 +35,7 @@ async def discovery(request: Request) -> Response:
 
 async def index(request: Request) -> Response:
     """Version 0.2.0: each skill's zip with its sha256."""
-    hub = hub_of(request)
-    listed, omitted = await hub.work(_choose, hub.store, *_whose(request))
+    listed, omitted = await _choose_for(request)
     skills = [
         {
             "name": one.skill.slug,
@@ -55,7 +54,7 @@ async def index(request: Request) -> Response:
 async def older_index(request: Request) -> Response:
     """The form before that: names and files, without any digest. A client takes all of it or nothing."""
     hub = hub_of(request)
-    listed, omitted = await hub.work(_choose, hub.store, *_whose(request))
+    listed, omitted = await _choose_for(request)
 
     def describe() -> list[dict[str, Any]]:
         found = []
@@ -120,7 +119,7 @@ async def index_file(request: Request) -> Response:
 async def skills_search(request: Request) -> Response:
     """What `skills find` asks (SKILLS_API_URL). It prints SOURCE@NAME, which is an address of one skill, too."""
     hub = hub_of(request)
-    query = request.query_params.get("q", "")
+    query = searched(request)
     owner = request.query_params.get("owner", "").lower()
     page = await hub.read(hub.store.search, query, number(request, "limit", 10, 100))
     address = hub.address(request)
@@ -136,6 +135,16 @@ async def skills_search(request: Request) -> Response:
         if not owner or one.skill.owner == owner
     ]
     return answer({"query": query, "skills": found, "count": len(found)})
+
+
+async def _choose_for(request: Request) -> tuple[list[Listed], list[str]]:
+    """What the index at this address holds, and what it cannot. Raises: HubError where there is no such place."""
+    hub = hub_of(request)
+    owner, slug = _whose(request)
+    listed, omitted = await hub.work(_choose, hub.store, owner, slug)
+    if owner and not listed and not omitted:
+        raise HubError(404, "Skill not found" if slug else "Owner not found")
+    return listed, omitted
 
 
 def _whose(request: Request) -> tuple[str, str]:
