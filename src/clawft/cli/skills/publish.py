@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.cli._complete import complete_registries
@@ -103,7 +103,7 @@ def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int
         raise Refused("publish-token", f"There is no token for '{registry.name}'", hint=hint)
     if has_terms(registry.url) and options.yes and not (options.accept_license or options.dry_run):
         raise Refused("publish-terms", f"To publish there means to agree: {TERMS}", hint="Pass --accept-license")
-    planned = anyio.run(_plan, registry, prepared, options.wish)
+    planned = _plan_or_ask(app, registry, prepared, options)
     if planned.unchanged:
         say(one_line(f"Unchanged: {registry.name} has this content as {planned.unchanged}"))
         return _tell(registry, planned, options, Signature("unsigned"))
@@ -126,6 +126,18 @@ def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int
     return _tell(registry, planned, options, signature, done)
 
 
+def _plan_or_ask(app: App, registry: Registry, prepared: Prepared, options: _Options) -> Planned:
+    """What would be sent; where SKILL.md says a version that is published, the next one if a person agrees."""
+    try:
+        return anyio.run(_plan, registry, prepared, options.wish)
+    except Refused as error:
+        asked = not options.yes and not options.dry_run and sys.stdin is not None and sys.stdin.isatty()
+        question = f"{error}. Publish the next patch, and write it there?"
+        if error.code != "version-taken" or not asked or not click.confirm(one_line(question), err=True):
+            raise
+    return anyio.run(_plan, open_registry(app, registry.name), prepared, structs.replace(options.wish, part="patch"))
+
+
 async def _plan(registry: Registry, prepared: Prepared, wish: Wish) -> Planned:
     async with registry:
         return await plan_publication(registry, prepared, wish)
@@ -135,8 +147,6 @@ async def _send(registry: Registry, planned: Planned, options: _Options) -> Publ
     async with registry:
         publication = planned.publication
         if has_terms(registry.url):
-            from msgspec import structs
-
             publication = structs.replace(publication, accept_license=True)  # nobody comes here who did not agree
         shown = options.output == "table" and sys.stderr is not None and sys.stderr.isatty()
         try:
