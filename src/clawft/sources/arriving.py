@@ -16,6 +16,7 @@ from clawft.sources.model import Published, Resolved
 
 __all__ = ["arrive", "check_files", "has_document", "hash_files", "lift_top", "source_changed"]
 
+_SMALL = 256 << 10  # bytes: what is unpacked sooner than a thread is woken
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -27,7 +28,10 @@ async def arrive(fetching: Fetching, resolved: Resolved, folder: str) -> Resolve
         came = await fetching.download(resolved.url, archive)
         if resolved.archive and came.sha256 != resolved.archive:
             raise source_changed(resolved.name, "The archive is not the one whose digest the source gave")
-        left_out = await anyio.to_thread.run_sync(_unpack, archive, folder)
+        if came.size <= _SMALL:
+            left_out = _unpack(archive, folder)
+        else:
+            left_out = await anyio.to_thread.run_sync(_unpack, archive, folder)
     except ClawftError as error:
         said = error.diagnostic
         if said.path != archive:
