@@ -66,7 +66,7 @@ def test_a_kill_at_any_moment_of_restoring_leaves_the_old_hub_or_the_new_one(tmp
         publish(store, "ann/notes", f"1.0.{number}", f"text {number}")
         write_backup(store, backup)
     store.close()
-    for _ in range(5):
+    for _ in range(3):
         words = [sys.executable, "-c", RESTORER, folder, *backups]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None

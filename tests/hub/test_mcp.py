@@ -88,28 +88,28 @@ def test_folders_are_read_level_by_level(served_hub: ServedHub) -> None:
     assert [one["uri"] for one in inner] == ["skill://ann/notes/a/b", "skill://ann/notes/a/d.md"]
 
 
-@pytest.mark.parametrize(
-    ("method", "uri"),
-    [
-        ("skills/get", "skill://ann/nothing/SKILL.md"),
-        ("skills/get", "skill://ann/notes/a.md"),
-        ("skills/get", "file:///etc/passwd"),
-        ("skills/get", "skill://bob/gone/SKILL.md"),
-        ("resources/read", "skill://ann/notes/../../hub.sqlite"),
-        ("resources/read", "skill://ann/notes/%2e%2e/hub.sqlite"),
-        ("resources/read", "skill://ann/notes/a"),
-        ("resources/read", "skill://ann/pdf-tools/SKILL.md"),
-        ("resources/directory/read", "skill://ann/notes/SKILL.md"),
-        ("resources/directory/read", "skill://ann/notes/"),
-        ("resources/directory/read", "skill://ann"),
-    ],
-)
-def test_what_is_not_served_is_an_error_by_its_code(served_hub: ServedHub, method: str, uri: str) -> None:
+NOT_SERVED = [
+    ("skills/get", "skill://ann/nothing/SKILL.md"),
+    ("skills/get", "skill://ann/notes/a.md"),
+    ("skills/get", "file:///etc/passwd"),
+    ("skills/get", "skill://bob/gone/SKILL.md"),
+    ("resources/read", "skill://ann/notes/../../hub.sqlite"),
+    ("resources/read", "skill://ann/notes/%2e%2e/hub.sqlite"),
+    ("resources/read", "skill://ann/notes/a"),
+    ("resources/read", "skill://ann/pdf-tools/SKILL.md"),
+    ("resources/directory/read", "skill://ann/notes/SKILL.md"),
+    ("resources/directory/read", "skill://ann/notes/"),
+    ("resources/directory/read", "skill://ann"),
+]
+
+
+def test_what_is_not_served_is_an_error_by_its_code(served_hub: ServedHub) -> None:
     _put(served_hub, "ann/notes", "notes", {"a.md": b"1"})
     _put(served_hub, "ann/pdf-tools", "pdf")
     _put(served_hub, "bob/gone", "gone")
     served_hub.store.delete(served_hub.store.find("gone")[0].id)
-    assert _ask(served_hub, method, {"uri": uri})["error"]["code"] == -32602
+    codes = {one: _ask(served_hub, one[0], {"uri": one[1]}).get("error", {}).get("code") for one in NOT_SERVED}
+    assert codes == dict.fromkeys(NOT_SERVED, -32602)
 
 
 async def test_a_client_of_the_sdk_finds_and_reads_a_skill(served_hub: ServedHub) -> None:

@@ -95,26 +95,25 @@ def test_a_deleted_skill_is_told_as_such_and_comes_back(store: HubStore) -> None
     assert [one.skill.slug for one in store.search("notes").items] == ["notes"]
 
 
-@pytest.mark.parametrize("sort", ["updated", "created", "downloads", "name"])
-def test_pages_hold_every_skill_once_in_order(store: HubStore, sort: str) -> None:
+def test_pages_hold_every_skill_once_in_order(store: HubStore) -> None:
     for number in range(7):
         skill = publish(store, f"ann/skill-{number}").skill
         for _ in range(number % 3):
             store.count_download(skill)
     store.flush()
-    seen, cursor = list[str](), ""
-    while True:
-        page = store.list_skills(sort, 3, cursor)
-        assert len(page.items) <= 3
-        seen += [one.skill.slug for one in page.items]
-        cursor = page.cursor
-        if not cursor:
-            break
-    whole = [one.skill.slug for one in store.list_skills(sort, 200).items]
-    assert seen == whole
-    assert sorted(seen) == [f"skill-{number}" for number in range(7)]
-    assert sort != "name" or seen == sorted(seen)
-    assert sort != "downloads" or [store.find(one)[0].downloads for one in seen] == [2, 2, 1, 1, 0, 0, 0]
+    for sort in ("updated", "created", "downloads", "name"):
+        seen, cursor = list[str](), ""
+        while True:
+            page = store.list_skills(sort, 3, cursor)
+            assert len(page.items) <= 3
+            seen += [one.skill.slug for one in page.items]
+            cursor = page.cursor
+            if not cursor:
+                break
+        assert seen == [one.skill.slug for one in store.list_skills(sort, 200).items]
+        assert sorted(seen) == [f"skill-{number}" for number in range(7)]
+        assert sort != "name" or seen == sorted(seen)
+        assert sort != "downloads" or [store.find(one)[0].downloads for one in seen] == [2, 2, 1, 1, 0, 0, 0]
 
 
 def test_a_cursor_that_is_none_or_of_another_list_is_an_error(store: HubStore) -> None:

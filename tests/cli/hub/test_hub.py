@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hub_drafts import publish
 
 from clawft.hub.store import HubStore
 from clawft.hub.tokens import HubTokens
@@ -23,6 +24,17 @@ def skills(tmp_path: Path) -> Path:
         (tmp_path / "skills" / name).mkdir(parents=True)
         (tmp_path / "skills" / name / "SKILL.md").write_text(SKILL.format(name))
     return tmp_path / "skills"
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> str:
+    """The user's hub with two skills; its folder."""
+    folder = str(tmp_path / "home" / ".clawft" / "hub")
+    store = HubStore.open_folder(folder)
+    for name in ("ann/notes", "ann/tides"):
+        publish(store, name)
+    store.close()
+    return folder
 
 
 def _json(done: subprocess.CompletedProcess[str]) -> Any:
@@ -56,8 +68,8 @@ def test_a_malicious_skill_does_not_keep_the_others_back(weft: Weft, skills: Pat
     assert "tides" not in weft("hub", "status").stdout
 
 
-def test_a_version_is_yanked_and_given_again(weft: Weft, skills: Path) -> None:
-    weft("hub", "import", skills, "--owner", "ann")
+@pytest.mark.usefixtures("hub")
+def test_a_version_is_yanked_and_given_again(weft: Weft) -> None:
     assert "Would be yanked" in weft("hub", "yank", "@ann/notes@1.0.0", "--dry-run").stderr
     asked = weft("hub", "yank", "@ann/notes@1.0.0")
     assert (asked.returncode, "needs-yes" in asked.stderr) == (3, True)
@@ -68,9 +80,10 @@ def test_a_version_is_yanked_and_given_again(weft: Weft, skills: Path) -> None:
     assert weft("hub", "yank", "notes", "--yes").returncode == 2
 
 
-def test_a_name_of_two_owners_has_to_say_which(weft: Weft, skills: Path) -> None:
-    for owner in ("ann", "bob"):
-        weft("hub", "import", skills / "notes", "--owner", owner)
+def test_a_name_of_two_owners_has_to_say_which(weft: Weft, hub: str) -> None:
+    store = HubStore.open_folder(hub)
+    publish(store, "bob/notes")
+    store.close()
     done = weft("hub", "remove", "notes", "--yes")
     assert done.returncode == 1
     assert "@ann/notes, @bob/notes" in done.stderr
@@ -92,8 +105,8 @@ def test_tokens_are_made_listed_and_revoked(weft: Weft, tmp_path: Path) -> None:
     assert "revoked" in weft("hub", "token", "list").stdout
 
 
-def test_a_backup_is_restored_and_a_damaged_one_is_refused(weft: Weft, skills: Path, tmp_path: Path) -> None:
-    weft("hub", "import", skills, "--owner", "ann")
+@pytest.mark.usefixtures("hub")
+def test_a_backup_is_restored_and_a_damaged_one_is_refused(weft: Weft, tmp_path: Path) -> None:
     backup = tmp_path / "hub.tar"
     assert _json(weft("hub", "backup", backup, "--format", "json"))["versions"] == 2
     assert weft("hub", "backup", backup).returncode == 3
@@ -126,15 +139,11 @@ def test_the_hub_of_a_postgres_is_used_by_every_command(
     assert not (tmp_path / "home" / ".clawft" / "hub").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [("hub remove no", ["notes"]), ("hub yank ti", ["tides@1.0.0"]), ("hub unyank tides@", ["tides@1.0.0"])],
-)
-def test_names_of_the_hub_are_completed(weft: Weft, skills: Path, words: str, offered: list[str]) -> None:
-    weft("hub", "import", skills, "--owner", "ann")
-    line = f"weft {words}"
-    done = weft(_WEFT_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(line.count(" ")))
-    assert [one.rpartition(",")[2] for one in done.stdout.split()] == offered
+@pytest.mark.usefixtures("hub")
+def test_names_of_the_hub_are_completed(weft: Weft) -> None:
+    for words, offered in (("remove no", "notes"), ("yank ti", "tides@1.0.0"), ("unyank tides@", "tides@1.0.0")):
+        done = weft(_WEFT_COMPLETE="bash_complete", COMP_WORDS=f"weft hub {words}", COMP_CWORD="3")
+        assert done.stdout == f"plain,{offered}\n"
 
 
 def test_where_there_is_no_hub_it_is_said_and_none_is_made(weft: Weft, tmp_path: Path) -> None:
