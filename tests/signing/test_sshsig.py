@@ -187,6 +187,14 @@ def test_a_key_for_which_one_signature_fits_many_messages_is_no_key(raw: bytes) 
         parse_signature(_armor(_packed(make_public_key(raw).blob, inner=_string(b"ssh-ed25519") + _string(bytes(64)))))
 
 
+def test_an_rsa_key_that_can_be_broken_is_no_key() -> None:
+    for bits in (1024, 2047):
+        number = (1 << bits - 1 | 1).to_bytes(bits // 8 + 1, "big")
+        blob = b"".join(map(_string, (b"ssh-rsa", b"\x01\x00\x01", number)))
+        with pytest.raises(ClawftError, match="weak"):
+            parse_public_key(f"ssh-rsa {base64.b64encode(blob).decode()}")
+
+
 def test_a_key_has_one_kind_and_no_options(public: PublicKey) -> None:
     assert parse_public_key(f"{public.line} ada@example.org\n") == public
     kind, body = public.line.split()

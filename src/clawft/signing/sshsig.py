@@ -40,6 +40,7 @@ KINDS = (  # certificates are none of them: who may sign is written in the trust
 HASHES = ("sha512", "sha256")
 MAX_BYTES = 16 << 10  # the armor of the largest RSA key has half of that
 MAX_KEY = 8 << 10
+MIN_RSA = 2048  # bits
 _MAGIC = b"SSHSIG"
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 _LINE = 70
@@ -193,6 +194,13 @@ def _read_key(blob: bytes, code: str = "key-format") -> PublicKey:
         reader.end()
         if len(raw) != 32 or _is_weak(raw):
             raise ClawftError(code, "This Ed25519 key is malformed or weak", hint="Use a key that was made properly")
+    if kind == "ssh-rsa":
+        bits = [int.from_bytes(reader.string(), "big").bit_length() for _ in ("exponent", "modulus")]
+        reader.end()
+        if bits[1] < MIN_RSA:
+            raise ClawftError(
+                code, f"This RSA key is weak: it has {bits[1]} bits, not {MIN_RSA}", hint="Use another key"
+            )
     return PublicKey(kind, blob)
 
 
