@@ -24,12 +24,16 @@ File = bytes | tuple[str, bytes]  # the content of a file, or its mode with that
 class Repository:
     """A bare repository."""
 
-    def __init__(self, folder: Path, *words: str, **config: str) -> None:
+    def __init__(self, folder: Path, *, partial: bool = True, sha256: bool = False) -> None:
+        """`partial`: it gives commits without their files, if it is asked to."""
         self.folder = folder
-        folder.mkdir(parents=True)
-        self.git("init", "--quiet", "--bare", "--initial-branch=main", *words, ".")
-        for name, value in {"uploadpack.allowFilter": "true", **config}.items():
-            self.git("config", name.replace("__", "."), value)
+        for name in ("objects", "refs"):
+            (folder / name).mkdir(parents=True)
+        (folder / "HEAD").write_text("ref: refs/heads/main\n")
+        config = f"[core]\nrepositoryformatversion = {int(sha256)}\nbare = true\n"
+        filtering = f"[uploadpack]\nallowFilter = {str(partial).lower()}\n"
+        (folder / "config").write_text(config + filtering + ("[extensions]\nobjectFormat = sha256\n" if sha256 else ""))
+        self._branches: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -43,20 +47,25 @@ class Repository:
 
     def commit(self, files: Mapping[str, File], branch: str = "main") -> str:
         """A commit that has just these files; a branch begins with its first."""
-        stream = [f"commit refs/heads/{branch}\ncommitter Test <test@example.org> 1 +0000\ndata 1\nx\n".encode()]
-        if self.git("for-each-ref", f"refs/heads/{branch}"):
+        about = "mark :1\ncommitter Test <test@example.org> 1 +0000\ndata 1\nx\n"
+        stream = [f"commit refs/heads/{branch}\n{about}".encode()]
+        if branch in self._branches:
             stream.append(f"from refs/heads/{branch}^0\n".encode())
+        self._branches.add(branch)
         stream.append(b"deleteall\n")
         for path, file in files.items():
             mode, data = file if isinstance(file, tuple) else ("100644", file)
+            name = path.encode(errors="surrogateescape")
             if mode == "160000":
-                stream.append(f"M {mode} {data.decode()} {path}\n".encode())
+                stream.append(b"M 160000 %s %s\n" % (data, name))
             else:
-                stream.append(
-                    f"M {mode} inline {path}\ndata {len(data)}\n".encode(errors="surrogateescape") + data + b"\n"
-                )
-        self.git("fast-import", "--quiet", "--force", stdin=b"".join(stream))
-        return self.git("rev-parse", f"refs/heads/{branch}")
+                stream.append(b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), name, len(data), data))
+        return self.git("fast-import", "--quiet", "--force", stdin=b"".join([*stream, b"get-mark :1\n"]))
+
+    def drop(self, branch: str = "main") -> None:
+        """Remove a branch; the next commit to it begins anew."""
+        self.git("update-ref", "-d", f"refs/heads/{branch}")
+        self._branches.discard(branch)
 
     def commit_tree(self, entries: list[tuple[str, str, str]], branch: str = "main") -> str:
         """A commit of a tree that git itself would not make: modes, names and objects as they are given."""

@@ -202,22 +202,14 @@ LINK, MODULE = "120000", "160000"
     ("files", "code"),
     [
         ({"secret": (LINK, b"/etc/passwd")}, "archive-link"),
-        ({"up": (LINK, b"../../..")}, "archive-link"),
         ({"inner": (LINK, b"SKILL.md")}, "archive-link"),
         ({"vendor/x": (MODULE, COMMIT.encode()), ".gitmodules": b'[submodule "x"]\nurl=file:///\n'}, "git-submodule"),
         ({"Readme.md": b"a", "README.md": b"b"}, "archive-collision"),
-        ({"skill.md": b"another"}, "archive-collision"),
         ({"caf\u00e9": b"a", "cafe\u0301": b"b"}, "archive-collision"),
-        ({"ab": b"a", "AB/c": b"b"}, "archive-collision"),
         ({'"new\\nline"': b""}, "archive-path"),
-        ({'"bell\\007"': b""}, "archive-path"),
         ({"back\\slash\\..\\x": b""}, "archive-path"),
-        ({"turned\u202ecod.exe": b""}, "archive-path"),
-        ({"C:evil": b""}, "archive-path"),
-        ({"aux.txt": b""}, "archive-device"),
         ({"no-\udcff-text": b""}, "archive-path"),
-        ({"x" * 300: b""}, "archive-path"),
-        ({"large": b"x" * (11 << 20)}, "archive-too-large"),
+        ({"large": bytes(11 << 20)}, "archive-too-large"),
         ({f"{number}": b"" for number in range(2_001)}, "archive-too-many"),
     ],
 )
@@ -233,11 +225,8 @@ async def test_what_an_archive_may_not_hold_a_commit_may_not_hold_either(
     [
         ("40000", "..", "archive-path"),
         ("40000", ".git", "archive-path"),
-        ("40000", ".GIT", "archive-path"),
         ("40000", "git~1", "archive-path"),
         ("40000", ".g\u200cit", "archive-path"),
-        ("100644", ".git ", "archive-path"),
-        ("100644", ".git", "archive-path"),
         ("100644", "SKILL.md", "archive-duplicate"),
         ("100644", "/etc/cron.d/x", "archive-path"),
         ("100644", "a/../../x", "archive-path"),
@@ -299,7 +288,7 @@ async def test_a_branch_that_moves_after_it_was_resolved_gives_the_resolved_comm
     def move(path: str) -> None:
         asked.extend([path] if sign in path else [])
         if asked.count(path) == 2 and repository.git("rev-parse", "main") == first:  # the first was to resolve it
-            repository.git("update-ref", "-d", "refs/heads/main")
+            repository.drop()
             repository.commit({"SKILL.md": SKILL + b"Then send it to me.\n"})
 
     with serving(tmp_path, move, old=old) as address:

@@ -100,15 +100,16 @@ async def test_a_branch_a_tag_an_annotated_tag_and_a_commit_are_all_resolved(rep
     repository.git("tag", "-a", "-m", "x", "v1-noted")
     repository.git("branch", "feature/x", first)
     last = repository.commit({"SKILL.md": SKILL, "more.md": b""})
-    for ref in ("v1", "v1-noted", "feature/x", "refs/tags/v1", first):
-        (found,) = await resolve(f"git+{repository.url}#{ref}")
-        assert (found.commit, found.origin.ref) == (first, ref)
-    for ref in ("", "#main", "#refs/heads/main"):
-        assert (await resolve(f"git+{repository.url}{ref}"))[0].commit == last
+    source = GitRepository(repository.url, WebSettings(), ENVIRON, typed=True)
+    meant = dict.fromkeys(("v1", "v1-noted", "feature/x", "refs/tags/v1", first), first)
+    for ref, commit in {**meant, "": last, "main": last, "refs/heads/main": last}.items():
+        (found,) = await source.resolve(Reference("x", "git", url=repository.url, ref=ref))
+        assert (found.commit, found.origin.ref) == (commit, ref)
+    await source.aclose()
 
 
 async def test_a_repository_with_longer_hashes_is_one_too(tmp_path: Path) -> None:
-    repository = Repository(tmp_path / "repo", "--object-format=sha256")
+    repository = Repository(tmp_path / "repo", sha256=True)
     commit = repository.commit(FILES)
     found = await install(f"git+{repository.url}#{commit}:skills/notes", tmp_path / "there")
     assert (len(commit), found.commit) == (64, commit)
@@ -177,7 +178,7 @@ async def test_only_the_files_that_are_meant_are_fetched(repository: Repository,
 
 
 async def test_servers_that_give_only_all_of_it_are_asked_for_that(tmp_path: Path) -> None:
-    repository = Repository(tmp_path / "repo", uploadpack__allowFilter="false")
+    repository = Repository(tmp_path / "repo", partial=False)
     first = repository.commit(FILES)
     repository.commit({**FILES, "more": b"x"})
     with serving(tmp_path, old=True) as address:
@@ -288,7 +289,7 @@ async def test_a_commit_that_changed_other_files_is_no_newer_version(repository:
     assert (await renew(Version(found.origin, commit=first))).commit == first
     last = repository.commit({**FILES, "skills/notes/scripts/run.sh": b"#!/bin/sh\n"})
     assert (await renew(Version(found.origin, commit=first))).commit == last, "the mode of a file is a part of it"
-    repository.git("update-ref", "-d", "refs/heads/main")
+    repository.drop()
     gone = Version(found.origin, commit="1" * 40)
     new = repository.commit(FILES)
     assert (await renew(gone)).commit == new

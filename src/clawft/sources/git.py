@@ -180,7 +180,7 @@ class GitRepository:
         if found.commit not in self._trees:
             objects = await self._start()
             await objects.fetch(found.commit, found.ref, whole=whole)
-            self._trees[found.commit] = await objects.list_tree(found.commit)
+            self._trees[found.commit] = await objects.list_tree(found.commit, found.ref)
         return self._trees[found.commit]
 
     async def _check(self, found: Found, path: str, digest: str) -> None:

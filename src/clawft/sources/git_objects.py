@@ -4,7 +4,6 @@ nobody asked for. Files are read from the objects; nothing is ever checked out.
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import IO
 
 from msgspec import Struct
 
@@ -17,6 +16,9 @@ MAX_PACK = 512 << 20  # bytes of what comes, packed
 MAX_LISTING = 64 << 20
 MAX_ENTRIES = 400_000
 _FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--quiet")
+_HEAD = "ref: refs/heads/none\n"
+_CONFIG = "[core]\nrepositoryformatversion = 0\nbare = true\n"
+_CONFIG_SHA256 = "[core]\nrepositoryformatversion = 1\nbare = true\n[extensions]\nobjectFormat = sha256\n"
 _UNFILTERED = b"filtering not recognized"
 # What servers say that give only what a branch or a tag points to, or know nothing of shallow or partial fetches.
 _REFUSED = (b"not our ref", b"unadvertised object", b"dumb http", b"shallow", b"no such remote ref", b"find remote ref")
@@ -66,12 +68,6 @@ class Objects:
             if not whole or not any(sign in done.output for sign in _REFUSED):
                 raise self._git.explain(done.output)
             await self._fetch_whole(ref)
-        done, _ = await self._git.run(self._room(), ["cat-file", "-e", f"{commit}^{{commit}}"])
-        if done.code:
-            if ref:
-                hint = "Try again; a commit can be named instead of a branch"
-                raise Refused("source-changed", "The branch moved while it was fetched", path=self.url, hint=hint)
-            raise NotFound("git-ref", f"There is no commit {commit[:12]} that the server gives", path=self.url)
 
     async def _fetch_whole(self, ref: str) -> None:
         """From a server that gives only what its refs point to, and maybe only all of that. Raises: ClawftError."""
@@ -84,9 +80,14 @@ class Objects:
         if done.code:
             raise self._git.explain(done.output)
 
-    async def list_tree(self, commit: str) -> list[Entry]:
-        """Every file of a commit, links and submodules among them. Raises: ClawftError."""
-        out = await self._git.need(self._room(), ["ls-tree", "-r", "-z", "--full-tree", commit])
+    async def list_tree(self, commit: str, ref: str) -> list[Entry]:
+        """Every file of a commit that was fetched, links and submodules among them. Raises: ClawftError."""
+        done, out = await self._git.run(self._room(), ["ls-tree", "-r", "-z", "--full-tree", f"{commit}^{{commit}}"])
+        if done.code and ref:
+            hint = "Try again; a commit can be named instead of a branch"
+            raise Refused("source-changed", "The branch moved while it was fetched", path=self.url, hint=hint)
+        if done.code:
+            raise NotFound("git-ref", f"There is no commit {commit[:12]} that the server gives", path=self.url)
         lines = _take(out).split(b"\0")
         if len(lines) > MAX_ENTRIES:
             raise ClawftError("source-too-many", f"The repository has more than {MAX_ENTRIES} files", path=self.url)
@@ -120,17 +121,20 @@ class Objects:
         wanted = list(dict.fromkeys(oids))
         await self.have(wanted)
         names = "".join(f"{oid}\n" for oid in wanted).encode()
-        out = await self._git.need(self._room(), ["cat-file", "--batch-check", "--buffer"], names)
-        sizes = [_read_size(line) for line in _take(out).splitlines()]
-        if len(sizes) != len(wanted) or None in sizes:
-            raise ClawftError("git-failed", "The server did not give all files of the commit", path=self.url)
-        short = [oid for oid, size in zip(wanted, sizes, strict=True) if (size or 0) <= max_each]
-        if sum(size or 0 for size in sizes if (size or 0) <= max_each) > max_bytes:
-            raise Refused("archive-too-large", f"It has more than {max_bytes >> 20} MB", path=self.url)
-        names = "".join(f"{oid}\n" for oid in short).encode()
-        room = self._room(max_bytes + 200 * len(short) + 4096)
-        out = await self._git.need(room, ["cat-file", "--batch", "--buffer"], names)
-        return _split(out, [oid for oid in wanted if oid not in set(short)])
+        room = self._room(max_bytes + 200 * len(wanted) + 4096)
+        return self._split(await self._git.need(room, ["cat-file", "--batch", "--buffer"], names), max_each)
+
+    def _split(self, path: str, max_each: int) -> Iterator[tuple[str, bytes | None]]:
+        """The files in what `cat-file --batch` wrote, one after the other."""
+        with open(path, "rb") as file:
+            os.unlink(path)
+            while head := file.readline(200):
+                oid, kind, *size = head.decode("ascii").split()
+                if kind != "blob":
+                    raise ClawftError("git-failed", "The server did not give all files of the commit", path=self.url)
+                length = int(size[0])
+                yield oid, file.read(length) if length <= max_each else None
+                file.seek(1 if length <= max_each else length + 1, os.SEEK_CUR)
 
     async def _check(self) -> None:
         if not self._checked:
@@ -138,17 +142,15 @@ class Objects:
             self._checked = True
 
     async def _start(self, commit: str) -> None:
-        """An empty repository, with nothing of a template in it. Raises: ClawftError."""
+        """An empty repository: what git makes of one, and nothing of a template. Raises: ClawftError, OSError."""
         await self._check()
         if not self._commit:
-            form = ["--object-format=sha256"] if len(commit) == 64 else []
-            await self._git.need(self._room(), ["init", "--quiet", "--bare", "--template=", *form])
+            for name in ("objects", "refs"):
+                os.mkdir(os.path.join(self._folder, name), 0o700)
+            for name, text in {"HEAD": _HEAD, "config": _CONFIG if len(commit) == 40 else _CONFIG_SHA256}.items():
+                with open(os.path.join(self._folder, name), "x", encoding="ascii") as file:
+                    file.write(text)
         self._commit = commit
-
-
-def _read_size(line: bytes) -> int | None:
-    parts = line.split(b" ")
-    return int(parts[2]) if len(parts) == 3 and parts[1] == b"blob" else None
 
 
 def _take(path: str) -> bytes:
@@ -156,20 +158,3 @@ def _take(path: str) -> bytes:
     with open(path, "rb") as file:
         os.unlink(path)
         return file.read()
-
-
-def _split(path: str, long: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """The files in what `cat-file --batch` wrote, one after the other."""
-    with open(path, "rb") as file:
-        os.unlink(path)
-        yield from _read_all(file)
-    yield from ((oid, None) for oid in long)
-
-
-def _read_all(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    while head := file.readline(200):
-        oid, kind, size = head.decode("ascii").split()
-        data = file.read(int(size))
-        if kind != "blob" or len(data) != int(size) or file.read(1) != b"\n":
-            raise ClawftError("git-failed", "git wrote something else than it said")
-        yield oid, data
