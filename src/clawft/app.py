@@ -192,7 +192,8 @@ class App:
 
     @cached_property
     def host(self) -> Host:
-        return Host(_SYSTEMS.get(sys.platform, sys.platform), self.environ, self.config.values, known_tool_names())
+        system, versions = _SYSTEMS.get(sys.platform, sys.platform), lambda: self.catalog.versions
+        return Host(system, self.environ, self.config.values, known_tool_names(), versions)
 
     @cached_property
     def skills(self) -> tuple[Standing, ...]:

@@ -61,3 +61,8 @@ class Catalog(Struct, frozen=True):
 
     found: tuple[Found, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of each skill that can be read, '' where it names none, by its name."""
+        return {one.name: one.skill.version for one in reversed(self.found) if one.skill is not None}

@@ -1,7 +1,7 @@
 """What a skill requires against what this machine has (R41-R47, D11, D12): every unmet one, with how to get it."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from clawft.config import SkillEntry, find_by_path
@@ -31,12 +31,19 @@ class Host:
     """This machine as far as requirements ask: system, programs, environment, config and tools."""
 
     def __init__(
-        self, system: str, environ: Mapping[str, str], values: Mapping[str, Any], tools: frozenset[str] = frozenset()
+        self,
+        system: str,
+        environ: Mapping[str, str],
+        values: Mapping[str, Any],
+        tools: frozenset[str] = frozenset(),
+        skills: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
+        """`skills`: the version of every skill there is, by its name; asked only where one requires another."""
         self.system = system
         self.environ = environ
         self.values = values
         self.tools = tools
+        self.skills = skills
         self._folders = [folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if folder]
         self._programs: dict[str, bool] = {}
 
@@ -98,9 +105,26 @@ def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
         if not _has_env(name, skill, host, entry):
             hint = f"Set {name}, or run: weft skills env {skill.name} {name}"
             yield "requires-env", "environment variable", name, hint
+    for text in requires.skills:
+        yield from _check_skill(text, host.skills())
     for setting in requires.config:
         if not find_by_path(host.values, setting) and not find_by_path(host.values, f"skills.config.{setting}"):
             yield "requires-config", "config", setting, f"Set skills.config.{setting} in config.toml"
+
+
+def _check_skill(text: str, skills: Mapping[str, str]) -> _Unmet:
+    """Whether a skill that is required is there, and new enough."""
+    from clawft.format.dependency import is_met, parse_need  # few skills require others
+
+    need = parse_need(text)
+    if need is None:
+        yield "requires-skill", "skill", text, "This is not written as a name of a skill, so nothing can be it"
+    elif need.name not in skills:
+        where = f"@{need.owner}/{need.name}" if need.owner else need.name
+        yield "requires-skill", "skill", text, f"Run: weft skills install {where}"
+    elif not is_met(need.versions, skills[need.name]):
+        hint = f"{skills[need.name]} is there. Run: weft skills update {need.name}"
+        yield "requires-skill", "skill", text, hint
 
 
 def _has_env(name: str, skill: Skill, host: Host, entry: SkillEntry) -> bool:

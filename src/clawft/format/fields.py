@@ -23,6 +23,7 @@ __all__ = [
     "read_arguments",
     "read_denied",
     "read_names",
+    "read_needs",
     "read_text",
     "read_words",
 ]
@@ -103,6 +104,32 @@ def read_names(value: Any, key: str, notes: Notes) -> Any:
             notes.add("wrong-type", "warning", f"'{key}' holds items that are not texts; they were left out", key=key)
         return names
     return _refuse(value, key, "a list of texts", notes)
+
+
+def read_needs(value: Any, key: str, notes: Notes) -> Any:
+    """A list of things with their versions: texts, `{name, version}`, or a mapping of names to versions.
+
+    What is marked as optional, or as something else than a skill, is left out.
+    """
+    if isinstance(value, dict):
+        value = [{"name": name, "version": version} for name, version in value.items()]
+    if not isinstance(value, list):
+        return read_names(value, key, notes)
+    return read_names([_write_need(item) for item in value if not _is_other(item)], key, notes)
+
+
+def _is_other(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return False
+    return item.get("optional") is True or item.get("required") is False or item.get("type", "skill") != "skill"
+
+
+def _write_need(item: Any) -> Any:
+    if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+        return item
+    version = item.get("version")
+    wanted = str(version).strip() if isinstance(version, _SCALAR) else ""
+    return item["name"] + (f"=={wanted}" if wanted[:1].isdigit() else wanted)
 
 
 def read_words(value: Any, key: str, notes: Notes) -> Any:
@@ -244,7 +271,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
     "bins": (read_names, ()),
     "primary_env": (read_text, ()),
     "skill_key": (read_text, ()),
-    "dependencies": (read_names, ("depends-on",)),
+    "dependencies": (read_needs, ("depends-on",)),
     "required_environment_variables": (read_tools, ()),
     "env_vars": (read_tools, ()),
     "metadata": (read_mapping, ()),

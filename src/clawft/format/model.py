@@ -24,6 +24,7 @@ class Requires(Struct, frozen=True, omit_defaults=True):
     config: tuple[str, ...] = ()
     os: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
 
 
 class Install(Struct, frozen=True, omit_defaults=True):

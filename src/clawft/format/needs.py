@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.format.fields import BLOCK_KEYS, UNREAD, json_safe, read_names
+from clawft.format.fields import BLOCK_KEYS, UNREAD, json_safe, read_names, read_needs
 from clawft.format.model import Requires
 from clawft.format.names import NAMESPACES
 from clawft.format.notes import Notes
@@ -29,6 +29,8 @@ _REQUIRES = {
     "config": "config",
     "os": "os",
     "tools": "tools",
+    "skills": "skills",
+    "skill": "skills",
 }
 # What may stand beside `requires` -> the requirement it is
 _FLAT = {
@@ -104,7 +106,8 @@ def read_requires(fields: dict[str, Any], notes: Notes) -> Requires:
         if name is None:
             notes.add("unknown-requirement", "note", f"No client checks 'requires.{key}'", key=f"requires.{key}")
         elif value is not None:
-            names = read_names(_names_of(value), f"requires.{key}", notes)
+            read = read_needs if name == "skills" else read_names
+            names = read(value if name == "skills" else _names_of(value), f"requires.{key}", notes)
             if names is not UNREAD:
                 found[name] = found.get(name, ()) + names
     for flat, name in _FLAT.items():
