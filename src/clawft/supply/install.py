@@ -14,7 +14,6 @@ from functools import partial
 import anyio
 from msgspec import Struct, structs
 
-from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import real_path
 from clawft.locks.file import load_lock, parse_lock, render_lock
@@ -26,7 +25,7 @@ from clawft.sources.model import Resolved, Source
 from clawft.supply.apply import Hands, carry_out, inode_of, recover_in_turn, sweep
 from clawft.supply.beside import Beside, mark_origin
 from clawft.supply.journal import Journal, Move, Text
-from clawft.supply.plan import Allowing, Planned, Planner
+from clawft.supply.plan import Allowing, Planned, Planner, look_at
 from clawft.supply.remove import Removal
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged, copy_staged, read_staged, sync_trees
@@ -93,9 +92,16 @@ def begin(what: str, site: Site, to: Sequence[str], supplies: Supplies) -> "Iter
 
 
 def _make_roots(roots: Sequence[str]) -> None:
-    try:
+    with _told():
         for root in roots:
             os.makedirs(root, mode=0o755, exist_ok=True)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What the disk refuses, as people can read it. Raises: ClawftError."""
+    try:
+        yield
     except OSError as error:
         raise _unwritable(error) from error
 
@@ -187,9 +193,9 @@ class Transaction:
     def commit(self, plans: Sequence[Planned], options: Options) -> tuple[Diagnostic, ...]:
         """Put all of them into their places, at once as far as anybody can tell; what was approved and cannot be.
 
-        Raises: Refused for what changed since it was looked at; ClawftError; OSError.
+        Raises: Refused for what changed since it was looked at; ClawftError.
         """
-        with self._supplies.hands.journals.turn():
+        with _told(), self._supplies.hands.journals.turn():
             said = recover_in_turn(self._supplies.hands)
             lock = self._reload({one.name: one.old for one in plans})
             planner = self._planner(lock, options)
@@ -219,7 +225,7 @@ class Transaction:
 
         Raises: as `commit` does.
         """
-        with self._supplies.hands.journals.turn():
+        with _told(), self._supplies.hands.journals.turn():
             said = recover_in_turn(self._supplies.hands)
             lock = self._reload({one.name: one.locked for one in removals})
             beside = Beside(self.site, self._supplies.environ)
@@ -269,8 +275,11 @@ class Transaction:
             if real_path(root) in seen:
                 continue  # two clients that share a folder by a link
             seen.add(real_path(root))
-            old = inode_of(target)
-            if old is not None and compute_digest(target).value == planned.staged.digest:
+            old, now = inode_of(target), look_at(target)
+            if now != planned.there[client] or (old is not None and client in planned.absent):
+                message = "Something else was put there while it was looked at"
+                raise Refused("install-changed", message, path=target, hint="Look at it again")
+            if now == planned.staged.digest:
                 continue
             hidden = planned.staged.folder
             if used or not hidden.startswith(f"{root}/"):

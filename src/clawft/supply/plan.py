@@ -22,7 +22,7 @@ from clawft.trust.kept import FileChange, Kept, compare_folders
 from clawft.trust.overrides import Override
 from clawft.trust.review import Review
 
-__all__ = ["Allowing", "Planned", "Planner", "worst_verdict"]
+__all__ = ["Allowing", "Planned", "Planner", "look_at", "worst_verdict"]
 
 _DAYS = 90
 
@@ -41,6 +41,7 @@ class Planned(Struct, frozen=True):
     review: Review
     to: tuple[str, ...]
     old: LockedSkill | None = None
+    there: dict[str, str] = {}  # by client: the digest of what stands there now, '' for nothing, a link or a file
     taken: tuple[str, ...] = ()  # the clients in whose folders something stands that is not this
     absent: tuple[str, ...] = ()  # those in whose folders there is nothing of this name
     edits: tuple[FileChange, ...] | None = ()  # what somebody changed in the one that is there; None: not known
@@ -76,9 +77,21 @@ class Planner(Struct, frozen=True):
         """Raises: NotFound for a rule that does not object."""
         old = self.lock.get(staged.name)
         to = tuple(one for one in CLIENTS if one in asked or (old is not None and one in old.to)) or CLIENTS[:1]
-        taken = tuple(one for one in to if self._is_taken(one, staged))
+        there = {one: look_at(self.site.folder(one, staged.name)) for one in to}
+        taken = tuple(one for one in to if self._is_taken(one, staged, there[one]))
         absent = tuple(one for one in to if not os.path.lexists(self.site.folder(one, staged.name)))
-        planned = Planned(staged, review, to, old, taken, absent, signature=signature, requested=staged.requested)
+        planned = Planned(
+            staged,
+            review,
+            to,
+            old,
+            there,
+            taken,
+            absent,
+            signature=signature,
+            requested=staged.requested,
+            dependencies=staged.dependencies,
+        )
         objections, edits = self._look_around(planned)
         made = self._allow(planned)
         blocked, said = self._judge(planned, made)
@@ -91,9 +104,8 @@ class Planner(Struct, frozen=True):
             overrides=made,
         )
 
-    def _is_taken(self, client: str, staged: Staged) -> bool:
-        place = self.site.folder(client, staged.name)
-        return os.path.lexists(place) and (os.path.islink(place) or compute_digest(place).value != staged.digest)
+    def _is_taken(self, client: str, staged: Staged, found: str) -> bool:
+        return found != staged.digest and os.path.lexists(self.site.folder(client, staged.name))
 
     def _look_around(self, planned: Planned) -> tuple[list[Diagnostic], tuple[FileChange, ...] | None]:
         """What stands where the skill is to go, and must not just be overwritten."""
@@ -110,7 +122,7 @@ class Planner(Struct, frozen=True):
                 message = "There is a folder of this name that was not installed by weft"
                 hint = "Move it away, or replace it: --force"
                 objections.append(Diagnostic("install-exists", "error", message, place, 0, hint))
-            elif ours and old is not None and compute_digest(place).value != old.digest:
+            elif ours and old is not None and planned.there[client] != old.digest:
                 kept = self.kept.find(old.digest)
                 edits = compare_folders(kept, place) if kept else None
                 if not self.force:
@@ -189,6 +201,11 @@ class Planner(Struct, frozen=True):
             requested=planned.requested or (old is not None and old.requested),
             dependencies=planned.dependencies,
         )
+
+
+def look_at(place: str) -> str:
+    """The digest of a folder; nothing where there is none, or a link."""
+    return compute_digest(place).value if os.path.isdir(place) and not os.path.islink(place) else ""
 
 
 def worst_verdict(staged: Staged, review: Review) -> str:

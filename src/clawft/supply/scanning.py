@@ -52,9 +52,8 @@ class Scans:
         self._room: anyio.Semaphore | None = None
 
     def __enter__(self) -> Self:
-        for _ in range(self._jobs):
-            self._all.append(_Worker(self._cache_dir, self._all, early=self._jobs > 1))
-        self._idle = list(self._all)
+        if choose_context().get_start_method() == "fork":  # else it takes long, and waits until it is needed
+            self._idle = [self._begin() for _ in range(self._jobs)]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,7 +67,7 @@ class Scans:
         if self._room is None:
             self._room = anyio.Semaphore(self._jobs)
         async with self._room:
-            worker = self._idle.pop()
+            worker = self._idle.pop() if self._idle else self._begin()
             report: Report | None = None
             try:
                 with anyio.move_on_after(PATIENCE_S), suppress(EOFError, OSError):
@@ -86,6 +85,9 @@ class Scans:
         self._why = describe_end(worker.process.exitcode)
         worker.stop()
         self._all.remove(worker)
+        return self._begin()
+
+    def _begin(self) -> _Worker:
         self._all.append(new := _Worker(self._cache_dir, self._all, early=self._jobs > 1))
         return new
 

@@ -1,0 +1,206 @@
+"""A transaction between its steps: what is changed, broken off, forged or in the way, and what comes of it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from clawft.app import App, open_app
+from clawft.discovery.digest import compute_digest
+from clawft.errors import ClawftError, Refused
+from clawft.locks.file import load_lock
+from clawft.locks.model import Origin
+from clawft.sources.local import LocalSource
+from clawft.sources.model import Resolved
+from clawft.supply import apply
+from clawft.supply.install import Options, Transaction, Wanted, begin
+from clawft.supply.plan import Planned
+from clawft.supply.scanning import Scans
+from clawft.supply.stage import Staged
+from clawft.supply.targets import Site, find_site
+from clawft.supplying import finish_broken, open_hands, open_supplies
+
+YES = Options()
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "project").mkdir()
+    return open_app({"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}, str(tmp_path / "project"))
+
+
+@pytest.fixture
+def site(app: App) -> Site:
+    return find_site(app.workspace, "user")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write(tmp_path / "hello", "Say hello.")
+
+
+@pytest.fixture
+def to_both(app: App, site: Site, source: Path) -> Iterator[tuple[Transaction, list[Planned]]]:
+    """A skill that is staged for two clients, and agreed to."""
+    with begin("install hello", site, ("clawft", "claude"), open_supplies(app)) as transaction:
+        yield transaction, transaction.plan(stage(transaction, source, app), YES)
+
+
+def write(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(f"---\nname: hello\ndescription: Says hello when asked to.\n---\n{text}\n")
+    return folder
+
+
+def stage(transaction: Transaction, source: Path, app: App) -> list[Staged]:
+    wanted = Wanted(LocalSource(), Resolved(Origin("folder", str(source)), "hello"))
+    with Scans(1, app.scan_dir) as scans:
+        return anyio.run(transaction.stage, [wanted], scans)
+
+
+def install(app: App, site: Site, source: Path, *to: str) -> None:
+    with begin("install hello", site, to, open_supplies(app)) as transaction:
+        transaction.commit(transaction.plan(stage(transaction, source, app), YES), YES)
+
+
+def digests(site: Site, *to: str) -> set[str]:
+    return {compute_digest(site.folder(one, "hello")).value for one in to if os.path.isdir(site.folder(one, "hello"))}
+
+
+def left(site: Site, app: App) -> list[str]:
+    """What no finished transaction leaves."""
+    roots = [root for root in site.roots.values() if os.path.isdir(root)]
+    hidden = [name for root in roots for name in os.listdir(root) if name.startswith(".")]
+    return hidden + [one for one in os.listdir(open_hands(app).journals.folder) if one != "turn.lock"]
+
+
+def test_a_staged_file_that_changes_after_it_was_looked_at_is_not_placed(
+    app: App, site: Site, to_both: tuple[Transaction, list[Planned]]
+) -> None:
+    transaction, plans = to_both
+    Path(plans[0].staged.folder, "SKILL.md").write_text("Something else.")
+    with pytest.raises(Refused, match="changed"):
+        transaction.commit(plans, YES)
+    assert digests(site, "clawft", "claude") == set()
+    assert load_lock(site.lock) == {}
+
+
+def test_what_was_put_there_while_a_person_thought_about_it_is_not_overwritten(
+    site: Site, source: Path, to_both: tuple[Transaction, list[Planned]]
+) -> None:
+    transaction, plans = to_both
+    mine = write(Path(site.folder("claude", "hello")), "My own.")
+    with pytest.raises(Refused):
+        transaction.commit(plans, YES)
+    assert "My own." in (mine / "SKILL.md").read_text()
+    assert digests(site, "clawft") == set()
+
+
+def test_what_another_process_installed_meanwhile_is_looked_at_again(
+    app: App, site: Site, source: Path, to_both: tuple[Transaction, list[Planned]]
+) -> None:
+    transaction, plans = to_both
+    install(app, site, source, "clawft")
+    with pytest.raises(Refused, match="by another process"):
+        transaction.commit(plans, YES)
+    assert load_lock(site.lock)["hello"].to == ("clawft",)
+
+
+def test_when_the_lock_cannot_be_written_the_old_skill_comes_back(
+    app: App, site: Site, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(app, site, source, "clawft", "claude")
+    before = digests(site, "clawft", "claude")
+    write(source, "Say hello twice.")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(apply, "_write", full)
+        with pytest.raises(ClawftError, match="No space"):
+            install(app, site, source, "clawft", "claude")
+    assert digests(site, "clawft", "claude") == before
+    assert left(site, app) == []
+    install(app, site, source, "clawft", "claude")
+    assert digests(site, "clawft", "claude") == {compute_digest(str(source)).value}
+
+
+def test_a_transaction_that_was_written_down_is_finished_by_the_next_command(
+    app: App, site: Site, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        monkeypatch.context() as patch,
+        begin("install", site, ("clawft", "claude"), open_supplies(app)) as transaction,
+    ):
+        plans = transaction.plan(stage(transaction, source, app), YES)
+        patch.setattr("clawft.supply.install.carry_out", lambda *_: ())  # as if it were killed there
+        transaction.commit(plans, YES)
+    assert digests(site, "clawft", "claude") == set()
+    assert finish_broken(app) == ()
+    assert digests(site, "clawft", "claude") == {load_lock(site.lock)["hello"].digest}
+    assert {one.path for one in app.approvals.load()} == {site.folder(one, "hello") for one in ("clawft", "claude")}
+    assert left(site, app) == []
+
+
+def test_a_journal_that_somebody_else_wrote_is_not_followed(app: App, site: Site, source: Path, tmp_path: Path) -> None:
+    install(app, site, source, "clawft")
+    victim = write(tmp_path / "victim", "Precious.")
+    journals = Path(open_hands(app).journals.folder)
+    forged = {"id": "0" * 16, "ready": True, "moves": [{"target": str(victim), "hidden": str(tmp_path / "gone")}]}
+    (journals / f"{'0' * 16}.json").write_text(json.dumps({"seal": "0" * 64, "journal": forged}))
+    with pytest.raises(ClawftError) as caught:
+        finish_broken(app)
+    assert caught.value.code == "install-tampered"
+    assert victim.is_dir()
+
+
+def test_staged_files_whose_place_was_taken_meanwhile_are_given_up(
+    app: App, site: Site, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, begin("install", site, ("clawft",), open_supplies(app)) as transaction:
+        plans = transaction.plan(stage(transaction, source, app), YES)
+        patch.setattr("clawft.supply.install.carry_out", lambda *_: ())
+        transaction.commit(plans, YES)
+    mine = write(Path(site.folder("clawft", "hello")), "My own.")
+    assert [one.code for one in finish_broken(app)] == ["install-lost"]
+    assert "My own." in (mine / "SKILL.md").read_text()
+    assert load_lock(site.lock) == {}
+    assert left(site, app) == []
+
+
+def test_two_installations_at_once_both_succeed(app: App, site: Site, tmp_path: Path) -> None:
+    environ = {**app.environ, "LANG": "C.UTF-8"}
+    for name in ("one", "two", "three"):
+        shutil.copytree(write(tmp_path / "hello", "Say hello."), tmp_path / name)
+        text = (tmp_path / name / "SKILL.md").read_text().replace("name: hello", f"name: {name}")
+        (tmp_path / name / "SKILL.md").write_text(text)
+    command = [sys.executable, "-P", "-m", "clawft", "skills", "install", "--yes"]
+    started = [
+        subprocess.Popen([*command, str(tmp_path / name)], env=environ, cwd=tmp_path, stderr=subprocess.PIPE)
+        for name in ("one", "two", "three")
+    ]
+    try:
+        ended = [(one.communicate(timeout=60)[1], one.returncode) for one in started]
+    finally:
+        for one in started:
+            one.kill()
+    assert [code for _, code in ended] == [0, 0, 0], ended
+    assert set(load_lock(site.lock)) == {"one", "two", "three"}
+    assert left(site, app) == []
+
+
+def test_clients_that_share_a_folder_by_a_link_get_one_copy(app: App, site: Site, source: Path) -> None:
+    os.makedirs(site.roots["agents"])
+    os.makedirs(os.path.dirname(site.roots["claude"]))
+    os.symlink(site.roots["agents"], site.roots["claude"])
+    install(app, site, source, "agents", "claude")
+    assert digests(site, "agents", "claude") == {load_lock(site.lock)["hello"].digest}
+    assert left(site, app) == []
