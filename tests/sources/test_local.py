@@ -75,6 +75,13 @@ async def test_a_folder_of_several_skills_gives_them_all_and_each_can_be_had(tmp
     assert digest == compute_digest(str(tmp_path / "all" / "skills" / "other")).value
 
 
+async def test_a_folder_of_skills_gives_those_that_lie_deeper_too(tmp_path: Path) -> None:
+    make(tmp_path / "skills" / "notes")
+    make(tmp_path / "skills" / "writing" / "letters", TEXT.replace(b"notes", b"letters"))
+    found = await LocalSource().resolve(ask(tmp_path / "skills"))
+    assert [one.origin.path for one in found] == ["notes", "writing/letters"]
+
+
 @pytest.mark.parametrize("prefix", ["", "notes/", "notes-1.0/"])
 async def test_an_archive_has_its_skill_at_the_top_or_in_one_folder(prefix: str, tmp_path: Path) -> None:
     source = zipped(tmp_path / "notes.skill", {f"{prefix}SKILL.md": TEXT, f"{prefix}a/b.md": b"b"})

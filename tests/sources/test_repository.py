@@ -84,6 +84,12 @@ def test_a_folder_of_the_tree_can_be_meant() -> None:
     assert caught.value.code == "source-path"
 
 
+def test_in_a_folder_of_skills_some_may_lie_deeper() -> None:
+    files = tree("skills/notes", "skills/writing/letters", "other/skills/a", "other/b/c")
+    assert paths(files) == ["skills/notes", "skills/writing/letters"]
+    assert paths(files, "skills") == ["skills/notes", "skills/writing/letters"]
+
+
 def test_a_marketplace_and_its_plugins_tell_where_their_skills_are() -> None:
     market = {
         "plugins": [{"name": "p", "source": "./packs/p"}, {"name": "q", "source": "./", "skills": ["./x/y/notes"]}]

@@ -19,7 +19,7 @@ from clawft.packing.place import NEW, remove_tree
 from clawft.packing.unpack import MAX_BYTES, unpack
 from clawft.sources.address import read_path
 from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
-from clawft.sources.repository import MAX_DOCUMENT_BYTES, Held, find_skills, list_documents
+from clawft.sources.repository import HOLDING, MAX_DOCUMENT_BYTES, Held, find_skills, list_documents
 
 __all__ = ["LocalSource", "find_in_folder", "find_top", "move_up"]
 
@@ -62,7 +62,7 @@ def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") 
     own = _find_documents(at)
     files = [f"{base}/{name}" if base else name for name in own] if own and not skill else list(_list_files(folder))
     contents = {path: _read(folder, path) for path in list_documents(files, base, skill)}
-    return find_skills(contents, base, skill, top)
+    return find_skills(contents, base, skill, top, holding=not base and os.path.basename(folder) in HOLDING)
 
 
 def _find_documents(folder: str) -> list[str]:

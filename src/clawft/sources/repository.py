@@ -12,7 +12,7 @@ from clawft.format import Skill, decode_text, parse_skill_md
 from clawft.format.names import slugify
 from clawft.format.other_plugins import MARKETPLACE, parse_marketplace
 
-__all__ = ["MAX_DOCUMENTS", "MAX_DOCUMENT_BYTES", "Held", "find_skills", "list_documents"]
+__all__ = ["HOLDING", "MAX_DOCUMENTS", "MAX_DOCUMENT_BYTES", "Held", "find_skills", "list_documents"]
 
 MAX_DOCUMENTS = 5_000
 MAX_DOCUMENT_BYTES = 1 << 20
@@ -28,6 +28,7 @@ _CONTAINERS = (
     *("skills/.curated", "skills/.experimental", "skills/.system", "skills"),
     *(f".{name}/skills" for name in _AGENTS.split()),
 )
+HOLDING = frozenset({"skills", ".curated", ".experimental", ".system"})
 _LEGACY = "skill.json"  # R2
 _CLAUDE = ".claude-plugin/plugin.json"
 _LISTED = 20
@@ -68,11 +69,14 @@ def list_documents(files: Iterable[str], base: str = "", skill: str = "") -> lis
     return list(dict.fromkeys([*documents, *manifests, *plugins[:MAX_DOCUMENTS]]))
 
 
-def find_skills(contents: Mapping[str, bytes], base: str = "", skill: str = "", top: str = "") -> tuple[Held, ...]:
+def find_skills(
+    contents: Mapping[str, bytes], base: str = "", skill: str = "", top: str = "", *, holding: bool = False
+) -> tuple[Held, ...]:
     """The skills in a tree: the one at `base`, else those where skills are kept, else whatever is found deeper.
 
-    `contents` has the files of `list_documents`; `skill` is which one is meant, `top` what the tree itself is called.
-    Skills for a project's own use (`metadata.internal`) are meant only by name. Raises: NotFound.
+    `contents` has the files of `list_documents`; `skill` is which one is meant, `top` what the tree itself is called;
+    `holding`: it is a folder of skills, as one is that is called `skills`, and some may lie deeper in it. Skills for a
+    project's own use (`metadata.internal`) are meant only by name. Raises: NotFound.
     """
     below = _below(base)
     held = [_read(path, data, top) for path, data in contents.items() if path.endswith(_LEGACY) or _is_document(path)]
@@ -80,6 +84,8 @@ def find_skills(contents: Mapping[str, bytes], base: str = "", skill: str = "", 
     if own and (not skill or _is_meant(own[0], skill)):
         return (own[0],)
     ranked = _rank([one for one in held if one.path != base], contents, below)
+    if holding or base.rpartition("/")[2] in HOLDING:
+        ranked = [structs.replace(one, rank=0) if _depth(one, below) <= _CONTAINED else one for one in ranked]
     if skill:
         return (_pick(ranked, skill),)
     shown = [one for one in ranked if not one.internal]
@@ -102,6 +108,10 @@ def _rank(held: list[Held], contents: Mapping[str, bytes], below: str) -> list[H
     plugins = tuple(_plugin_folders(contents, below))
     ranks = ((one, _rank_of(one.path[len(below) :], plugins)) for one in own)
     return sorted((structs.replace(one, rank=rank) for one, rank in ranks), key=lambda one: (one.rank, one.path))
+
+
+def _depth(one: Held, below: str) -> int:
+    return one.path[len(below) :].count("/") + 1
 
 
 def _rank_of(path: str, plugins: tuple[str, ...]) -> int:
