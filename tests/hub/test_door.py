@@ -1,9 +1,10 @@
 """Who gets in, how much and how slowly; and what is written down of it."""
 
+import select
 import socket
 import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -136,6 +137,23 @@ def test_a_client_that_speaks_too_slowly_is_not_waited_for(
                 got += chunk
         assert got.startswith(answer), got
         assert time.monotonic() - began < 8
+
+
+def test_a_client_that_takes_nothing_is_not_waited_for(served_hub: ServedHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HubConnection, "stall_s", 0.2)
+    size = 30 << 20
+    served_hub.put("alice/tides", files={"large.bin": b"x" * size})
+    with closing(socket.socket()) as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.settimeout(10)
+        peer.connect(("127.0.0.1", urlsplit(served_hub.url).port or 0))
+        peer.sendall(b"GET /api/v1/download?slug=tides HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert select.select([], [], [peer], 0.6) == ([], [], [])
+        got = 0
+        with suppress(ConnectionResetError):
+            while chunk := peer.recv(1 << 20):
+                got += len(chunk)
+        assert got < size
 
 
 def test_a_request_that_is_not_one_gets_an_answer_and_the_hub_goes_on(served_hub: ServedHub) -> None:

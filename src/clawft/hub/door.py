@@ -22,8 +22,7 @@ Log = Callable[[str, Mapping[str, object]], None]  # a line, and the same for a 
 
 BODY_S = 30.0  # for a body to come, and more for a large one
 BYTES_PER_S = 16 * 1024  # what the slowest client brings
-_CHUNK_S = 60.0  # for a client to take what it is sent
-_CHUNK = 256 * 1024
+_CHUNK = 256 * 1024  # what is sent before it is seen whether the client takes it
 _OPEN = frozenset({"/healthz", "/.well-known/clawhub.json", "/.well-known/clawdhub.json"})
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 MCP_PATH = "/mcp"
@@ -164,8 +163,7 @@ class _Visit:
             return
         for start in range(0, len(body) or 1, _CHUNK):
             more = start + _CHUNK < len(body) or message.get("more_body", False)
-            with anyio.fail_after(_CHUNK_S):
-                await self._send({**message, "body": body[start : start + _CHUNK], "more_body": more})
+            await self._send({**message, "body": body[start : start + _CHUNK], "more_body": more})
 
 
 def _host(header: bytes) -> str:
