@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from clawft.config.registries import RegistrySettings
@@ -10,7 +11,7 @@ from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
 from clawft.locks.model import Origin
 from clawft.sources.choose import Sources
-from clawft.sources.model import Reference
+from clawft.sources.model import Reference, Version
 from clawft.sources.searching import search_registries
 from scripted_site import Reply, ScriptedRegistry, ScriptedSite, make_zip
 
@@ -102,6 +103,25 @@ async def test_one_of_several_skills_in_an_archive_is_taken_by_name(
 
     assert [one.name for one in both] == ["one", "two"]
     assert b"name: two" in (place / "SKILL.md").read_bytes()
+
+
+async def test_skills_of_one_archive_are_renewed_at_the_same_time_from_one_download(
+    sources: Sources, hostile: ScriptedSite
+) -> None:
+    files = {f"pack/skills/{name}/SKILL.md": SKILL.replace(b"demo", name.encode()) for name in ("one", "two")}
+    hostile.answers["/pack.zip"] = Reply(make_zip(files))
+    found: list[str] = []
+
+    async def renew(name: str) -> None:
+        origin = Origin("archive", f"{hostile.url}/pack.zip", path=f"skills/{name}")
+        found.append((await sources.find(origin, own=True).renew(Version(origin))).name)
+
+    async with anyio.create_task_group() as group:
+        for name in ("one", "two"):
+            group.start_soon(renew, name)
+
+    assert sorted(found) == ["one", "two"]
+    assert hostile.asked() == ["/pack.zip"]
 
 
 async def test_what_cannot_be_unpacked_is_told_by_its_address_and_leaves_nothing(

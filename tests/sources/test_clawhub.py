@@ -188,6 +188,53 @@ async def test_the_answer_for_another_skill_is_not_taken(
     assert (await fails(sources)).code == "source-answer"
 
 
+async def test_a_skill_of_somebody_else_is_not_taken_for_the_one_that_is_meant(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    registry.publish("ann", "demo", "1.0.0", FILES)
+    honest = hostile.answers["/api/v1/skills/demo/verify"]
+    assert callable(honest)
+    said = honest(Request("GET", "/", {}, b""))
+    hostile.answers["/api/v1/skills/demo/verify"] = said
+
+    assert (await fails(sources, owner="bob")).code == "source-answer"
+    del hostile.answers["/api/v1/skills/demo/verify"]
+    assert (await fails(sources, owner="bob")).code == "source-answer"
+
+
+async def test_a_site_that_shows_a_page_where_it_could_say_something_is_asked_where_it_is(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    registry.publish("ann", "demo", "1.0.0", FILES)
+    hostile.answers["/.well-known/clawhub.json"] = Reply("<!doctype html>")
+
+    assert (await resolve(sources)).version == "1.0.0"
+
+
+async def test_an_address_that_nobody_can_read_is_refused(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    registry.publish("ann", "demo", "1.0.0", FILES)
+    honest = hostile.answers["/api/v1/skills/demo/verify"]
+    assert callable(honest)
+    said = json.loads(honest(Request("GET", "/", {}, b"")).body)
+    said["artifact"]["archive"] = {"url": "https://[", "digest": "sha256:" + "0" * 64}
+    hostile.answers["/api/v1/skills/demo/verify"] = Reply(said)
+
+    assert (await fails(sources)).code == "url-invalid"
+
+
+async def test_a_search_is_not_lost_where_the_registry_has_no_verdicts(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    registry.results = [{"slug": "demo", "ownerHandle": "ann", "version": "1.0.0", "score": 1}]
+    hostile.answers["/api/v1/skills/-/security-verdicts"] = Reply("no", 404)
+
+    hits = await sources.registry("hub").search("demo", 10)
+
+    assert [one.verdict.status if one.verdict else None for one in hits] == ["unknown"]
+
+
 async def _refused(sources: Sources, found: Resolved, place: Path) -> Refused:
     with pytest.raises(Refused) as caught:
         await sources.registry("hub").download(found, str(place))

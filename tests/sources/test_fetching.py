@@ -187,6 +187,7 @@ async def test_an_answer_that_is_none_is_an_error(
         ("file:///etc/passwd", "url-invalid"),
         ("gopher://example.org/", "url-scheme"),
         ("https://user:word@example.org/", "url-invalid"),
+        ("https://[", "url-invalid"),
         ("/go", "fetch-redirects"),
     ],
 )
@@ -325,6 +326,18 @@ async def test_what_is_sent_is_not_sent_on_by_a_redirect(fetching: Fetching, hos
         await fetching.ask(f"{hostile.url}/a", dict[str, int], Outgoing("POST", b"{}"))
 
     assert caught.value.code == "fetch-redirects"
+    assert hostile.asked() == ["/a"]
+
+
+async def test_what_is_sent_is_not_sent_twice_where_nobody_knows_whether_it_arrived(
+    fetching: Fetching, hostile: ScriptedSite
+) -> None:
+    hostile.answers["/a"] = lambda _: Reply(raw=[])  # it hangs up without a word
+
+    with pytest.raises(ClawftError) as caught:
+        await fetching.ask(f"{hostile.url}/a", dict[str, int], Outgoing("POST", b"{}"))
+
+    assert caught.value.code == "fetch-failed"
     assert hostile.asked() == ["/a"]
 
 

@@ -87,6 +87,7 @@ async def test_an_index_of_an_unknown_version_is_not_read(sources: Sources, host
         (entry(SKILL, name="../x"), "none that a folder may have"),
         (entry(SKILL, name="a\x1b[2J"), "none that a folder may have"),
         (entry(SKILL, url=7), "no url"),
+        (entry(SKILL, url="https://["), "cannot be read"),
         (entry(SKILL, name="good"), "twice"),
         ("text", "no table"),
         ({"name": "old", "files": ["SKILL.md"]}, "no type"),
@@ -189,6 +190,24 @@ async def test_an_index_that_changes_between_resolving_and_downloading_is_refuse
         await later.download(found, str(place))
 
     assert caught.value.code == "source-changed"
+
+
+async def test_a_site_that_shows_a_page_at_every_address_is_searched_on(
+    sources: Sources, hostile: ScriptedSite
+) -> None:
+    hostile.answers[INDEX] = Reply("<!doctype html>")
+    put(hostile, entry(SKILL), at="/.well-known/agent-skills/index.json")
+
+    assert [one.name for one in await resolve(sources)] == ["demo"]
+
+
+async def test_a_site_that_has_only_pages_lists_nothing(sources: Sources, hostile: ScriptedSite) -> None:
+    hostile.answers[INDEX] = Reply("<!doctype html>")
+
+    with pytest.raises(ClawftError) as caught:
+        await resolve(sources)
+
+    assert caught.value.code == "source-answer"
 
 
 async def test_a_site_that_lists_nothing_is_told_of(sources: Sources) -> None:

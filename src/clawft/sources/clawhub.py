@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import msgspec
 from msgspec import structs
@@ -33,7 +33,7 @@ from clawft.sources.fetching import Fetching, Outgoing
 from clawft.sources.github import fetch_handoff, handoff_path, handoff_url
 from clawft.sources.index import Entry, parse_index
 from clawft.sources.model import Hit, Published, Reference, Resolved, Verdict, Version
-from clawft.sources.plain import plain_line
+from clawft.sources.plain import join_url, plain_line
 from clawft.sources.status import HttpError
 
 __all__ = ["ClawHub"]
@@ -66,9 +66,14 @@ class ClawHub:
         asked = {"q": query, "limit": str(limit)}
         found = await self._fetching.ask(await self.address("search", asked), Results)
         hits = read_hits(found, self.name, default=self._default)[:limit]
-        known = [Version(Origin("clawhub", self._url, one.owner, one.name), one.version) for one in hits]
-        said = await self.check(known)
-        return tuple(structs.replace(hit, verdict=one) if one else hit for hit, one in zip(hits, said, strict=True))
+        # What skills.sh lists is no skill of this registry, though one may have the same name.
+        own = [one for one in hits if not one.reference.startswith(_SKILLS_SH)]
+        known = [Version(Origin("clawhub", self._url, one.owner, one.name), one.version) for one in own]
+        try:
+            said = dict(zip(own, await self.check(known), strict=True))
+        except ClawftError as error:
+            said = dict.fromkeys(own, Verdict("unknown", (), str(error)))
+        return tuple(structs.replace(hit, verdict=said.get(hit)) for hit in hits)
 
     async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
         """Exactly one. Raises: ClawftError; NotFound."""
@@ -127,9 +132,9 @@ class ClawHub:
         for name in ("clawhub.json", "clawdhub.json"):
             try:
                 said = await self._fetching.ask(f"{self._url}/.well-known/{name}", Discovery)
-            except HttpError as error:
-                if error.status in (404, 405, 410):
-                    continue
+            except ClawftError as error:
+                if error.code == "source-answer" or getattr(error, "status", 0) in (404, 405, 410):
+                    continue  # it says nothing, or shows people a page
                 raise
             base = (said.api_base or said.registry or self._url).rstrip("/")
             self._fetching.judge(base)
@@ -146,6 +151,7 @@ class ClawHub:
         who, exact = found.publisher_handle or owner, found.version or ""
         if not exact or (version and exact != version) or (found.slug or slug) != slug:
             return await self._resolve_plainly(owner, slug, version)
+        self._check_owner(who, owner, slug)
         _check_names(who, slug, exact)
         listed = found.artifact.files if found.artifact else None
         files = None if listed is None else tuple(one.publish() for one in listed)
@@ -155,7 +161,7 @@ class ClawHub:
         digest = _DIGEST.fullmatch(packed.digest) if packed else None
         if packed is None or digest is None:
             return await self._with_archive(named)
-        url = urljoin(await self.address(f"skills/{quote(slug)}/verify"), packed.url)
+        url = join_url(await self.address(f"skills/{quote(slug)}/verify"), packed.url)
         return structs.replace(named, url=url, archive=digest[1])
 
     async def _verify(self, owner: str, slug: str, version: str) -> Verified | None:
@@ -181,8 +187,9 @@ class ClawHub:
             raise
         who = (answer.owner.handle if answer.owner else None) or owner
         exact = version or (answer.latest_version.version if answer.latest_version else None) or ""
-        if answer.skill.slug != slug or (owner and who.lower() != owner.lower()):
+        if answer.skill.slug != slug:
             raise ClawftError("source-answer", f"'{self.name}' answers with another skill than '{slug}'")
+        self._check_owner(who, owner, slug)
         _check_names(who, slug, exact)
         found = Resolved(
             Origin("clawhub", self._url, who, slug),
@@ -202,6 +209,14 @@ class ClawHub:
             raise
         files = None if listed.files is None else tuple(one.publish() for one in listed.files)
         return await self._with_archive(structs.replace(found, files=files))
+
+    def _check_owner(self, found: str, asked: str, slug: str) -> None:
+        """Raises: ClawftError where somebody else's skill would be taken for the one that is meant."""
+        if asked and found.lower() != asked.lower():
+            message = (
+                f"'{self.name}' answers with a skill of '{plain_line(found, 40)}' where '@{asked}/{slug}' is meant"
+            )
+            raise ClawftError("source-answer", message)
 
     async def _with_archive(self, found: Resolved) -> Resolved:
         """The archive of a version: with its digest if the registry gives one. Raises: ClawftError."""

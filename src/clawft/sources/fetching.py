@@ -12,7 +12,6 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TypeVar
-from urllib.parse import urljoin
 
 import anyio
 import httpx2
@@ -23,7 +22,7 @@ from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
 from clawft.packing.unpack import MAX_BYTES
 from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
-from clawft.sources.plain import plain_line
+from clawft.sources.plain import join_url, plain_line
 from clawft.sources.status import read_wait, tell_status
 from clawft.trust.urls import Target, UrlPolicy, is_loopback, read_url
 
@@ -208,7 +207,7 @@ class Fetching:
                     await response.aclose()
             if outgoing.method != "GET":
                 raise FetchError("fetch-redirects", f"'{self.home.host}' redirects what is sent to it")
-            target = self.judge(urljoin(target.url, location))
+            target = self.judge(join_url(target.url, location))
         raise FetchError("fetch-redirects", f"'{self.home.host}' redirects more than {self.limits.redirects} times")
 
     def _cut_off(self, error: Exception) -> Exception:
@@ -231,7 +230,7 @@ class Fetching:
             if self._kept.get(target.origin) is kept:
                 del self._kept[target.origin]
                 self._retired.append(kept[1])
-            raise _Busy(self._unasked(target, error), 0) from error
+            raise self._give_up(target, outgoing, error, 0) from error
 
     async def _connect(self, target: Target, outgoing: Outgoing, accept: str) -> httpx2.Response:
         """The same over a new connection, to an address that was judged. Raises: ClawftError, _Busy."""
@@ -246,7 +245,7 @@ class Fetching:
             except httpx2.TimeoutException:
                 raise
             except httpx2.TransportError as error:
-                raise _Busy(self._unasked(target, error)) from error
+                raise self._give_up(target, outgoing, error) from error
             self._retired.remove(transport)
             self._kept[target.origin] = (address, transport)
             return response
@@ -259,9 +258,11 @@ class Fetching:
         verify = (self._ssl or True) if target.scheme == "https" else False
         return httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_POOL)
 
-    def _unasked(self, target: Target, error: Exception) -> FetchError:
+    def _give_up(self, target: Target, outgoing: Outgoing, error: Exception, wait_s: float | None = None) -> Exception:
+        """No answer: a question is asked again, but what was sent may have been taken, and is not sent twice."""
         why = plain_line(str(error) or type(error).__name__, 100)
-        return FetchError("fetch-failed", f"'{target.host}' could not be asked: {why}")
+        failed = FetchError("fetch-failed", f"'{target.host}' could not be asked: {why}")
+        return _Busy(failed, wait_s) if outgoing.method == "GET" else failed
 
     def _aim(self, target: Target, address: str, outgoing: Outgoing, accept: str) -> httpx2.Request:
         """A request to the judged address that speaks of, and wants the certificate of, the host."""

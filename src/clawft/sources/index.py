@@ -2,12 +2,12 @@
 
 import re
 from typing import Any, Literal
-from urllib.parse import urljoin
 
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.sources.plain import plain_line
+from clawft.sources.plain import join_url, plain_line
+from clawft.trust.urls import InvalidUrl
 
 __all__ = ["SCHEMA", "Entry", "Index", "parse_index"]
 
@@ -55,7 +55,7 @@ def parse_index(document: Any, url: str) -> Index:
             if entry.name in entries:
                 raise ValueError("its name is there twice")
             entries[entry.name] = entry
-        except ValueError as error:
+        except (ValueError, InvalidUrl) as error:
             named = plain_line(str(one.get("name", "")), 60) if isinstance(one, dict) else ""
             message = f"'{named}' of the index is left out: {error}"
             notes.append(Diagnostic("index-entry", "warning", message, url))
@@ -70,14 +70,14 @@ def _read_entry(one: Any, url: str, *, dated: bool) -> Entry:
     if not _NAME.fullmatch(name):
         raise ValueError("its name is none that a folder may have")
     if dated and "files" in one:
-        return Entry(name, "files", urljoin(url, f"{name}/"), description=said, files=_read_files(one["files"]))
+        return Entry(name, "files", join_url(url, f"{name}/"), description=said, files=_read_files(one["files"]))
     kind, digest = _text(one, "type"), _DIGEST.fullmatch(_text(one, "digest"))
     if kind not in ("skill-md", "archive"):
         raise ValueError(f"its type is not known here: {plain_line(kind, 40)}")
     if digest is None:
         raise ValueError("its digest is no sha256")
     version = _text(one, "version", required=False)
-    place = urljoin(url, _text(one, "url"))
+    place = join_url(url, _text(one, "url"))
     return Entry(
         name,
         "archive" if kind == "archive" else "skill-md",

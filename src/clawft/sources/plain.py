@@ -1,8 +1,11 @@
-"""Text of a registry made harmless, for a line that a person reads."""
+"""Text of a registry made harmless: a line that a person reads, and an address that is followed."""
 
 import re
+from urllib.parse import urljoin
 
-__all__ = ["plain_line"]
+from clawft.trust.urls import InvalidUrl
+
+__all__ = ["join_url", "plain_line"]
 
 # Control characters, direction marks, and what nobody sees.
 _HIDDEN = re.compile(
@@ -15,3 +18,11 @@ def plain_line(text: str, max_chars: int = 300) -> str:
     """One line, without what a reader cannot see, and never too long."""
     line = " ".join(_HIDDEN.sub(" ", text[: 4 * max_chars]).split())
     return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
+
+
+def join_url(base: str, url: str) -> str:
+    """Where an address leads that is written relative to another (RFC 3986). Raises: InvalidUrl."""
+    try:
+        return urljoin(base, url)
+    except ValueError as error:
+        raise InvalidUrl("cannot be read") from error

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import unquote, urlsplit
 
+import anyio
 from msgspec import structs
 
 from clawft.errors import ClawftError, Diagnostic
@@ -31,6 +32,7 @@ class RemoteArchive:
         self._local = LocalSource()
         self._folder = ""
         self._came: Downloaded | None = None
+        self._fetching_it = anyio.Lock()
 
     async def aclose(self) -> None:
         await self._fetching.aclose()
@@ -70,16 +72,15 @@ class RemoteArchive:
         """Where a copy of it is on this machine. Errors tell of the address. Raises: ClawftError."""
         name = unquote(urlsplit(self._url).path).rpartition("/")[2]
         single = name.lower() == "skill.md"
-        if self._came is None:
-            self._folder = self._folder or tempfile.mkdtemp(prefix="weft-")
-        place = os.path.join(self._folder, self._name() if single else f"{self._name()}.archive")
-        try:
+        async with self._fetching_it:
             if self._came is None:
-                if single:
-                    os.makedirs(place, mode=0o700, exist_ok=True)
-                self._came = await self._fetching.download(
-                    self._url, os.path.join(place, "SKILL.md") if single else place
-                )
+                self._folder = self._folder or tempfile.mkdtemp(prefix="weft-")
+            place = os.path.join(self._folder, self._name() if single else f"{self._name()}.archive")
+            if self._came is None:
+                os.makedirs(place if single else self._folder, mode=0o700, exist_ok=True)
+                file = os.path.join(place, "SKILL.md") if single else place
+                self._came = await self._fetching.download(self._url, file)
+        try:
             yield Origin("folder" if single else "archive", place)
         except ClawftError as error:
             said = error.diagnostic
@@ -91,7 +92,7 @@ class RemoteArchive:
         """What the archive is called, or the folder that a SKILL.md stands in."""
         parts = [part for part in unquote(urlsplit(self._url).path).split("/") if part]
         named = parts[-2:-1] if parts and parts[-1].lower() == "skill.md" else parts[-1:]
-        return slugify(named[0].partition(".")[0]) if named else "skill"
+        return (slugify(named[0].partition(".")[0]) if named else "") or "skill"
 
     def _told(self, one: Resolved) -> Resolved:
         """What was found in the copy, as it is to be known."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from clawft.errors import Diagnostic, NotFound, find_close
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.locks.model import Origin
 from clawft.packing.limits import SKILL
 from clawft.packing.target import Target
@@ -95,15 +95,24 @@ class WellKnown:
         whole = urlsplit(self._url)
         origin = f"{whole.scheme}://{whole.netloc}"
         below = (self._url if whole.path.endswith(".json") else "", *(self._url + place for place in _PLACES))
+        unread: ClawftError | None = None
         for url in dict.fromkeys((*below, *(origin + place for place in _PLACES))):
             try:
                 answer = await self._fetching.read(url, accept="application/json") if url else None
+                document = self._fetching.decode(answer, Any) if answer else None
             except HttpError as error:
                 if error.status in (401, 429) or error.status >= 500:
                     raise
                 continue
+            except ClawftError as error:
+                if error.code != "source-answer":
+                    raise
+                unread = unread or error  # a site may show people a page at every address
+                continue
             if answer is not None:
-                return parse_index(self._fetching.decode(answer, Any), answer.url)
+                return parse_index(document, answer.url)
+        if unread is not None:
+            raise unread
         hint = "Give the address of an archive, of a repository, or of a site that lists its skills"
         raise NotFound("source-no-index", f"'{self._url}' lists no skills at {_PLACES[0]}", hint=hint)
 
