@@ -187,7 +187,8 @@ class Transaction:
             version, owner = one.resolved.version, one.resolved.origin.owner
             statement = Statement(one.found.name, version, one.digest)
             signature = check_signature(one.folder, statement, publishers, owner=owner)
-            plans.append(planner.plan(one, review, () if options.stay else self.to, signature))
+            stays = options.stay and one.name in planner.lock
+            plans.append(planner.plan(one, review, () if stays else self.to, signature))
         return plans
 
     def commit(self, plans: Sequence[Planned], options: Options) -> tuple[Diagnostic, ...]:

@@ -14,7 +14,16 @@ from clawft.supply.install import Transaction
 from clawft.supply.plan import Planned, worst_verdict
 from clawft.supplying import finish_broken
 
-__all__ = ["agree", "check_objections", "finish", "list_names", "planned_json", "show_plans", "tell_origin"]
+__all__ = [
+    "agree",
+    "check_objections",
+    "finish",
+    "list_names",
+    "planned_json",
+    "show_plans",
+    "tell_origin",
+    "with_needed",
+]
 
 SHOWN = 5  # names in a question
 WHOLE = 3  # so many skills are shown with all there is to say
@@ -32,6 +41,9 @@ def show_plans(app: App, transaction: Transaction, plans: Sequence[Planned]) -> 
     for one in plans:
         for line in _lines(app, transaction, one, whole=len(plans) <= WHOLE):
             say(line)
+        needing = [other.name for other in plans if one.name in other.dependencies]
+        if needing and not one.requested:
+            say(one_line(f"Needed by: {list_names(needing)}"))
         for problem in (*one.said, *one.objections):
             show_diagnostic(problem, where=app.workspace.shorten(problem.where), indent="  ")
         say()
