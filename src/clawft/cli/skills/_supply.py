@@ -22,7 +22,6 @@ __all__ = [
     "planned_json",
     "show_plans",
     "tell_origin",
-    "with_needed",
 ]
 
 SHOWN = 5  # names in a question
