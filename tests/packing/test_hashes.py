@@ -88,6 +88,15 @@ def test_a_folder_without_text_has_no_fingerprint(tmp_path: Path) -> None:
     assert fingerprint_folder(str(tmp_path)) == ""
 
 
+def test_a_name_that_is_no_text_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "SKILL.md").write_text("x")
+    with open(os.fsencode(tmp_path) + b"/\xff.md", "w") as file:
+        file.write("x")
+    assert fingerprint_folder(str(tmp_path))
+    assert vercel_folder_hash(str(tmp_path))
+
+
 def test_a_folder_has_the_hash_that_the_skills_command_computes(tmp_path: Path) -> None:
     folder = _make(tmp_path / "skill")
     assert vercel_folder_hash(str(folder)) == "5f551a3d2e1b525874769d1ac31d3a3e35af29cea0ae9c44aae19e529a264981"

@@ -2,12 +2,15 @@
 
 import io
 import os
+import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from clawft.errors import Refused
+from clawft.errors import ClawftError, Refused
+from clawft.packing.hashes import fingerprint_folder
 from clawft.packing.ignore import choose_files
 from clawft.packing.pack import pack_files, write_skill
 from clawft.packing.unpack import unpack
@@ -134,3 +137,30 @@ def test_a_file_that_changes_meanwhile_is_noticed_and_nothing_is_written(tmp_pat
         write_skill(str(tmp_path / "adder.skill"), "adder", files)
     assert refused.value.code == "pack-changed"
     assert os.listdir(tmp_path) == ["adder"]
+
+
+def test_an_ignore_file_further_down_counts_there_and_before_those_above(tmp_path: Path) -> None:
+    folder = make(
+        tmp_path / "adder",
+        **{".gitignore": "*.tmp\n", "data/.gitignore": "!keep.tmp\n/raw\n", "data/raw/x": "r", "raw/x": "kept"},
+        **{"a.tmp": "t", "keep.tmp": "t", "data/keep.tmp": "kept", "data/b.tmp": "t", "data/sub/raw/x": "kept"},
+    )
+    kept = [one.path for one in choose_files(str(folder)).files]
+    assert kept == ["SKILL.md", "data/keep.tmp", "data/sub/raw/x", "raw/x"]
+
+
+def test_lines_that_mean_nothing_in_an_ignore_file_leave_nothing_out(tmp_path: Path) -> None:
+    folder = make(tmp_path / "adder", **{".gitignore": "!\n\\\n[z-a]\na\\\n[[:foo:]]\n*.log\n", "a.log": "l", "b": "b"})
+    assert [one.path for one in choose_files(str(folder)).files] == ["SKILL.md", "b"]
+
+
+@pytest.mark.parametrize(
+    "text", ["*a*a*a*a*a*a*a*a*a*a*b\n", "*x*y*z\n" * 1500, "a\n" * 5100], ids=["stars", "many", "long"]
+)
+def test_an_ignore_file_of_a_stranger_takes_nobodys_time(tmp_path: Path, text: str) -> None:
+    folder = make(tmp_path / "adder", **{".gitignore": text, "a" * 200: "x"})
+    started = time.process_time()
+    with suppress(ClawftError):
+        choose_files(str(folder))
+    fingerprint_folder(str(folder))
+    assert time.process_time() - started < 3

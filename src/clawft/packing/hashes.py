@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from clawft.errors import ClawftError
 from clawft.packing.collate import locale_key
+from clawft.packing.ignore import is_ignored, parse_ignored
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -64,15 +66,19 @@ def counts_for_clawhub(path: str, sample: bytes) -> bool:
 
 
 def fingerprint_folder(folder: str, *, leave_out: Iterable[str] = ()) -> str:
-    """The fingerprint of a folder as the `clawhub` command computes it, ignore files honoured; empty without files.
+    """The fingerprint of a folder as the `clawhub` command computes it, ignore files honoured; empty without files, or
+    where an ignore file makes no sense.
 
     `leave_out`: paths that do not count, such as `_meta.json` where it came with the download. Raises: OSError.
     """
-    ignored = _load_ignored(folder)
+    try:
+        ignored = _load_ignored(folder)
+    except ClawftError:
+        return ""
     left_out = frozenset(leave_out)
     hashed: list[tuple[str, str]] = []
     for path, place in _walk(folder, hidden=False):
-        if path in left_out or (ignored is not None and ignored.match_file(path.lower())):
+        if path in left_out or (ignored is not None and is_ignored(ignored, path.lower())):
             continue
         with open(os.open(place, _READ), "rb") as file:
             sample = file.read(SAMPLE)
@@ -93,16 +99,15 @@ def vercel_folder_hash(folder: str) -> str:
 
 
 def _load_ignored(folder: str) -> "GitIgnoreSpec | None":
-    """What the ignore files at the top of a folder leave out, small letters and capitals being one."""
+    """What the ignore files at the top of a folder leave out, small letters and capitals being one.
+
+    Raises: ClawftError for a file that nobody wrote to be read.
+    """
     lines: list[str] = []
     for name in IGNORE_FILES:
         with suppress(OSError), open(os.open(os.path.join(folder, name), _READ), "rb") as file:
             lines += file.read(_MAX_IGNORE).decode("utf-8", "replace").lower().split("\n")
-    if not lines:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(line.removesuffix("\r") for line in lines)
+    return parse_ignored([line.removesuffix("\r") for line in lines], folder) if lines else None
 
 
 def _walk(folder: str, *, hidden: bool) -> Iterator[tuple[str, str]]:

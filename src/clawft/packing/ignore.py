@@ -1,25 +1,31 @@
 """Which files of a folder are the skill, and which only lie there: what was left out is told, with the reason."""
 
 import os
+import re
 import stat
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from clawft.errors import ClawftError
 from clawft.files import read_regular
 from clawft.packing.limits import SKILL, refuse
 from clawft.packing.target import MAX_DEPTH, Target
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-__all__ = ["IGNORE_FILES", "SIGNATURE", "Chosen", "LeftOut", "SkillFile", "choose_files"]
+    _Ignored = tuple[str, GitIgnoreSpec]  # where an ignore file lies, and what it says
+
+__all__ = ["IGNORE_FILES", "SIGNATURE", "Chosen", "LeftOut", "SkillFile", "choose_files", "is_ignored", "parse_ignored"]
 
 SIGNATURE = ".clawft-signature"
 IGNORE_FILES = (".gitignore", ".clawhubignore", ".clawdhubignore", ".clawftignore")
-_MAX_IGNORE = 1 << 20
+_MAX_IGNORE, _MAX_LINES = 1 << 18, 5_000
 _BY_NAME = {
     "node_modules": "packages that are installed",
     "__pycache__": "made by Python",
@@ -62,14 +68,13 @@ class Chosen(Struct, frozen=True):
 def choose_files(folder: str) -> Chosen:
     """The files of a skill that anybody but its author needs.
 
-    Left out are hidden files, what tools made, and what the ignore files at its top name. Raises: Refused for links and
-    for all else that would not be unpacked again; OSError.
+    Left out are hidden files, what tools made, and what ignore files name: those at its top,
+    and .gitignore further down. Raises: Refused for links and all else that nobody would unpack; ClawftError; OSError.
     """
     target = Target("", folder, SKILL)
-    ignored = _load_ignored(folder)
     files: list[SkillFile] = []
     left_out: list[LeftOut] = []
-    for entry, path in _walk(folder, ignored, left_out):
+    for entry, path in _walk(folder, left_out):
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             raise refuse("archive-link", f"'{path[:80]}' is a link", folder)
@@ -82,28 +87,63 @@ def choose_files(folder: str) -> Chosen:
     return Chosen(tuple(files), tuple(sorted(left_out, key=lambda one: os.fsencode(one.path))))
 
 
-def _walk(
-    folder: str, ignored: "GitIgnoreSpec | None", left_out: list[LeftOut]
-) -> Iterator[tuple[os.DirEntry[str], str]]:
-    pending = [(folder, "")]
+def parse_ignored(lines: Iterable[str], path: str) -> "GitIgnoreSpec":
+    """What lines of an ignore file leave out. A line that means nothing counts for nothing, as in git.
+
+    Raises: ClawftError for more than can be matched in a time that is sure: the file may be a stranger's.
+    """
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    message = "The ignore file has too many patterns, or too many stars in them"
+    patterns = []
+    with warnings.catch_warnings(action="ignore"):  # of patterns that look odd
+        for number, line in enumerate(lines):
+            if number > _MAX_LINES:
+                raise ClawftError("ignore-file", message, path=path)
+            with suppress(ValueError, re.error):
+                patterns.append(GitIgnoreSpecPattern(line))
+    try:
+        return _compile(patterns) or GitIgnoreSpec([one for one in patterns if _compile([one])], backend="re2")
+    except Exception as error:  # of re2, whose memory is bounded
+        raise ClawftError("ignore-file", message, path=path) from error
+
+
+def _compile(patterns: "Sequence[GitIgnoreSpecPattern]") -> "GitIgnoreSpec | None":
+    """None for what re2 does not take, be it one pattern or all together."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec(patterns, backend="re2")
+    except Exception:  # it has errors of its own
+        return None
+
+
+def is_ignored(patterns: "GitIgnoreSpec", path: str) -> bool | None:
+    """What an ignore file says of a path, None for nothing. A name that is no text is taken as far as it is."""
+    return patterns.check_file(path.encode("utf-8", "replace").decode()).include
+
+
+def _walk(folder: str, left_out: list[LeftOut]) -> Iterator[tuple[os.DirEntry[str], str]]:
+    pending = [(folder, "", _load_ignored(folder, "", IGNORE_FILES))]
     while pending:
-        current, prefix = pending.pop()
+        current, prefix, ignored = pending.pop()
         if prefix.count("/") > MAX_DEPTH:
             raise refuse("archive-path", f"Folders lie in it more than {MAX_DEPTH} levels deep", folder)
         with os.scandir(current) as entries:
             for entry in entries:
                 is_folder = entry.is_dir(follow_symlinks=False)
                 path = f"{prefix}{entry.name}{'/' * is_folder}"
-                if reason := _find_reason(entry.name, path, ignored):
+                if reason := _find_reason(entry.name, path) or _find_ignored(path, ignored):
                     left_out.append(LeftOut(path, reason))
                 elif is_folder:
-                    pending.append((entry.path, path))
+                    pending.append((entry.path, path, (*_load_ignored(entry.path, path, IGNORE_FILES[:1]), *ignored)))
                 else:
                     yield entry, path
 
 
-def _find_reason(name: str, path: str, ignored: "GitIgnoreSpec | None") -> str:
-    """Why a file or folder is left out; empty for what belongs to the skill."""
+def _find_reason(name: str, path: str) -> str:
+    """Why a file or folder is left out whatever ignore files say; empty for what may belong to the skill."""
     if path == SIGNATURE:
         return ""
     if name.startswith("."):
@@ -111,19 +151,22 @@ def _find_reason(name: str, path: str, ignored: "GitIgnoreSpec | None") -> str:
     top = name if path in (name, f"{name}/") else ""
     known = _BY_NAME.get(name) or _AT_TOP.get(top)
     known = known or next((reason for end, reason in _BY_END.items() if name.endswith(end)), "")
-    if not known and top.endswith(".skill") and not path.endswith("/"):
-        known = "packed before"
-    return known or ("ignored" if ignored is not None and ignored.match_file(path) else "")
+    return known or ("packed before" if top.endswith(".skill") and not path.endswith("/") else "")
 
 
-def _load_ignored(folder: str) -> "GitIgnoreSpec | None":
+def _find_ignored(path: str, ignored: "tuple[_Ignored, ...]") -> str:
+    """The ignore file that is nearest decides, if it says anything."""
+    for prefix, patterns in ignored:
+        said = is_ignored(patterns, path.removeprefix(prefix))
+        if said is not None:
+            return "ignored" if said else ""
+    return ""
+
+
+def _load_ignored(folder: str, prefix: str, names: tuple[str, ...]) -> "tuple[_Ignored, ...]":
     lines: list[str] = []
-    for name in IGNORE_FILES:
+    for name in names:
         with suppress(FileNotFoundError):
             data = read_regular(os.path.join(folder, name), _MAX_IGNORE)[0]
             lines += data.decode("utf-8", "replace").splitlines()
-    if not lines:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(lines)
+    return ((prefix, parse_ignored(lines, folder)),) if lines else ()

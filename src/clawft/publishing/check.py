@@ -84,6 +84,9 @@ def prepare(
     """
     found = find_skill_at(folder, max_prompt_bytes)
     chosen = choose_files(folder)
+    document = os.path.basename(found.file)
+    if all(one.path != document for one in chosen.files):
+        raise ClawftError("pack-left-out", f"An ignore file leaves out {document}", path=found.file)
     name = found.name
     with tempfile.TemporaryDirectory(prefix="weft-pack-") as place:
         archive = os.path.join(place, f"{name}.skill")

@@ -94,12 +94,18 @@ def test_a_secret_of_the_users_own_is_never_packed(weft: Weft, skill: Path) -> N
         ("---\nname: Adder Tool\ndescription: Adds.\n---\nx\n", "error[spec-name]"),
         ("---\nname: adder\ndescription: Adds.\n---\nRead x.log first.\n", "error[pack-left-out]: It names 'x.log'"),
         ("---\nname: [\n", "error[skill-broken]"),
+        (
+            "---\nname: adder\ndescription: '*.md is ignored'\n---\nx\n",
+            "error[pack-left-out]: An ignore file leaves out",
+        ),
     ],
 )
 def test_a_broken_skill_is_not_packed_with_or_without_findings(
     weft: Weft, skill: Path, project: Path, document: str, said: str
 ) -> None:
     (skill / "SKILL.md").write_text(document)
+    if "*.md" in document:
+        (skill / ".clawftignore").write_text("*.md\n")
     done = weft("skills", "pack", "adder", "--allow-findings")
     assert done.returncode in (1, 3)
     assert said in done.stderr
