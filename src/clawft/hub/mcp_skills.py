@@ -50,7 +50,7 @@ def list_served(store: HubStore, limit: int, cursor: str) -> tuple[list[Served],
 def serve_listed(store: HubStore, one: Listed) -> Served | None:
     """A skill of a list; None if it cannot be served. Raises: ClawftError."""
     version = store.find_version(one.skill.id, one.release.version) if one.release else None
-    return _serve(one.skill, version, one.release.front) if one.release and version else None
+    return _serve(one.skill, version) if version else None
 
 
 def find_served(store: HubStore, address: str) -> tuple[Served, str] | None:
@@ -61,9 +61,8 @@ def find_served(store: HubStore, address: str) -> tuple[Served, str] | None:
     if not address.startswith(_SCHEME) or not _OWNER.fullmatch(owner):
         return None
     for skill in store.find(slug, owner):
-        listed = next((one for one in store.versions(skill.id) if one.version == skill.latest), None)
-        version = store.find_version(skill.id) if listed and not skill.deleted else None
-        served = _serve(skill, version, listed.front) if listed and version else None
+        version = None if skill.deleted else store.find_version(skill.id)
+        served = _serve(skill, version) if version else None
         if served is None:
             continue
         within = unquote(served.root.removeprefix(f"{_SCHEME}{owner}/{slug}")).removeprefix("/")
@@ -108,9 +107,9 @@ def read_mime(path: str) -> str:
     return known or mimetypes.guess_type(path)[0] or "application/octet-stream"
 
 
-def _serve(skill: HubSkill, version: HubVersion, front: str) -> Served | None:
+def _serve(skill: HubSkill, version: HubVersion) -> Served | None:
     """None for what no host would take: an odd name, no frontmatter, or too much."""
-    said: dict[str, Any] = msgspec.json.decode(front)
+    said: dict[str, Any] = msgspec.json.decode(version.front)
     name = said.get("name")
     if not isinstance(name, str) or not is_canonical(name) or not isinstance(said.get("description"), str):
         return None

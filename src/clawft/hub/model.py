@@ -70,6 +70,7 @@ class HubVersion(Struct, frozen=True):
     download_size: int = 0
     dependencies: tuple[str, ...] = ()  # other skills it names, as its author wrote them
     bundle: str = ""  # ClawHub's fingerprint of the download
+    front: str = "{}"  # the frontmatter of its SKILL.md as JSON; empty where that could not be to the letter
 
 
 class HubRelease(Struct, frozen=True):
@@ -86,7 +87,6 @@ class HubRelease(Struct, frozen=True):
     reasons: tuple[str, ...] = ()
     engine: str = ""
     yanked: str = ""
-    front: str = "{}"  # its frontmatter, as JSON
 
 
 class Listed(Struct, frozen=True):

@@ -17,7 +17,7 @@ MAX_PAGE = 200
 SORTS = {"updated": "updated", "created": "created", "downloads": "downloads", "name": "slug"}  # to columns
 SKILL = "id, owner, slug, display_name, summary, created, updated, latest, downloads, deleted"
 RELEASE = """v.version, v.created, v.changelog, v.verdict, v.digest, v.fingerprint, v.archive, v.archive_size,
-v.reasons, v.engine, v.yanked, v.front"""
+v.reasons, v.engine, v.yanked"""
 _BOTH = f"{', '.join(f's.{name}' for name in SKILL.split(', '))}, {RELEASE}"
 _JOINED = "hub_skill s JOIN hub_version v ON v.skill = s.id AND v.version = s.latest"
 _WEIGHTS = "8.0, 3.0, 4.0"  # name, summary, tags
@@ -33,9 +33,7 @@ def read_skill(row: Sequence[Any]) -> HubSkill:
 
 
 def read_release(row: Sequence[Any]) -> HubRelease:
-    version, created, changelog, verdict, digest, fingerprint, archive, archive_size, reasons, engine, yanked, front = (
-        row
-    )
+    version, created, changelog, verdict, digest, fingerprint, archive, archive_size, reasons, engine, yanked = row
     return HubRelease(
         version=version,
         created=created,
@@ -48,12 +46,11 @@ def read_release(row: Sequence[Any]) -> HubRelease:
         reasons=_NAMES.decode(reasons),
         engine=engine,
         yanked=yanked,
-        front=front,
     )
 
 
 def _read_both(row: Sequence[Any], score: float = 0) -> Listed:
-    return Listed(read_skill(row[:10]), read_release(row[10:22]), score)
+    return Listed(read_skill(row[:10]), read_release(row[10:21]), score)
 
 
 def list_page(database: Database, sort: str, limit: int, cursor: str, *, prefix: str, owner: str) -> Page:
@@ -103,7 +100,7 @@ def search_skills(database: Database, query: str, limit: int) -> Page:
             ORDER BY score DESC, skill LIMIT ?) t, {_JOINED} WHERE t.skill = s.id ORDER BY t.score DESC, s.id""",
             (" | ".join(f"'{word}':*" for word in words), limit),
         )
-    return Page(tuple(_read_both(row, round(float(row[22]), 6)) for row in rows))
+    return Page(tuple(_read_both(row, round(float(row[21]), 6)) for row in rows))
 
 
 def _make_cursor(sort: str, skill: HubSkill) -> str:

@@ -32,7 +32,7 @@ _ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody 
 _FILES = msgspec.json.Decoder(tuple[HubFile, ...])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
-verdict, reasons, engine, yanked, download, download_size, dependencies, bundle"""
+verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front"""
 _CONTENT = "SELECT digest, fingerprint FROM hub_version WHERE skill = ? AND version = ?"
 _USED = "SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1"
 _YANK = "UPDATE hub_version SET yanked = ? WHERE skill = ? AND version = ? RETURNING 1"
@@ -52,7 +52,7 @@ class HubStore:
     - bytes: `put_blob(bytes) -> sha256`, `get_blob(sha256) -> bytes`, `blob_path(sha256) -> path or ''`
     - write: `publish(draft, checked, publisher) -> HubVersion`, `yank(skill, version, reason)`,
       `unyank(skill, version)`, `delete(skill)`, `undelete(skill)`,
-      `set_tag(skill, tag, version)`, `count_download(skill)`, `sweep()`
+      `set_tag(skill, tag, version)`, `count_download(skill)`, `flush()`, `sweep()`
     - read: `find(slug, owner='')` gives all that match, deleted ones too: more than one is ambiguous;
       `get_skill(id)`, `get_version(skill, version='')` ('' for the latest), `find_version`, `versions(skill)` newest
       first, `tags(skill)`, `list_skills(sort, limit, cursor, …)`, `search(query, limit)`,
@@ -330,7 +330,7 @@ def _hold(folder: str) -> int:
 
 def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
     _, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size = row[:11]
-    verdict, reasons, engine, yanked, download, download_size, dependencies, bundle = row[11:]
+    verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front = row[11:]
     return HubVersion(
         skill=skill,
         version=version,
@@ -351,6 +351,7 @@ def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
         download_size=download_size,
         dependencies=_NAMES.decode(dependencies),
         bundle=bundle,
+        front=front,
     )
 
 
