@@ -36,6 +36,7 @@ class Staged(Struct, frozen=True):
     files: dict[str, LockedFile]
     report: Report | None = None
     requested: bool = True
+    dependencies: tuple[str, ...] = ()  # the names of what it needs, in the same lock
 
     @property
     def folder(self) -> str:

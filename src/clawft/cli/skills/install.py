@@ -16,6 +16,7 @@ from clawft.errors import Diagnostic
 from clawft.sources.model import Reference
 from clawft.sources.reference import parse_reference
 from clawft.supply.choosing import Choice, find_chosen
+from clawft.supply.dependencies import bring_needed
 from clawft.supply.install import Options, Transaction, begin
 from clawft.supply.plan import Allowing, Planned
 from clawft.supply.scanning import Scans
@@ -96,7 +97,8 @@ async def _stage(
     async with open_sources(app) as sources:
         parsed = [_parse(app, text, asked.registry, sources.registries) for text in references]
         choice = Choice(asked.skills, asked.every)
-        return await transaction.stage([find_chosen(sources, one, choice) for one in parsed], scans)
+        staged = await transaction.stage([find_chosen(sources, one, choice) for one in parsed], scans)
+        return await bring_needed(transaction, sources, staged, scans, lambda: app.catalog.versions)
 
 
 def _parse(app: App, text: str, registry: str, registries: Any) -> Reference:

@@ -16,6 +16,7 @@ from clawft.cli.skills._targets import allow_options, scope_choice
 from clawft.errors import Diagnostic
 from clawft.locks.file import load_lock
 from clawft.locks.model import LockedSkill
+from clawft.supply.dependencies import bring_needed
 from clawft.supply.install import Options, Transaction, Wanted, begin
 from clawft.supply.plan import Allowing, Planned
 from clawft.supply.scanning import Scans
@@ -111,9 +112,10 @@ async def _stage(
     async with open_sources(app) as sources:
         renewed = await find_newer(sources, transaction.site, installed)
         wanted = [one for one in renewed if _take(transaction.site, one, asked, outcome)]
-        return await transaction.stage(
+        staged = await transaction.stage(
             [Wanted(one.source, one.newest, one.locked.requested) for one in wanted if one.source and one.newest], scans
         )
+        return await bring_needed(transaction, sources, staged, scans, lambda: app.catalog.versions)
 
 
 def _take(site: Site, one: Renewed, asked: _Asked, outcome: _Outcome) -> bool:
