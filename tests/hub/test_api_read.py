@@ -139,6 +139,25 @@ def test_the_older_index_lists_files_that_are_there(served_hub: ServedHub, clien
             assert client.get(f"{place}/.well-known/{kind}/index.json").status_code == 404
 
 
+def test_an_index_that_is_kept_says_what_is_there_now(served_hub: ServedHub, client: httpx2.Client) -> None:
+    def listed() -> dict[str, str]:
+        found = get(client, "/.well-known/agent-skills/index.json")["skills"]
+        assert found == get(client, "/.well-known/agent-skills/index.json")["skills"]
+        return {one["name"]: one["version"] for one in found}
+
+    skill = served_hub.put("alice/tides").skill
+    assert listed() == {"tides": "1.0.0"}
+    served_hub.put("alice/tides", "1.1.0", {"a.txt": "new"})
+    assert listed() == {"tides": "1.1.0"}
+    served_hub.store.yank(skill, "1.1.0", "")
+    assert listed() == {"tides": "1.0.0"}
+    served_hub.put("alice/weather")
+    served_hub.store.delete(skill)
+    assert listed() == {"weather": "1.0.0"}
+    served_hub.store.undelete(skill)
+    assert listed() == {"tides": "1.0.0", "weather": "1.0.0"}
+
+
 def test_the_older_contract_gives_a_tar(served_hub: ServedHub, client: httpx2.Client) -> None:
     served_hub.put("alice/tides", files={"run.sh": SCRIPT})
     (found,) = get(client, "/api/v1/skills/search", q="tides")["skills"]

@@ -11,6 +11,7 @@ from starlette.responses import FileResponse, Response
 
 from clawft.config.hub import HubSettings
 from clawft.hub.errors import HubError
+from clawft.hub.indexes import Indexes
 from clawft.hub.intake import Intake
 from clawft.hub.model import Draft, HubSkill, HubToken, HubVersion, Scope
 from clawft.hub.pending import Pending
@@ -47,6 +48,7 @@ class Hub(Struct, frozen=True):
     tickets: Tickets
     pending: Pending
     publishing: CapacityLimiter
+    indexes: Indexes
 
     async def read(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Call what only reads: at once where that takes microseconds, else on a thread."""

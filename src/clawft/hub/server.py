@@ -25,6 +25,7 @@ from clawft.hub.context import Hub, answer
 from clawft.hub.contract import CONTRACT
 from clawft.hub.door import MCP_PATH, Door, Log, answer_error
 from clawft.hub.errors import HubError, from_error
+from clawft.hub.indexes import Indexes
 from clawft.hub.intake import Intake
 from clawft.hub.limits import ClientLimits
 from clawft.hub.mcp import HubMcp
@@ -60,6 +61,7 @@ def make_app(
         tickets=Tickets(load_key(store.database), time.time),
         pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20),
         publishing=anyio.CapacityLimiter(_PUBLISHING),
+        indexes=Indexes(store),
     )
     routes = _merge([*CONTRACT, *SECURITY, *PUBLISHING, *READING, *WELL_KNOWN])
     document = answer(describe_routes(routes))

@@ -1,12 +1,10 @@
-"""The hub as an index at a well-known place (INTEROP 3.8): of all skills, of one owner, or of one skill.
+"""The hub at a well-known place (INTEROP 3.8): indexes of all skills, of one owner or of one skill, and what they name.
 
 The `skills` command fetches everything that an index lists before it chooses, so the address of one skill has an index
 of its own: `skills add https://hub/@owner/skill`. Addresses in an index are relative to it: they hold behind any proxy.
 """
 
-import re
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -14,18 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawft.hub.api_read import find_file, serve_archive
-from clawft.hub.context import Hub, answer, hub_of, number, searched, send_blob
+from clawft.hub.context import answer, hub_of, number, searched, send_blob
 from clawft.hub.errors import HubError
-from clawft.hub.model import HubSkill, Listed
-from clawft.hub.store import HubStore
+from clawft.hub.indexes import SCHEMA, describe_shortly
 
 __all__ = ["WELL_KNOWN"]
-
-SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-MAX_DESCRIPTION = 1024
-MAX_NAME = 64  # what clients take; a slug may be longer
-_PAGE = 200
-_UNSAFE = re.compile(r"\.\.|[\x00-\x1f\\?#%]")  # in a path: the older form has it in an address as it is
 
 
 async def discovery(request: Request) -> Response:
@@ -35,58 +26,36 @@ async def discovery(request: Request) -> Response:
 
 async def index(request: Request) -> Response:
     """Version 0.2.0: each skill's zip with its sha256."""
-    listed, omitted = await _choose_for(request)
-    skills = [
-        {
-            "name": one.skill.slug,
-            "type": "archive",
-            "description": _describe(one.skill),
-            "url": f"./@{one.skill.owner}/{one.skill.slug}/{quote(one.release.version)}.zip",
-            "digest": f"sha256:{one.release.archive}",
-            "version": one.release.version,
-        }
-        for one in listed
-        if one.release is not None
-    ]
-    return _answer_index({"$schema": SCHEMA, "skills": skills}, omitted)
+    hub = hub_of(request)
+    return _answer_index(await hub.work(hub.indexes.newer, *_whose(request)))
 
 
 async def older_index(request: Request) -> Response:
-    """The form before that: names and files, without any digest. A client takes all of it or nothing."""
+    """The form before that: names and files, without any digest."""
     hub = hub_of(request)
-    listed, omitted = await _choose_for(request)
-
-    def describe() -> list[dict[str, Any]]:
-        found = []
-        for one in listed:
-            version = hub.store.find_version(one.skill.id)
-            paths = [file.path for file in version.files] if version else []
-            if "SKILL.md" in paths and not any(_UNSAFE.search(path) for path in paths):
-                found.append({"name": one.skill.slug, "description": _describe(one.skill), "files": paths})
-            else:
-                omitted.append(f"@{one.skill.owner}/{one.skill.slug}")
-        return found
-
-    return _answer_index({"skills": await hub.work(describe)}, omitted)
+    return _answer_index(await hub.work(hub.indexes.older, *_whose(request)))
 
 
-def _answer_index(document: dict[str, Any], omitted: list[str]) -> Response:
-    """Nothing is left out in silence: what an index cannot hold is to be had under its owner's address."""
-    return answer({**document, "omitted": omitted} if omitted else document)
+def _answer_index(document: bytes) -> Response:
+    if not document:
+        raise HubError(404, "There is no such owner, or no such skill")
+    return Response(document, media_type="application/json")
 
 
 async def agent_index(request: Request) -> Response:
     """The same of one skill, as ClawHub has it: the only address whose digest names the zip."""
     hub = hub_of(request)
-    owner, slug = request.path_params["owner"], request.path_params["slug"]
-    skill = await _get_skill(hub, owner, slug)
-    version = await hub.read(hub.store.find_version, skill.id, request.query_params.get("version", ""))
+    owner, slug = request.path_params["owner"].removeprefix("@").lower(), request.path_params["slug"]
+    found = await hub.read(hub.store.find, slug, owner)
+    if not found or found[0].deleted:
+        raise HubError(410, "Skill was deleted") if found else HubError(404, "Skill not found")
+    version = await hub.read(hub.store.find_version, found[0].id, request.query_params.get("version", ""))
     if version is None:
         raise HubError(404, "Version not found")
     entry = {
-        "name": skill.slug,
+        "name": found[0].slug,
         "type": "archive",
-        "description": _describe(skill),
+        "description": describe_shortly(found[0]),
         "url": f"./archive?version={quote(version.version)}",
         "digest": f"sha256:{version.archive}",
         "version": version.version,
@@ -105,10 +74,8 @@ async def index_archive(request: Request) -> Response:
 async def index_file(request: Request) -> Response:
     """A file of a skill, by the skill's name in the index."""
     hub = hub_of(request)
-    listed, _ = await hub.work(_choose, hub.store, *_whose(request), request.path_params["name"])
-    if len(listed) != 1:
-        raise HubError(404, "Skill not found")
-    version = await hub.read(hub.store.find_version, listed[0].skill.id)
+    skill = await hub.work(hub.indexes.find, request.path_params["name"], *_whose(request))
+    version = await hub.read(hub.store.find_version, skill.id) if skill else None
     if version is None or version.verdict == "malicious":
         raise HubError(404, "Skill not found")
     file = find_file(version, request.path_params["path"])
@@ -137,60 +104,9 @@ async def skills_search(request: Request) -> Response:
     return answer({"query": query, "skills": found, "count": len(found)})
 
 
-async def _choose_for(request: Request) -> tuple[list[Listed], list[str]]:
-    """What the index at this address holds, and what it cannot. Raises: HubError where there is no such place."""
-    hub = hub_of(request)
-    owner, slug = _whose(request)
-    listed, omitted = await hub.work(_choose, hub.store, owner, slug)
-    if owner and not listed and not omitted:
-        raise HubError(404, "Skill not found" if slug else "Owner not found")
-    return listed, omitted
-
-
 def _whose(request: Request) -> tuple[str, str]:
     """The owner and the skill that the address of an index names, '' for all."""
     return request.path_params.get("owner", "").lower(), request.path_params.get("skill", "")
-
-
-def _choose(store: HubStore, owner: str, slug: str, name: str = "") -> tuple[list[Listed], list[str]]:
-    """The skills that an index holds, and those it cannot hold: a name that two owners have is no name."""
-    seen: dict[str, list[Listed]] = {}
-    for one in _all(store, owner, slug or name):
-        if (slug or name) in ("", one.skill.slug):
-            seen.setdefault(one.skill.slug, []).append(one)
-    chosen = [found[0] for found in seen.values() if len(found) == 1 and _is_held(found[0])]
-    kept = {one.skill.id for one in chosen}
-    omitted = [
-        f"@{one.skill.owner}/{one.skill.slug}" for found in seen.values() for one in found if one.skill.id not in kept
-    ]
-    return chosen, omitted
-
-
-def _is_held(one: Listed) -> bool:
-    return len(one.skill.slug) <= MAX_NAME and one.release is not None and one.release.verdict != "malicious"
-
-
-def _all(store: HubStore, owner: str, prefix: str) -> Iterator[Listed]:
-    cursor = ""
-    while True:
-        page = store.list_skills("name", _PAGE, cursor, prefix=prefix, owner=owner)
-        yield from page.items
-        cursor = page.cursor
-        if not cursor:
-            return
-
-
-async def _get_skill(hub: Hub, owner: str, slug: str) -> HubSkill:
-    found = await hub.read(hub.store.find, slug, owner.removeprefix("@").lower())
-    if not found:
-        raise HubError(404, "Skill not found")
-    if found[0].deleted:
-        raise HubError(410, "Skill was deleted")
-    return found[0]
-
-
-def _describe(skill: HubSkill) -> str:
-    return (" ".join(skill.summary.split()) or skill.display_name or skill.slug)[:MAX_DESCRIPTION]
 
 
 def _routes() -> Iterator[Route]:
