@@ -1,6 +1,7 @@
 """Repositories, servers, locks and environments that want more than to be installed from."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -417,3 +418,56 @@ async def test_no_git_of_the_folder_one_stands_in_is_run(
         with pytest.raises(ClawftError) as caught:
             await install(ground.repository.url, ground.folder, environ={"PATH": path})
         assert caught.value.code == "git-missing"
+
+
+def resolving_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    async def resolve(_host: str, _port: int) -> tuple[str, ...]:
+        return addresses
+
+    monkeypatch.setattr(git_program, "resolve_host", resolve)
+
+
+@pytest.mark.parametrize("url", ["https://forge.example/x", "ssh://git@forge.example/x"])
+async def test_a_name_in_a_lock_of_a_project_that_means_a_private_address_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolving_to(monkeypatch, "93.184.216.34", "10.0.0.7")
+    source = GitRepository(url, WebSettings(), ENVIRON, typed=False)
+    with pytest.raises(Refused) as caught:
+        await source.renew(Version(Origin("git", url)))
+    assert caught.value.code == "url-private-address"
+
+
+async def test_ssh_connects_to_the_judged_address_for_a_lock_of_a_project(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolving_to(monkeypatch, "93.184.216.34")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(shutil.which("git") or "")
+    (tmp_path / "bin" / "ssh").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\nexit 255\n')
+    (tmp_path / "bin" / "ssh").chmod(0o755)
+    url = "ssh://git@forge.example:2222/x"
+    source = GitRepository(url, WebSettings(), {"PATH": f"{tmp_path}/bin"}, typed=False)
+    with pytest.raises(ClawftError):
+        await source.renew(Version(Origin("git", url)))
+    await source.aclose()
+    words = (tmp_path / "words").read_text()
+    for one in ("HostName=93.184.216.34", "HostKeyAlias=[forge.example]:2222", "ProxyCommand=none", "BatchMode=yes"):
+        assert f"-o {one}" in words
+
+
+async def test_a_git_that_cannot_be_held_to_an_address_is_not_used(ground: Ground, tmp_path: Path) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\necho git version 2.36.9\n")
+    (tmp_path / "git").chmod(0o755)
+    with pytest.raises(ClawftError) as caught:
+        await install("http://localhost:9/x", ground.folder, environ={"PATH": str(tmp_path)})
+    assert caught.value.code == "git-version"
+
+
+async def test_a_git_that_never_ends_is_ended(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setattr(git_program, "TIMEOUT_S", 0.2)
+    with pytest.raises(ClawftError) as caught:
+        await install(ground.repository.url, ground.folder, environ={"PATH": str(tmp_path)})
+    assert caught.value.code == "git-timeout"

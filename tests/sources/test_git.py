@@ -356,3 +356,9 @@ async def test_a_repository_over_ssh_is_had_by_the_user_s_own_ssh_that_asks_noth
     words = (tmp_path / "words").read_text()
     assert "-o BatchMode=yes" in words
     assert "git@forge.example" in words
+
+
+async def test_a_host_that_does_not_answer_is_told() -> None:
+    with pytest.raises(ClawftError) as caught:
+        await resolve("git+http://127.0.0.1:1/x")
+    assert caught.value.code == "git-unreachable"
