@@ -82,6 +82,8 @@ def prepare(
 
     Raises: ClawftError where there is no skill; Refused for links and the like; OSError.
     """
+    if os.path.basename(folder).lower() == "skill.md":
+        folder = os.path.dirname(folder)
     found = find_skill_at(folder, max_prompt_bytes)
     chosen = choose_files(folder)
     document = os.path.basename(found.file)

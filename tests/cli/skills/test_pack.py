@@ -41,7 +41,7 @@ def test_a_skill_is_packed_and_what_was_left_out_is_told(weft: Weft, skill: Path
         "adder 1.2.0: 2 files, 108 bytes\n  left out: .gitignore (hidden)\n  left out: x.log (ignored)\n"
     )
     before = (project / "adder.skill").read_bytes()
-    assert weft("skills", "pack", skill, "-o", "again.skill").returncode == 0
+    assert weft("skills", "pack", skill / "SKILL.md", "-o", "again.skill").returncode == 0
     assert (project / "again.skill").read_bytes() == before
 
 
