@@ -65,3 +65,9 @@ def test_a_commit_is_scanned_without_being_installed(weft: Weft, repository: Rep
     assert done.returncode == 0, done.stderr
     assert first[:12] in done.stdout + done.stderr
     assert not (tmp_path / "home" / ".clawft" / "skills").exists()
+
+
+def test_a_skill_goes_by_the_name_of_its_folder_where_none_says_so_itself(weft: Weft, repository: Repository) -> None:
+    repository.commit({**FILES, "skills/letters/SKILL.md": SKILL.replace(b"notes", b"write-letters")})
+    done = weft("skills", "install", f"git+{repository.url}", "--skill", "letters", "--yes")
+    assert (done.returncode, done.stdout) == (0, "Installed: write-letters 1.0.0\n"), done.stderr

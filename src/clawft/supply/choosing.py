@@ -74,7 +74,9 @@ async def _one(source: Source, reference: Reference) -> tuple[Resolved, ...]:
     """Just one skill. Raises: NotFound; ClawftError where there are several to choose from."""
     found = await source.resolve(reference)
     if reference.skill:
-        named = [one for one in found if one.name == reference.skill]
+        named = [one for one in found if one.name == reference.skill] or [
+            one for one in found if reference.skill in (one.origin.path, one.origin.path.rpartition("/")[2])
+        ]
         if len(named) == 1:
             return tuple(named)
         if not named:
