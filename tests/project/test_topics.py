@@ -26,7 +26,7 @@ TOPICS = ROOT / "src" / "clawft" / "topics"
 PAGES = [*sorted(TOPICS.glob("*.md")), ROOT / "README.md", ROOT / "docs" / "agent.md"]
 ALL_COMMANDS = dict(walk_commands(weft, "weft"))
 _MENTION = re.compile(r"(?<![\w./~])weft( [^`\n]*)")
-_SETTING = re.compile(rf"(?:{'|'.join(SECTIONS)})(?:\.[a-z_]+)+")
+_SETTING = re.compile(rf"(?<![/\w])(?:{'|'.join(SECTIONS)})(?:\.[a-z_]+)+")
 page_by_name = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
