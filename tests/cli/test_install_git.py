@@ -71,3 +71,17 @@ def test_a_skill_goes_by_the_name_of_its_folder_where_none_says_so_itself(weft: 
     repository.commit({**FILES, "skills/letters/SKILL.md": SKILL.replace(b"notes", b"write-letters")})
     done = weft("skills", "install", f"git+{repository.url}", "--skill", "letters", "--yes")
     assert (done.returncode, done.stdout) == (0, "Installed: write-letters 1.0.0\n"), done.stderr
+
+
+def test_a_bare_word_is_a_name_in_a_registry_and_the_folder_of_that_name_is_told_of(
+    weft: Weft, project: Path, tmp_path: Path
+) -> None:
+    (project / "notes").mkdir()
+    (project / "notes" / "SKILL.md").write_bytes(SKILL)
+    config = tmp_path / "home" / ".clawft" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text('[registries.near]\nurl = "http://127.0.0.1:1"\ndefault = true\n')
+    done = weft("skills", "install", "notes", "--yes")
+    assert done.returncode == 1
+    assert "notes is asked for in the registry near; the folder here is ./notes" in done.stderr
+    assert weft("skills", "install", "./notes", "--yes").stdout == "Installed: notes 1.0.0\n"

@@ -1,5 +1,6 @@
 """`weft skills install REF...`: skills from wherever they are, looked at first; nothing of them runs."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,6 +106,8 @@ def _parse(app: App, text: str, registry: str, registries: Any) -> Reference:
     """Raises: ClawftError; UsageError where --registry says nothing."""
     workspace = app.workspace
     found = parse_reference(text, registries, workspace.cwd, workspace.home)
+    if found.registry and os.path.isdir(os.path.join(workspace.cwd, text)):
+        say(one_line(f"{text} is asked for in the registry {registry or found.registry}; the folder here is ./{text}"))
     if not registry:
         return found
     if not found.registry:
