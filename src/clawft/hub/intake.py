@@ -117,7 +117,7 @@ class Intake:
             reasons=tuple(dict.fromkeys(grave)) if report["verdict"] != "clean" else (),
             engine=__version__,
             front=front,
-            dependencies=skill.dependencies,
+            dependencies=tuple(dict.fromkeys((*skill.dependencies, *skill.requires.skills))),
         )
 
 
