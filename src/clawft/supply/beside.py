@@ -9,6 +9,7 @@ from clawft.files import read_optional
 from clawft.locks.clawhub import ORIGIN, add_clawhub, drop_clawhub, render_origin
 from clawft.locks.model import LockedSkill
 from clawft.locks.names import MAX_LOCK_BYTES
+from clawft.locks.tree import hash_tree
 from clawft.locks.vercel import PROJECT_LOCK, add_global, add_project, drop_global, drop_project, find_global_lock
 from clawft.packing.hashes import fingerprint_folder, vercel_folder_hash
 from clawft.supply.journal import Text
@@ -40,12 +41,12 @@ class Beside:
             path = self._clawhub
             self._texts[path] = add_clawhub(self._read(path), path, skill, int(time.time() * 1000))
         if "agents" in skill.to:
-            path, content = self._agents, vercel_folder_hash(folder)
+            path = self._agents
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             self._texts[path] = (
-                add_project(self._read(path), path, skill, content)
+                add_project(self._read(path), path, skill, vercel_folder_hash(folder))
                 if self._project
-                else add_global(self._read(path), path, skill, content, now)
+                else add_global(self._read(path), path, skill, _hash_for_user(skill, folder), now)
             )
 
     def drop(self, skill: LockedSkill) -> None:
@@ -73,3 +74,9 @@ def mark_origin(skill: LockedSkill, folder: str, client: str) -> None:
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def _hash_for_user(skill: LockedSkill, folder: str) -> str:
+    """What the `skills` command compares with what is there now: on GitHub the tree, else the contents."""
+    github = skill.origin.kind == "git" and skill.origin.url.startswith("https://github.com/")
+    return hash_tree(folder) if github else vercel_folder_hash(folder)

@@ -1,21 +1,20 @@
 """Which installed skills have a newer version where they came from; and which are left as they are, and why."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.format.dependency import compare_versions
 from clawft.locks.model import LockedSkill
 from clawft.sources.choose import Sources
 from clawft.sources.model import Resolved, Source, Version
 from clawft.supply.choosing import each
 from clawft.supply.targets import Site
 
-__all__ = ["Renewed", "choose_installed", "compare_versions", "find_newer"]
+__all__ = ["Renewed", "choose_installed", "find_newer"]
 
-_NUMBER = re.compile(r"\d+|[A-Za-z]+")
 _IMMUTABLE = ("clawhub", "contract", "well-known", "git")
 
 State = Literal["newer", "same", "unknown", "older", "pinned", "failed"]
@@ -65,22 +64,3 @@ def _compare(locked: LockedSkill, newest: Resolved) -> State:
         if newest.version != locked.version:
             return "newer" if compare_versions(locked.version, newest.version) > 0 else "older"
     return "unknown"
-
-
-def compare_versions(old: str, new: str) -> int:
-    """Above 0 if the second is newer, below 0 if it is older: numbers by value, and `1.0-rc` before `1.0`."""
-    first, second = _key(old), _key(new)
-    return (second > first) - (second < first)
-
-
-def _key(version: str) -> tuple[tuple[tuple[int, int, str], ...], tuple[int, tuple[tuple[int, int, str], ...]]]:
-    plain = version.removeprefix("v").partition("+")[0]
-    release, dash, before = plain.partition("-")
-    return _parts(release), (0 if dash else 1, _parts(before))
-
-
-def _parts(text: str) -> tuple[tuple[int, int, str], ...]:
-    found = _NUMBER.findall(text)
-    while found and found[-1] == "0":
-        found.pop()
-    return tuple((1, int(one), "") if one.isdigit() else (0, 0, one) for one in found)

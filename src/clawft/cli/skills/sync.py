@@ -23,7 +23,7 @@ from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged
 from clawft.supply.sync import Task, check_exact, find_tasks, find_unlocked, load_or_heal, want_exact
 from clawft.supply.targets import Scope, Site, find_site
-from clawft.supplying import open_sources, open_supplies
+from clawft.supplying import open_hands, open_sources, open_supplies
 
 __all__ = ["command"]
 
@@ -107,7 +107,11 @@ def _first_lock(app: App, scope: str) -> str:
 
 def _sync(app: App, site: Site, asked: _Asked) -> _Outcome:
     """One scope. Raises: ClawftError; click.Abort where somebody said no."""
-    lock, healed = load_or_heal(site, write=not asked.frozen and not asked.dry_run)
+    if asked.frozen or asked.dry_run:
+        lock, healed = load_or_heal(site, write=False)
+    else:
+        with open_hands(app).journals.turn():  # nobody else writes the lock meanwhile
+            lock, healed = load_or_heal(site, write=True)
     outcome = _Outcome(site, lock, healed)
     if healed:
         say(f"Joined two versions of {app.workspace.shorten(site.lock)}, which agree")
