@@ -277,6 +277,14 @@ async def test_more_than_is_taken_ends_the_fetch(ground: Ground, monkeypatch: py
     await refused(ground, "git-too-large")
 
 
+async def test_a_tree_without_end_is_not_looked_through(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git_objects, "MAX_ENTRIES", 100)
+    ground.repository.commit({"SKILL.md": SKILL, **{f"x/{number}": b"" for number in range(101)}})
+    await refused(ground, "source-too-many")
+    monkeypatch.setattr(git_objects, "MAX_LISTING", 1024)
+    await refused(ground, "git-too-large")
+
+
 @pytest.mark.parametrize("old", [False, True])
 async def test_a_branch_that_moves_after_it_was_resolved_gives_the_resolved_commit_or_nothing(
     old: bool, ground: Ground, tmp_path: Path

@@ -47,8 +47,8 @@ class Objects:
     def url(self) -> str:
         return self._git.url
 
-    def _room(self, max_bytes: int = MAX_LISTING) -> Room:
-        return Room(self._folder, max_bytes)
+    def _room(self, max_bytes: int | None = None) -> Room:
+        return Room(self._folder, max_bytes or MAX_LISTING)
 
     async def list_refs(self, patterns: Sequence[str]) -> list[tuple[str, str]]:
         """Names of refs with what they point to; a symbolic one points to `ref: NAME`. Raises: ClawftError."""
