@@ -35,6 +35,10 @@ def test_a_skill_at_the_top_is_the_one_that_is_meant() -> None:
     assert paths(files, chosen="other") == ["skills/other"], "another is had by its name"
 
 
+def test_a_skill_that_names_no_version_has_none() -> None:
+    assert held({"SKILL.md": skill("notes") + b"Tell the version.\n"})[0].version == ""
+
+
 def test_a_skill_at_the_top_without_a_name_is_called_as_the_place_is() -> None:
     assert held({"SKILL.md": b"Just do it.\n"}, top="My Notes")[0].name == "my-notes"
 

@@ -195,7 +195,8 @@ def _read(path: str, data: bytes, top: str) -> Held:
     name = (skill.name if skill else "") or slugify(called) or "skill"
     if skill is None:
         return Held(folder, name)
-    version = skill.version if b"version" in data else ""  # one that says nothing has the version that all begin with
+    # One that says nothing of it has the version that all begin with.
+    version = skill.version if b"version" in data.partition(b"\n---")[0] else ""
     return Held(folder, name, skill.description or "", version, skill.internal)
 
 
