@@ -10,11 +10,12 @@ from clawft.discovery.catalog import Found
 from clawft.discovery.locations import Location
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import is_within, read_optional, real_path
-from clawft.locks.names import LOCK_NAME, MAX_LOCK_BYTES, find_names
 from clawft.workspace import Workspace
 
 __all__ = ["STRANGE_SCOPES", "Origins"]
 
+MAX_LOCK_BYTES = 8 << 20
+_OWN_LOCK = "skills.lock"  # ours, in the user's folder
 # Where installers note what they brought: beside the folder of skills.
 _LOCKS = (".clawhub/lock.json", ".clawdhub/lock.json")
 _SHARED_LOCK = ".skill-lock.json"  # of one that copies or links what it brings into the folders of all clients
@@ -29,7 +30,7 @@ class Origins:
         self._project = real_path(workspace.project) if workspace.project != workspace.home else ""
         self._inside: dict[str, bool] = {}
         roots = {one.path for one in locations if one.scope in ("user", "extra")}
-        shared = set(_load_own_names(os.path.join(workspace.user_dir, LOCK_NAME)))
+        shared = set(_load_own_names(os.path.join(workspace.user_dir, _OWN_LOCK)))
         own: dict[str, frozenset[str]] = {}
         for root in roots:
             names = _load_names(root, _SHARED_LOCK)
@@ -85,6 +86,8 @@ def _load_own_names(path: str) -> frozenset[str]:
         return _ALL
     if data is None:
         return frozenset()
+    from clawft.locks.names import find_names  # most users never installed anything
+
     names = find_names(data)
     if names is None:
         from clawft.locks.file import parse_lock
