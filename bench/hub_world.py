@@ -68,12 +68,14 @@ class ServedHub:
 
 
 @contextmanager
-def serve_hub(folder: Path, settings: HubSettings | None = None, log: "Log | None" = None) -> Iterator[ServedHub]:
-    """Serve a hub on loopback until the end of the block."""
+def serve_hub(
+    folder: Path, settings: HubSettings | None = None, log: "Log | None" = None, database: str = ""
+) -> Iterator[ServedHub]:
+    """Serve a hub on loopback until the end of the block; `database` is a PostgreSQL that others may serve too."""
     from clawft.hub.server import HubServer, listen, make_app  # what tests without a hub need not wait for
 
     settings = settings or HubSettings(quota=OPEN)
-    store = HubStore.open_folder(str(folder / "hub"))
+    store = HubStore.open_shared(database) if database else HubStore.open_folder(str(folder / "hub"))
     listening = listen("127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     hosts = frozenset({"127.0.0.1", "localhost"})
