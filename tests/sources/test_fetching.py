@@ -19,7 +19,8 @@ from scripted_site import Reply, ScriptedSite
 
 pytestmark = pytest.mark.anyio
 SETTINGS = WebSettings(timeout_s=5)
-SMALL = Limits(timeout_s=0.4, download_s=0.4, redirects=3, answer_bytes=2_000, download_bytes=5_000, wait_s=0.05)
+SMALL = Limits(timeout_s=10, download_s=10, redirects=3, answer_bytes=2_000, download_bytes=5_000, wait_s=0.05)
+IMPATIENT = structs.replace(SMALL, timeout_s=0.3, download_s=0.3)
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
@@ -127,7 +128,8 @@ async def test_a_download_that_does_not_end_as_it_should_is_refused_and_leaves_n
     answer: Callable[[ScriptedSite], Iterable[bytes]], code: str, hostile: ScriptedSite, tmp_path: Path
 ) -> None:
     hostile.answers["/a"] = lambda _: Reply(raw=answer(hostile))
-    fetching = Fetching(hostile.url, SETTINGS, limits=structs.replace(SMALL, attempts=1))
+    limits = IMPATIENT if code == "fetch-timeout" else SMALL
+    fetching = Fetching(hostile.url, SETTINGS, limits=structs.replace(limits, attempts=1))
 
     with pytest.raises(ClawftError) as caught:
         await fetching.download(f"{hostile.url}/a", str(tmp_path / "a"))
@@ -257,7 +259,7 @@ async def test_a_token_is_not_sent_unencrypted() -> None:
 
 
 async def test_a_busy_server_is_asked_again_when_it_says_so(fetching: Fetching, hostile: ScriptedSite) -> None:
-    replies = [Reply("later", 429, {"Retry-After": "0"}), Reply("down", 503), Reply({"a": 1})]
+    replies = [Reply("down", 503), Reply("later", 429, {"Retry-After": "0"}), Reply({"a": 1})]
     hostile.answers["/a"] = lambda _: replies.pop(0)
 
     quick = Fetching(hostile.url, SETTINGS, limits=structs.replace(SMALL, wait_s=1))
