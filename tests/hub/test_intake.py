@@ -10,6 +10,7 @@ from hub_drafts import keep
 from clawft.config.hub import HubSettings, QuotaSettings
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Refused
+from clawft.hub.answers import describe_version
 from clawft.hub.intake import Intake
 from clawft.hub.model import Draft
 from clawft.hub.store import HubStore, VersionExists
@@ -62,6 +63,7 @@ def test_a_version_is_kept_with_verdict_digest_and_fingerprint_of_the_folder(
     assert version.fingerprint == fingerprint_folder(str(tmp_path / "notes"), leave_out=["skill-card.md"])
     assert (version.verdict, version.dependencies, version.publisher) == ("clean", ("calendar", "clock"), "ann")
     assert version.engine
+    assert describe_version(store.get_skill(version.skill), version)["version"]["dependencies"] == ["calendar", "clock"]
     assert [one.skill.slug for one in store.search("said").items] == ["notes"]
     assert msgspec.json.decode(version.front)["dependencies"] == ["calendar"]
 

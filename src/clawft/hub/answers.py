@@ -73,6 +73,7 @@ def describe_version(skill: HubSkill, version: HubVersion) -> Answer:
             **describe_version_line(version),
             "files": describe_files(version.files),
             "digest": f"sha256:{version.archive}",
+            "dependencies": list(version.dependencies),
             "security": describe_security(version),
         },
     }
