@@ -6,7 +6,7 @@ import time
 
 import click
 
-__all__ = ["ScanProgress", "scan_progress"]
+__all__ = ["ScanProgress", "is_watched", "scan_progress"]
 
 SILENT_S = 0.5  # what is done sooner needs no progress
 _EVERY_S = 0.1

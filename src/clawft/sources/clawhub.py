@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+import anyio
 import msgspec
 from msgspec import structs
 
@@ -57,6 +58,7 @@ class ClawHub:
         self._fetching = fetching
         self._default = default
         self._base = ""
+        self._discovering = anyio.Lock()
 
     async def aclose(self) -> None:
         await self._fetching.aclose()
@@ -121,7 +123,8 @@ class ClawHub:
     async def address(self, path: str, query: dict[str, str] | None = None) -> str:
         """An address of the interface; where that is, the site says. Raises: ClawftError."""
         if not self._base:
-            self._base = await self._discover()
+            async with self._discovering:
+                self._base = self._base or await self._discover()
         asked = urlencode({key: value for key, value in (query or {}).items() if value})
         return f"{self._base}/api/v1/{path}" + (f"?{asked}" if asked else "")
 

@@ -32,4 +32,5 @@ def command(output: str) -> None:
         return print_json("clawft.registries.list.v1", registries=listed)
     if not rows:
         return say("No registry is in use. To add one: weft registries add NAME URL")
-    return print_table(("NAME", "ADDRESS", "KIND", "TOKEN"), rows, wide=1)
+    marked = [(*row, "" if number else "yes") for number, row in enumerate(rows)]
+    return print_table(("NAME", "ADDRESS", "KIND", "TOKEN", "DEFAULT"), marked, wide=1)

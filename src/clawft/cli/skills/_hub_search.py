@@ -5,6 +5,7 @@ from typing import Any
 import anyio
 
 from clawft.app import App
+from clawft.cli._progress import is_watched
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
 from clawft.errors import NotFound, find_close
 from clawft.sources.model import Hit
@@ -48,7 +49,10 @@ async def _ask(app: App, query: str, limit: int, registry: str) -> Searched:
             close = find_close(registry, known)
             hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
             raise NotFound("registry-not-found", f"No registry '{registry}' is in use", hint=hint)
-        return await search_registries(sources, (registry,) if registry else known, query, limit)
+        asked = (registry,) if registry else known
+        if is_watched():
+            say(f"Asking {', '.join(asked)}")
+        return await search_registries(sources, asked, query, limit)
 
 
 def _to_json(hit: Hit) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import anyio
 from msgspec import Struct
 
 from clawft.app import App
+from clawft.cli._progress import is_watched
 from clawft.cli.output import one_line, say, show_diagnostic
 from clawft.cli.skills._supply import tell_origin
 from clawft.discovery.digest import compute_digest
@@ -40,6 +41,8 @@ async def _download(app: App, references: Sequence[str], parent: str) -> list[Br
         for text in references:
             reference = parse_reference(text, sources.registries, app.workspace.cwd, app.workspace.home)
             source = sources.find(reference)
+            if is_watched():
+                say(one_line(f"Fetching {text}"))
             for one in await source.resolve(reference):
                 folder = os.path.join(tempfile.mkdtemp(dir=parent), os.path.basename(one.name) or "skill")
                 os.mkdir(folder, 0o700)
