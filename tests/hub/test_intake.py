@@ -142,6 +142,13 @@ def test_what_is_no_skill_or_too_large_is_refused(
     assert store.find("wrong") == ()
 
 
+def test_a_path_that_is_there_twice_is_refused(hub: tuple[HubStore, Intake]) -> None:
+    store, intake = hub
+    draft = _draft(store, {"SKILL.md": SKILL}, "twice")
+    with pytest.raises(Refused, match="twice"):
+        intake.take(msgspec.structs.replace(draft, files=(*draft.files, *draft.files)), "ann")
+
+
 def test_two_names_for_one_file_are_refused(hub: tuple[HubStore, Intake]) -> None:
     store, intake = hub
     with pytest.raises(Refused):
@@ -161,6 +168,7 @@ def test_two_names_for_one_file_are_refused(hub: tuple[HubStore, Intake]) -> Non
         ({"display_name": "a\x1b[31m"}, "hub-name"),
         ({"display_name": " "}, "hub-name"),
         ({"changelog": "x" * 20_001}, "hub-name"),
+        ({"changelog": "a\0b"}, "hub-name"),
         ({"tags": ("a b",)}, "hub-tag"),
     ],
 )

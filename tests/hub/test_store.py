@@ -1,10 +1,12 @@
 """The store of a hub, in a folder and in a PostgreSQL."""
 
+import base64
 import io
 import os
 import sqlite3
 import threading
 import zipfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -120,7 +122,9 @@ def test_a_cursor_that_is_none_or_of_another_list_is_an_error(store: HubStore) -
     for number in range(3):
         publish(store, f"ann/skill-{number}")
     cursor = store.list_skills("name", 1).cursor
-    for sort, given in (("updated", cursor), ("name", "nonsense"), ("name", "é"), ("name", cursor[:-2])):
+    far = base64.urlsafe_b64encode(b'["updated",%d,1]' % (1 << 63)).decode()
+    wrong = (("updated", cursor), ("name", "nonsense"), ("name", "é"), ("name", cursor[:-2]), ("updated", far))
+    for sort, given in wrong:
         with pytest.raises(ClawftError) as error:
             store.list_skills(sort, 1, given)
         assert error.value.code == "hub-cursor"
@@ -141,6 +145,19 @@ def test_a_search_finds_words_and_their_beginnings_with_names_first(store: HubSt
     assert [one.skill.slug for one in store.search("umbr").items] == ["umbrella"]
     assert [one.skill.slug for one in store.search("raining").items] == ["weather-report"]
     assert store.search("").items == store.search('" OR * )').items == store.search("'; DROP TABLE hub_skill").items
+
+
+def test_a_name_that_no_skill_can_have_finds_none(store: HubStore) -> None:
+    publish(store, "ann/notes")
+    for name in ("", "notes ", "NOTES", "%", "n_tes", "notes' OR 1=1 --"):
+        assert store.find(name) == ()
+    assert store.quick or _code(lambda: store.find("no\0tes")) == "hub-text"
+
+
+def _code(function: Callable[[], object]) -> str:
+    with pytest.raises(ClawftError) as error:
+        function()
+    return error.value.code
 
 
 def test_content_is_found_by_its_fingerprint(store: HubStore) -> None:

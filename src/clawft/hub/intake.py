@@ -43,7 +43,7 @@ MAX_TAGS = 20
 _MAX_FRONT = 16_384
 _SLUG = re.compile(r"[a-z0-9](?:(?!--)[a-z0-9-])*[a-z0-9]")
 _TAG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]')
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
 
 
 def is_slug(name: str) -> bool:
@@ -141,8 +141,8 @@ def _check_names(draft: Draft) -> None:
     name = draft.display_name
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise _bad("hub-name", f"The name to show has to be one line of up to {MAX_NAME} characters")
-    if len(draft.changelog) > MAX_CHANGELOG:
-        raise _bad("hub-name", f"The changelog is longer than {MAX_CHANGELOG} characters")
+    if len(draft.changelog) > MAX_CHANGELOG or "\0" in draft.changelog:
+        raise _bad("hub-name", f"The changelog has to be a text of up to {MAX_CHANGELOG} characters")
     if len(draft.tags) > MAX_TAGS or not all(map(_TAG.fullmatch, draft.tags)):
         raise _bad("hub-tag", f"Tags are small letters, digits, '.', '_' and '-', at most {MAX_TAGS} of them")
 
@@ -156,7 +156,10 @@ def _check_paths(draft: Draft) -> None:
             raise Refused("hub-path", f"{file.path[:200]!a} cannot be the path of a file", hint="Nothing was kept")
         if file.path == META:
             raise Refused("hub-path", f"'{META}' is what the hub adds by itself", hint="Leave it out")
-    if "SKILL.md" not in {file.path for file in draft.files}:
+    paths = {file.path for file in draft.files}
+    if len(paths) < len(draft.files):
+        raise Refused("hub-path", "A file is there twice", hint="Nothing was kept")
+    if "SKILL.md" not in paths:
         raise Refused("hub-skill", "There is no SKILL.md", hint="A skill has one at its root")
 
 

@@ -121,6 +121,8 @@ def _is_alive(connection: Connection) -> bool:
 
 
 def _execute(connection: Connection, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+    if any(isinstance(value, str) and "\0" in value for value in values):
+        raise ClawftError("hub-text", "This text cannot be: it holds a NUL")  # nor can the server keep or find it
     cursor = connection.execute(_parse(statement), tuple(values))
     return cursor.fetchall() if cursor.description is not None else []
 

@@ -113,7 +113,8 @@ def _parse_cursor(cursor: str, sort: str) -> tuple[str | int, int]:
         found, at, skill = _CURSOR.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except ValueError as error:
         raise _bad_cursor() from error
-    if found != sort or isinstance(at, str) != (sort == "name") or skill >= 1 << 63:
+    numbers = [one for one in (at, skill) if isinstance(one, int)]
+    if found != sort or isinstance(at, str) != (sort == "name") or any(abs(one) >= 1 << 63 for one in numbers):
         raise _bad_cursor()
     return at, skill
 
