@@ -37,5 +37,9 @@ class ScanProgress:
 
 def scan_progress(doing: str = _SCANNING) -> ScanProgress | None:
     """How to tell, where there is a terminal to tell it on."""
-    terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return ScanProgress(doing) if terminal else None
+    return ScanProgress(doing) if is_watched() else None
+
+
+def is_watched() -> bool:
+    """Whether somebody sees what is said meanwhile."""
+    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
