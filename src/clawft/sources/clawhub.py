@@ -122,9 +122,9 @@ class ClawHub:
 
     async def address(self, path: str, query: dict[str, str] | None = None) -> str:
         """An address of the interface; where that is, the site says. Raises: ClawftError."""
-        if not self._base:
-            async with self._discovering:
-                self._base = self._base or await self._discover()
+        async with self._discovering:
+            if not self._base:
+                self._base = await self._discover()
         asked = urlencode({key: value for key, value in (query or {}).items() if value})
         return f"{self._base}/api/v1/{path}" + (f"?{asked}" if asked else "")
 
