@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+import msgspec
+
 from clawft.errors import ClawftError, NotFound
 from clawft.sources.plain import plain_line
 
@@ -23,12 +25,26 @@ class _Missing(HttpError, NotFound):
 
 def tell_status(host: str, status: int, body: bytes) -> HttpError:
     """What a status means to the person; the server's own words with it."""
-    said = plain_line(body.decode("utf-8", "replace"), 200)
-    said = "" if said.startswith(("{", "<")) else said
+    said = plain_line(_read_message(body), 200)
     code, message = _STATUS.get(status, ("source-failed", f"answers with status {status}"))
     error = (_Missing if status == 404 else HttpError)(code, f"'{host}' {message}" + (f": {said}" if said else ""))
     error.status, error.body = status, body
     return error
+
+
+def _read_message(body: bytes) -> str:
+    """What a server says in words: as text, or as the `message` of a document; nothing of a page."""
+    if body.lstrip().startswith(b"{"):
+        try:
+            return msgspec.json.decode(body, type=_Said).message
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+    text = body.decode("utf-8", "replace")
+    return "" if text.lstrip().startswith("<") else text
+
+
+class _Said(msgspec.Struct):
+    message: str = ""
 
 
 _STATUS = {

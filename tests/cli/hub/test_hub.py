@@ -11,6 +11,7 @@ from hub_drafts import publish
 
 from clawft.hub.store import HubStore
 from clawft.hub.tokens import HubTokens
+from hub_world import ServedHub
 from postgres import Postgres
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -89,6 +90,17 @@ def test_a_name_of_two_owners_has_to_say_which(weft: Weft, hub: str) -> None:
     assert "@ann/notes, @bob/notes" in done.stderr
     assert _json(weft("hub", "remove", "@bob/notes", "--yes", "--format", "json"))["removed"]
     assert not _json(weft("hub", "remove", "@bob/notes", "--undo", "--format", "json"))["removed"]
+
+
+def test_who_asks_for_a_skill_that_was_taken_back_is_told_so(weft: Weft, served_hub: ServedHub, tmp_path: Path) -> None:
+    version = served_hub.put("ann/notes")
+    served_hub.store.yank(version.skill, "1.0.0", "It loses notes")
+    (tmp_path / "home" / ".clawft").mkdir()
+    (tmp_path / "home" / ".clawft" / "config.toml").write_text(f'[registries.team]\nurl = "{served_hub.url}"\n')
+    done = weft("skills", "install", "team:notes", "--yes")
+    assert (done.returncode, "There is no version to install" in done.stderr) == (1, True)
+    named = weft("skills", "install", "team:notes@1.0.0", "--yes")
+    assert (named.returncode, "1.0.0" in named.stdout) == (0, True)
 
 
 def test_tokens_are_made_listed_and_revoked(weft: Weft, tmp_path: Path) -> None:
