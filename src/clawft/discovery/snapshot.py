@@ -6,7 +6,7 @@ Text is parsed from the very bytes that were hashed; programs run on a copy whos
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from clawft.discovery.digest import Content, Digest, compute_digest, hash_content, list_covered
@@ -22,9 +22,10 @@ MAX_COPIED = 128 << 20
 class Reading:
     """Reads files of one skill, and takes its digest from the same bytes. `folder` is the file itself of a command."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, known: Mapping[str, Content] | None = None) -> None:
+        """`known`: what files were when they were just read; whoever relies on the digest later takes it again."""
         self._folder = folder
-        self._contents: dict[str, Content] = {}
+        self._contents: dict[str, Content] = dict(known or {})
         self.linked: list[str] = []  # what was read through a link, which no digest covers
 
     def load(self, path: str, root: str) -> tuple[bytes, os.stat_result]:

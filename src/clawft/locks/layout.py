@@ -41,6 +41,7 @@ _BLOCK = re.compile(
     + "".join(f"(?:{name} = {value}\n)?" for name, value in FIELDS.items())
     + rf"files = \[\n((?:{_FILE})*)\]\n"
 )
+_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\x9f]*')  # nothing to escape
 _ITEMS = re.compile(r'"([^"]*)"(?:, |$)')
 _LISTS = frozenset(name for name, value in FIELDS.items() if value == _LIST)
 _NAMES = tuple(FIELDS)
@@ -76,7 +77,7 @@ def render_value(value: str | bool | list[str]) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         return f"[{', '.join(map(render_value, value))}]"
-    return f'"{"".join(_escape(value))}"'
+    return f'"{value if _PLAIN.fullmatch(value) else "".join(_escape(value))}"'
 
 
 def _escape(text: str) -> Iterator[str]:

@@ -183,7 +183,8 @@ class Transaction:
             _check_digest(staged, options.digest)
         plans = []
         for one in staged:
-            review = self._supplies.hands.desk.review(one.found, one.report, self.site.folder(self.to[0], one.name))
+            place = self.site.folder(self.to[0], one.name)
+            review = self._supplies.hands.desk.review(one.found, one.report, place, one.contents)
             version, owner = one.resolved.version, one.resolved.origin.owner
             statement = Statement(one.found.name, version, one.digest)
             signature = check_signature(one.folder, statement, publishers, owner=owner)

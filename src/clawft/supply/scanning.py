@@ -1,9 +1,10 @@
 """Scans while other skills are still on their way: processes that were begun before there was any thread."""
 
+import gc
 import os
 import signal
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Self
 
@@ -18,7 +19,7 @@ from clawft.scan.rules import load_rules
 from clawft.scan.targets import Target
 from clawft.scan.workers import PATIENCE_S, choose_context, describe_end, safe_imports
 
-__all__ = ["Scans"]
+__all__ = ["Scans", "without_collecting"]
 
 MAX_JOBS = 4
 
@@ -92,6 +93,18 @@ class Scans:
         return new
 
     _why = ""
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Thousands of small values that all stay: looking for cycles among them takes time, and finds none."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def serve(connection: Connection, inherited: Sequence[Connection], cache_dir: str | None, early: bool) -> None:

@@ -42,6 +42,11 @@ class Staged(Struct, frozen=True):
     def folder(self) -> str:
         return self.found.folder
 
+    @property
+    def contents(self) -> dict[str, Content]:
+        """The hashes of its files by path, as a digest takes them."""
+        return {f"{self.folder}/{name}": (one.sha256.encode(), one.size) for name, one in self.files.items()}
+
 
 def read_staged(resolved: Resolved, place: str, aside: Callable[[str], str], max_prompt_bytes: int) -> Staged:
     """What was downloaded into a folder of a hidden one; `aside` gives a place of another name, where it needs one.

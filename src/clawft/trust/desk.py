@@ -1,11 +1,12 @@
 """Where a person decides about what strangers brought: it is shown, and the decision is kept and written down."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from clawft.discovery import Found, load_prompt
 from clawft.discovery.agents import FoundAgent
+from clawft.discovery.digest import Content
 from clawft.discovery.hooks import FoundHook
 from clawft.discovery.snapshot import Reading
 from clawft.errors import Diagnostic, Refused
@@ -37,12 +38,19 @@ class Desk:
         self._load_report = load_report
         self._max_prompt_bytes = max_prompt_bytes
 
-    def review(self, found: Found, report: Report | None = None, place: str = "") -> Review:
+    def review(
+        self,
+        found: Found,
+        report: Report | None = None,
+        place: str = "",
+        known: Mapping[str, Content] | None = None,
+    ) -> Review:
         """What a person is to see before they approve a stranger's skill as it is now. Raises: ClawftError.
 
-        `report` is of a scan that was made already; `place` is where the skill goes if it is not there yet.
+        `report` is of a scan that was made already; `place` is where the skill goes if it is not there yet, and `known`
+        the hashes that were just taken of its files.
         """
-        reading = Reading(found.folder)
+        reading = Reading(found.folder, known)
         if found.skill is not None:
             load_prompt(found, self._max_prompt_bytes, reading.load)
         previous = self._stores.approvals.find("skill", place or found.folder)

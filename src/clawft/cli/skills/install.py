@@ -9,6 +9,7 @@ import click
 from msgspec import Struct
 
 from clawft.app import App
+from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._supply import agree, check_objections, finish, planned_json, show_plans
@@ -20,7 +21,7 @@ from clawft.supply.choosing import Choice, find_chosen
 from clawft.supply.dependencies import bring_needed
 from clawft.supply.install import Options, Transaction, begin
 from clawft.supply.plan import Allowing, Planned
-from clawft.supply.scanning import Scans
+from clawft.supply.scanning import Scans, without_collecting
 from clawft.supply.stage import Staged
 from clawft.supply.targets import Scope, find_site
 from clawft.supplying import open_sources, open_supplies
@@ -75,6 +76,7 @@ def command(references: tuple[str, ...], **given: Any) -> int:
     options = Options(asked.force, allowing, asked.digest, asked.signed)
     count = max(len(references), 4 if asked.every else len(asked.skills))
     with (
+        without_collecting(),
         Scans(count, app.scan_dir) as scans,
         begin(f"install {' '.join(references)}"[:200], site, asked.to, open_supplies(app)) as transaction,
     ):
@@ -98,7 +100,8 @@ async def _stage(
     async with open_sources(app) as sources:
         parsed = [_parse(app, text, asked.registry, sources.registries) for text in references]
         choice = Choice(asked.skills, asked.every)
-        staged = await transaction.stage([find_chosen(sources, one, choice) for one in parsed], scans)
+        finders = [find_chosen(sources, one, choice) for one in parsed]
+        staged = await transaction.stage(finders, scans, scan_progress("Fetching and scanning skills"))
         return await bring_needed(transaction, sources, staged, scans, lambda: app.catalog.versions)
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli._complete import complete_installed
+from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._supply import agree, check_objections, finish, planned_json, show_plans
@@ -113,7 +114,9 @@ async def _stage(
         renewed = await find_newer(sources, transaction.site, installed)
         wanted = [one for one in renewed if _take(transaction.site, one, asked, outcome)]
         staged = await transaction.stage(
-            [Wanted(one.source, one.newest, one.locked.requested) for one in wanted if one.source and one.newest], scans
+            [Wanted(one.source, one.newest, one.locked.requested) for one in wanted if one.source and one.newest],
+            scans,
+            scan_progress("Fetching and scanning skills"),
         )
         return await bring_needed(transaction, sources, staged, scans, lambda: app.catalog.versions)
 
