@@ -34,6 +34,7 @@ class _Asked(Struct, frozen=True):
     scope: str
     frozen: bool
     prune: bool
+    importing: bool
     dry_run: bool
     rules: tuple[str, ...]
     because: str
@@ -65,6 +66,9 @@ class _Outcome(Struct):
     "--frozen", is_flag=True, help="For CI: ask nothing, and never change the lock. Approves only with --yes."
 )
 @click.option("--prune", is_flag=True, help="Remove folders of skills that the lock does not name.")
+@click.option(
+    "--import", "importing", is_flag=True, help="First take over what the clawhub and skills commands installed."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Replace, approve and, with --prune, remove without being asked.")
@@ -76,20 +80,38 @@ def command(**given: Any) -> int:
     only with the digest that the lock has. A lock in which git left two versions is joined where these agree.
     """
     asked = _Asked(**given)
+    if asked.frozen and asked.importing:
+        raise click.UsageError("--frozen never changes the lock, and --import does")
     app = open_here()
     finish(app)
-    outcomes = [_sync(app, site, asked) for site in _find_sites(app, asked.scope)]
-    if not outcomes:
+    imported = _import(app, asked) if asked.importing else []
+    locked = [site for site in _find_sites(app, asked.scope) if os.path.lexists(site.lock)]
+    outcomes = [_sync(app, site, asked) for site in locked]
+    if not outcomes and not imported:
         hint = "What was installed with weft skills install is in one"
         raise ClawftError("no-lock", "There is no lock to go by", path=_first_lock(app, asked.scope), hint=hint)
     if asked.output == "json":
         done = [_as_json(one) for one in outcomes]
-        print_json("clawft.skills.sync.v1", frozen=asked.frozen, done=not asked.dry_run, scopes=done)
+        print_json("clawft.skills.sync.v1", frozen=asked.frozen, done=not asked.dry_run, imported=imported, scopes=done)
     return 0
 
 
+def _import(app: App, asked: _Asked) -> list[dict[str, Any]]:
+    """Take over what others installed. Raises: ClawftError."""
+    from clawft.cli.skills._importing import import_others
+
+    options = Options(force=True, allowing=Allowing(asked.rules, one_line(asked.because)))
+    taken = []
+    for site in _find_sites(app, asked.scope):
+        taken += import_others(app, site, options, yes=asked.yes, dry_run=asked.dry_run)
+    for one in taken if asked.output == "table" else ():
+        done = "Would be taken over" if asked.dry_run else "Taken over"
+        click.echo(one_line(f"{done}: {one['name']} {one['version']}"))
+    return taken
+
+
 def _find_sites(app: App, scope: str) -> list[Site]:
-    """The scopes that are asked for and have a lock."""
+    """The scopes that are asked for."""
     scopes: tuple[Scope, ...] = ("user", "project")
     sites = []
     for one in scopes if scope == "all" else (scope,):
@@ -98,7 +120,7 @@ def _find_sites(app: App, scope: str) -> list[Site]:
         except ClawftError:
             if scope != "all":
                 raise
-    return [site for site in sites if os.path.lexists(site.lock)]
+    return sites
 
 
 def _first_lock(app: App, scope: str) -> str:
