@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.locks.model import Origin
 from clawft.packing.hashes import github_content_hash
 from clawft.sources.choose import Sources
+from clawft.sources.clawhub import ClawHub
+from clawft.sources.fetching import Fetching
+from clawft.sources.git import GitRepository
 from clawft.sources.model import Reference, Resolved, Version
+from repositories import Repository
 from scripted_site import Reply, Request, ScriptedRegistry, ScriptedSite, make_zip
 
 pytestmark = pytest.mark.anyio
@@ -340,42 +345,62 @@ async def test_verdicts_of_many_are_asked_for_in_batches(
     assert hostile.asked().count("/api/v1/skills/-/security-verdicts") == 2
 
 
-def _handed_off(hostile: ScriptedSite, files: dict[str, bytes]) -> None:
+def _hand_off(hostile: ScriptedSite, commit: str, files: dict[str, bytes]) -> None:
     listed = [(path, len(content), hashlib.sha256(content).hexdigest()) for path, content in files.items()]
     github = {
-        "repo": "ann/tools", "path": "skills/demo", "commit": COMMIT, "contentHash": github_content_hash(listed),
+        "repo": "ann/tools", "path": "skills/demo", "commit": commit, "contentHash": github_content_hash(listed),
         "sourceUrl": "https://github.com/ann/tools",
     }  # fmt: skip
     answer = {"ok": True, "slug": "demo", "installKind": "github", "github": github}
     hostile.answers["/api/v1/skills-sh/ann/tools/demo/install"] = Reply(answer)
-    top = "tools-aaaa"
-    archive = {f"{top}/skills/demo/{path}": content for path, content in files.items()} | {f"{top}/README.md": b"no"}
-    hostile.answers[f"/ann/tools/zip/{COMMIT}"] = Reply(make_zip(archive))
+
+
+async def _from_github(hostile: ScriptedSite, repository: Repository, place: Path) -> Resolved:
+    """Resolve and download; what would be asked of GitHub is asked of a repository of this machine."""
+    asked: list[str] = []
+
+    def open_repository(url: str) -> GitRepository:
+        asked.append(url)
+        return GitRepository(repository.url, WebSettings(), dict(os.environ), typed=True)
+
+    hub = ClawHub("hub", hostile.url, Fetching(hostile.url, WebSettings()), open_repository)
+    try:
+        found = (await hub.resolve(Reference("", "clawhub", slug="skills-sh:ann/tools/demo")))[0]
+        came = await hub.download(found, str(place))
+    finally:
+        await hub.aclose()
+    assert asked == ["https://github.com/ann/tools.git"]
+    return came
 
 
 async def test_what_lies_on_github_is_taken_from_its_commit_and_checked_by_the_hash_of_its_files(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, place: Path
+    registry: ScriptedRegistry, hostile: ScriptedSite, place: Path, tmp_path: Path
 ) -> None:
-    _handed_off(hostile, FILES)
+    repository = Repository(tmp_path / "tools")
+    inside = {f"skills/demo/{path}": content for path, content in FILES.items()}
+    commit = repository.commit({**inside, "README.md": b"no", "link": ("120000", b"/etc/passwd")})
+    repository.commit({"README.md": b"later"})
+    _hand_off(hostile, commit, FILES)
 
-    found = await resolve(sources, slug="skills-sh:ann/tools/demo")
-    assert (found.commit, found.name, found.origin.path) == (COMMIT, "demo", "skills/demo")
-    assert found.url.startswith(f"https://codeload.github.com/ann/tools/zip/{COMMIT}#")
-    here = structs.replace(found, url=found.url.replace("https://codeload.github.com", hostile.url))
-    await sources.registry("hub").download(here, str(place))
+    came = await _from_github(hostile, repository, place)
 
     assert files_in(place) == set(FILES)
+    assert (came.commit, came.name) == (commit, "demo")
+    assert came.origin == Origin("clawhub", hostile.url, slug="skills-sh:ann/tools/demo", path="skills/demo")
 
 
-async def test_other_files_of_a_commit_than_the_registry_hashed_are_refused(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, place: Path
+async def test_other_files_of_a_commit_than_the_registry_hashed_are_refused_and_leave_nothing(
+    registry: ScriptedRegistry, hostile: ScriptedSite, place: Path, tmp_path: Path
 ) -> None:
-    _handed_off(hostile, FILES)
-    found = await resolve(sources, slug="skills-sh:ann/tools/demo")
-    _handed_off(hostile, {**FILES, "more": b"x"})
-    here = structs.replace(found, url=found.url.replace("https://codeload.github.com", hostile.url))
+    repository = Repository(tmp_path / "tools")
+    commit = repository.commit({"skills/demo/SKILL.md": SKILL, "skills/demo/more": b"x"})
+    _hand_off(hostile, commit, {"SKILL.md": SKILL})
 
-    assert (await _refused(sources, here, place)).code == "source-changed"
+    with pytest.raises(Refused) as caught:
+        await _from_github(hostile, repository, place)
+
+    assert caught.value.code == "source-changed"
+    assert list(place.iterdir()) == []
 
 
 @pytest.mark.parametrize(

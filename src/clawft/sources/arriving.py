@@ -10,11 +10,12 @@ from msgspec import structs
 
 from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.packing.place import remove_tree
 from clawft.packing.unpack import unpack
 from clawft.sources.fetching import Fetching
 from clawft.sources.model import Published, Resolved
 
-__all__ = ["arrive", "check_files", "has_document", "hash_files", "lift_top", "source_changed"]
+__all__ = ["arrive", "check_files", "clear_folder", "has_document", "hash_files", "lift_top", "source_changed"]
 
 _SMALL = 256 << 10  # bytes: what is unpacked sooner than a thread is woken
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -109,6 +110,16 @@ def _is_left_out(path: str) -> bool:
     """Whether `unpack` leaves it out."""
     parts = path.lower().split("/")
     return parts[0] == "__macosx" or not LEFT_OUT.isdisjoint(parts)
+
+
+def clear_folder(folder: str) -> None:
+    """Leave nothing of what must not be used. Raises: OSError."""
+    for name in os.listdir(folder):
+        place = os.path.join(folder, name)
+        if os.path.isdir(place) and not os.path.islink(place):
+            remove_tree(place)
+        else:
+            os.unlink(place)
 
 
 def source_changed(name: str, why: str) -> Refused:

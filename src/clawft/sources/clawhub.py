@@ -17,7 +17,7 @@ from msgspec import structs
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.locks.model import Origin
-from clawft.sources.arriving import arrive, check_files, hash_files
+from clawft.sources.arriving import arrive, check_files, clear_folder, hash_files
 from clawft.sources.clawhub_search import read_hits
 from clawft.sources.clawhub_wire import (
     Ambiguous,
@@ -31,7 +31,7 @@ from clawft.sources.clawhub_wire import (
     read_security,
 )
 from clawft.sources.fetching import Fetching, Outgoing
-from clawft.sources.github import fetch_handoff, handoff_path, handoff_url
+from clawft.sources.github import Repositories, fetch_handoff, handoff_path, handoff_url
 from clawft.sources.index import Entry, parse_index
 from clawft.sources.model import Hit, Published, Reference, Resolved, Verdict, Version
 from clawft.sources.plain import join_url, plain_line
@@ -51,11 +51,21 @@ _BATCH = 100
 class ClawHub:
     """One registry."""
 
-    def __init__(self, name: str, url: str, fetching: Fetching, *, default: bool = False) -> None:
-        """`default`: a name without a registry means this one."""
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        fetching: Fetching,
+        repositories: Repositories | None = None,
+        *,
+        default: bool = False,
+    ) -> None:
+        """`repositories` opens one of those that it hands over to, for who downloads; `default`: a name without a
+        registry means this one."""
         self.name = name
         self._url = url.rstrip("/")
         self._fetching = fetching
+        self._repositories = repositories
         self._default = default
         self._base = ""
         self._discovering = anyio.Lock()
@@ -86,12 +96,16 @@ class ClawHub:
         return await self._resolve(origin.owner, origin.slug, installed.version if exact else "")
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
-        if resolved.commit and not resolved.archive:
-            return await fetch_handoff(self._fetching, resolved, folder)
+        if resolved.commit and not resolved.archive and self._repositories is not None:
+            return await fetch_handoff(self._repositories, resolved, folder)
         came = await arrive(self._fetching, resolved, folder)
         drop_made(folder, resolved.files or ())
         if resolved.files is not None:
-            check_files(resolved.name, hash_files(folder), resolved.files)
+            try:
+                check_files(resolved.name, hash_files(folder), resolved.files)
+            except Refused:
+                clear_folder(folder)
+                raise
         return came
 
     async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:

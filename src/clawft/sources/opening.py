@@ -35,8 +35,13 @@ def open_registry(
     fetching = Fetching(settings.url, web, token=token)
     if settings.kind == "well-known":
         return WellKnown(settings.url, fetching, name=name, default=default)
-    kind = ClawHub if settings.kind == "clawhub" else Contract
-    return kind(name, settings.url, fetching, default=default)
+    if settings.kind == "contract":
+        return Contract(name, settings.url, fetching, default=default)
+
+    def open_repository(url: str) -> GitRepository:
+        return GitRepository(url, web, environ, typed=False)
+
+    return ClawHub(name, settings.url, fetching, open_repository, default=default)
 
 
 def open_address(kind: str, url: str, web: WebSettings, environ: Mapping[str, str], *, typed: bool) -> Closing:
