@@ -15,6 +15,8 @@ from clawft.supplying import open_sources
 
 __all__ = ["list_outdated"]
 
+NOTHING = "weft installed no skills here, or none that could be asked for"
+
 
 class _Row(Struct, frozen=True):
     site: Site
@@ -48,7 +50,7 @@ def list_outdated(app: App, scope: str, output: str) -> int:
     if output == "table":
         count = len(rows) - len(failed)
         unsure = sum(row.one.state == "unknown" for row in rows)
-        say(f"{len(newer)} of {count} skills have another version at their source" if count else "Nothing was asked")
+        say(f"{len(newer)} of {count} skills have another version at their source" if count else NOTHING)
         if unsure:
             say(f"{unsure} have no versions: weft skills update --all --dry-run compares their files")
     return 1 if failed or said else 0

@@ -74,6 +74,9 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     finish(app)
     site = find_site(app.workspace, asked.scope)
     installed = choose_installed(site, load_lock(site.lock), names)
+    if not installed and asked.output == "table":
+        say(f"weft installed no skills for this {site.scope}")
+        return 0
     options = Options(asked.force, Allowing(asked.rules, one_line(asked.because)), signed=asked.signed, stay=True)
     to = sorted({client for one in installed for client in one.to if client in site.roots}) or ["clawft"]
     outcome = _Outcome()
