@@ -8,10 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from hub_drafts import publish
+from hub_drafts import keep, publish
 
 from clawft.errors import ClawftError, Refused
 from clawft.hub.backup import write_backup
+from clawft.hub.model import Checked, Draft
 from clawft.hub.restore import check_backup, restore_folder, restore_shared
 from clawft.hub.store import HubStore
 from clawft.hub.tokens import HubTokens
@@ -131,6 +132,24 @@ def test_a_hub_that_is_there_is_replaced_only_on_request_and_not_while_it_is_use
     assert (len(store.find("first")), len(store.find("second"))) == (1, 0)
     store.close()
     assert sorted(os.listdir(tmp_path)) == ["hub", "hub.tar"]
+
+
+def test_a_version_of_many_files_comes_back_with_all_of_them(tmp_path: Path) -> None:
+    store = HubStore.open_folder(str(tmp_path / "hub"))
+    kept = keep(store, {"SKILL.md": b"text", **{f"{number}.txt": str(number).encode() for number in range(230)}})
+    checked = Checked(digest="sha256:d", fingerprint="f", verdict="clean", summary="Many files")
+    version = store.publish(Draft("ann", "many", "Many", "1.0.0", "", kept), checked, "ann")
+    write_backup(store, str(tmp_path / "hub.tar"))
+    store.close()
+    restore_folder(str(tmp_path / "hub.tar"), str(tmp_path / "new"))
+    restored = HubStore.open_folder(str(tmp_path / "new"))
+    assert restored.get_version(version.skill) == version
+    assert restored.sweep(-5) == 0
+    assert [restored.get_blob(file.sha256) for file in version.files] == [
+        b"text",
+        *(str(number).encode() for number in range(230)),
+    ]
+    restored.close()
 
 
 def test_a_folder_that_is_no_hub_is_never_replaced(tmp_path: Path) -> None:

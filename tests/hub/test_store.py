@@ -294,6 +294,24 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     assert "restore" in error.value.hint
 
 
+def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert _code(lambda: HubStore.open_folder(str(tmp_path / "file"))) == "hub-database"
+    store = HubStore.open_folder(str(tmp_path / "hub"))
+    (tmp_path / "hub" / "blobs").write_text("in the way")
+    assert _code(lambda: store.put_blob(b"bytes")) == "hub-blobs"
+    store.close()
+
+
+def test_a_tag_stands_for_a_version_until_it_is_taken_away(store: HubStore) -> None:
+    skill = publish(store, "ann/notes").skill
+    store.set_tag(skill, "stable", "1.0.0")
+    assert store.get_version(skill).tags == ("latest", "stable")
+    assert _code(lambda: store.set_tag(skill, "stable", "9.9.9")) == "hub-not-found"
+    store.set_tag(skill, "stable", "")
+    assert store.tags(skill) == {"latest": "1.0.0"}
+
+
 def test_what_a_store_writes_is_for_nobody_else(tmp_path: Path) -> None:
     store = HubStore.open_folder(str(tmp_path / "hub"))
     publish(store, "ann/notes")

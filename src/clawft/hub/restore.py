@@ -80,7 +80,8 @@ def restore_folder(path: str, folder: str, *, force: bool = False) -> Manifest:
                 os.rename(fresh, folder)
         except OSError as error:
             message = f"The backup cannot be put there: {error.strerror or error}"
-            raise ClawftError("hub-restore", message, path=folder) from error
+            hint = "Let hub.folder be a folder below a mounted one, not that itself" if os.path.ismount(folder) else ""
+            raise ClawftError("hub-restore", message, path=folder, hint=hint) from error
     return manifest
 
 
