@@ -102,3 +102,16 @@ def test_a_registry_that_does_not_answer_is_told_and_changes_nothing(weft: Weft,
     assert (done.returncode, "error[" in done.stderr) == (1, True)
     assert weft("skills", "update", "--all", "--yes").returncode == 1
     assert weft("skills", "verify").returncode == 0
+
+
+def test_another_owners_skill_does_not_take_the_place_of_one_that_is_installed(
+    weft: Weft, home: Path, hub: ServedHub
+) -> None:
+    hub.put("jo/notes")
+    hub.put("kim/notes", "9.0.0", {"more.md": "More."})
+    weft("skills", "install", "@jo/notes", "--yes")
+    refused = weft("skills", "install", "@kim/notes", "--yes")
+    assert (refused.returncode, "install-source" in refused.stderr) == (3, True)
+    assert locked(home, "notes").origin.owner == "jo"
+    assert weft("skills", "install", "@kim/notes", "--yes", "--force").returncode == 0
+    assert locked(home, "notes").origin.owner == "kim"

@@ -10,7 +10,7 @@ from clawft import __version__
 from clawft.discovery.digest import compute_digest
 from clawft.errors import Diagnostic, NotFound
 from clawft.files import real_path
-from clawft.locks.model import LockedSkill
+from clawft.locks.model import LockedSkill, Origin
 from clawft.scan.findings import VERDICTS
 from clawft.scan.screening import screen_report
 from clawft.signing.check import Signature, find_refusal
@@ -95,13 +95,25 @@ class Planner(Struct, frozen=True):
         objections, edits = self._look_around(planned)
         made = self._allow(planned)
         blocked, said = self._judge(planned, made)
-        unsigned = find_refusal(signature, required=self.signed)
+        unsigned = find_refusal(signature, required=self.signed) or self._find_lost(planned)
         return structs.replace(
             planned,
             edits=edits,
             objections=(*objections, *blocked, *([unsigned] if unsigned else [])),
             said=(*staged.resolved.notes, *self._name_notes(staged), *said),
             overrides=made,
+        )
+
+    def _find_lost(self, planned: Planned) -> Diagnostic | None:
+        """That what was signed is to be replaced by what is not: by somebody else, perhaps."""
+        old, signature = planned.old, planned.signature
+        if old is None or not old.signed_by or signature.state == "good" or self.force:
+            return None
+        if old.digest == planned.staged.digest:
+            return None
+        message = f"What is installed is signed by {old.signed_by}, and this is {signature.line}"
+        return Diagnostic(
+            "signature-lost", "error", message, hint="Ask its publisher; to take it all the same: --force"
         )
 
     def _is_taken(self, client: str, staged: Staged, found: str) -> bool:
@@ -112,6 +124,11 @@ class Planner(Struct, frozen=True):
         objections: list[Diagnostic] = []
         edits: tuple[FileChange, ...] | None = ()
         old, name = planned.old, planned.name
+        if old is not None and not self.force and _place(old.origin) != _place(planned.staged.resolved.origin):
+            where = " ".join(filter(None, _place(old.origin)))
+            message = f"The '{name}' that is installed comes from elsewhere: {where}"
+            hint = "Remove it first; or, if this one is to take its place: --force"
+            objections.append(Diagnostic("install-source", "error", message, self.site.lock, 0, hint))
         for client in planned.taken:
             place = self.site.folder(client, name)
             ours = old is not None and client in old.to
@@ -201,6 +218,11 @@ class Planner(Struct, frozen=True):
             requested=planned.requested or (old is not None and old.requested),
             dependencies=planned.dependencies,
         )
+
+
+def _place(origin: Origin) -> tuple[str, ...]:
+    """Where a skill comes from, whatever its version: another owner's of the same name is another skill."""
+    return origin.kind, origin.url.rstrip("/"), origin.owner.lower(), origin.slug, origin.path
 
 
 def look_at(place: str) -> str:
