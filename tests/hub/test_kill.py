@@ -10,6 +10,7 @@ from pathlib import Path
 from hub_drafts import publish
 
 from clawft.hub.backup import write_backup
+from clawft.hub.restore import restore_folder
 from clawft.hub.store import HubStore
 
 CHILD = """
@@ -76,6 +77,8 @@ def test_a_kill_at_any_moment_of_restoring_leaves_the_old_hub_or_the_new_one(tmp
             finally:
                 child.kill()
         assert _check_whole(folder) in (1, 2)
+    restore_folder(backups[0], folder, force=True)
+    assert sorted(os.listdir(tmp_path)) == ["1.tar", "2.tar", "hub"]  # nothing of those that were killed
 
 
 def _check_whole(folder: str) -> int:

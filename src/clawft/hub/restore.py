@@ -13,7 +13,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.hub.backup import BLOBS, FORMAT, MANIFEST, TABLES, Kept, Manifest
 from clawft.hub.database import Execute
 from clawft.hub.model import HubFile
-from clawft.hub.store import LOCK, HubStore
+from clawft.hub.store import DATABASE, LOCK, HubStore
 from clawft.hub.tables import COLUMNS, SCHEMA, empty_tables, set_counters
 from clawft.hub.writing import describe_skill
 from clawft.packing.place import NEW, exchange, remove_folder
@@ -67,6 +67,7 @@ def restore_folder(path: str, folder: str, *, force: bool = False) -> Manifest:
             stack.enter_context(_alone(folder))
         try:
             os.makedirs(parent, exist_ok=True)
+            _sweep(parent)
             stack.callback(_clear, fresh)
             store = HubStore.open_folder(fresh)
             try:
@@ -174,7 +175,7 @@ def _check_replaceable(folder: str, *, force: bool) -> None:
     listed = os.listdir(folder)
     if listed and not force:
         raise _not_empty("There is something in the hub's folder already", folder)
-    if listed and "hub.sqlite" not in listed:
+    if listed and DATABASE not in listed:
         raise Refused("hub-restore", "There is something in this folder, and it is no hub", path=folder)
 
 
@@ -190,6 +191,16 @@ def _alone(folder: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _sweep(parent: str) -> None:
+    """Take away what restores left that were killed. Raises: OSError."""
+    with os.scandir(parent) as entries:
+        left = [one.path for one in entries if one.name.startswith(NEW) and one.is_dir(follow_symlinks=False)]
+    for folder in left:
+        if os.path.isfile(os.path.join(folder, DATABASE)):
+            with suppress(Refused), _alone(folder):  # another one may be at it
+                _clear(folder)
 
 
 def _clear(folder: str) -> None:
