@@ -31,9 +31,14 @@ def find_sites(workspace: Workspace, scope: str) -> list[Site]:
 
 
 def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
-    """Tells why a signature counts no more, '' if it does; nothing of it is loaded where none is judged."""
+    """Tells why a signature counts no more, '' if it does; nothing of it is loaded where none is judged.
+
+    One that never counted is told of only if it is such as is refused: its key was revoked, or it is bad.
+    """
 
     def judge(folder: str, skill: "LockedSkill") -> str:
+        if not skill.signed_by and not os.path.lexists(os.path.join(folder, ".clawft-signature")):
+            return ""
         from clawft.discovery import Location, load_catalog
         from clawft.signing.check import check_signature
         from clawft.signing.publishers import load_publishers
@@ -47,7 +52,8 @@ def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
         if found.state in ("expired", "revoked"):  # what was approved in time stays so
             at = _approved_at(workspace, folder, skill.digest)
             found = check_signature(folder, statement, publishers, owner=skill.origin.owner, at=at)
-        return "" if found.state == "good" else found.line
+        counts = found.state == "good" or (not skill.signed_by and found.state not in ("bad", "revoked"))
+        return "" if counts else found.line
 
     return judge
 
