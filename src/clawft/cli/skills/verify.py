@@ -65,7 +65,7 @@ def _find_workspace() -> Workspace:
 def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
     """Finish first what a killed process left of an installation, if one did."""
     try:
-        left = any(name.endswith(".json") for name in os.listdir(os.path.join(workspace.user_dir, "installing")))
+        left = any(name != "turn.lock" for name in os.listdir(os.path.join(workspace.user_dir, "installing")))
     except (FileNotFoundError, NotADirectoryError):
         return ()
     if not left:
