@@ -102,7 +102,7 @@ def judge(
     if checked.state == "changed":
         why = checked.why or "Its files are not those of the lock"
         audited = _add(audited, "audit-changed", "warning", why, unchecked=True)
-    if locked is not None and locked.signed_by and checked.state == "same":
+    if locked is not None and checked.state == "same":
         why = signed(checked.folder, locked)
         if why:
             audited = _add(audited, "audit-signature", "error", f"Its signature counts no more: {why}", malicious=True)

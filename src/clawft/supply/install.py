@@ -188,6 +188,9 @@ class Transaction:
             version, owner = one.resolved.version, one.resolved.origin.owner
             statement = Statement(one.found.name, version, one.digest)
             signature = check_signature(one.folder, statement, publishers, owner=owner)
+            if signature.state == "good" and one.found.name != one.name:  # a registry may have exchanged two of theirs
+                reason = f"it is signed as '{one.found.name}', not as '{one.name}'"
+                signature = structs.replace(signature, state="untrusted", reason=reason)
             stays = options.stay and one.name in planner.lock
             plans.append(planner.plan(one, review, () if stays else self.to, signature))
         return plans

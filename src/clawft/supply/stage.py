@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from clawft.discovery import Found, Location, load_catalog
 from clawft.discovery.digest import Content, compute_digest, list_covered
-from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import ClawftError, Refused
 from clawft.files import read_regular
+from clawft.format.names import LEFT_OUT, LEFT_OUT_FILES
 from clawft.locks.model import LockedFile
+from clawft.packing.ignore import SIGNATURE
 from clawft.packing.place import remove_tree
 from clawft.packing.unpack import MAX_BYTES
 from clawft.scan.findings import Report
@@ -79,11 +80,14 @@ def _find_root(place: str) -> str:
 
 
 def _drop_left_out(folder: str) -> None:
-    """No digest covers these, so nobody brings them along."""
-    for at, folders, _ in os.walk(folder):
+    """No digest covers these, so nobody brings them along; but for the signature, which is at the top."""
+    for at, folders, names in os.walk(folder):
         for name in [one for one in folders if one in LEFT_OUT]:
             remove_tree(os.path.join(at, name))
             folders.remove(name)
+        for name in LEFT_OUT_FILES.intersection(names):
+            if (at, name) != (folder, SIGNATURE):
+                os.unlink(os.path.join(at, name))
 
 
 def _find_skill(folder: str, resolved: Resolved, max_prompt_bytes: int) -> Found:

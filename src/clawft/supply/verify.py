@@ -20,7 +20,8 @@ from clawft.supply.verified import Checked, State, Verified
 
 __all__ = ["Signed", "has_others", "vercel_lock", "verify_site"]
 
-Signed = Callable[[str, LockedSkill], str]  # a folder and its skill to why its signature is not good; '' if it is
+Signed = Callable[[str, LockedSkill], str]  # a folder and its skill to why its signature speaks against it, or ''
+_SIGNATURE = ".clawft-signature"  # as in signing/, which takes long to import
 
 
 class _Told(Struct, frozen=True, omit_defaults=True):
@@ -38,7 +39,7 @@ class _Job(Struct, frozen=True):
 
 
 def verify_site(site: Site, names: Collection[str] = (), signed: Signed | None = None) -> Verified:
-    """Our lock of one scope; `names`: only these. `signed` judges signatures where the lock has one."""
+    """Our lock of one scope; `names`: only these. `signed` judges signatures, where there are any."""
     try:
         data = read_optional(site.lock, MAX_LOCK_BYTES)
         blocks = split_lock(data, site.lock) if data is not None else {}
@@ -98,10 +99,11 @@ def _conclude(site: Site, job: _Job, told: _Told | None) -> Checked:
 
 
 def _check_signature(checked: Checked, job: _Job, lock: str, signed: Signed) -> Checked:
-    """A signature that the lock has counts as long as it is good."""
-    if checked.state != "same" or not job.block.get("signed_by"):
+    """A signature that the lock has counts as long as it is good; any other must not be one that is refused."""
+    known = bool(job.block.get("signed_by"))
+    if checked.state != "same" or not (known or os.path.lexists(os.path.join(job.folder, _SIGNATURE))):
         return checked
     why = signed(job.folder, read_block(job.name, job.block, lock))
     if not why:
-        return structs.replace(checked, signature="good")
+        return structs.replace(checked, signature="good") if known else checked
     return structs.replace(checked, state="changed", signature=why, why=f"Its signature counts no more: {why}")
