@@ -2,10 +2,12 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,66 @@ def test_it_is_refused_with_its_code_and_leaves_nothing(
             config.write("[tools.web]\ntimeout_s = 0.1\n")
 
     done = install("demo")
+
+    assert f"error[{code}]" in done.stderr
+    assert done.returncode in (1, 3)
+    assert left_of_it(tmp_path) == []
+
+
+def listed_at(digest_of: bytes, sent: bytes, kind: str = "archive") -> dict[str, Reply]:
+    """A site that lists one skill, and what it sends for it."""
+    digest = f"sha256:{hashlib.sha256(digest_of).hexdigest()}"
+    one = {"name": "demo", "type": kind, "description": "d", "url": "/sent", "digest": digest}
+    schema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+    return {"/.well-known/agent-skills/index.json": Reply({"$schema": schema, "skills": [one]}), "/sent": Reply(sent)}
+
+
+LINK = io.BytesIO()
+with tarfile.open(fileobj=LINK, mode="w:gz") as _tar:
+    _linked = tarfile.TarInfo("SKILL.md")
+    _linked.type, _linked.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    _tar.addfile(_linked)
+SLIP = make_zip({"demo/SKILL.md": SKILL, "demo/../../evil": b"x"})
+ELSEWHERE: dict[str, tuple[str, dict[str, Reply], str]] = {
+    "well-known-wrong-archive": ("", listed_at(ZIP, make_zip({"SKILL.md": SKILL})), "source-changed"),
+    "well-known-wrong-file": ("", listed_at(SKILL, SKILL + b"x", "skill-md"), "source-changed"),
+    "well-known-link": ("", listed_at(LINK.getvalue(), LINK.getvalue()), "archive-link"),
+    "well-known-no-digest": (
+        "",
+        {"/.well-known/agent-skills/index.json": Reply({
+            "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json",
+            "skills": [{"name": "demo", "type": "archive", "description": "d", "url": "/sent"}]})},
+        "index-entry",
+    ),
+    "older-form-leads-out": (
+        "",
+        {"/.well-known/skills/index.json": Reply({"skills": [{"name": "demo", "files": ["SKILL.md", "../../evil"]}]})},
+        "index-entry",
+    ),
+    "archive-that-leads-out": ("/x.skill", {"/x.skill": Reply(SLIP)}, "archive-path"),
+    "archive-cut-off": ("/x.zip", {"/x.zip": Reply(raw=[whole(9_999) + ZIP])}, "download-truncated"),
+    "archive-redirected-inside": (
+        "/x.zip",
+        {"/x.zip": Reply(b"", 302, {"Location": "https://10.0.0.1/"})},
+        "url-private-address",
+    ),
+    "archive-that-is-none": ("/x.tar.gz", {"/x.tar.gz": Reply("<html>")}, "archive-unknown"),
+    "file-that-never-ends": (
+        "/SKILL.md",
+        {"/SKILL.md": Reply(b"", headers={"Content-Length": "9" * 12})},
+        "download-too-large",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_comes_from_an_address_is_refused_too(
+    name: str, install: Install, hub: ScriptedRegistry, tmp_path: Path
+) -> None:
+    path, answers, code = ELSEWHERE[name]
+    hub.site.answers.update(answers)
+
+    done = install(f"{hub.site.url}{path}")
 
     assert f"error[{code}]" in done.stderr
     assert done.returncode in (1, 3)

@@ -226,6 +226,21 @@ async def test_a_name_that_the_site_does_not_list_gets_the_close_one(sources: So
     assert (caught.value.code, caught.value.hint) == ("source-not-found", "did you mean 'demo'?")
 
 
+async def test_what_is_left_out_of_an_index_is_said_once_and_to_who_asks_for_it(
+    sources: Sources, hostile: ScriptedSite
+) -> None:
+    put(hostile, entry(SKILL, name="one"), entry(SKILL, name="two"), entry(SKILL, name="bad", digest="none"))
+
+    assert [[note.code for note in one.notes] for one in await resolve(sources)] == [["index-entry"], []]
+    assert [one.notes for one in await resolve(sources, "one")] == [()]
+    with pytest.raises(ClawftError) as caught:
+        await resolve(sources, "bad")
+    assert (caught.value.code, str(caught.value)) == (
+        "index-entry",
+        "'bad' of the index is left out: its digest is no sha256",
+    )
+
+
 async def test_a_site_is_searched_by_its_index(sources: Sources, hostile: ScriptedSite) -> None:
     put(hostile, entry(SKILL), entry(SKILL, name="pdf-tools", description="Reads PDF files"))
 

@@ -57,7 +57,8 @@ class WellKnown:
         if reference.version and all(one.version != reference.version for one in named):
             message = f"'{self._url}' has {wanted} in version {named[0].version or '(unnamed)'} only"
             raise NotFound("source-not-found", message)
-        return tuple(self._resolved(one, index.notes) for one in named)
+        # What was left out is said once, and not to who asked for another one.
+        return tuple(self._resolved(one, index.notes if one is named[0] and not wanted else ()) for one in named)
 
     async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
         """A site has only its newest; whether that is what a lock has, its digests say."""
@@ -145,8 +146,12 @@ class WellKnown:
             raise
         return resolved
 
-    def _not_found(self, index: Index, wanted: str) -> NotFound:
+    def _not_found(self, index: Index, wanted: str) -> ClawftError:
+        left_out = next((one for one in index.notes if not wanted or one.message.startswith(f"'{wanted}' ")), None)
+        if left_out is not None:
+            return ClawftError(left_out.code, left_out.message, path=left_out.path)
         names = [one.name for one in index.entries]
         close = find_close(wanted, names)
         hint = f"did you mean '{close}'?" if close else f"It has: {', '.join(names[:20]) or 'none'}"
-        return NotFound("source-not-found", f"'{self._url}' lists no skill '{wanted}'", hint=hint)
+        named = f"no skill '{wanted}'" if wanted else "no skills"
+        return NotFound("source-not-found", f"'{self._url}' lists {named}", hint=hint if wanted else "")
