@@ -101,7 +101,7 @@ def test_unknown_shell_is_wrong_usage(weft: Weft, arguments: tuple[str, ...]) ->
         ("weft config set tools.exec.timeout_s ", []),
         ("weft config set nothing.here ", []),
         ("weft help works", ["workspace"]),
-        ("weft help skills re", ["render"]),
+        ("weft help skills re", ["remove", "render"]),
         ("weft help doctor ", []),
         ("weft help nothing ", []),
     ],
