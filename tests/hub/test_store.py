@@ -41,6 +41,7 @@ def test_a_version_never_changes_but_may_be_sent_again(store: HubStore) -> None:
         publish(store, "ann/notes", text="two")
     assert refused.value.code == "hub-version-exists"
     assert store.get_version(first.skill, "1.0.0") == first
+    assert store.sweep(-5) == 1  # of the second there is the one file that was sent
 
 
 def test_both_zips_have_the_files_at_their_root_and_the_hash_that_is_told(store: HubStore) -> None:

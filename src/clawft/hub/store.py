@@ -33,7 +33,8 @@ _FILES = msgspec.json.Decoder(tuple[HubFile, ...])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
 verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front"""
-_CONTENT = "SELECT digest, fingerprint FROM hub_version WHERE skill = ? AND version = ?"
+_CONTENT = """SELECT s.id, s.deleted, v.digest, v.fingerprint FROM hub_skill s LEFT JOIN hub_version v
+ON v.skill = s.id AND v.version = ? WHERE s.owner = ? AND s.slug = ?"""
 _USED = "SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1"
 _YANK = "UPDATE hub_version SET yanked = ? WHERE skill = ? AND version = ? RETURNING 1"
 
@@ -128,38 +129,24 @@ class HubStore:
 
         Raises: VersionExists, Refused.
         """
-        now = _now()
-        contents = [(file, self.get_blob(file.sha256)) for file in draft.files]
-        archive = make_archive(contents)
-        bundle = [*contents, make_meta(draft.owner, draft.slug, draft.version, now)]
-        download = make_archive(bundle)
-        made = Made(
-            created=now,
-            publisher=publisher,
-            archive=self.put_blob(archive),
-            archive_size=len(archive),
-            download=self.put_blob(download),
-            download_size=len(download),
-            bundle=clawhub_fingerprint(
-                (one.path, one.sha256) for one, data in bundle if counts_for_clawhub(one.path, data)
-            ),
-        )
-        with self.database.write() as execute:
-            skill = add_skill(execute, draft, checked, now)
-            if execute("SELECT 1 FROM hub_skill WHERE id = ? AND deleted = 1", (skill,)):
-                raise Refused("hub-deleted", f"@{draft.owner}/{draft.slug} was deleted", hint="Undelete it first")
-            there = execute(_CONTENT, (skill, draft.version))
-            if there and there[0] != (checked.digest, checked.fingerprint):
-                message = f"Version {draft.version} of @{draft.owner}/{draft.slug} exists with other content"
-                raise VersionExists("hub-version-exists", message, hint="Versions do not change: publish a new one")
-            if not there:
-                if quota is not None:
-                    check_quota(execute, draft, quota)
-                self._check_kept(execute, made, draft)
-                add_version(execute, skill, draft, checked, made)
-                choose_latest(execute, skill)
-                renew_skill(execute, skill, draft, checked, now)
-                describe_skill(execute, self.database.dialect, skill)
+        if same := _find_same(self.database.read, draft, checked):
+            return self.get_version(same, draft.version)
+        made = self._make(draft, publisher)
+        try:
+            with self.database.write() as execute:
+                skill = _find_same(execute, draft, checked)
+                if not skill:
+                    skill = add_skill(execute, draft, checked, made.created)
+                    if quota is not None:
+                        check_quota(execute, draft, quota)
+                    self._check_kept(execute, made, draft)
+                    add_version(execute, skill, draft, checked, made)
+                    choose_latest(execute, skill)
+                    renew_skill(execute, skill, draft, checked, made.created)
+                    describe_skill(execute, self.database.dialect, skill)
+        except (Refused, VersionExists):
+            self.discard((made.archive, made.download))
+            raise
         return self.get_version(skill, draft.version)
 
     def yank(self, skill: int, version: str, reason: str) -> None:
@@ -283,6 +270,23 @@ class HubStore:
         """How much an owner keeps; deleted skills count, for they are kept."""
         return read_usage(self.database.read, owner)
 
+    def _make(self, draft: Draft, publisher: str) -> Made:
+        """The zips of a version, kept. Raises: ClawftError."""
+        now = _now()
+        contents = [(file, self.get_blob(file.sha256)) for file in draft.files]
+        bundle = [*contents, make_meta(draft.owner, draft.slug, draft.version, now)]
+        archive, download = make_archive(contents), make_archive(bundle)
+        counted = [(one.path, one.sha256) for one, data in bundle if counts_for_clawhub(one.path, data)]
+        return Made(
+            created=now,
+            publisher=publisher,
+            archive=self.put_blob(archive),
+            archive_size=len(archive),
+            download=self.put_blob(download),
+            download_size=len(download),
+            bundle=clawhub_fingerprint(counted),
+        )
+
     def _check_kept(self, execute: Execute, made: Made, draft: Draft) -> None:
         """Nobody sweeps while somebody writes: what is there now stays. Raises: ClawftError."""
         needed = {made.archive, made.download, *(file.sha256 for file in draft.files)}
@@ -307,6 +311,23 @@ class HubStore:
         with self.database.write() as execute:
             execute("UPDATE hub_skill SET deleted = ?, updated = ? WHERE id = ?", (deleted, _now(), skill))
             describe_skill(execute, self.database.dialect, skill)
+
+
+def _find_same(read: Execute, draft: Draft, checked: Checked) -> int:
+    """The skill that has this version with this content already; 0 if there is no such version.
+
+    Raises: VersionExists where it has other content, Refused where the skill was deleted.
+    """
+    name = f"@{draft.owner}/{draft.slug}"
+    for skill, deleted, *content in read(_CONTENT, (draft.version, draft.owner, draft.slug)):
+        if deleted:
+            raise Refused("hub-deleted", f"{name} was deleted", hint="Undelete it first")
+        if content == [checked.digest, checked.fingerprint]:
+            return int(skill)
+        if content != [None, None]:
+            message = f"Version {draft.version} of {name} exists with other content"
+            raise VersionExists("hub-version-exists", message, hint="Versions do not change: publish a new one")
+    return 0
 
 
 def _hold(folder: str) -> int:
