@@ -253,3 +253,36 @@ def test_a_target_that_cannot_be_written_is_told_and_leaves_nothing(weft: Weft, 
     assert "install-unwritable" in done.stderr
     assert not (home / ".clawft" / "skills" / "hello").exists()
     assert hidden(home) == []
+
+
+def test_what_others_need_or_somebody_edited_is_not_removed_without_force(
+    weft: Weft, home: Path, project: Path
+) -> None:
+    make_skill(project / "base")
+    needs = (
+        "---\nname: above\ndescription: Says more when asked.\nmetadata: {clawft: {requires: {skills: [base]}}}\n---\n"
+    )
+    make_skill(project / "above")
+    (project / "above" / "SKILL.md").write_text(f"{needs}Say more.\n")
+    done = weft("skills", "install", "./above", "--yes")
+    assert done.returncode == 0, done.stderr
+    lock = load_lock(str(home / ".clawft" / "skills.lock"))
+    assert (lock["above"].dependencies, lock["base"].requested) == (("base",), False)
+    refused = weft("skills", "remove", "base", "--yes")
+    assert (refused.returncode, "skill-needed" in refused.stderr) == (3, True)
+    edited = home / ".clawft" / "skills" / "above" / "SKILL.md"
+    edited.write_text(f"{needs}Say less.\n")
+    assert "skill-edited" in weft("skills", "remove", "above", "--yes").stderr
+    done = weft("skills", "remove", "above", "--yes", "--force")
+    assert (done.returncode, "weft skills remove base" in done.stderr) == (0, True)
+    assert weft("skills", "remove", "base", "--yes").returncode == 0
+
+
+def test_a_skill_that_is_not_in_a_place_is_not_guessed(weft: Weft, home: Path, project: Path) -> None:
+    make_skill(project / "many" / "one")
+    make_skill(project / "many" / "two")
+    done = weft("skills", "install", "./many", "--skill", "tow", "--yes")
+    assert done.returncode == 1
+    assert "two" in done.stderr
+    assert weft("skills", "install", "./many", "--registry", "clawhub", "--yes").returncode == 2
+    assert hidden(home) == []

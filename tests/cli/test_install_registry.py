@@ -115,3 +115,13 @@ def test_another_owners_skill_does_not_take_the_place_of_one_that_is_installed(
     assert locked(home, "notes").origin.owner == "jo"
     assert weft("skills", "install", "@kim/notes", "--yes", "--force").returncode == 0
     assert locked(home, "notes").origin.owner == "kim"
+
+
+def test_the_list_of_newer_versions_is_a_table(weft: Weft, hub: ServedHub) -> None:
+    assert "installed no skills" in weft("skills", "list", "--outdated").stderr
+    hub.put("jo/notes", "1.0.0")
+    weft("skills", "install", "notes", "--registry", "acme", "--yes")
+    hub.put("jo/notes", "1.1.0", {"more.md": "More."})
+    listed = weft("skills", "list", "--outdated").stdout.splitlines()
+    assert listed[0].split() == ["NAME", "INSTALLED", "NEWEST", "VERDICT", "SCOPE"]
+    assert listed[1].split()[:3] == ["notes", "1.0.0", "1.1.0"]
