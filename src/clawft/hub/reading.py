@@ -1,4 +1,4 @@
-"""Lists of a hub: pages of all skills, and what fits a search."""
+"""Rows of a hub as values; pages of all skills, and what fits a search."""
 
 import base64
 from collections.abc import Sequence
@@ -9,18 +9,32 @@ import msgspec
 from clawft.discovery.ranking import telling_words
 from clawft.errors import ClawftError
 from clawft.hub.database import Database
-from clawft.hub.model import HubRelease, HubSkill, Listed, Page
+from clawft.hub.model import HubFile, HubRelease, HubSkill, HubVersion, Listed, Page
 
-__all__ = ["MAX_PAGE", "RELEASE", "SKILL", "SORTS", "list_page", "read_release", "read_skill", "search_skills"]
+__all__ = [
+    "MAX_PAGE",
+    "RELEASE",
+    "SKILL",
+    "SORTS",
+    "VERSION",
+    "list_page",
+    "read_release",
+    "read_skill",
+    "read_version",
+    "search_skills",
+]
 
 MAX_PAGE = 200
 SORTS = {"updated": "updated", "created": "created", "downloads": "downloads", "name": "slug"}  # to columns
 SKILL = "id, owner, slug, display_name, summary, created, updated, latest, downloads, deleted"
 RELEASE = """v.version, v.created, v.changelog, v.verdict, v.digest, v.fingerprint, v.archive, v.archive_size,
 v.reasons, v.engine, v.yanked"""
+VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
+verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front"""
 _BOTH = f"{', '.join(f's.{name}' for name in SKILL.split(', '))}, {RELEASE}"
 _JOINED = "hub_skill s JOIN hub_version v ON v.skill = s.id AND v.version = s.latest"
 _WEIGHTS = "8.0, 3.0, 4.0"  # name, summary, tags
+_FILES = msgspec.json.Decoder(tuple[HubFile, ...])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _CURSOR = msgspec.json.Decoder(tuple[str, str | int, int])
 
@@ -46,6 +60,33 @@ def read_release(row: Sequence[Any]) -> HubRelease:
         reasons=_NAMES.decode(reasons),
         engine=engine,
         yanked=yanked,
+    )
+
+
+def read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
+    _, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size = row[:11]
+    verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front = row[11:]
+    return HubVersion(
+        skill=skill,
+        version=version,
+        created=created,
+        changelog=changelog,
+        publisher=publisher,
+        files=_FILES.decode(files),
+        digest=digest,
+        fingerprint=fingerprint,
+        archive=archive,
+        archive_size=archive_size,
+        verdict=verdict,
+        reasons=_NAMES.decode(reasons),
+        engine=engine,
+        yanked=yanked,
+        tags=tags,
+        download=download,
+        download_size=download_size,
+        dependencies=_NAMES.decode(dependencies),
+        bundle=bundle,
+        front=front,
     )
 
 

@@ -5,19 +5,16 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-import msgspec
+from collections.abc import Iterable
 
 from clawft.config.hub import QuotaSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.hub.archives import make_archive, make_meta
 from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
 from clawft.hub.database import Database, Execute, HubAway, SqliteDatabase
-from clawft.hub.model import Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
+from clawft.hub.model import Checked, Draft, HubRelease, HubSkill, HubVersion, Page, Usage
 from clawft.hub.quota import check_quota, read_usage
-from clawft.hub.reading import RELEASE, SKILL, list_page, read_release, read_skill, search_skills
+from clawft.hub.reading import RELEASE, SKILL, VERSION, list_page, read_release, read_skill, read_version, search_skills
 from clawft.hub.tables import prepare_tables
 from clawft.hub.versions import version_order
 from clawft.hub.writing import Made, add_skill, add_version, choose_latest, describe_skill, renew_skill, set_tag
@@ -29,10 +26,6 @@ DATABASE = "hub.sqlite"
 LOCK = "lock"
 _BLOBS = "blobs"
 _ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody may be about to publish them
-_FILES = msgspec.json.Decoder(tuple[HubFile, ...])
-_NAMES = msgspec.json.Decoder(tuple[str, ...])
-_VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
-verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front"""
 _CONTENT = """SELECT s.id, s.deleted, v.digest, v.fingerprint FROM hub_skill s LEFT JOIN hub_version v
 ON v.skill = s.id AND v.version = ? WHERE s.owner = ? AND s.slug = ?"""
 _USED = "SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1"
@@ -228,14 +221,14 @@ class HubStore:
     def find_version(self, skill: int, version: str = "") -> HubVersion | None:
         """A version, the latest for ''; None if there is none."""
         which = "?" if version else "(SELECT latest FROM hub_skill WHERE id = ?)"
-        statement = f"SELECT {_VERSION} FROM hub_version WHERE skill = ? AND version = {which}"
+        statement = f"SELECT {VERSION} FROM hub_version WHERE skill = ? AND version = {which}"
         rows = self.database.read(statement, (skill, version or skill))
         if not rows:
             return None
         tags = self.database.read(
             "SELECT tag FROM hub_tag WHERE skill = ? AND version = ? ORDER BY tag", (skill, rows[0][2])
         )
-        return _read_version(rows[0], tuple(tag for (tag,) in tags))
+        return read_version(rows[0], tuple(tag for (tag,) in tags))
 
     def versions(self, skill: int) -> tuple[HubRelease, ...]:
         """All versions, newest first; yanked ones too."""
@@ -347,33 +340,6 @@ def _hold(folder: str) -> int:
         os.close(descriptor)
         raise HubAway("hub-busy", "The hub is being restored", path=folder, hint="Try again") from error
     return descriptor
-
-
-def _read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
-    _, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size = row[:11]
-    verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front = row[11:]
-    return HubVersion(
-        skill=skill,
-        version=version,
-        created=created,
-        changelog=changelog,
-        publisher=publisher,
-        files=_FILES.decode(files),
-        digest=digest,
-        fingerprint=fingerprint,
-        archive=archive,
-        archive_size=archive_size,
-        verdict=verdict,
-        reasons=_NAMES.decode(reasons),
-        engine=engine,
-        yanked=yanked,
-        tags=tags,
-        download=download,
-        download_size=download_size,
-        dependencies=_NAMES.decode(dependencies),
-        bundle=bundle,
-        front=front,
-    )
 
 
 def _no_version(version: str) -> NotFound:
