@@ -119,8 +119,8 @@ def test_clients_are_counted_each_and_are_forgotten_in_turn() -> None:
 def test_a_client_that_speaks_too_slowly_is_not_waited_for(
     served_hub: ServedHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HubConnection, "head_s", 0.2)
-    monkeypatch.setattr(door, "BODY_S", 0.2)
+    monkeypatch.setattr(HubConnection, "head_s", 0.6)
+    monkeypatch.setattr(door, "BODY_S", 0.6)
     token = served_hub.token("alice")
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nContent-Length: 90"
     for begun, answer in (
