@@ -282,6 +282,15 @@ async def test_a_server_cannot_make_us_wait_for_long(wait: str, fetching: Fetchi
     assert len(hostile.requests) == 1
 
 
+async def test_a_time_to_wait_in_digits_of_no_number_is_ours_to_choose(hostile: ScriptedSite) -> None:
+    replies = [Reply("no", 503, {"Retry-After": "\xb2"}), Reply({"a": 1})]
+    hostile.answers["/a"] = lambda _: replies.pop(0)
+    quick = Fetching(hostile.url, SETTINGS, limits=structs.replace(SMALL, wait_s=1))
+
+    assert await quick.ask(f"{hostile.url}/a", dict[str, int]) == {"a": 1}
+    await quick.aclose()
+
+
 async def test_a_server_that_stays_busy_is_asked_three_times(fetching: Fetching, hostile: ScriptedSite) -> None:
     hostile.answers["/a"] = Reply("no", 503, {"Retry-After": "0"})
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from clawft.format.names import LEFT_OUT, LEFT_OUT_FILES
 from clawft.locks.model import LockedFile
 
-__all__ = ["SAME", "Difference", "compare_folder", "is_untouched"]
+__all__ = ["MAX_DEPTH", "SAME", "Difference", "compare_folder", "is_untouched"]
 
 MAX_FILES = 20_000
 MAX_DEPTH = 64  # folders in folders
@@ -92,6 +92,8 @@ def _gather(folder: int, prefix: str, wanted: frozenset[str], found: list[bytes]
         if entry.is_dir(follow_symlinks=False):
             if name in LEFT_OUT:
                 continue
+            if prefix.count("/") >= MAX_DEPTH:
+                return False
             inner = os.open(name, _FOLDER, dir_fd=folder)
             try:
                 if not _gather(inner, f"{prefix}{name}/", wanted, found):

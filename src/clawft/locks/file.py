@@ -117,7 +117,7 @@ def _read_toml(text: str, path: str) -> dict[str, dict[str, Any]]:
 
     try:
         raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and a number that is too long to be read
         raise _invalid(path, f"It is not TOML: {error}") from error
     version = raw.pop("version", None)
     if type(version) is not int or version != VERSION:

@@ -63,8 +63,9 @@ def read_wait(header: str | None) -> float | None:
     """Seconds to wait, if the server says so in seconds or as a date; ours if it cannot be read."""
     if header is None:
         return None
-    if header.strip().isdigit():
-        return float(header.strip()[:9])
+    digits = header.strip()
+    if digits.isascii() and digits.isdigit():
+        return float(digits[:9])
     try:
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):

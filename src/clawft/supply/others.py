@@ -10,7 +10,7 @@ from clawft.discovery.digest import MAX_BYTES, MAX_FILES
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, real_path
 from clawft.locks.clawhub import folder_of, load_clawhub, load_origin
-from clawft.locks.compare import Difference
+from clawft.locks.compare import MAX_DEPTH, Difference
 from clawft.locks.foreign import load_document, skills_of
 from clawft.locks.tree import hash_tree
 from clawft.locks.vercel import folder_name
@@ -111,6 +111,6 @@ def _object(site: Site, folder: str) -> Checked | None:
     for current, _, names in os.walk(folder):
         files += len(names)
         size += sum(os.lstat(os.path.join(current, name)).st_size for name in names)
-        if files > MAX_FILES or size > MAX_BYTES:
+        if files > MAX_FILES or size > MAX_BYTES or current.count("/", len(folder)) > MAX_DEPTH:
             return structs.replace(nothing, state="unknown", difference=Difference(), why="It is too large to look at")
     return None

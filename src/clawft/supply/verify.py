@@ -69,7 +69,7 @@ def vercel_lock(site: Site, environ: Mapping[str, str]) -> str:
 def _jobs(site: Site, name: str, block: Mapping[str, Any]) -> Iterable[_Job]:
     """The folders a skill was put into; a client that is not known has none."""
     clients = block.get("to", ("clawft",))
-    known = [one for one in clients if one in site.roots] if isinstance(clients, list | tuple) else []
+    known = [one for one in site.roots if one in clients] if isinstance(clients, list | tuple) else []
     return [_Job(name, block, client, os.path.join(site.roots[client], name)) for client in known or ("clawft",)]
 
 
