@@ -138,6 +138,22 @@ async def test_a_name_that_several_have_is_an_error_that_lists_their_owners(
     assert error.hint.isprintable()
 
 
+async def test_owners_are_found_where_the_answer_does_not_list_them(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    hostile.answers["/api/v1/skills/demo/verify"] = Reply("Ambiguous skill slug", 409)
+    registry.results = [
+        {"slug": "demo", "ownerHandle": "bob", "score": 1},
+        {"slug": "demo", "owner": {"handle": "ann"}, "score": 1},
+        {"slug": "demo-2", "ownerHandle": "eve", "score": 1},
+    ]
+
+    error = await fails(sources)
+
+    assert (error.code, error.hint) == ("source-ambiguous", "Name one of them: @ann/demo, @bob/demo")
+    assert hostile.requests[-1].query["mode"] == "exact"
+
+
 async def test_nothing_that_only_resembles_the_name_is_taken(registry: ScriptedRegistry, sources: Sources) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     registry.results = [{"slug": "demo", "ownerHandle": "ann", "score": 1}]

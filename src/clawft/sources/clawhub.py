@@ -187,7 +187,7 @@ class ClawHub:
         try:
             return await self._fetching.ask(address, Verified)
         except HttpError as error:
-            _tell_ambiguous(error, slug)
+            await self._tell_ambiguous(error, slug)
             if error.status in (404, 405, 501):
                 return None
             raise
@@ -198,7 +198,7 @@ class ClawHub:
         try:
             answer = await self._fetching.ask(address, SkillAnswer)
         except HttpError as error:
-            _tell_ambiguous(error, slug)
+            await self._tell_ambiguous(error, slug)
             if error.status == 404:
                 raise _not_found(self.name, owner, slug) from error
             raise
@@ -226,6 +226,20 @@ class ClawHub:
             raise
         files = None if listed.files is None else tuple(one.publish() for one in listed.files)
         return await self._with_archive(structs.replace(found, files=files))
+
+    async def _tell_ambiguous(self, error: HttpError, slug: str) -> None:
+        """Raises: ClawftError where several owners have the slug, and which, even if the answer itself does not say."""
+        if error.status != 409:
+            return
+        owners = _read_owners(error.body)
+        if not owners:
+            with suppress(ClawftError):
+                asked = {"q": slug, "limit": str(_BATCH), "mode": "exact"}
+                found = read_hits(await self._fetching.ask(await self.address("search", asked), Results), self.name)
+                owners = sorted({one.owner for one in found if one.name == slug and one.owner})
+        listed = ", ".join(f"@{one}/{slug}" for one in owners[:20])
+        hint = f"Name one of them: {listed}" if listed else f"Name its owner: @owner/{slug}"
+        raise ClawftError("source-ambiguous", f"Several owners have a skill '{slug}'", hint=hint) from error
 
     def _check_owner(self, found: str, asked: str, slug: str) -> None:
         """Raises: ClawftError where somebody else's skill would be taken for the one that is meant."""
@@ -321,18 +335,12 @@ def _check_names(owner: str, slug: str, version: str) -> None:
             raise ClawftError("reference-invalid", f"{text[:80]!a} is no {what} in a registry")
 
 
-def _tell_ambiguous(error: HttpError, slug: str) -> None:
-    """Raises: ClawftError where several owners have the slug."""
-    if error.status != 409:
-        return
+def _read_owners(body: bytes) -> list[str]:
+    """Whose skills go by a slug, if an answer says so."""
     try:
-        said = msgspec.json.decode(error.body, type=Ambiguous)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return
-    owners = [f"@{one}/{slug}" for one in said.owners()[:20]]
-    if said.code == "AMBIGUOUS_SKILL_SLUG":
-        hint = f"Name one of them: {', '.join(owners)}" if owners else "Name its owner: @owner/" + slug
-        raise ClawftError("source-ambiguous", f"Several owners have a skill '{slug}'", hint=hint) from error
+        return msgspec.json.decode(body, type=Ambiguous).owners()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return []
 
 
 def _not_found(registry: str, owner: str, slug: str) -> NotFound:

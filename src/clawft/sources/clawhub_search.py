@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 _REFERENCE = re.compile(r"skills-sh:[A-Za-z0-9._-]+/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
 
-def read_hits(answer: Results, registry: str, *, default: bool) -> list[Hit]:
+def read_hits(answer: Results, registry: str, *, default: bool = False) -> list[Hit]:
     """Every result that could be typed; what is no name is no result."""
     hits = []
     for one in answer.results:

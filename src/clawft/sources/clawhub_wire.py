@@ -164,7 +164,6 @@ class Install(Struct, frozen=True, rename="camel"):
 class Ambiguous(Struct, frozen=True):
     """Of a 409: whose skills go by the slug."""
 
-    code: str
     matches: list[dict[str, Any]] = field(default_factory=list)
 
     def owners(self) -> list[str]:
