@@ -149,6 +149,32 @@ def test_an_ignore_file_further_down_counts_there_and_before_those_above(tmp_pat
     assert kept == ["SKILL.md", "data/keep.tmp", "data/sub/raw/x", "raw/x"]
 
 
+def test_what_the_repository_around_it_ignores_is_left_out_too(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("*.local\n/skills/adder/notes\nprivate/\n")
+    (tmp_path / "skills").mkdir()
+    (tmp_path / "skills" / ".gitignore").write_text("!kept.local\n/adder/cache\n")
+    more = {"a.local": "mine", "kept.local": "k", "notes": "n", "sub/private/x": "p", "cache": "c", "sub/cache": "s"}
+    folder = make(tmp_path / "skills" / "adder", **more)
+    assert [one.path for one in choose_files(str(folder)).files] == ["SKILL.md", "kept.local", "sub/cache"]
+
+    (tmp_path / ".gitignore").write_text("/skills/\n*.local\n")  # whoever packs what git ignores wants it all the same
+    assert "a.local" in [one.path for one in choose_files(str(folder)).files]
+
+
+@pytest.mark.parametrize("line", ["\ufeffmine.key", "[[:alpha:]]*.key", "*.k[[:lower:]y]y", "mine.[^[:digit:]]ey"])
+def test_a_line_leaves_out_what_it_leaves_out_in_git(tmp_path: Path, line: str) -> None:
+    folder = make(tmp_path / "adder", **{".gitignore": f"{line}\n", "mine.key": "secret"})
+    assert [one.path for one in choose_files(str(folder)).files] == ["SKILL.md"]
+
+
+def test_an_ignore_file_that_is_no_text_is_not_passed_over(tmp_path: Path) -> None:
+    folder = make(tmp_path / "adder", **{"mine.key": "secret"})
+    (folder / ".gitignore").write_bytes("mine.key\n".encode("utf-16"))  # as a Windows shell writes it
+    with pytest.raises(ClawftError, match="UTF-8"):
+        choose_files(str(folder))
+
+
 def test_lines_that_mean_nothing_in_an_ignore_file_leave_nothing_out(tmp_path: Path) -> None:
     folder = make(tmp_path / "adder", **{".gitignore": "!\n\\\n[z-a]\na\\\n[[:foo:]]\n*.log\n", "a.log": "l", "b": "b"})
     assert [one.path for one in choose_files(str(folder)).files] == ["SKILL.md", "b"]

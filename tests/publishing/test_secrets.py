@@ -32,6 +32,12 @@ def codes(text: str, path: str = "scripts/run.py") -> list[str]:
         f'{{"client_secret": "{HIGH}"}}',
         f"API_KEY = '{HIGH}'",
         f'password: "{HIGH[:20]}"',
+        f"API_KEY={HIGH}",
+        f"export DB_PASSWORD={HIGH[:20]}  # of the test system",
+        f"  api_key: {HIGH}",
+        f"aws_secret_access_key = {HIGH}/abcd+x",
+        f"curl -H 'Authorization: Bearer {HIGH}' host",
+        f"AGE-{'SECRET'}-KEY-1{HIGH.upper()}{HIGH[:26].upper()}",
         f"-----BEGIN {'RSA'} PRIVATE KEY-----\n{HIGH}{HIGH}\n{HIGH}{HIGH}\n",
     ],
 )
@@ -58,6 +64,13 @@ def test_a_secret_is_found_by_its_form_and_not_shown(text: str) -> None:
         'key = "primary-key-column-of-the-table"',
         'password = "correct-horse-battery"',
         "git@github.com:owner/repo.git",
+        "token = response.headers_of_page2.session_token",
+        "api_key = load_key_from_vault2(name)",
+        "secret_key: base64_encoded_key_of_32_bytes",
+        "TOKEN=$(security find-generic-password -s svc2 -w)",
+        "Authorization: Bearer ACCESS_TOKEN_OF_STEP_2",
+        "def sign(private: Ed25519PrivateKey) -> bytes:",
+        "cache_key: linux-x86_64-python311-requirements",
         f"data:image/png;base64,iVBORw0KGgo{HIGH}AI{'za'}Sy{HIGH}9{HIGH}",
     ],
 )
@@ -75,6 +88,18 @@ def test_a_secret_of_the_users_own_config_is_found_whatever_it_looks_like() -> N
     said = check_secrets("notes.md", b"one\ntwo plain word three\n", own)
     assert [(one.code, one.line) for one in said] == [("secret-own", 2)]
     assert "plain word" not in said[0].message
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_secret_is_found_in_other_encodings(encoding: str) -> None:
+    text = f"first\nAPI_KEY = '{HIGH}'\n".encode(encoding)
+    assert [(one.code, one.line) for one in check_secrets("notes.txt", text)] == [("secret-in-file", 2)]
+    own = check_secrets("notes.txt", "one\nplain word\n".encode(encoding), Secrets(["plain word"]))
+    assert [(one.code, one.line) for one in own] == [("secret-own", 2)]
+
+
+def test_a_secret_of_the_users_own_config_is_found_in_a_name() -> None:
+    assert [one.code for one in check_secrets("notes/plain word.txt", b"", Secrets(["plain word"]))] == ["secret-own"]
 
 
 def test_a_file_full_of_them_is_told_of_in_few_lines() -> None:

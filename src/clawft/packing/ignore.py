@@ -19,13 +19,22 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-    _Ignored = tuple[str, GitIgnoreSpec]  # where an ignore file lies, and what it says
+    # What an ignore file says, and how a path is called where it lies: without its beginning, behind another one.
+    _Ignored = tuple[str, str, GitIgnoreSpec]
 
 __all__ = ["IGNORE_FILES", "SIGNATURE", "Chosen", "LeftOut", "SkillFile", "choose_files", "is_ignored", "parse_ignored"]
 
 SIGNATURE = ".clawft-signature"
 IGNORE_FILES = (".gitignore", ".clawhubignore", ".clawdhubignore", ".clawftignore")
 _MAX_IGNORE, _MAX_LINES = 1 << 18, 5_000
+_CLASSES = {  # which git knows, within brackets
+    "[:alnum:]": "0-9A-Za-z",
+    "[:alpha:]": "A-Za-z",
+    "[:digit:]": "0-9",
+    "[:lower:]": "a-z",
+    "[:upper:]": "A-Z",
+    "[:xdigit:]": "0-9A-Fa-f",
+}
 _BY_NAME = {
     "node_modules": "packages that are installed",
     "__pycache__": "made by Python",
@@ -68,8 +77,9 @@ class Chosen(Struct, frozen=True):
 def choose_files(folder: str) -> Chosen:
     """The files of a skill that anybody but its author needs.
 
-    Left out are hidden files, what tools made, and what ignore files name: those at its top,
-    and .gitignore further down. Raises: Refused for links and all else that nobody would unpack; ClawftError; OSError.
+    Left out are hidden files, what tools made, and what ignore files name: those at its top, and .gitignore further
+    down and, in a repository, further up. Raises: Refused for links and all else that nobody would unpack; ClawftError;
+    OSError.
     """
     target = Target("", folder, SKILL)
     files: list[SkillFile] = []
@@ -102,7 +112,7 @@ def parse_ignored(lines: Iterable[str], path: str) -> "GitIgnoreSpec":
             if number > _MAX_LINES:
                 raise ClawftError("ignore-file", message, path=path)
             with suppress(ValueError, re.error):
-                patterns.append(GitIgnoreSpecPattern(line))
+                patterns.append(GitIgnoreSpecPattern(line.removeprefix("\ufeff")))
     try:
         return _compile(patterns) or GitIgnoreSpec([one for one in patterns if _compile([one])], backend="re2")
     except Exception as error:  # of re2, whose memory is bounded
@@ -125,7 +135,7 @@ def is_ignored(patterns: "GitIgnoreSpec", path: str) -> bool | None:
 
 
 def _walk(folder: str, left_out: list[LeftOut]) -> Iterator[tuple[os.DirEntry[str], str]]:
-    pending = [(folder, "", _load_ignored(folder, "", IGNORE_FILES))]
+    pending = [(folder, "", (*_load_ignored(folder, "", IGNORE_FILES), *_load_above(folder)))]
     while pending:
         current, prefix, ignored = pending.pop()
         if prefix.count("/") > MAX_DEPTH:
@@ -156,8 +166,8 @@ def _find_reason(name: str, path: str) -> str:
 
 def _find_ignored(path: str, ignored: "tuple[_Ignored, ...]") -> str:
     """The ignore file that is nearest decides, if it says anything."""
-    for prefix, patterns in ignored:
-        said = is_ignored(patterns, path.removeprefix(prefix))
+    for prefix, above, patterns in ignored:
+        said = is_ignored(patterns, above + path.removeprefix(prefix))
         if said is not None:
             return "ignored" if said else ""
     return ""
@@ -168,5 +178,31 @@ def _load_ignored(folder: str, prefix: str, names: tuple[str, ...]) -> "tuple[_I
     for name in names:
         with suppress(FileNotFoundError):
             data = read_regular(os.path.join(folder, name), _MAX_IGNORE)[0]
-            lines += data.decode("utf-8", "replace").splitlines()
-    return ((prefix, parse_ignored(lines, folder)),) if lines else ()
+            if b"\0" in data:
+                message = "The ignore file is no text in UTF-8, so that it would leave nothing out"
+                raise ClawftError("ignore-file", message, path=os.path.join(folder, name))
+            text = data.decode("utf-8", "replace")
+            for known, plain in _CLASSES.items():
+                text = text.replace(known, plain)
+            lines += text.splitlines()
+    return ((prefix, "", parse_ignored(lines, folder)),) if lines else ()
+
+
+def _load_above(folder: str) -> "tuple[_Ignored, ...]":
+    """What the repository ignores that the skill lies in; nothing of it where that ignores the skill itself."""
+    here = os.path.abspath(folder)
+    between: list[str] = []  # the folders from the top of the repository down to the skill
+    while not os.path.lexists(os.path.join(here, ".git")):
+        here, name = os.path.split(here)
+        if not name:
+            return ()
+        between.insert(0, name)
+    found: list[_Ignored] = []
+    for depth in range(len(between)):
+        place = os.path.join(here, *between[:depth])
+        inner = [f"{name}/" for name in between[depth:]]
+        for _, _, patterns in _load_ignored(place, "", IGNORE_FILES[:1]):
+            if any(is_ignored(patterns, "".join(inner[: end + 1])) for end in range(len(inner))):
+                return ()
+            found.insert(0, ("", "".join(inner), patterns))
+    return tuple(found)

@@ -35,10 +35,16 @@ _FORMS: tuple[tuple[str, tuple[str, ...], str], ...] = (  # what it is, what it 
     ("a token of PyPI", ("pypi-",), r"pypi-[\w-]{60,255}"),
     ("a key of SendGrid", ("SG.",), r"SG\.[\w-]{20,64}\.[\w-]{30,64}"),
     ("a token of a hub of skills", ("clh_",), r"clh_[\w-]{20,255}"),
+    ("a key of age", ("AGE-SECRET-KEY-",), r"(?<=AGE-SECRET-KEY-)1[0-9A-Z]{50,64}"),
     ("a signed token", (".eyJ",), r"eyJ[\w-]{16,2000}\.eyJ[\w-]{16,4000}\.[\w-]{20,1000}"),
     ("a password in an address", ("://",), r"://[^\s/?#@:'\"<>{}$]{0,100}:[^\s/?#@'\"<>{}$]{6,100}(?=@[\w.-])"),
 )
 _ASSIGNED = re.compile(r"[:=]>?\s{0,3}[\"']([\w+/=.~!@#%^&*-]{16,200})[\"']")
+_BARE = re.compile(  # without quotes, as files of settings have it; one that is carried in a request
+    r"(?:[:=]>?[ \t]{0,3}|(?P<bearer>Bearer ))([\w+/.~!@#%^&*-][\w+/=.~!@#%^&*-]{15,199}+)(?=[\s;,&)\"']|\Z)"
+)
+_RUN = re.compile(r"[A-Za-z0-9+/]{16,}")
+_DIGITS, _SCATTERED = re.compile(r"\d+"), 2  # a name of something has them in one place, as `Ed25519PrivateKey`
 _NAME = re.compile(r"([A-Za-z_][\w.-]{1,60})[\"']?\s{0,3}:?\Z")
 _MAX_NAME = 70
 _BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
@@ -57,13 +63,24 @@ def check_secrets(path: str, data: bytes, own: Secrets | None = None) -> list[Di
     if what := find_secret_path(path):
         hint = f"Leave it out: write '{path}' into .clawftignore"
         said.append(Diagnostic("secret-file", "error", f"By its name this is {what}", path, hint=hint))
-    text = data.decode("utf-8", "replace")
-    if own and own.find(text, 0):
-        said.append(_say(OWN_SECRET, "One of the secrets of your own config stands here", path, _find_own(text, own)))
-    found = itertools.islice(itertools.chain(_find_keys(text), _find_forms(text), _find_assigned(text)), _MAX_SAID)
-    told = {text.count("\n", 0, at) + 1: kind for at, kind in reversed(list(found))}  # of one line the first is enough
-    said += [_say("secret-in-file", f"This looks like {kind}", path, line) for line, kind in sorted(told.items())]
-    return said[:_MAX_SAID]
+    if own and own.find(path, 0):
+        said.append(_say(OWN_SECRET, "One of the secrets of your own config stands in its name", own.mask(path), 0))
+    for text in _read(data):
+        if own and own.find(text, 0):
+            line = _find_own(text, own)
+            said.append(_say(OWN_SECRET, "One of the secrets of your own config stands here", path, line))
+        ways = itertools.chain(_find_keys(text), _find_forms(text), _find_assigned(text), _find_bare(text))
+        found = list(itertools.islice(ways, _MAX_SAID))
+        told = {text.count("\n", 0, at) + 1: kind for at, kind in reversed(found)}  # of one line the first is enough
+        said += [_say("secret-in-file", f"This looks like {kind}", path, line) for line, kind in sorted(told.items())]
+    return list(dict.fromkeys(said))[:_MAX_SAID]
+
+
+def _read(data: bytes) -> Iterator[str]:
+    """The text of a file; and where it may be one of two or four bytes for each character, that text."""
+    yield data.decode("utf-8", "replace")
+    if b"\0" in data:
+        yield data.replace(b"\0", b"").decode("utf-8", "replace")
 
 
 def _find_keys(text: str) -> Iterator[tuple[int, str]]:
@@ -92,6 +109,20 @@ def _find_assigned(text: str) -> Iterator[tuple[int, str]]:
         if name is None or not is_secret_env(name[1].replace(".", "_").replace("-", "_")):
             continue
         if not _STANDS_FOR_ONE.search(value) and _weigh(value) >= _LIKELY:
+            yield match.start(), f"the value of '{name[1]}': {_shorten(value)}"
+
+
+def _find_bare(text: str) -> Iterator[tuple[int, str]]:
+    """The same without quotes, where code and words look much alike: it must have a long piece that is no word."""
+    for match in _BARE.finditer(text):
+        value, run = match[2], max(_RUN.findall(match[2]), key=len, default="")
+        if len(_DIGITS.findall(run)) < _SCATTERED or _weigh(run) < _LIKELY or _STANDS_FOR_ONE.search(value):
+            continue
+        if match["bearer"]:
+            yield match.start(), f"a token: {_shorten(value)}"
+            continue
+        name = _NAME.search(text, max(0, match.start() - _MAX_NAME), match.start())
+        if name and value[0] != "/" and is_secret_env(name[1].replace(".", "_").replace("-", "_")):
             yield match.start(), f"the value of '{name[1]}': {_shorten(value)}"
 
 
