@@ -110,6 +110,7 @@ class Door:
         method, path, status = visit.scope["method"], visit.scope["path"], visit.status or 499
         who = f"{visit.client or '-'} {visit.token.owner if visit.token else '-'}"
         about = {
+            "event": "request",
             "client": visit.client,
             "owner": visit.token.owner if visit.token else "",
             "method": method,

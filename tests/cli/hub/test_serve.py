@@ -92,6 +92,9 @@ def test_a_program_reads_its_lines(project: Path, child_env: dict[str, str]) -> 
             request = json.loads(line)
             assert (request["event"], request["status"], request["path"]) == ("request", 404, "/api/v1/skills/a\r\nb")
             assert "secret" not in line
+            process.stdout.close()  # who read them has left
+            for _ in range(2):
+                assert httpx2.get(f"{listening['url']}/api/v1/skills", trust_env=False).status_code == 200
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0
         finally:

@@ -1,20 +1,17 @@
 """`weft hub serve`: run a registry here, until it is stopped."""
 
 import signal
-import sys
-import time
-from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
-import msgspec
 from msgspec import structs
 
 from clawft.cli.hub._open import check_installed, open_store, settings_here
 from clawft.cli.options import open_here
-from clawft.cli.output import escape_unsafe, one_line, say
+from clawft.cli.output import say
+from clawft.cli.worker import Tell, make_tell
 from clawft.config.hub import HubSettings
 from clawft.errors import ClawftError, Refused
 from clawft.hub.opening import describe_place
@@ -22,7 +19,6 @@ from clawft.hub.opening import describe_place
 if TYPE_CHECKING:
     import socket
 
-    from clawft.hub.door import Log
     from clawft.hub.store import HubStore
 
 __all__ = ["command"]
@@ -111,23 +107,25 @@ def _serve(store: "HubStore", settings: HubSettings, place: str, *, as_json: boo
 
     from clawft.hub.server import HubServer, listen, make_app
 
+    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
     listening = listen(settings.host, settings.port)
     try:
         url = _name_address(settings, listening)
         hosts = _names(settings) if _is_loopback(settings.host) else frozenset[str]()
-        app = make_app(store, settings, hosts=hosts, log=None if quiet else _make_log(as_json=as_json))
+        tell = make_tell(_SCHEMA if as_json else "")
+        app = make_app(store, settings, hosts=hosts, log=None if quiet else tell)
         server = HubServer(app, behind_proxy=bool(settings.public_url))
 
         async def run() -> None:
             async with anyio.create_task_group() as group:
-                with anyio.open_signal_receiver(*_SIGNALS) as signals:
+                with anyio.open_signal_receiver(*heard) as signals:
 
                     async def hear() -> None:
                         async for _ in signals:
                             server.stop()
 
                     group.start_soon(hear)
-                    _announce(url, place, as_json=as_json)
+                    _announce(url, place, tell if as_json else None)
                     await server.serve([listening])
                     group.cancel_scope.cancel()
 
@@ -151,10 +149,9 @@ def _names(settings: HubSettings) -> frozenset[str]:
     return frozenset({"127.0.0.1", "localhost", "[::1]", host.lower(), public} - {""})
 
 
-def _announce(url: str, place: str, *, as_json: bool) -> None:
-    if as_json:
-        _put({"schema": _SCHEMA, "event": "listening", "url": url, "place": place})
-        return
+def _announce(url: str, place: str, tell: Tell | None) -> None:
+    if tell is not None:
+        return tell(f"The hub listens on {url}", {"event": "listening", "url": url, "place": place})
     click.echo(url)
     say(f"The hub listens on {url}, and keeps its skills in {place}")
     for what, words in (
@@ -166,18 +163,4 @@ def _announce(url: str, place: str, *, as_json: bool) -> None:
     ):
         say(f"  {what:<8} {words}")
     say("Ctrl-C ends it")
-
-
-def _make_log(*, as_json: bool) -> "Log":
-    def log(text: str, about: Mapping[str, object]) -> None:
-        if as_json:
-            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            _put({"schema": _SCHEMA, "event": "request", "at": at, **about})
-        else:
-            sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {one_line(text)}\n")
-
-    return log
-
-
-def _put(line: Mapping[str, object]) -> None:
-    click.echo(escape_unsafe(msgspec.json.encode(line).decode()))
+    return None
