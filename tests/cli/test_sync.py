@@ -171,3 +171,16 @@ def test_a_lock_that_names_a_folder_of_this_machine_gets_nothing_but_what_it_kno
     forget_copies(project)
     assert weft("skills", "sync", "--frozen", "--yes").returncode == 3
     assert list(tool.parent.iterdir()) == []
+
+
+def test_a_lock_that_lies_elsewhere_by_a_link_is_not_written(
+    weft: Weft, tool: Path, lock: Path, tmp_path: Path
+) -> None:
+    text = conflicting(lock, lambda block: block)
+    lock.write_text(text)
+    lock.parent.rename(tmp_path / "elsewhere")
+    lock.parent.symlink_to(tmp_path / "elsewhere")
+    done = weft("skills", "sync", "--yes", "--scope", "project")
+    assert done.returncode == 3
+    assert "error[install-link]" in done.stderr
+    assert lock.read_text() == text
