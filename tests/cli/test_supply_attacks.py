@@ -10,6 +10,7 @@ import pytest
 
 from clawft.locks.file import render_lock
 from clawft.locks.model import LockedFile, LockedSkill, Origin
+from clawft.packing.place import remove_tree
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -64,8 +65,44 @@ def test_folders_without_end_are_a_difference_and_no_crash(weft: Weft, project: 
     (project / "skills-lock.json").write_text('{"version": 1, "skills": {"tides": {"computedHash": "00"}}}')
     dig(tides)
     dig(agents)
-
-    done = weft("skills", "verify")
+    try:
+        done = weft("skills", "verify")
+    finally:  # who clears up after tests calls itself for every folder
+        remove_tree(str(tides))
+        remove_tree(str(agents))
 
     assert done.returncode == 1
     assert ("too deep" in done.stdout, "too large" in done.stdout) == (True, True), done.stdout
+
+
+def test_a_link_in_a_project_does_not_let_it_remove_a_skill_of_the_user(weft: Weft, project: Path) -> None:
+    mine = make(project.parent / "home" / ".claude" / "skills" / "tides")
+    (project / ".claude").symlink_to(mine.parent.parent)
+    forge(project, mine, "claude", Origin("folder", "/nowhere"))
+
+    done = weft("skills", "remove", "tides", "--scope", "project", "--yes")
+
+    assert (done.returncode, "install-link" in done.stderr) == (3, True), done.stderr
+    assert (mine / "SKILL.md").exists()
+
+
+def test_links_in_a_project_have_no_lock_written_elsewhere(weft: Weft, project: Path) -> None:
+    outside = project.parent / "outside"
+    outside.mkdir()
+    (project / ".clawft").symlink_to(outside)
+
+    done = weft("skills", "install", make(project / "tides"), "--scope", "project", "--to", "agents", "--yes")
+
+    assert (done.returncode, "install-link" in done.stderr) == (3, True), done.stderr
+    assert (list(outside.iterdir()), (project / ".agents" / "skills" / "tides").exists()) == ([], False)
+
+
+def test_links_in_a_project_have_no_lock_changed_elsewhere(weft: Weft, project: Path) -> None:
+    lock = forge(project, make(project / "tides"), "clawft", Origin("folder", "/nowhere"))
+    lock.parent.rename(project.parent / "outside")
+    (project / ".clawft").symlink_to(project.parent / "outside")
+    before = lock.read_bytes()
+
+    done = weft("skills", "pin", "tides", "--version", "--scope", "project")
+
+    assert (done.returncode, lock.read_bytes() == before) == (3, True), done.stderr

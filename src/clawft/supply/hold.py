@@ -1,5 +1,6 @@
 """Holding installed skills at their version: `update` passes them over, and says why."""
 
+import os
 from collections.abc import Sequence
 
 from msgspec import structs
@@ -16,8 +17,9 @@ __all__ = ["hold_versions"]
 def hold_versions(site: Site, names: Sequence[str], reason: str, hands: Hands) -> list[LockedSkill]:
     """Write into the lock why these are held, or with '' that they are not; how they are now.
 
-    Raises: NotFound, ClawftError, OSError.
+    Raises: NotFound, Refused, ClawftError, OSError.
     """
+    site.check(os.path.dirname(site.lock))
     with hands.journals.turn():
         recover_in_turn(hands)
         lock = load_lock(site.lock)

@@ -210,6 +210,7 @@ class Transaction:
             beside = Beside(self.site, self._supplies.environ)
             for one in plans if not options.exact else ():
                 beside.add(new[one.name], one.staged.folder)
+            self.site.check(*(os.path.dirname(one.path) for one in beside.texts))
             moves = [move for one in plans for move in self._moves(one, new[one.name])]
             sync_trees([one.hidden for one in moves])
             return (
@@ -240,6 +241,7 @@ class Transaction:
                     del lock[one.name]
             lock = {name: _without(one, lock) for name, one in lock.items()}
             places = [place for one in removals for place in one.places]
+            self.site.check(*(os.path.dirname(one) for one in (*places, *(text.path for text in beside.texts))))
             moves = [Move(one, self._gone_place(one), old=inode_of(one)) for one in places if os.path.lexists(one)]
             listed = any(one.locked is not None for one in removals)
             texts = (self._lock_text(lock), *beside.texts) if listed else ()

@@ -42,15 +42,15 @@ class Site(Struct, frozen=True):
         """The clients that were asked for, in one order. Raises: Refused for a folder that leads elsewhere."""
         named = set(asked) or {CLIENTS[0]}
         chosen = tuple(one for one in CLIENTS if one in named or "all" in named)
-        for one in chosen:
-            self._check(self.roots[one])
+        self.check(os.path.dirname(self.lock), *(self.roots[one] for one in chosen))
         return chosen
 
-    def _check(self, root: str) -> None:
-        """A project's files are a stranger's: a link among them must not have files written elsewhere."""
-        if self.scope == "project" and not is_within(real_path(root), real_path(self.base)):
-            hint = "Remove the link, or install for yourself: --scope user"
-            raise Refused("install-link", "The folder of skills leads out of the project", path=root, hint=hint)
+    def check(self, *folders: str) -> None:
+        """A project's files are a stranger's: a link among them must not have files changed elsewhere. Raises: Refused."""
+        for one in folders if self.scope == "project" else ():
+            if not is_within(real_path(one), real_path(self.base)):
+                hint = "Remove the link, or install for yourself: --scope user"
+                raise Refused("install-link", "This folder leads out of the project", path=one, hint=hint)
 
 
 def find_site(workspace: Workspace, scope: Scope) -> Site:
