@@ -46,7 +46,7 @@ class Site(Struct, frozen=True):
         return chosen
 
     def check(self, *folders: str) -> None:
-        """A project's files are a stranger's: a link among them must not have files changed elsewhere. Raises: Refused."""
+        """A link among a project's files, which are a stranger's, must not have others changed. Raises: Refused."""
         for one in folders if self.scope == "project" else ():
             if not is_within(real_path(one), real_path(self.base)):
                 hint = "Remove the link, or install for yourself: --scope user"
