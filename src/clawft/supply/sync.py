@@ -7,7 +7,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import is_within, read_optional, real_path, replace_file
+from clawft.files import read_optional, replace_file
 from clawft.locks.compare import Difference, compare_folder
 from clawft.locks.conflict import heal_lock
 from clawft.locks.file import parse_lock, render_lock
@@ -79,8 +79,6 @@ def load_or_heal(site: Site, *, write: bool) -> tuple[dict[str, LockedSkill], bo
             message = f"Two versions of the lock do not agree. Decide about {said}"
             raise ClawftError("lock-conflict", message, path=site.lock, hint=hint) from error
         site.check(os.path.dirname(site.lock))
-        if site.scope == "project" and not is_within(real_path(os.path.dirname(site.lock)), real_path(site.base)):
-            raise Refused("install-link", "The lock lies out of the project", path=site.lock) from error
         text = render_lock(healed.skills.values()).encode()
         found = parse_lock(text, site.lock)
         replace_file(site.lock, text, 0o644)
