@@ -133,6 +133,17 @@ def test_files_go_first_and_the_version_names_them(scripted: Scripted, parcel: P
     assert {one.token for one in scripted.asked} == {"Bearer clh_secret"}  # all of it is one origin
 
 
+@pytest.mark.parametrize(
+    "answer", [(403, "Bearer clh_secret may not"), (200, {"ok": False, "message": "clh_secret may not"})]
+)
+def test_a_token_that_the_registry_repeats_is_not_shown(scripted: Scripted, parcel: Parcel, answer: Reply) -> None:
+    _take_files(scripted)
+    scripted.answers["POST /api/v1/skills"] = answer
+    with pytest.raises(ClawftError, match="may not") as caught:
+        _publish(scripted, parcel)
+    assert "clh_secret" not in str(caught.value)
+
+
 def test_a_registry_without_tickets_gets_one_form(scripted: Scripted, parcel: Parcel) -> None:
     scripted.answers["POST /api/v1/skills/-/upload-url"] = (405, "no")
     scripted.answers["POST /api/v1/skills"] = (200, {"ok": True, "versionId": "v", "publicationStatus": "pending"})

@@ -181,3 +181,13 @@ def test_a_kind_that_cannot_be_checked_here_is_not_taken_for_good(sign: Sign, tr
 
     assert found.state == "untrusted"
     assert "ssh-keygen" in found.reason
+
+
+def test_a_revoked_key_is_refused_where_it_cannot_be_checked_too(sign: Sign, trusted: Publishers) -> None:
+    folder = sign()
+    (folder / SIGNATURE_NAME).write_bytes((Path(__file__).parent / "rsa-signature.txt").read_bytes())
+    key = check_signature(str(folder), STATEMENT, trusted).key
+
+    revoked = structs.replace(trusted, revoked={key: Revoked(NOON, "stolen")})
+
+    assert check_signature(str(folder), STATEMENT, revoked).state == "revoked"  # no ssh-keygen

@@ -165,6 +165,18 @@ def test_the_word_of_a_stranger_a_revoked_or_an_ended_key_is_nothing(
         assert caught.value.code in ("rotation-untrusted", "key-revoked")
 
 
+def test_a_key_that_fell_with_the_one_that_vouched_for_it_vouches_for_nobody(
+    trusted: Publishers, private: Ed25519PrivateKey, public: PublicKey, other: PublicKey, second: Ed25519PrivateKey
+) -> None:
+    third = make_public_key(Ed25519PrivateKey.from_private_bytes(bytes([9] * 32)).public_key().public_bytes_raw())
+    after, _, _ = accept_rotation(trusted, _vouch(private, public, other), NOW)
+    fallen = revoke_key(after, public.fingerprint, Revoked(NOW, "stolen"))
+
+    with pytest.raises(Refused, match="stolen") as caught:
+        accept_rotation(fallen, _vouch(second, other, third), NOW)
+    assert caught.value.code == "rotation-untrusted"
+
+
 def test_a_statement_is_written_in_one_way_and_for_nothing_else(
     trusted: Publishers, private: Ed25519PrivateKey, public: PublicKey, other: PublicKey
 ) -> None:

@@ -195,6 +195,22 @@ def test_an_rsa_key_that_can_be_broken_is_no_key() -> None:
             parse_public_key(f"ssh-rsa {base64.b64encode(blob).decode()}")
 
 
+@pytest.mark.parametrize("exponent", [b"\x01", b"\x04"], ids=["one", "even"])
+def test_an_rsa_key_by_which_anybody_signs_is_no_key(exponent: bytes) -> None:
+    blob = b"".join(map(_string, (b"ssh-rsa", exponent, b"\0" + b"\xff" * 256)))
+    with pytest.raises(ClawftError, match="weak"):
+        parse_public_key(f"ssh-rsa {base64.b64encode(blob).decode()}")
+
+
+@pytest.mark.parametrize(
+    "numbers", [(b"\0\x01\x00\x01", b"\0" + b"\xff" * 256), (b"\x01\x00\x01", bytes(9) + b"\xff" * 256)]
+)
+def test_an_rsa_key_has_one_fingerprint_so_that_it_can_be_revoked(numbers: tuple[bytes, bytes]) -> None:
+    blob = b"".join(map(_string, (b"ssh-rsa", *numbers)))
+    with pytest.raises(ClawftError, match="one way"):
+        parse_public_key(f"ssh-rsa {base64.b64encode(blob).decode()}")
+
+
 def test_a_key_has_one_kind_and_no_options(public: PublicKey) -> None:
     assert parse_public_key(f"{public.line} ada@example.org\n") == public
     kind, body = public.line.split()

@@ -93,17 +93,19 @@ def _judge(
     signature: SshSignature, texts: list[bytes], publishers: Publishers, named: tuple[str, str], at: datetime
 ) -> Signature:
     key = signature.key.fingerprint
-    try:
-        holds = any(verify(signature, text, publishers.ssh_keygen) for text in texts)
-    except ClawftError as error:
-        return Signature("untrusted", key, reason=f"it could not be checked: {error}")
-    if not holds:
-        return Signature("bad", key, reason="it is for another name, version or content")
     revoked = publishers.find_revoked(key, at)
     owned = publishers.find_key(key)
     publisher = owned[0] if owned else ""
-    if revoked:
-        return Signature("revoked", key, publisher, f"the key was revoked on {_day(revoked.at)}: {revoked.reason}")
+    why = f"the key was revoked on {_day(revoked.at)}: {revoked.reason}" if revoked else ""
+    refused = Signature("revoked", key, publisher, why) if revoked else None
+    try:
+        holds = any(verify(signature, text, publishers.ssh_keygen) for text in texts)
+    except ClawftError as error:
+        return refused or Signature("untrusted", key, reason=f"it could not be checked: {error}")
+    if not holds:
+        return Signature("bad", key, reason="it is for another name, version or content")
+    if refused:
+        return refused
     if owned is None:
         return Signature("untrusted", key, reason="nobody you trust has this key")
     if not publishers.publisher[publisher].may_sign(*named):

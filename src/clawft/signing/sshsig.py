@@ -195,12 +195,13 @@ def _read_key(blob: bytes, code: str = "key-format") -> PublicKey:
         if len(raw) != 32 or _is_weak(raw):
             raise ClawftError(code, "This Ed25519 key is malformed or weak", hint="Use a key that was made properly")
     if kind == "ssh-rsa":
-        bits = [int.from_bytes(reader.string(), "big").bit_length() for _ in ("exponent", "modulus")]
+        exponent, modulus = reader.integer(), reader.integer()
         reader.end()
-        if bits[1] < MIN_RSA:
-            raise ClawftError(
-                code, f"This RSA key is weak: it has {bits[1]} bits, not {MIN_RSA}", hint="Use another key"
-            )
+        if modulus.bit_length() < MIN_RSA:
+            message = f"This RSA key is weak: it has {modulus.bit_length()} bits, not {MIN_RSA}"
+            raise ClawftError(code, message, hint="Use another key")
+        if exponent < 3 or not exponent % 2:
+            raise ClawftError(code, "This RSA key is weak: anybody can sign by it", hint="Use another key")
     return PublicKey(kind, blob)
 
 
@@ -223,6 +224,14 @@ class _Reader:
 
     def string(self) -> bytes:
         return self.take(self.number())
+
+    def integer(self) -> int:
+        """A number that is not negative, in the one way to write it: else a key would have many fingerprints."""
+        content = self.string()
+        value = int.from_bytes(content, "big")
+        if content != value.to_bytes(value.bit_length() // 8 + 1, "big"):
+            raise ClawftError(self.code, "A number of the key is not written in the one way that counts")
+        return value
 
     def end(self) -> None:
         if self.at != len(self.content):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from clawft.errors import ClawftError, NotFound, Refused, find_close
+from clawft.signing.check import judge_key
 from clawft.signing.publishers import ANY, Publisher, PublisherKey, Publishers, Revoked
 from clawft.signing.ssh_keygen import verify
 from clawft.signing.sshsig import SshSignature, parse_signature
@@ -97,8 +98,9 @@ def accept_rotation(publishers: Publishers, text: str, at: datetime) -> tuple[Pu
         hint = "Compare the new key with what its publisher says elsewhere, then: weft publishers trust NAME KEY"
         raise Refused("rotation-untrusted", f"The key that vouches, {rotation.old}, {why}", hint=hint)
     name, old = owned
-    if (old.until and at >= old.until) or (old.since and at < old.since):
-        raise Refused("rotation-untrusted", f"The key that vouches, {rotation.old}, does not count today")
+    state, reason = judge_key(old, publishers, at)
+    if state != "good":
+        raise Refused("rotation-untrusted", f"The key that vouches, {rotation.old}, does not count today: {reason}")
     if not verify(signature, rotation.text, publishers.ssh_keygen):
         raise Refused("rotation-untrusted", "The signature does not hold: the file was changed", hint="Get it again")
     new = PublisherKey(rotation.new.line, None, None, rotation.old, at.astimezone(UTC))

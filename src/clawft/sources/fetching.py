@@ -18,6 +18,7 @@ import httpx2
 import msgspec
 from msgspec import Struct, structs
 
+from clawft.config.masking import MASK, MIN_LENGTH
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
 from clawft.packing.unpack import MAX_BYTES
@@ -308,10 +309,12 @@ class Fetching:
             async for piece in pieces:
                 body += piece
                 if at_most and len(body) >= at_most:
-                    return bytes(body[:at_most])
+                    break
                 if not at_most and len(body) > self.limits.answer_bytes:
                     raise _too_large(self.home.host, self.limits.answer_bytes)
-        return bytes(body)
+        said = bytes(body[:at_most] if at_most else body)
+        hidden = len(self._token) >= MIN_LENGTH  # some servers repeat what they were sent
+        return said.replace(self._token.encode(), MASK.encode()) if hidden else said
 
     async def _store(self, response: httpx2.Response, target: Target, path: str, max_bytes: int) -> Downloaded:
         """The bytes as they are sent, whatever they are said to be encoded as. Raises: Refused."""
