@@ -106,3 +106,44 @@ def test_links_in_a_project_have_no_lock_changed_elsewhere(weft: Weft, project: 
     done = weft("skills", "pin", "tides", "--version", "--scope", "project")
 
     assert (done.returncode, lock.read_bytes() == before) == (3, True), done.stderr
+
+
+def test_an_update_that_takes_the_name_of_another_skill_does_not_take_its_place(weft: Weft, project: Path) -> None:
+    skills = project.parent / "home" / ".clawft" / "skills"
+    waves = make(project / "one" / "waves")
+    weft("skills", "install", waves, make(project / "two" / "tides"), "--yes")
+    make(waves, "tides", "Tell something else.")
+
+    done = weft("skills", "update", "waves", "--yes")
+
+    assert (done.returncode, "install-shadows" in done.stderr) == (3, True), done.stderr
+    assert "Tell the tides." in (skills / "tides" / "SKILL.md").read_text()
+    assert "Tell the tides." in (skills / "waves" / "SKILL.md").read_text()
+
+
+def test_a_skill_that_calls_itself_otherwise_by_now_is_updated_where_it_is(weft: Weft, project: Path) -> None:
+    skills = project.parent / "home" / ".clawft" / "skills"
+    waves = make(project / "waves")
+    weft("skills", "install", waves, "--yes")
+    make(waves, "swell", "Tell of the swell.")
+
+    done = weft("skills", "update", "waves", "--yes")
+
+    assert (done.returncode, os.listdir(skills)) == (0, ["waves"]), done.stderr
+    assert "Tell of the swell." in (skills / "waves" / "SKILL.md").read_text()
+    assert weft("skills", "verify").returncode == 0
+    (skills / "waves" / "SKILL.md").unlink()
+    assert weft("skills", "sync", "--yes").returncode == 0
+    assert "Tell of the swell." in (skills / "waves" / "SKILL.md").read_text()
+
+
+@pytest.mark.parametrize("called", ["tides", "vet-skill"])
+def test_a_skill_that_calls_itself_as_one_that_is_here_is_not_taken_for_it(
+    weft: Weft, project: Path, called: str
+) -> None:
+    make(project.parent / "home" / ".clawft" / "skills" / "my-tides", "tides")
+
+    done = weft("skills", "install", make(project / "waves", called), "--yes")
+
+    assert (done.returncode, "install-shadows" in done.stderr) == (3, True), done.stderr
+    assert weft("skills", "install", "./waves", "--yes", "--force").returncode == 0

@@ -14,6 +14,7 @@ from functools import partial
 import anyio
 from msgspec import Struct, structs
 
+from clawft.discovery import Found
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import real_path
 from clawft.locks.file import load_lock, parse_lock, render_lock
@@ -48,6 +49,7 @@ class Supplies(Struct, frozen=True):
     environ: Mapping[str, str]
     max_prompt_bytes: int
     publishers: Callable[[], Publishers]
+    here: Callable[[], Sequence[Found]]  # every skill there is
     signed_only: bool = False  # the user's config wants every skill signed
 
 
@@ -69,6 +71,7 @@ class Wanted(Struct, frozen=True):
     source: Source
     resolved: Resolved
     requested: bool = True
+    name: str = ""  # under which it is installed, and stays, whatever it calls itself by now
 
 
 Finder = Callable[[], Awaitable[Sequence[Wanted]]]
@@ -172,7 +175,8 @@ class Transaction:
             place = self._new_place(self.to[0], check_name(one.resolved.name, "skill"))
             os.mkdir(place, 0o755)
             got = await one.source.download(one.resolved, place)
-            read = read_staged(got, place, partial(self._new_place, self.to[0]), self._supplies.max_prompt_bytes)
+            aside = partial(self._new_place, self.to[0])
+            read = read_staged(got, place, aside, self._supplies.max_prompt_bytes, one.name)
         return structs.replace(read, report=await scans.scan(read.folder), requested=one.requested)
 
     def plan(self, staged: Sequence[Staged], options: Options) -> list[Planned]:
@@ -271,7 +275,8 @@ class Transaction:
     def _planner(self, lock: dict[str, LockedSkill], options: Options) -> Planner:
         overrides = self._supplies.hands.overrides.load()
         signed = options.signed or self._supplies.signed_only
-        return Planner(self.site, lock, self._supplies.kept, overrides, options.allowing, options.force, signed)
+        kept, here = self._supplies.kept, self._supplies.here
+        return Planner(self.site, lock, kept, here, overrides, options.allowing, options.force, signed)
 
     def _moves(self, planned: Planned, locked: LockedSkill) -> Iterator[Move]:
         """Raises: Refused, OSError."""

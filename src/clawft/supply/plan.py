@@ -1,12 +1,13 @@
 """What installing a skill would come to: where it goes, what is there now, what speaks against it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
 
 from clawft import __version__
+from clawft.discovery import Found
 from clawft.discovery.digest import compute_digest
 from clawft.errors import Diagnostic, NotFound
 from clawft.files import real_path
@@ -68,6 +69,7 @@ class Planner(Struct, frozen=True):
     site: Site
     lock: dict[str, LockedSkill]
     kept: Kept
+    here: Callable[[], Sequence[Found]]  # every skill there is
     overrides: tuple[Override, ...] = ()
     allowing: Allowing = Allowing()
     force: bool = False
@@ -129,6 +131,7 @@ class Planner(Struct, frozen=True):
             message = f"The '{name}' that is installed comes from elsewhere: {where}"
             hint = "Remove it first; or, if this one is to take its place: --force"
             objections.append(Diagnostic("install-source", "error", message, self.site.lock, 0, hint))
+        objections += self._find_shadowed(planned)
         for client in planned.taken:
             place = self.site.folder(client, name)
             ours = old is not None and client in old.to
@@ -147,6 +150,24 @@ class Planner(Struct, frozen=True):
                     hint = "Keep a copy of what you need, then pass --force"
                     objections.append(Diagnostic("skill-edited", "error", message, place, 0, hint))
         return objections, edits
+
+    def _find_shadowed(self, planned: Planned) -> list[Diagnostic]:
+        """The skills that it would be taken for: one that came with weft, or one in a folder of another name."""
+        called, places = planned.review.found.name, {self.site.folder(one, planned.name) for one in planned.to}
+        return [
+            Diagnostic(
+                "install-shadows",
+                "error",
+                f"It calls itself '{called}', as a skill does that is here, and could be taken for it",
+                one.folder,
+                0,
+                "Look at both; to have it all the same: --force",
+            )
+            for one in (() if self.force else self.here())
+            if one.name == called
+            and one.folder not in places
+            and (one.location.scope == "bundled" or os.path.basename(one.folder) != planned.name)
+        ]
 
     def _judge(self, planned: Planned, made: Sequence[Override]) -> tuple[list[Diagnostic], list[Diagnostic]]:
         """What keeps the skill from being installed, and what else there is to say of it."""

@@ -49,8 +49,12 @@ class Staged(Struct, frozen=True):
         return {f"{self.folder}/{name}": (one.sha256.encode(), one.size) for name, one in self.files.items()}
 
 
-def read_staged(resolved: Resolved, place: str, aside: Callable[[str], str], max_prompt_bytes: int) -> Staged:
+def read_staged(
+    resolved: Resolved, place: str, aside: Callable[[str], str], max_prompt_bytes: int, name: str = ""
+) -> Staged:
     """What was downloaded into a folder of a hidden one; `aside` gives a place of another name, where it needs one.
+
+    `name`: of the folder it goes to, for one that has a name already.
 
     Raises: ClawftError for what is no skill; Refused for what cannot be bound to a digest.
     """
@@ -58,7 +62,7 @@ def read_staged(resolved: Resolved, place: str, aside: Callable[[str], str], max
     _drop_left_out(folder)
     found = _find_skill(folder, resolved, max_prompt_bytes)
     own = [one for one in (found.skill.name if found.skill else "", resolved.name) if one]
-    name = check_name(*(reversed(own) if resolved.origin.kind in _BY_SLUG else own))
+    name = name or check_name(*(reversed(own) if resolved.origin.kind in _BY_SLUG else own))
     if os.path.basename(folder) != name:
         os.rename(folder, folder := aside(name))
         found = _find_skill(folder, resolved, max_prompt_bytes)

@@ -111,10 +111,11 @@ async def want_exact(sources: Sources, site: Site, tasks: Sequence[Task]) -> lis
         version = Version(skill.origin, skill.version, skill.commit, skill.digest)
         if task.copy:
             copy = CopySource(task.copy)
-            return Wanted(copy, Resolved(skill.origin, skill.name, skill.version, skill.commit), skill.requested)
+            found = Resolved(skill.origin, skill.name, skill.version, skill.commit)
+            return Wanted(copy, found, skill.requested, skill.name)
         source = sources.find(skill.origin, own=site.scope == "user")
         try:
-            return Wanted(source, await source.renew(version, exact=True), skill.requested)
+            return Wanted(source, await source.renew(version, exact=True), skill.requested, skill.name)
         except ClawftError as error:
             said = error.diagnostic
             message = f"'{skill.name}' cannot be had as the lock says: {said.message}"
@@ -127,14 +128,10 @@ def check_exact(staged: Sequence[Staged], tasks: Sequence[Task], lock: str) -> N
     """Raises: Refused for anything else than what the lock names."""
     wanted = {task.skill.name: task.skill for task in tasks}
     for one in staged:
-        skill = wanted.pop(one.name, None)
-        if skill is None or skill.digest != one.digest:
+        if wanted[one.name].digest != one.digest:
             message = f"The source of '{one.name}' has something else under this version than the lock says"
             hint = f"Ask who publishes it; to take it as it is now: weft skills update {one.name}"
             raise Refused("lock-mismatch", message, path=lock, hint=hint)
-    if wanted:
-        message = f"The source of '{min(wanted)}' has a skill of another name there"
-        raise Refused("lock-mismatch", message, path=lock, hint="Remove it, and install it again")
 
 
 def find_unlocked(site: Site, lock: Mapping[str, LockedSkill]) -> list[str]:

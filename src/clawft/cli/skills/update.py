@@ -117,7 +117,11 @@ async def _stage(
         renewed = await find_newer(sources, transaction.site, installed)
         wanted = [one for one in renewed if _take(transaction.site, one, asked, outcome)]
         staged = await transaction.stage(
-            [Wanted(one.source, one.newest, one.locked.requested) for one in wanted if one.source and one.newest],
+            [
+                Wanted(one.source, one.newest, one.locked.requested, one.locked.name)
+                for one in wanted
+                if one.source and one.newest
+            ],
             scans,
             scan_progress("Fetching and scanning skills"),
         )
