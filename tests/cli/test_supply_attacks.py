@@ -11,6 +11,7 @@ import pytest
 from clawft.locks.file import render_lock
 from clawft.locks.model import LockedFile, LockedSkill, Origin
 from clawft.packing.place import remove_tree
+from scripted_site import ScriptedRegistry, ScriptedSite
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -33,6 +34,12 @@ def forge(project: Path, skill: Path, to: str, origin: Origin) -> Path:
     lock.parent.mkdir(exist_ok=True)
     lock.write_text(render_lock([LockedSkill(skill.name, origin, f"sha256:{digest}", files, to=(to,))]))
     return lock
+
+
+def use_registry(project: Path, site: ScriptedSite) -> None:
+    config = project.parent / "home" / ".clawft" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[registries.hub]\nurl = "{site.url}"\ndefault = true\n')
 
 
 def dig(folder: Path, depth: int = 1100) -> None:
@@ -147,3 +154,49 @@ def test_a_skill_that_calls_itself_as_one_that_is_here_is_not_taken_for_it(
 
     assert (done.returncode, "install-shadows" in done.stderr) == (3, True), done.stderr
     assert weft("skills", "install", "./waves", "--yes", "--force").returncode == 0
+
+
+def test_a_project_cannot_have_a_folder_of_the_user_copied_into_it(weft: Weft, project: Path) -> None:
+    private = make(project.parent / "private" / "tides", text="The key is 4711.")
+    placed = make(project / ".clawft" / "skills" / "tides")
+    forge(project, placed, "clawft", Origin("folder", str(private)))
+
+    done = weft("skills", "update", "tides", "--scope", "project", "--yes")
+
+    assert (done.returncode, "source-local" in done.stderr) == (1, True), done.stderr
+    assert "4711" not in (placed / "SKILL.md").read_text()
+
+
+def test_approvals_of_what_was_removed_by_hand_go_with_its_entry_in_the_lock(weft: Weft, project: Path) -> None:
+    weft("skills", "install", make(project / "tides"), "--yes")
+    remove_tree(str(project.parent / "home" / ".clawft" / "skills" / "tides"))
+
+    assert weft("skills", "remove", "tides", "--yes").returncode == 0
+
+    assert "tides" not in weft("skills", "trust", "--list").stdout
+
+
+@pytest.mark.parametrize("field", ["requires: {{skills: [{}]}}", "dependencies: {}"])
+def test_a_skill_that_needs_a_thousand_others_has_few_asked_for(weft: Weft, project: Path, field: str) -> None:
+    front = field.format(", ".join(f"one-{number}" for number in range(1000)))
+    with ScriptedSite() as site:
+        use_registry(project, site)
+        text = f"---\nname: tides\ndescription: d\n{front}\n---\nTell the tides.\n"
+        ScriptedRegistry(site).publish("ada", "tides", "1.0.0", {"SKILL.md": text.encode()})
+
+        done = weft("skills", "install", "@ada/tides", "--yes")
+
+        assert (done.returncode, len(site.requests) < 1000) == (1, True), done.stderr
+
+
+def test_a_needed_skill_whose_name_no_folder_can_have_is_brought_once(weft: Weft, project: Path) -> None:
+    with ScriptedSite() as site:
+        use_registry(project, site)
+        registry = ScriptedRegistry(site)
+        for slug in ("tides", "con"):
+            text = f"---\nname: {slug}-too\ndescription: d\nrequires: {{skills: [con]}}\n---\nTell the tides.\n"
+            registry.publish("ada", slug, "1.0.0", {"SKILL.md": text.encode()})
+
+        done = weft("skills", "install", "@ada/tides", "--yes")
+
+        assert (done.returncode, "dependency-missing" in done.stderr) == (1, True), done.stderr

@@ -24,6 +24,7 @@ from clawft.supply.stage import Staged
 __all__ = ["bring_needed", "order"]
 
 MAX_BROUGHT = 50
+MAX_ASKED = 200  # most names are of packages and programs, but each is asked for
 _REGISTRIES = ("clawhub", "contract")
 
 
@@ -40,6 +41,7 @@ class _Search(Struct):
     present: Mapping[str, str]
     locked: Mapping[str, Collection[str]]  # what each skill of the lock depends on
     staged: dict[str, Staged] = {}
+    asked: int = 0
 
 
 async def bring_needed(
@@ -63,15 +65,18 @@ async def bring_needed(
     new = list(staged)
     while new:
         wanted: dict[str, Wanted] = {}
-        for one in new:
-            for required in _list_required(one):
-                found = await _find(search, one, required)
-                if found is not None:
-                    wanted.setdefault(required.need.name, found)
-        if len(search.staged) + len(wanted) > len(staged) + MAX_BROUGHT:
-            raise ClawftError("dependency-many", f"More than {MAX_BROUGHT} other skills would be needed")
+        for needing, required in [(one, required) for one in new for required in _list_required(one)]:
+            found = await _find(search, needing, required)
+            if found is not None:
+                wanted.setdefault(required.need.name, found)
+            if len(search.staged) + len(wanted) > len(staged) + MAX_BROUGHT:
+                raise ClawftError("dependency-many", f"More than {MAX_BROUGHT} other skills would be needed")
         new = await transaction.stage(list(wanted.values()), scans)
-        search.staged |= {one.name: one for one in new if one.name not in search.staged}
+        for one in new:
+            if one.name not in wanted:  # else it would be missed, and brought, again and again
+                message = f"A skill that is needed cannot have its name; it would be installed as '{one.name}'"
+                raise ClawftError("dependency-missing", message, path=one.resolved.origin.url)
+        search.staged |= {one.name: one for one in new}
     return _link(search)
 
 
@@ -106,6 +111,9 @@ async def _find(search: _Search, one: Staged, required: _Required) -> Wanted | N
         staged = search.staged.get(need.name)
         _check(one, required, staged.resolved.version if staged else search.present[need.name])
         return None
+    search.asked += 1
+    if search.asked > MAX_ASKED:
+        raise ClawftError("dependency-many", f"More than {MAX_ASKED} names are given of what could be other skills")
     try:
         found = await _resolve(search, one.resolved.origin, required)
     except ClawftError as error:

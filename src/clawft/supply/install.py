@@ -247,9 +247,11 @@ class Transaction:
             places = [place for one in removals for place in one.places]
             self.site.check(*(os.path.dirname(one) for one in (*places, *(text.path for text in beside.texts))))
             moves = [Move(one, self._gone_place(one), old=inode_of(one)) for one in places if os.path.lexists(one)]
-            listed = any(one.locked is not None for one in removals)
-            texts = (self._lock_text(lock), *beside.texts) if listed else ()
-            ready = structs.replace(self._journal, moves=tuple(moves), texts=texts, revoked=tuple(places))
+            locked = [one.locked for one in removals if one.locked is not None]
+            texts = (self._lock_text(lock), *beside.texts) if locked else ()
+            noted = [self.site.folder(to, one.name) for one in locked for to in one.to if to in self.site.roots]
+            revoked = tuple(dict.fromkeys((*places, *noted)))  # also what somebody removed by hand before
+            ready = structs.replace(self._journal, moves=tuple(moves), texts=texts, revoked=revoked)
             return (*said, *self._carry_out(ready))
 
     def _reload(self, seen: Mapping[str, LockedSkill | None]) -> dict[str, LockedSkill]:

@@ -5,7 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
+from clawft.files import is_within, real_path
 from clawft.format.dependency import compare_versions
 from clawft.locks.model import LockedSkill
 from clawft.sources.choose import Sources
@@ -45,6 +46,7 @@ async def find_newer(sources: Sources, site: Site, installed: Sequence[LockedSki
 
     async def ask(locked: LockedSkill) -> Renewed:
         try:
+            _check_local(site, locked)
             source = sources.find(locked.origin, own=site.scope == "user")
             newest = await source.renew(Version(locked.origin, locked.version, locked.commit, locked.digest))
         except ClawftError as error:
@@ -52,6 +54,16 @@ async def find_newer(sources: Sources, site: Site, installed: Sequence[LockedSki
         return Renewed(locked, "pinned" if locked.pinned else _compare(locked, newest), newest, source)
 
     return await each(installed, ask)
+
+
+def _check_local(site: Site, locked: LockedSkill) -> None:
+    """A project's lock is a stranger's: what it names of this machine is not copied into it. Raises: Refused."""
+    url = locked.origin.url
+    local = site.scope == "project" and "://" not in url and locked.origin.kind in ("folder", "archive")
+    if local and not is_within(real_path(url), real_path(site.base)):
+        hint = "If you trust it, install it again by its path"
+        message = "The project's lock names what lies on this machine, and not in the project"
+        raise Refused("source-local", message, path=url, hint=hint)
 
 
 def _compare(locked: LockedSkill, newest: Resolved) -> State:
