@@ -55,7 +55,7 @@ def open_supplies(app: "App") -> "Supplies":
     from clawft.supply.install import Supplies
 
     limit, user_dir, environ = app.config.skills.max_skill_prompt_bytes, app.workspace.user_dir, app.environ
-    publishers = partial(load_publishers, user_dir, environ)
+    publishers = partial(load_publishers, user_dir)
     signed_only = is_required(app.config, user_dir, environ)
     return Supplies(
         open_hands(app), app.kept, app.scan_dir, environ, limit, publishers, lambda: app.catalog.found, signed_only

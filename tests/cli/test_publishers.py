@@ -1,7 +1,6 @@
 """`weft skills sign` and `weft publishers`, as a person uses them."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -32,7 +31,7 @@ def user(tmp_path: Path) -> Path:
 
 def _judge(skill: Path, user: Path, signed: dict[str, str]) -> Signature:
     statement = Statement(signed["name"], signed["version"], signed["digest"])
-    return check_signature(str(skill), statement, load_publishers(str(user), os.environ))
+    return check_signature(str(skill), statement, load_publishers(str(user)))
 
 
 def test_a_skill_is_signed_trusted_revoked(weft: Weft, skill: Path, user: Path) -> None:

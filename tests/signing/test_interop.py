@@ -10,13 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.signing.check import check_signature
 from clawft.signing.keys import find_own_key, find_ssh_key, make_own_key, open_signer, own_key_path
-from clawft.signing.publishers import Publisher, PublisherKey, Publishers, load_publishers, render_signers
+from clawft.signing.publishers import Publisher, PublisherKey, Publishers, render_signers
 from clawft.signing.sign import sign_skill
+from clawft.signing.ssh_keygen import find_ssh_keygen
 from clawft.signing.sshsig import hashed
 from clawft.signing.statements import SKILL_SPACE, Statement
 
@@ -26,7 +31,8 @@ needs_openssh = pytest.mark.skipif(not KEYGEN, reason="ssh-keygen is not install
 
 
 def _make(path: Path, kind: str, passphrase: str = "") -> str:
-    size = ["-b", "2048"] if kind == "rsa" else []
+    kind, _, bits = kind.partition("-")
+    size = ["-b", bits] if bits else []
     words = [KEYGEN, "-q", "-t", kind, *size, "-N", passphrase, "-C", "ada", "-f", str(path)]
     subprocess.run(words, check=True, timeout=60)
     return str(path)
@@ -34,7 +40,7 @@ def _make(path: Path, kind: str, passphrase: str = "") -> str:
 
 def _trusting(line: str) -> Publishers:
     key = PublisherKey(" ".join(line.split()[:2]))
-    return Publishers({"ada": Publisher(("*",), (key,))}, ssh_keygen=KEYGEN)
+    return Publishers({"ada": Publisher(("*",), (key,))})
 
 
 @pytest.fixture
@@ -74,10 +80,11 @@ def test_what_we_sign_openssh_verifies(tmp_path: Path, child_env: dict[str, str]
 
 
 @needs_openssh
-@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa-256", "ecdsa-384", "ecdsa-521", "rsa-2048"])
 def test_what_openssh_signs_we_verify(kind: str, tmp_path: Path, child_env: dict[str, str]) -> None:
     key = _make(tmp_path / "key", kind)
-    words = [KEYGEN, "-Y", "sign", "-f", key, "-n", SKILL_SPACE]
+    words = [KEYGEN, "-Y", "sign", "-O", f"hashalg=sha{512 if kind == 'ed25519' else 256}"]
+    words += ["-f", key, "-n", SKILL_SPACE]
     done = subprocess.run(words, input=STATEMENT.text, capture_output=True, timeout=60, check=True)
     (tmp_path / ".clawft-signature").write_bytes(done.stdout)
     trusted = _trusting((tmp_path / "key.pub").read_text())
@@ -87,14 +94,21 @@ def test_what_openssh_signs_we_verify(kind: str, tmp_path: Path, child_env: dict
     assert check_signature(str(tmp_path), other, trusted).state == "bad"
 
 
-def _sign_by_hardware(flags: int) -> tuple[str, bytes]:
-    """What a FIDO key of the kind Ed25519 would sign: its line, and the armor."""
-    private, application = Ed25519PrivateKey.from_private_bytes(bytes(32)), b"ssh:"
-    kind = b"sk-ssh-ed25519@openssh.com"
-    blob = b"".join(map(_string, (kind, private.public_key().public_bytes_raw(), application)))
-    seen = struct.pack(">BI", flags, 7)
+def _sign_by_hardware(kind: bytes, flags: int) -> tuple[str, bytes]:
+    """What a FIDO key would sign: its line, and the armor."""
+    application, seen = b"ssh:", struct.pack(">BI", flags, 7)
     message = hashlib.sha256(hashed(SKILL_SPACE, "sha512", STATEMENT.text)).digest()
-    value = private.sign(hashlib.sha256(application).digest() + seen + message)
+    message = hashlib.sha256(application).digest() + seen + message
+    if b"ed25519" in kind:
+        private = Ed25519PrivateKey.from_private_bytes(bytes(32))
+        blob = b"".join(map(_string, (kind, private.public_key().public_bytes_raw(), application)))
+        value = private.sign(message)
+    else:
+        curve = ec.derive_private_key(7, ec.SECP256R1())
+        point = curve.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        blob = b"".join(map(_string, (kind, b"nistp256", point, application)))
+        numbers = decode_dss_signature(curve.sign(message, ec.ECDSA(SHA256())))
+        value = b"".join(_string(one.to_bytes(one.bit_length() // 8 + 1, "big")) for one in numbers)
     parts = (blob, SKILL_SPACE.encode(), b"", b"sha512", _string(kind) + _string(value) + seen)
     packed = b"SSHSIG" + struct.pack(">I", 1) + b"".join(map(_string, parts))
     text = base64.b64encode(packed).decode()
@@ -108,9 +122,14 @@ def _string(content: bytes) -> bytes:
 
 
 @needs_openssh
-def test_a_signature_by_a_key_in_hardware_is_verified(tmp_path: Path) -> None:
-    line, armor = _sign_by_hardware(flags=1)
+@pytest.mark.parametrize("kind", [b"sk-ssh-ed25519@openssh.com", b"sk-ecdsa-sha2-nistp256@openssh.com"])
+def test_a_signature_by_a_key_in_hardware_is_verified(kind: bytes, tmp_path: Path) -> None:
+    line, armor = _sign_by_hardware(kind, flags=1)
     (tmp_path / ".clawft-signature").write_bytes(armor)
+    (tmp_path / "signers").write_text(f"ada {line}\n")
+    words = [KEYGEN, "-Y", "verify", "-f", str(tmp_path / "signers"), "-I", "ada", "-n", SKILL_SPACE]
+    words += ["-s", str(tmp_path / ".clawft-signature")]
+    assert subprocess.run(words, input=STATEMENT.text, capture_output=True, timeout=60, check=False).returncode == 0
 
     assert check_signature(str(tmp_path), STATEMENT, _trusting(line)).state == "good"
     other = Statement("weather", "1.2.1", STATEMENT.digest)
@@ -118,7 +137,7 @@ def test_a_signature_by_a_key_in_hardware_is_verified(tmp_path: Path) -> None:
 
 
 @needs_openssh
-@pytest.mark.parametrize("kind", ["ed25519", "rsa"])
+@pytest.mark.parametrize("kind", ["ed25519", "rsa-2048"])
 def test_a_key_of_ssh_signs_for_us(kind: str, tmp_path: Path, child_env: dict[str, str]) -> None:
     key = _make(tmp_path / "key", kind)
 
@@ -201,5 +220,5 @@ def test_a_program_beside_us_is_not_taken_for_openssh(tmp_path: Path, monkeypatc
     (tmp_path / "ssh-keygen").chmod(0o755)
     monkeypatch.chdir(tmp_path)
 
-    assert load_publishers(str(tmp_path), {"PATH": ".:"}).ssh_keygen == ""
-    assert load_publishers(str(tmp_path), {}).ssh_keygen == ""
+    assert find_ssh_keygen({"PATH": ".:"}) == ""
+    assert find_ssh_keygen({}) == ""

@@ -41,9 +41,9 @@ def test_what_is_written_is_read_again_and_is_the_same_in_any_order(
     one = Publishers({"ada": Publisher(("ada/*", "x"), keys), "bob": Publisher()}, revoked)
     turned = Publishers({"bob": Publisher(), "ada": Publisher(("ada/*", "x"), keys[::-1])}, revoked)
 
-    change_publishers(str(tmp_path), {}, lambda _: one)
+    change_publishers(str(tmp_path), lambda _: one)
     text = (tmp_path / "publishers.toml").read_text("utf-8")
-    loaded = load_publishers(str(tmp_path), {})
+    loaded = load_publishers(str(tmp_path))
 
     assert text == render_publishers(turned) == render_publishers(loaded)
     assert loaded.revoked == revoked
@@ -57,7 +57,7 @@ def test_a_file_edited_by_hand_is_understood(tmp_path: Path, public: PublicKey) 
         f'from = 2026-01-01\nuntil = "2027-01-01T00:00:00+01:00"\n[revoked."SHA256:{"b" * 43}"]\n'
         'at = 2026-02-03T04:05:06\nreason = "lost"\n'
     )
-    loaded = load_publishers(str(tmp_path), {})
+    loaded = load_publishers(str(tmp_path))
 
     assert loaded.find_key(public.fingerprint) is not None
     assert loaded.publisher["ada"].skills == ("*",)
@@ -71,10 +71,10 @@ def test_a_file_that_others_may_write_trusts_nobody(tmp_path: Path) -> None:
     for mode in (0o620, 0o602, 0o666):
         file.chmod(mode)
         with pytest.raises(Refused) as caught:
-            load_publishers(str(tmp_path), {})
+            load_publishers(str(tmp_path))
         assert caught.value.code == "publishers-unsafe"
     file.chmod(0o644)
-    assert load_publishers(str(tmp_path), {}) == Publishers()
+    assert load_publishers(str(tmp_path)) == Publishers()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_file_that_makes_no_sense_is_an_error_and_not_nobody(text: str, tmp_pa
     (tmp_path / "publishers.toml").write_text(text.replace("{key}", public.line))
 
     with pytest.raises(ClawftError) as caught:
-        load_publishers(str(tmp_path), {})
+        load_publishers(str(tmp_path))
     assert caught.value.code == "publishers-damaged"
 
 

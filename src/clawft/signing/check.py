@@ -12,9 +12,9 @@ from clawft.config.load import own_section
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import read_optional
 from clawft.signing.publishers import PublisherKey, Publishers
-from clawft.signing.ssh_keygen import verify
 from clawft.signing.sshsig import MAX_BYTES, SshSignature, parse_signature
 from clawft.signing.statements import SKILL_SPACE, Statement
+from clawft.signing.verifying import verify
 
 __all__ = [
     "SIGNATURE_NAME",
@@ -93,19 +93,13 @@ def _judge(
     signature: SshSignature, texts: list[bytes], publishers: Publishers, named: tuple[str, str], at: datetime
 ) -> Signature:
     key = signature.key.fingerprint
+    if not any(verify(signature, text) for text in texts):
+        return Signature("bad", key, reason="it is for another name, version or content")
     revoked = publishers.find_revoked(key, at)
     owned = publishers.find_key(key)
     publisher = owned[0] if owned else ""
-    why = f"the key was revoked on {_day(revoked.at)}: {revoked.reason}" if revoked else ""
-    refused = Signature("revoked", key, publisher, why) if revoked else None
-    try:
-        holds = any(verify(signature, text, publishers.ssh_keygen) for text in texts)
-    except ClawftError as error:
-        return refused or Signature("untrusted", key, reason=f"it could not be checked: {error}")
-    if not holds:
-        return Signature("bad", key, reason="it is for another name, version or content")
-    if refused:
-        return refused
+    if revoked:
+        return Signature("revoked", key, publisher, f"the key was revoked on {_day(revoked.at)}: {revoked.reason}")
     if owned is None:
         return Signature("untrusted", key, reason="nobody you trust has this key")
     if not publishers.publisher[publisher].may_sign(*named):

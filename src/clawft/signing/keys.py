@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.files import read_optional, read_regular, replace_file
-from clawft.signing.ssh_keygen import find_ssh_keygen, make_with_passphrase, sign_with, verify
+from clawft.signing.ssh_keygen import find_ssh_keygen, make_with_passphrase, sign_with
 from clawft.signing.sshsig import (
     ED25519,
     PublicKey,
@@ -21,6 +21,7 @@ from clawft.signing.sshsig import (
     parse_signature,
     sign_ed25519,
 )
+from clawft.signing.verifying import verify
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -43,7 +44,7 @@ class Signer(Struct, frozen=True):
         if not self.program:
             return sign_ed25519(_load_private(self.path), namespace, message)
         signature = parse_signature(sign_with(self.program, self.path, namespace, message, environ))
-        holds = verify(signature, message, self.program)
+        holds = verify(signature, message)
         if signature.key != self.key or signature.namespace != namespace or not holds:
             raise ClawftError("signing-failed", "ssh-keygen signed something else, or by another key", path=self.path)
         return signature.text

@@ -8,7 +8,7 @@ import re
 import shlex
 import stat
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
@@ -19,7 +19,6 @@ from msgspec import Struct, field
 
 from clawft.errors import ClawftError, Refused
 from clawft.files import lock_file, read_regular, replace_file
-from clawft.signing.ssh_keygen import find_ssh_keygen
 from clawft.signing.sshsig import PublicKey, parse_public_key
 from clawft.signing.statements import SKILL_SPACE
 
@@ -86,11 +85,10 @@ class Revoked(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Publishers(Struct, frozen=True):
-    """The trust file. `ssh_keygen` verifies what we cannot; '' where there is none."""
+    """The trust file."""
 
     publisher: dict[str, Publisher] = {}
     revoked: dict[str, Revoked] = {}  # by fingerprint
-    ssh_keygen: str = ""
 
     def find_key(self, fingerprint: str) -> tuple[str, PublisherKey] | None:
         """Whose key it is."""
@@ -122,7 +120,7 @@ def is_pattern(text: str) -> bool:
     return bool(_PATTERN.match(text))
 
 
-def load_publishers(user_dir: str, environ: Mapping[str, str]) -> Publishers:
+def load_publishers(user_dir: str) -> Publishers:
     """Whom the user trusts; nobody where there is no file.
 
     Raises: Refused for one that others may write; ClawftError for one that makes no sense.
@@ -131,21 +129,21 @@ def load_publishers(user_dir: str, environ: Mapping[str, str]) -> Publishers:
     try:
         content, status = read_regular(path, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        return Publishers(ssh_keygen=find_ssh_keygen(environ))
+        return Publishers()
     if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o022:
         message = "Others may write the file of publishers that you trust, so nobody is trusted"
         raise Refused("publishers-unsafe", message, path=path, hint=f"Look at it, then: chmod 600 {shlex.quote(path)}")
     file = _parse(content, path)
-    return Publishers(file.publisher, file.revoked, find_ssh_keygen(environ))
+    return Publishers(file.publisher, file.revoked)
 
 
-def change_publishers(user_dir: str, environ: Mapping[str, str], change: Callable[[Publishers], Publishers]) -> None:
+def change_publishers(user_dir: str, change: Callable[[Publishers], Publishers]) -> None:
     """Put what `change` makes of the trust file in its place. Raises: ClawftError."""
     path = os.path.join(user_dir, PUBLISHERS_NAME)
     try:
         os.makedirs(user_dir, mode=0o700, exist_ok=True)
         with _locked(user_dir, path):
-            text = render_publishers(change(load_publishers(user_dir, environ)))
+            text = render_publishers(change(load_publishers(user_dir)))
             _parse(text.encode(), path)  # what is written can be read
             replace_file(path, text.encode(), 0o600)
     except OSError as error:

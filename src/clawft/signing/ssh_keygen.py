@@ -1,24 +1,19 @@
-"""`ssh-keygen -Y`: signing by keys that people have already, and verifying kinds of keys that we do not."""
+"""`ssh-keygen -Y sign`: signing by keys that people have already."""
 
 import os
-import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 
-from clawft.errors import ClawftError, NotFound
-from clawft.signing.sshsig import ED25519, SshSignature, verify_ed25519
+from clawft.errors import ClawftError
 
-__all__ = ["find_ssh_keygen", "make_with_passphrase", "sign_with", "verify"]
+__all__ = ["find_ssh_keygen", "make_with_passphrase", "sign_with"]
 
-VERIFY_S = 20.0
 SIGN_S = 300.0  # somebody may have to type a passphrase or touch a key
 _PASSED = (  # what finds an agent, asks for a passphrase, or reaches a security key
     *("HOME", "USER", "LANG", "TERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"),
     *("SSH_AUTH_SOCK", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "SSH_SK_PROVIDER"),
 )
-_NAMESPACE = re.compile(r"[a-z0-9-]{1,60}")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -26,28 +21,6 @@ def find_ssh_keygen(environ: Mapping[str, str]) -> str:
     """Where the program is; '' if there is none. Folders that depend on where we are do not count."""
     folders = [one for one in environ.get("PATH", "").split(os.pathsep) if os.path.isabs(one)]
     return shutil.which("ssh-keygen", path=os.pathsep.join(folders)) or ""
-
-
-def verify(signature: SshSignature, message: bytes, program: str) -> bool:
-    """Whether a signature is over this message, by the key that it names: Ed25519 by ourselves, others by the program.
-
-    Raises: NotFound where that is not there; ClawftError.
-    """
-    if signature.key.kind == ED25519:
-        return verify_ed25519(signature, message)
-    if not _NAMESPACE.fullmatch(signature.namespace):  # it is written into a file that ssh-keygen reads
-        return False
-    if not program:
-        why = f"A signature by a key of the kind {signature.key.kind} cannot be checked without ssh-keygen"
-        raise NotFound("ssh-keygen-missing", why, hint="Install OpenSSH's client")
-    with tempfile.TemporaryDirectory(prefix="clawft-verify-") as folder:
-        signers, file = os.path.join(folder, "signers"), os.path.join(folder, "signature")
-        with open(signers, "w", encoding="ascii") as written:
-            written.write(f'signer namespaces="{signature.namespace}" {signature.key.line}\n')
-        with open(file, "w", encoding="ascii") as written:
-            written.write(signature.text)
-        words = [program, "-Y", "verify", "-f", signers, "-I", "signer", "-n", signature.namespace, "-s", file]
-        return _run(words, message, {"PATH": _PATH, "LC_ALL": "C"}, VERIFY_S).returncode == 0
 
 
 def sign_with(program: str, key: str, namespace: str, message: bytes, environ: Mapping[str, str]) -> bytes:

@@ -1,6 +1,6 @@
 """Signatures as OpenSSH writes them (SSHSIG): keys, the armor, what it holds and what it is over.
 
-Ed25519 is made and verified here; other kinds of keys are left to `ssh-keygen`. Whom a key belongs to is not asked.
+Ed25519 is signed here; other kinds of keys are left to `ssh-keygen`. Whom a key belongs to is not asked.
 """
 
 import base64
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 __all__ = [
+    "CURVES",
     "ED25519",
     "HASHES",
     "KINDS",
     "MAX_BYTES",
     "PublicKey",
+    "Reader",
     "SshSignature",
     "hashed",
     "make_public_key",
@@ -29,7 +31,6 @@ __all__ = [
     "parse_public_key",
     "parse_signature",
     "sign_ed25519",
-    "verify_ed25519",
 ]
 
 ED25519 = "ssh-ed25519"
@@ -37,12 +38,15 @@ KINDS = (  # certificates are none of them: who may sign is written in the trust
     *(ED25519, "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com", "ssh-rsa"),
     *("ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"),
 )
+CURVES = {"nistp256": 65, "nistp384": 97, "nistp521": 133}  # with the bytes of a point that is written in full
 HASHES = ("sha512", "sha256")
 MAX_BYTES = 16 << 10  # the armor of the largest RSA key has half of that
 MAX_KEY = 8 << 10
-MIN_RSA = 2048  # bits
+MIN_RSA, MAX_RSA = 2048, 16384  # bits
+MAX_EXPONENT = 64  # bits
 _MAGIC = b"SSHSIG"
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
+_IN_FULL = 4  # the first byte of such a point
 _LINE = 70
 _MAX_LINE = 76
 _PRIME = 2**255 - 19
@@ -67,7 +71,7 @@ class PublicKey(Struct, frozen=True):
 
 
 class SshSignature(Struct, frozen=True):
-    """What an armor holds. `text` is the armor itself."""
+    """What an armor holds. `text` is the armor itself, `rest` what keys in hardware say beside their signature."""
 
     text: str
     key: PublicKey
@@ -75,6 +79,7 @@ class SshSignature(Struct, frozen=True):
     hash: Literal["sha512", "sha256"]
     algorithm: str
     value: bytes
+    rest: bytes = b""
 
 
 def make_public_key(raw: bytes) -> PublicKey:
@@ -104,7 +109,7 @@ def parse_private_key(content: bytes) -> tuple[PublicKey, bool]:
     if (lines[0], lines[-1]) != ("-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"):
         hint = "Give a key as ssh-keygen makes it, or its .pub file if an agent holds it"
         raise ClawftError("key-format", "This is no private key in OpenSSH's format", hint=hint)
-    reader = _Reader(_decode("".join(lines[1:-1])), "key-format")
+    reader = Reader(_decode("".join(lines[1:-1])), "key-format")
     magic = b"openssh-key-v1\0"
     if reader.take(len(magic)) != magic:
         raise ClawftError("key-format", "This is no private key in OpenSSH's format")
@@ -125,12 +130,13 @@ def parse_signature(content: bytes) -> SshSignature:
     lines = text.removesuffix("\n").split("\n")
     if len(lines) < 3 or (lines[0], lines[-1]) != (_BEGIN, _END) or not all(0 < len(one) <= _MAX_LINE for one in lines):
         raise _malformed("it is not one armored SSH signature and nothing else")
-    reader = _Reader(_decode("".join(lines[1:-1]), "signature-format"))
+    reader = Reader(_decode("".join(lines[1:-1]), "signature-format"))
     if reader.take(len(_MAGIC)) != _MAGIC or reader.number() != 1:
         raise _malformed("it is not an SSH signature of version 1")
     blob, namespace, reserved, name = (reader.string() for _ in range(4))
-    inner = _Reader(reader.string())
+    inner = Reader(reader.string())
     algorithm, value = inner.string(), inner.string()
+    rest = inner.content[inner.at :]
     reader.end()
     key = _read_key(blob, "signature-format")
     chosen = next((one for one in HASHES if one.encode() == name), None)
@@ -140,7 +146,7 @@ def parse_signature(content: bytes) -> SshSignature:
         inner.end()
         if algorithm != ED25519.encode() or len(value) != 64:
             raise _malformed("it is not of the kind of its key")
-    return SshSignature(text, key, _text(namespace), chosen, _text(algorithm), value)  # type: ignore[arg-type]
+    return SshSignature(text, key, _text(namespace), chosen, _text(algorithm), value, rest)  # type: ignore[arg-type]
 
 
 def hashed(namespace: str, name: str, message: bytes) -> bytes:
@@ -161,21 +167,6 @@ def sign_ed25519(private: "Ed25519PrivateKey", namespace: str, message: bytes) -
     return "\n".join((_BEGIN, *lines, _END, ""))
 
 
-def verify_ed25519(signature: SshSignature, message: bytes) -> bool:
-    """Whether an Ed25519 signature is over this message, in the namespace that it names."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    raw = signature.key.blob[-32:]
-    try:
-        Ed25519PublicKey.from_public_bytes(raw).verify(
-            signature.value, hashed(signature.namespace, signature.hash, message)
-        )
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
 def _is_weak(raw: bytes) -> bool:
     """Whether a point is written in a second way, or is of small order: one signature then fits many messages."""
     y = int.from_bytes(raw, "little") & (2**255 - 1)
@@ -185,27 +176,40 @@ def _is_weak(raw: bytes) -> bool:
 
 
 def _read_key(blob: bytes, code: str = "key-format") -> PublicKey:
-    reader = _Reader(blob, code)
+    reader = Reader(blob, code)
     kind = _text(reader.string())
     if kind not in KINDS:
         raise ClawftError(code, "Keys of this kind do not sign skills", hint=f"Use one of: {', '.join(KINDS)}")
-    if kind == ED25519:
+    if "ed25519" in kind:
         raw = reader.string()
-        reader.end()
         if len(raw) != 32 or _is_weak(raw):
             raise ClawftError(code, "This Ed25519 key is malformed or weak", hint="Use a key that was made properly")
+    if "ecdsa" in kind:
+        curve, point = _text(reader.string()), reader.string()
+        if not kind.partition("@")[0].endswith(curve) or len(point) != CURVES.get(curve) or point[0] != _IN_FULL:
+            raise ClawftError(code, "This ECDSA key is malformed", hint="Use a key that was made properly")
     if kind == "ssh-rsa":
-        exponent, modulus = reader.integer(), reader.integer()
-        reader.end()
-        if modulus.bit_length() < MIN_RSA:
-            message = f"This RSA key is weak: it has {modulus.bit_length()} bits, not {MIN_RSA}"
-            raise ClawftError(code, message, hint="Use another key")
-        if exponent < 3 or not exponent % 2:
-            raise ClawftError(code, "This RSA key is weak: anybody can sign by it", hint="Use another key")
+        _check_rsa(reader.integer(), reader.integer(), code)
+    if kind.startswith("sk-"):
+        reader.string()  # what it is for
+    reader.end()
     return PublicKey(kind, blob)
 
 
-class _Reader:
+def _check_rsa(exponent: int, modulus: int, code: str) -> None:
+    """Raises: ClawftError for a key by which somebody else could sign, or nobody."""
+    why = ""
+    if modulus.bit_length() < MIN_RSA:
+        why = f"is weak: it has {modulus.bit_length()} bits, not {MIN_RSA}"
+    elif exponent < 3 or not exponent % 2:
+        why = "is weak: anybody can sign by it"
+    elif modulus.bit_length() > MAX_RSA or exponent.bit_length() > MAX_EXPONENT:
+        why = "is larger than anybody verifies"
+    if why:
+        raise ClawftError(code, f"This RSA key {why}", hint="Use another key")
+
+
+class Reader:
     """Takes OpenSSH's encoding apart, and complains of what is missing or left over."""
 
     def __init__(self, content: bytes, code: str = "signature-format") -> None:

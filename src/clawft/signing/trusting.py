@@ -7,9 +7,9 @@ from msgspec import structs
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.signing.check import judge_key
 from clawft.signing.publishers import ANY, Publisher, PublisherKey, Publishers, Revoked
-from clawft.signing.ssh_keygen import verify
 from clawft.signing.sshsig import SshSignature, parse_signature
 from clawft.signing.statements import ROTATION_SPACE, Rotation, parse_rotation
+from clawft.signing.verifying import verify
 
 __all__ = [
     "accept_rotation",
@@ -101,7 +101,7 @@ def accept_rotation(publishers: Publishers, text: str, at: datetime) -> tuple[Pu
     state, reason = judge_key(old, publishers, at)
     if state != "good":
         raise Refused("rotation-untrusted", f"The key that vouches, {rotation.old}, does not count today: {reason}")
-    if not verify(signature, rotation.text, publishers.ssh_keygen):
+    if not verify(signature, rotation.text):
         raise Refused("rotation-untrusted", "The signature does not hold: the file was changed", hint="Get it again")
     new = PublisherKey(rotation.new.line, None, None, rotation.old, at.astimezone(UTC))
     known = publishers.find_key(rotation.new.fingerprint)

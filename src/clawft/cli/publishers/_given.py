@@ -21,7 +21,7 @@ __all__ = ["complete_publishers", "day_text", "key_json", "load", "load_key", "p
 
 def load(app: App) -> Publishers:
     """Whom the user trusts. Raises: ClawftError."""
-    return load_publishers(app.workspace.user_dir, app.environ)
+    return load_publishers(app.workspace.user_dir)
 
 
 def load_key(app: App, given: str) -> PublicKey:

@@ -27,7 +27,7 @@ def command(name: str, dry_run: bool, yes: bool, output: str) -> int:
         return 1
     if done:
         app.audit.write("publisher", f"remove {name}", decision="revoked", detail={"keys": keys})
-        change_publishers(app.workspace.user_dir, app.environ, lambda known: remove_publisher(known, name))
+        change_publishers(app.workspace.user_dir, lambda known: remove_publisher(known, name))
     if output == "json":
         print_json("clawft.publishers.remove.v1", name=name, keys=keys, changed=done)
     else:

@@ -74,7 +74,7 @@ def command(key: str, **given: Any) -> int:
             known = revoke_key(known, one, revoked)
         return known
 
-    change_publishers(app.workspace.user_dir, app.environ, change)
+    change_publishers(app.workspace.user_dir, change)
     return _tell(fingerprints, vouched, revoked, options.output, done=True)
 
 

@@ -122,7 +122,7 @@ def _accept(app: App, file: str, options: _Options) -> int:
     if done:
         facts = {"old": rotation.old, "stated": rotation.since}
         app.audit.write("publisher", f"rotate {name} {new}", decision="granted", detail=facts)
-        change_publishers(app.workspace.user_dir, app.environ, lambda known: accept_rotation(known, text, now)[0])
+        change_publishers(app.workspace.user_dir, lambda known: accept_rotation(known, text, now)[0])
     if options.output == "json":
         print_json("clawft.publishers.rotate.v1", name=name, old=rotation.old, new=new, changed=done)
     else:

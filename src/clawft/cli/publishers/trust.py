@@ -66,7 +66,7 @@ def command(name: str, key: str, **given: Any) -> int:
         return 1
     facts = {"skills": list(after.skills), "until": day_text(until, end=True)}
     app.audit.write("publisher", f"trust {name} {public.fingerprint}", decision="granted", detail=facts)
-    change_publishers(app.workspace.user_dir, app.environ, lambda known: trust_key(known, name, made, options.skills))
+    change_publishers(app.workspace.user_dir, lambda known: trust_key(known, name, made, options.skills))
     return _tell(name, made, after.skills, options.output, done=True)
 
 

@@ -23,7 +23,7 @@ def load_signature(app: App, found: Found, digest: str) -> "Signature | None":
     from clawft.signing.statements import Statement, written_version
 
     version, owner = _find_locked(app, found) or (written_version(found), "")
-    publishers = load_publishers(app.workspace.user_dir, app.environ)
+    publishers = load_publishers(app.workspace.user_dir)
     return check_signature(found.folder, Statement(found.name, version, digest), publishers, owner=owner)
 
 

@@ -47,7 +47,7 @@ def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
         catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=_MAX_PROMPT)
         named = [one.name for one in catalog.found if one.folder == folder]
         statement = Statement(named[0] if named else skill.name, skill.version, skill.digest)
-        publishers = load_publishers(workspace.user_dir, os.environ)
+        publishers = load_publishers(workspace.user_dir)
         found = check_signature(folder, statement, publishers, owner=skill.origin.owner)
         if found.state in ("expired", "revoked"):  # what was approved in time stays so
             at = _approved_at(workspace, folder, skill.digest)

@@ -171,7 +171,7 @@ def _sign(app: App, place: str, planned: Planned, options: _Options) -> tuple[Pl
     if there is None:
         return planned, Signature("unsigned")
     planned = with_signature(planned, there)
-    publishers = load_publishers(app.workspace.user_dir, app.environ)
+    publishers = load_publishers(app.workspace.user_dir)
     owner = planned.publication.owner
     signature = check_signature(planned.parcel.folder, planned.statement, publishers, owner=owner)
     if signature.state == "bad":
