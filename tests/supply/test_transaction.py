@@ -150,6 +150,40 @@ def test_a_transaction_that_was_written_down_is_finished_by_the_next_command(
     assert left(site, app) == []
 
 
+@pytest.mark.parametrize("step", range(3))
+def test_a_skill_that_is_just_being_placed_or_removed_never_passes_for_the_users_own(
+    app: App, site: Site, source: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def stop_after(name: str) -> None:
+        done = getattr(apply, name)
+
+        def stopping(*given: object) -> object:
+            if len(seen) > step:
+                return None  # who is killed takes nothing back
+            done(*given)
+            seen.append(name)
+            if len(seen) > step:
+                raise Killed
+            return None
+
+        patch.setattr(apply, name, stopping)
+
+    seen: list[str] = []
+    with monkeypatch.context() as patch:
+        for name in ("_place", "_write"):
+            stop_after(name)
+        for name in ("_undo", "sweep"):
+            patch.setattr(apply, name, lambda *_: None)
+        with pytest.raises(Killed), begin("install", site, ("clawft", "claude"), open_supplies(app)) as transaction:
+            transaction.commit(transaction.plan(stage(transaction, source, app), YES), YES)
+    there = [one for one in app.reopen().skills if one.name == "hello"]
+    assert all(one.state in ("untrusted", "shadowed") for one in there)
+    assert bool(there) == (step > 0)
+
+
 def test_a_journal_that_somebody_else_wrote_is_not_followed(app: App, site: Site, source: Path, tmp_path: Path) -> None:
     install(app, site, source, "clawft")
     victim = write(tmp_path / "victim", "Precious.")

@@ -1,15 +1,20 @@
-"""A transaction carried out: folders, then the locks, then what was approved. Done again it changes nothing more."""
+"""A transaction carried out: what goes, then the locks, then what comes, then what was approved.
+
+In that order no stranger's skill stands in a folder of the user's without a lock that says so: it would pass for the
+user's own. Done again it changes nothing more.
+"""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Diagnostic, Refused
-from clawft.files import sync_folder
+from clawft.files import read_optional, sync_folder
 from clawft.packing.place import GONE, NEW, exchange, remove_tree
-from clawft.supply.journal import Journal, Journals, Move, Text
+from clawft.supply.journal import MAX_BYTES, Journal, Journals, Move, Text
 from clawft.trust.desk import Desk
 from clawft.trust.overrides import Overrides
 
@@ -27,22 +32,31 @@ class Hands(Struct, frozen=True):
 def carry_out(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
     """Do what is written down, in the process that wrote it; what was approved and cannot be.
 
-    Until the locks are written it is all taken back where something fails. Raises: ClawftError, OSError.
+    Until all is in place it is all taken back where something fails. Raises: ClawftError, OSError.
     """
     done: list[Move] = []
+    before: list[Text] = []
+    going, coming = _sort(journal.moves)
     try:
         for move in journal.moves:
             _check(move)
-        for move in journal.moves:
+        for move in going:
+            _place(move)
+            done.append(move)
+        for text in journal.texts:
+            was = _read(text)
+            _write(text, journal.id)
+            before.append(was)
+        for move in coming:
             _place(move)
             done.append(move)
         for root in {os.path.dirname(move.target) for move in journal.moves}:
             sync_folder(root)
-        for text in journal.texts:
-            _write(text, journal.id)
     except BaseException:
         for move in reversed(done):
             _undo(move)
+        for text in before:
+            _write(text, journal.id)
         hands.journals.end(journal)
         sweep(journal)
         raise
@@ -77,13 +91,21 @@ def _roll_forward(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
     if lost and not any(map(_is_done, journal.moves)):
         _drop(journal, hands)
         return tuple(_lost(journal, move) for move in lost)
-    for move in journal.moves:
-        if move not in lost and not _is_done(move):
-            _place(move)
+    left = [move for move in journal.moves if move not in lost and not _is_done(move)]
+    going, coming = _sort(left)
+    for move in going:
+        _place(move)
     for text in journal.texts:
         _write(text, journal.id)
+    for move in coming:
+        _place(move)
     said = _conclude(journal, hands)
     return (*(_lost(journal, move) for move in lost), *said)
+
+
+def _sort(moves: Sequence[Move]) -> tuple[list[Move], list[Move]]:
+    """Folders that go, and those that come."""
+    return [one for one in moves if one.new is None], [one for one in moves if one.new is not None]
 
 
 def _drop(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
@@ -179,6 +201,12 @@ def _undo(move: Move) -> None:
         exchange(move.hidden, move.target)
 
 
+def _read(text: Text) -> Text:
+    """A file as it is now. Raises: Unreadable."""
+    content = read_optional(text.path, MAX_BYTES)
+    return structs.replace(text, content=None if content is None else content.decode("utf-8", "surrogateescape"))
+
+
 def _write(text: Text, transaction: str) -> None:
     """Replace a file, by way of one whose name tells whose it is. Raises: OSError."""
     if text.content is None:
@@ -189,7 +217,7 @@ def _write(text: Text, transaction: str) -> None:
     temporary = _temporary(text, transaction)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, text.mode)
     with open(descriptor, "wb") as file:
-        file.write(text.content.encode())
+        file.write(text.content.encode("utf-8", "surrogateescape"))
         file.flush()
         os.fsync(descriptor)
     os.replace(temporary, text.path)

@@ -17,7 +17,7 @@ from clawft.trust.approvals import Approval
 from clawft.trust.overrides import Override
 from clawft.trust.seal import Seal
 
-__all__ = ["Journal", "Journals", "Move", "Text"]
+__all__ = ["MAX_BYTES", "Journal", "Journals", "Move", "Text"]
 
 MAX_BYTES = 64 << 20
 LOCK_S = 60.0  # installing several hundred skills is done sooner
