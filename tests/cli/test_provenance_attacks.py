@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clawft.packing.unpack import unpack
 from hub_world import ServedHub
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -97,3 +98,46 @@ def test_an_update_does_not_lose_the_signature_without_a_word(weft: Weft, hub: S
     done = weft("skills", "update", "tides", "--yes", **token)
 
     assert (done.returncode, "error[signature-lost]" in done.stderr) == (3, True), done.stderr
+
+
+def test_what_is_packed_is_what_was_checked_though_somebody_writes_meanwhile(
+    weft: Weft, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tides = _make(project / "tides")
+    (tides / "notes.txt").write_text("of no account " * 4)
+    (tides / ".clawft-signature").write_text("of something else")
+
+    def unpack_and_change(*given: object) -> object:
+        done = unpack(*given)  # type: ignore[arg-type]
+        (tides / "notes.txt").write_text("x" * len("of no account " * 4))
+        return done
+
+    monkeypatch.setattr("clawft.publishing.check.unpack", unpack_and_change)
+
+    assert weft("skills", "pack", "tides").returncode == 0
+
+    with zipfile.ZipFile(project / "tides.skill") as archive:
+        assert archive.read("tides/notes.txt").startswith(b"of no account")
+
+
+def test_a_changelog_with_a_secret_is_not_sent(weft: Weft, hub: ServedHub, project: Path) -> None:
+    _make(project / "tides")
+    token = {"HUB_TOKEN": hub.token("ada")}
+
+    for text in (f"Uses {token['HUB_TOKEN']}", "API_KEY=Zk3vQ9xT7bLm2Rw8Yc5Np1Hd6Js4Gf0A"):
+        done = weft("skills", "publish", "tides", "--changelog", text, "--yes", **token)
+        assert (done.returncode, "error[skill-secrets]" in done.stderr) == (3, True), done.stderr
+        assert text.split()[-1] not in done.stderr
+    assert hub.store.find("tides") == ()
+
+
+def test_a_key_that_counts_no_more_is_not_exported(weft: Weft, project: Path) -> None:
+    first, fingerprint = _key(weft)
+    weft("publishers", "trust", "ada", first, "--yes")
+    weft("publishers", "rotate", "--new", "--yes", "-o", "ada.rotation")
+    weft("publishers", "rotate", "ada.rotation", "--yes")
+    assert len(weft("publishers", "export").stdout.splitlines()) == 2
+
+    weft("publishers", "revoke", fingerprint, "--reason", "stolen", "--yes")
+
+    assert weft("publishers", "export").stdout == ""  # the other one was trusted on its word

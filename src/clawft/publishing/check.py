@@ -29,7 +29,7 @@ from clawft.signing.publishers import Publishers
 from clawft.signing.statements import Statement
 from clawft.trust.overrides import Override
 
-__all__ = ["Prepared", "check_ready", "find_skill_at", "prepare"]
+__all__ = ["Prepared", "check_ready", "check_text", "find_skill_at", "prepare"]
 
 _SCAN = "Run: weft skills scan DIR"
 _REQUIRED = ("spec-name", "spec-description", "spec-frontmatter", "spec-yaml", "spec-file")
@@ -102,7 +102,8 @@ def prepare(
         version = stated if b"version" in data else ""  # one that says nothing has the version that all begin with
         kept = _without_signature(target, chosen, Statement(name, stated, digest))
         if kept is not chosen:
-            packed = write_skill(archive, name, kept.files)
+            copied = (structs.replace(one, place=os.path.join(target, one.path)) for one in kept.files)
+            packed = write_skill(archive, name, copied)  # the folder itself may be another one by now
             os.unlink(os.path.join(target, SIGNATURE))
         report = scan_target(Target(target))
         said = (*_check_format(there), *_check_left_out(there, kept), *_check_contents(kept, target, own))
@@ -128,6 +129,14 @@ def check_ready(prepared: Prepared, *, allow_findings: bool = False) -> None:
     if secrets and not allow_findings:
         hint = "Take them out; if they are none: --allow-findings"
         raise Refused("skill-secrets", f"It holds what looks like {_count(secrets, 'secret')}", hint=hint)
+
+
+def check_text(what: str, text: str, own: Secrets | None, *, allow_findings: bool = False) -> None:
+    """Raises: Refused for a text that goes out with a skill and holds a secret."""
+    found = check_secrets(what, text.encode("utf-8", "replace"), own)
+    if any(one.code == OWN_SECRET for one in found) or (found and not allow_findings):
+        hint = "Take it out" + ("" if allow_findings else "; if it is none: --allow-findings")
+        raise Refused("skill-secrets", f"The {what} holds a secret, or what looks like one", hint=hint)
 
 
 def _count(items: list[Diagnostic], noun: str) -> str:

@@ -17,7 +17,7 @@ from clawft.cli.skills._signing import choose_signer
 from clawft.errors import Diagnostic, Refused
 from clawft.files import read_optional, replace_file
 from clawft.publishing.bump import Part
-from clawft.publishing.check import Prepared, check_ready, prepare
+from clawft.publishing.check import Prepared, check_ready, check_text, prepare
 from clawft.publishing.publish import TERMS, Planned, Wish, has_terms, plan_publication, with_signature
 from clawft.publishing.registry import Published, Registry
 from clawft.signing.check import SIGNATURE_NAME, Signature, check_signature, require_signature
@@ -93,6 +93,7 @@ def command(folder: str, **given: Any) -> int:
             if options.output == "table" or one.severity == "error":
                 show_diagnostic(one, where=one.where)
         check_ready(prepared, allow_findings=options.allow_findings)
+        check_text("changelog", options.changelog, app.secrets, allow_findings=options.allow_findings)
         return _publish(app, place, prepared, options)
 
 
