@@ -18,6 +18,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PARTIAL = ".new-"
+_PIECE = 256 * 1024
+_ROW_PIECE = 4 << 20  # a server looks through all that comes before
 
 
 class Blobs(Protocol):
@@ -31,6 +33,9 @@ class Blobs(Protocol):
 
     def get(self, sha256: str) -> bytes:
         """Raises: NotFound."""
+
+    def pieces(self, sha256: str) -> Iterator[bytes]:
+        """The same, one part after the other: whoever takes them slowly has no more in memory. Raises: NotFound."""
 
     def has(self, sha256: str, execute: Execute) -> bool:
         """Asked by the one who writes: while they do, nothing goes."""
@@ -70,6 +75,17 @@ class FolderBlobs:
         try:
             with open(os.open(place, _READ), "rb", buffering=0) as file:
                 return file.read()
+        except FileNotFoundError as error:
+            raise _missing(sha256) from error
+        except OSError as error:
+            raise _failed(error, place) from error
+
+    def pieces(self, sha256: str) -> Iterator[bytes]:
+        place = self._place(sha256)
+        try:
+            with open(os.open(place, _READ), "rb", buffering=0) as file:
+                while piece := file.read(_PIECE):
+                    yield piece
         except FileNotFoundError as error:
             raise _missing(sha256) from error
         except OSError as error:
@@ -152,6 +168,17 @@ class DatabaseBlobs:
         if not rows:
             raise _missing(sha256)
         return bytes(rows[0][0])
+
+    def pieces(self, sha256: str) -> Iterator[bytes]:
+        statement = "SELECT substr(content, ?, ?), size FROM hub_blob WHERE sha256 = ?"
+        start, size = 0, 1
+        while start < size:
+            rows = self._database.read(statement, (start + 1, _ROW_PIECE, sha256))
+            if not rows:
+                raise _missing(sha256)
+            piece, size = rows[0]
+            yield bytes(piece)
+            start += _ROW_PIECE
 
     def has(self, sha256: str, execute: Execute) -> bool:
         return bool(execute("SELECT 1 FROM hub_blob WHERE sha256 = ?", (sha256,)))

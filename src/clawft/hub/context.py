@@ -7,7 +7,7 @@ import msgspec
 from anyio import CapacityLimiter, to_thread
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from clawft.config.hub import HubSettings
 from clawft.hub.errors import HubError
@@ -16,6 +16,7 @@ from clawft.hub.intake import Intake
 from clawft.hub.model import Draft, HubSkill, HubToken, HubVersion, Scope
 from clawft.hub.pending import Pending
 from clawft.hub.store import HubStore
+from clawft.hub.tars import TarDigests
 from clawft.hub.tickets import Tickets
 from clawft.hub.tokens import HubTokens
 
@@ -49,6 +50,7 @@ class Hub(Struct, frozen=True):
     pending: Pending
     publishing: CapacityLimiter
     indexes: Indexes
+    tars: TarDigests
 
     async def read(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Call what only reads: at once where that takes microseconds, else on a thread."""
@@ -150,5 +152,7 @@ async def send_blob(hub: Hub, sha256: str, size: int, *, media_type: str, name: 
     path = hub.store.blob_path(sha256)
     if path and size > _INLINE:
         return FileResponse(path, media_type=media_type, headers=headers)
-    call = hub.read if size <= _INLINE else hub.work
-    return Response(await call(hub.store.get_blob, sha256), media_type=media_type, headers=headers)
+    if size > _INLINE:
+        headers["Content-Length"] = str(size)
+        return StreamingResponse(hub.store.blobs.pieces(sha256), media_type=media_type, headers=headers)
+    return Response(await hub.read(hub.store.get_blob, sha256), media_type=media_type, headers=headers)

@@ -1,18 +1,13 @@
 """The hub in the words of the older contract (R168): `/skills/search` and `/skills/{id}/download`, a tar.gz."""
 
-import gzip
-import hashlib
-import io
-import tarfile
-
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from clawft.hub.api_read import check_given
 from clawft.hub.context import Hub, answer, find_skill, hub_of, number, read_version, searched
-from clawft.hub.model import HubVersion, Listed
-from clawft.hub.store import HubStore
+from clawft.hub.model import Listed
+from clawft.hub.tars import make_tar
 
 __all__ = ["CONTRACT"]
 
@@ -38,7 +33,7 @@ async def _describe(hub: Hub, one: Listed, *, exact: bool) -> dict[str, object]:
     version = await hub.read(hub.store.find_version, one.skill.id) if exact else None
     if version is None:
         return told
-    return {**told, "digest": f"sha256:{hashlib.sha256(await hub.work(_pack, hub.store, version)).hexdigest()}"}
+    return {**told, "digest": f"sha256:{await hub.work(hub.tars.get, version)}"}
 
 
 async def download(request: Request) -> Response:
@@ -48,20 +43,9 @@ async def download(request: Request) -> Response:
     skill = await find_skill(request, slug, owner=owner)
     version = await read_version(request, skill)
     check_given(version)
-    content = await hub.work(_pack, hub.store, version)
     hub.store.count_download(skill.id)
     headers = {"Content-Disposition": f'attachment; filename="{skill.slug}-{version.version}.tar.gz"'}
-    return Response(content, media_type="application/gzip", headers=headers)
-
-
-def _pack(store: HubStore, version: HubVersion) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for file in sorted(version.files, key=lambda one: one.path.encode()):
-            entry = tarfile.TarInfo(file.path)
-            entry.size, entry.mode = file.size, 0o755 if file.executable else 0o644
-            archive.addfile(entry, io.BytesIO(store.get_blob(file.sha256)))
-    return gzip.compress(buffer.getvalue(), 0, mtime=0)  # what is compressed differs between versions of zlib
+    return StreamingResponse(make_tar(hub.store, version), media_type="application/gzip", headers=headers)
 
 
 CONTRACT = [

@@ -32,6 +32,7 @@ from clawft.hub.mcp import HubMcp
 from clawft.hub.openapi import describe_routes
 from clawft.hub.pending import Pending
 from clawft.hub.store import HubStore
+from clawft.hub.tars import TarDigests
 from clawft.hub.tickets import Tickets, load_key
 from clawft.hub.tokens import HubTokens
 from clawft.hub.wellknown import WELL_KNOWN
@@ -62,6 +63,7 @@ def make_app(
         pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20),
         publishing=anyio.CapacityLimiter(_PUBLISHING),
         indexes=Indexes(store),
+        tars=TarDigests(store),
     )
     routes = _merge([*CONTRACT, *SECURITY, *PUBLISHING, *READING, *WELL_KNOWN])
     document = answer(describe_routes(routes))
