@@ -141,3 +141,28 @@ def test_a_key_that_counts_no_more_is_not_exported(weft: Weft, project: Path) ->
     weft("publishers", "revoke", fingerprint, "--reason", "stolen", "--yes")
 
     assert weft("publishers", "export").stdout == ""  # the other one was trusted on its word
+
+
+def test_a_plugin_brings_no_skill_that_would_not_be_installed_by_itself(weft: Weft, project: Path) -> None:
+    plugin = project / "harbour"
+    (plugin / "skills").mkdir(parents=True)
+    manifest = {"id": "org.example.harbour", "name": "Harbour", "version": "1.0.0", "capabilities": ["skill"]}
+    (plugin / "clawft.plugin.json").write_text(json.dumps(manifest | {"skill_dirs": ["skills"]}))
+    tides = _make(plugin / "skills" / "tides")
+
+    def install() -> tuple[int, str]:
+        done = weft("plugins", "install", "harbour", "--yes")
+        return done.returncode, done.stderr
+
+    config = project.parent / "home" / ".clawft" / "config.toml"
+    weft("skills", "sign", "harbour/skills/tides", "--yes")
+    assert install()[0] == 0
+    config.write_text("[skills.security]\nrequire_signature = true\n")
+    assert "error[signature-untrusted]" in install()[1]
+    weft("publishers", "trust", "ada", _key(weft)[0], "--yes")
+    assert install()[0] == 0
+    config.unlink()
+    weft("publishers", "revoke", "ada", "--reason", "stolen", "--yes")
+    assert (install()[0], "stolen" in install()[1]) == (3, True)
+    (tides / "more.md").write_text("changed")
+    assert "error[signature-bad]" in install()[1]

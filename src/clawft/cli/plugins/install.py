@@ -49,6 +49,7 @@ def command(source: str, dry_run: bool, yes: bool, output: str) -> int:
     if fetch is not None and output == "table":
         say(one_line(f"Fetching {place}"))
     with stage_plugin(place, os.path.join(app.workspace.user_dir, "plugins"), load_found(app), fetch) as staged:
+        _check_signatures(app, staged)
         said = _check(app, staged)
         if output == "table":
             for line in (*_lines(app, staged), *map(_origin_line, came)):
@@ -123,6 +124,21 @@ def _check(app: App, staged: Staged) -> list[Diagnostic]:
     assert found.manifest is not None
     fit = check_fit(found, found.manifest.permissions, app.workspace, app.config.tools.web)
     return [*found.manifest.diagnostics, *fit]
+
+
+def _check_signatures(app: App, staged: Staged) -> None:
+    """What would not be installed as a skill does not come in a plugin either. Raises: Refused; ClawftError."""
+    from clawft.discovery.digest import compute_digest
+    from clawft.signing.check import check_signature, is_required, require_signature
+    from clawft.signing.publishers import load_publishers
+    from clawft.signing.statements import Statement, written_version
+
+    user_dir = app.workspace.user_dir
+    required = is_required(app.config, user_dir, app.environ)
+    for one in load_plugin_contents(app, staged.found).skills:
+        statement = Statement(one.name, written_version(one), compute_digest(one.folder).value)
+        signature = check_signature(one.folder, statement, load_publishers(user_dir))
+        require_signature(signature, required=required, path=os.path.relpath(one.folder, staged.found.folder))
 
 
 def _permission_lines(staged: Staged) -> list[str]:
