@@ -200,3 +200,23 @@ def test_a_needed_skill_whose_name_no_folder_can_have_is_brought_once(weft: Weft
         done = weft("skills", "install", "@ada/tides", "--yes")
 
         assert (done.returncode, "dependency-missing" in done.stderr) == (1, True), done.stderr
+
+
+def test_of_two_that_are_installed_at_once_none_is_taken_for_the_other(weft: Weft, project: Path) -> None:
+    with ScriptedSite() as site:
+        use_registry(project, site)
+        registry = ScriptedRegistry(site)
+        for slug in ("a-waves", "tides"):
+            registry.publish("ada", slug, "1.0.0", {"SKILL.md": TEXT.format("tides", slug).encode()})
+
+        done = weft("skills", "install", "@ada/a-waves", "@ada/tides", "--yes")
+
+        assert (done.returncode, "install-shadows" in done.stderr) == (3, True), done.stderr
+
+
+def test_who_installs_what_another_client_has_too_is_told(weft: Weft, project: Path) -> None:
+    make(project.parent / "home" / ".claude" / "skills" / "tides")
+
+    done = weft("skills", "install", make(project / "tides", text="Tell more."), "--yes")
+
+    assert (done.returncode, "warning[install-shadows]" in done.stderr) == (0, True), done.stderr

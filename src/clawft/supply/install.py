@@ -181,7 +181,7 @@ class Transaction:
 
     def plan(self, staged: Sequence[Staged], options: Options) -> list[Planned]:
         """What it would come to, for a person to see. Raises: ClawftError."""
-        planner = self._planner(load_lock(self.site.lock), options)
+        planner = self._planner(load_lock(self.site.lock), options, staged)
         publishers = self._supplies.publishers()
         if options.digest:
             _check_digest(staged, options.digest)
@@ -274,11 +274,15 @@ class Transaction:
         self.written = True
         return carry_out(ready, self._supplies.hands)
 
-    def _planner(self, lock: dict[str, LockedSkill], options: Options) -> Planner:
+    def _planner(self, lock: dict[str, LockedSkill], options: Options, staged: Sequence[Staged] = ()) -> Planner:
         overrides = self._supplies.hands.overrides.load()
         signed = options.signed or self._supplies.signed_only
-        kept, here = self._supplies.kept, self._supplies.here
-        return Planner(self.site, lock, kept, here, overrides, options.allowing, options.force, signed)
+        known = partial(self._known, staged)
+        return Planner(self.site, lock, self._supplies.kept, known, overrides, options.allowing, options.force, signed)
+
+    def _known(self, staged: Sequence[Staged]) -> list[Found]:
+        """Every skill there is, or will be."""
+        return [*self._supplies.here(), *(one.found for one in staged)]
 
     def _moves(self, planned: Planned, locked: LockedSkill) -> Iterator[Move]:
         """Raises: Refused, OSError."""

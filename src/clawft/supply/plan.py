@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from clawft import __version__
 from clawft.discovery import Found
 from clawft.discovery.digest import compute_digest
-from clawft.errors import Diagnostic, NotFound
+from clawft.errors import Diagnostic, NotFound, Severity
 from clawft.files import real_path
 from clawft.locks.model import LockedSkill, Origin
 from clawft.scan.findings import VERDICTS
@@ -69,7 +69,7 @@ class Planner(Struct, frozen=True):
     site: Site
     lock: dict[str, LockedSkill]
     kept: Kept
-    here: Callable[[], Sequence[Found]]  # every skill there is
+    known: Callable[[], Sequence[Found]]  # every skill there is, or will be
     overrides: tuple[Override, ...] = ()
     allowing: Allowing = Allowing()
     force: bool = False
@@ -95,6 +95,9 @@ class Planner(Struct, frozen=True):
             dependencies=staged.dependencies,
         )
         objections, edits = self._look_around(planned)
+        shadowed = self._find_shadowed(planned)
+        objections += [one for one in shadowed if one.severity == "error"]
+        told = [one for one in shadowed if one.severity != "error"]
         made = self._allow(planned)
         blocked, said = self._judge(planned, made)
         unsigned = find_refusal(signature, required=self.signed) or self._find_lost(planned)
@@ -102,7 +105,7 @@ class Planner(Struct, frozen=True):
             planned,
             edits=edits,
             objections=(*objections, *blocked, *([unsigned] if unsigned else [])),
-            said=(*staged.resolved.notes, *self._name_notes(staged), *said),
+            said=(*staged.resolved.notes, *self._name_notes(staged), *told, *said),
             overrides=made,
         )
 
@@ -131,7 +134,6 @@ class Planner(Struct, frozen=True):
             message = f"The '{name}' that is installed comes from elsewhere: {where}"
             hint = "Remove it first; or, if this one is to take its place: --force"
             objections.append(Diagnostic("install-source", "error", message, self.site.lock, 0, hint))
-        objections += self._find_shadowed(planned)
         for client in planned.taken:
             place = self.site.folder(client, name)
             ours = old is not None and client in old.to
@@ -152,22 +154,20 @@ class Planner(Struct, frozen=True):
         return objections, edits
 
     def _find_shadowed(self, planned: Planned) -> list[Diagnostic]:
-        """The skills that it would be taken for: one that came with weft, or one in a folder of another name."""
-        called, places = planned.review.found.name, {self.site.folder(one, planned.name) for one in planned.to}
-        return [
-            Diagnostic(
-                "install-shadows",
-                "error",
-                f"It calls itself '{called}', as a skill does that is here, and could be taken for it",
-                one.folder,
-                0,
-                "Look at both; to have it all the same: --force",
-            )
-            for one in (() if self.force else self.here())
-            if one.name == called
-            and one.folder not in places
-            and (one.location.scope == "bundled" or os.path.basename(one.folder) != planned.name)
-        ]
+        """The skills that it could be taken for, unless somebody wants that: what came with weft, and what lies in
+        a folder of another name. Of others it is only said that they are there."""
+        found = planned.review.found
+        places = {found.folder, *(self.site.folder(one, planned.name) for one in planned.to)}
+        said = []
+        for one in self.known():
+            if one.name != found.name or one.folder in places:
+                continue
+            apart = one.location.scope == "bundled" or os.path.basename(one.folder) != planned.name
+            message = f"It calls itself '{one.name}', as another skill does, and could be taken for it"
+            hint = "Look at both; to have it all the same: --force" if apart else ""
+            severity: Severity = "error" if apart and not self.force else "warning"
+            said.append(Diagnostic("install-shadows", severity, message, one.folder, 0, hint))
+        return said
 
     def _judge(self, planned: Planned, made: Sequence[Override]) -> tuple[list[Diagnostic], list[Diagnostic]]:
         """What keeps the skill from being installed, and what else there is to say of it."""
