@@ -65,6 +65,17 @@ def test_a_file_edited_by_hand_is_understood(tmp_path: Path, public: PublicKey) 
     assert loaded.revoked["SHA256:" + "b" * 43].at.tzinfo is not None
 
 
+def test_a_file_that_anybody_could_exchange_trusts_nobody(tmp_path: Path) -> None:
+    (tmp_path / "publishers.toml").write_text("version = 1\n")
+    (tmp_path / "publishers.toml").chmod(0o600)
+    tmp_path.chmod(0o777)
+    with pytest.raises(Refused, match="Others may write") as caught:
+        load_publishers(str(tmp_path))
+    assert caught.value.code == "publishers-unsafe"
+    tmp_path.chmod(0o770)  # the group is often one of the user alone
+    assert load_publishers(str(tmp_path)) == Publishers()
+
+
 def test_a_file_that_others_may_write_trusts_nobody(tmp_path: Path) -> None:
     file = tmp_path / "publishers.toml"
     file.write_text("")

@@ -130,9 +130,13 @@ def load_publishers(user_dir: str) -> Publishers:
         content, status = read_regular(path, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return Publishers()
+    message = "Others may write the file of publishers that you trust, so nobody is trusted"
     if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o022:
-        message = "Others may write the file of publishers that you trust, so nobody is trusted"
         raise Refused("publishers-unsafe", message, path=path, hint=f"Look at it, then: chmod 600 {shlex.quote(path)}")
+    folder = os.stat(user_dir)
+    if folder.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(folder.st_mode) & 0o1002 == 0o002:
+        hint = f"Look at it, then: chmod 700 {shlex.quote(user_dir)}"
+        raise Refused("publishers-unsafe", message, path=path, hint=hint)
     file = _parse(content, path)
     return Publishers(file.publisher, file.revoked)
 
