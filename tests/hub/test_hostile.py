@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
 import httpx2
+import msgspec
 import pytest
 from hub_drafts import keep, publish
 
@@ -61,3 +62,61 @@ def test_a_tar_is_the_same_in_pieces_as_whole_from_either_database(store: HubSto
         found = {one.name: opened.extractfile(one) for one in opened}
         hashes = {path: hashlib.sha256(file.read()).hexdigest() for path, file in found.items() if file}
     assert hashes == {file.path: file.sha256 for file in version.files}
+
+
+def publish_form(client: httpx2.Client, token: str, text: bytes = SKILL, **told: object) -> httpx2.Response:
+    payload = {"slug": "tides", "version": "1.0.0", "displayName": "Tides", "changelog": "", **told}
+    files = [("files", ("SKILL.md", text, "text/markdown"))]
+    data = {"payload": msgspec.json.encode(payload).decode()}
+    return client.post("/api/v1/skills", data=data, files=files, headers=bearer(token))
+
+
+def test_a_list_stays_short_however_long_a_skill_speaks_of_itself(served_hub: ServedHub, client: httpx2.Client) -> None:
+    text = SKILL.replace(b"Tells", b"Tells " * 20_000)
+    assert publish_form(client, served_hub.token("alice"), text, changelog="more " * 4_000).status_code == 200
+    for path in ("/api/v1/skills", "/api/v1/search?q=tides", "/skills/search?q=tides", "/api/v1/skills/tides/versions"):
+        assert len(client.get(path).content) < 4_000, path
+    assert len(client.get("/api/v1/skills/tides/versions/1.0.0").json()["version"]["changelog"]) == 20_000
+
+
+def test_what_is_told_of_a_version_does_nothing_to_a_terminal(served_hub: ServedHub, client: httpx2.Client) -> None:
+    alice = served_hub.token("alice")
+    assert publish_form(client, alice, changelog="\x1b]0;mine\x07").status_code == 400
+    served_hub.put("alice/tides")
+    said = {"reason": "\x1b[31mbroken\u202e\nfor good"}
+    gone = client.request("DELETE", "/api/v1/skills/tides/versions/1.0.0", json=said, headers=bearer(alice))
+    assert gone.status_code == 200
+    told = client.get("/api/v1/skills/tides/versions/1.0.0").json()["version"]["yanked"]
+    assert told == "[31mbroken for good"
+
+
+def test_tags_are_checked_and_counted_however_they_come(served_hub: ServedHub, client: httpx2.Client) -> None:
+    alice = served_hub.token("alice")
+    served_hub.put("alice/tides")
+
+    def tag(name: str) -> int:
+        address = f"/api/v1/skills/tides/tags/{name}"
+        return client.put(address, json={"version": "1.0.0"}, headers=bearer(alice)).status_code
+
+    assert [tag(name) for name in ("a%0a%1b", "x" * 65, "Beta", "-")] == [400] * 4
+    assert {tag(f"t{number}") for number in range(99)} == {200}
+    assert tag("t99") == 400
+    assert tag("t5") == 200
+    assert client.delete("/api/v1/skills/tides/tags/t5", headers=bearer(alice)).status_code == 200
+    assert tag("t99") == 200
+
+
+def test_a_payload_without_end_in_depth_is_no_payload(served_hub: ServedHub, client: httpx2.Client) -> None:
+    answer = client.post(
+        "/api/v1/skills",
+        data={"payload": "[" * 100_000},
+        files=[("files", ("SKILL.md", SKILL))],
+        headers=bearer(served_hub.token("alice")),
+    )
+    assert (answer.status_code, answer.text) == (400, "The payload is no JSON")
+
+
+def test_a_skill_called_search_is_shown_as_others_are(served_hub: ServedHub, client: httpx2.Client) -> None:
+    served_hub.put("alice/search")
+    assert client.get("/api/v1/skills/search").json()["skill"]["slug"] == "search"
+    assert client.get("/api/v1/skills/search?q=search").json()["total"] == 1

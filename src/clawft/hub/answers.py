@@ -14,10 +14,12 @@ __all__ = [
     "describe_security",
     "describe_version",
     "describe_version_line",
+    "describe_version_shortly",
     "reason_codes",
 ]
 
 Answer = dict[str, Any]
+MAX_LINE = 500  # of a changelog in a list
 
 
 def describe_owner(owner: str) -> Answer:
@@ -39,7 +41,7 @@ def describe_item(skill: HubSkill, latest: HubRelease | None, tags: dict[str, st
         "metadata": None,
     }
     if latest is not None:
-        found["latestVersion"] = describe_version_line(latest)
+        found["latestVersion"] = describe_version_shortly(latest)
     return found
 
 
@@ -64,6 +66,14 @@ def describe_version_line(version: HubVersion | HubRelease) -> Answer:
         "license": None,
         "yanked": version.yanked or None,
     }
+
+
+def describe_version_shortly(version: HubRelease) -> Answer:
+    """The same in a list, which may have two hundred of them: how a changelog begins."""
+    line = describe_version_line(version)
+    if len(version.changelog) > MAX_LINE:
+        line["changelog"] = f"{version.changelog[: MAX_LINE - 1]}…"
+    return line
 
 
 def describe_version(skill: HubSkill, version: HubVersion) -> Answer:

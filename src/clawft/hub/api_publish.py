@@ -12,9 +12,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawft.hub.archives import META
-from clawft.hub.bodies import MAX_JSON, bound, read_body, read_json
+from clawft.hub.bodies import MAX_JSON, bound, parse_json, read_body, read_json
 from clawft.hub.context import Hub, answer, find_skill, hub_of, need, owner_of
 from clawft.hub.errors import HubError
+from clawft.hub.intake import TAGS, is_tag
 from clawft.hub.model import Draft, HubFile, HubSkill, HubToken
 from clawft.hub.tickets import Upload
 
@@ -22,6 +23,7 @@ __all__ = ["PUBLISHING"]
 
 _ROOM = 1024 * 1024  # of a form, for all but its files
 _MAX_PATH = 1_000
+_MAX_REASON = 500
 
 
 class _Wanted(Struct, frozen=True):
@@ -153,10 +155,7 @@ async def _read_form(request: Request, hub: Hub, token: HubToken) -> tuple[_Publ
             payload = form.get("payload")
             if not isinstance(payload, str):
                 raise HubError(400, "The form has no payload")
-            try:
-                wanted = _convert(msgspec.json.decode(payload), _Publication)
-            except msgspec.DecodeError as error:
-                raise HubError(400, "The payload is no JSON") from error
+            wanted = _convert(parse_json(payload, "payload"), _Publication)
             files = []
             for one in form.getlist("files"):
                 if not isinstance(one, UploadFile):
@@ -196,7 +195,8 @@ async def yank_version(request: Request) -> Response:
     hub, skill = hub_of(request), await _own_skill(request)
     said = await read_json(request)
     reason = said.get("reason") if isinstance(said, dict) else None
-    reason = " ".join(str(reason or "").split())[:500]
+    reason = "".join(one if one.isprintable() else " " for one in str(reason or ""))  # it is shown on terminals
+    reason = " ".join(reason.split())[:_MAX_REASON]
     await hub.work(hub.store.yank, skill.id, request.path_params["version"], reason)
     return answer({"ok": True})
 
@@ -213,6 +213,8 @@ async def set_tag(request: Request) -> Response:
     hub, skill, tag = hub_of(request), await _own_skill(request), request.path_params["tag"]
     if tag == "latest":
         raise HubError(400, "Which version is the latest follows from their numbers: yank what is not to be it")
+    if not is_tag(tag):
+        raise HubError(400, TAGS)
     version = "" if request.method == "DELETE" else _convert(await read_json(request), _Tagged).version
     await hub.work(hub.store.set_tag, skill.id, tag, version)
     return answer({"ok": True})

@@ -11,13 +11,13 @@ from clawft.hub.answers import (
     describe_item,
     describe_owner,
     describe_version,
-    describe_version_line,
+    describe_version_shortly,
 )
 from clawft.hub.context import answer, find_skill, hub_of, number, owner_of, read_version, searched, send_blob
 from clawft.hub.errors import HubError
 from clawft.hub.model import HubFile, HubVersion, Listed
 
-__all__ = ["READING", "serve_archive"]
+__all__ = ["READING", "check_given", "find_file", "get_skill", "serve_archive"]
 
 MAX_PREVIEW = 200 * 1024
 # ClawHub's orders; what this hub does not count is ordered by what comes nearest.
@@ -102,7 +102,7 @@ async def list_versions(request: Request) -> Response:
     start = number(request, "cursor", 0, 1_000_000) if request.query_params.get("cursor") else 0
     versions = await hub.read(hub.store.versions, skill.id)
     following = start + limit
-    items = [describe_version_line(one) for one in versions[start:following]]
+    items = [describe_version_shortly(one) for one in versions[start:following]]
     return answer({"items": items, "nextCursor": str(following) if following < len(versions) else None})
 
 

@@ -7,7 +7,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from clawft.hub.errors import HubError
 
-__all__ = ["MAX_JSON", "bound", "read_body", "read_json"]
+__all__ = ["MAX_JSON", "bound", "parse_json", "read_body", "read_json"]
 
 MAX_JSON = 4 * 1024 * 1024
 
@@ -41,12 +41,15 @@ async def read_body(request: Request, most: int) -> bytes:
 async def read_json(request: Request) -> Any:
     """A JSON document; {} where there is no body. Raises: HubError."""
     body = await read_body(request, MAX_JSON)
-    if not body:
-        return {}
+    return parse_json(body, "body") if body else {}
+
+
+def parse_json(text: bytes | str, what: str) -> Any:
+    """Raises: HubError, also where it is too deep."""
     try:
-        return msgspec.json.decode(body)
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise HubError(400, "The body is no JSON") from error
+        raise HubError(400, f"The {what} is no JSON") from error
 
 
 def _too_large(most: int) -> HubError:

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from clawft.hub.api_read import check_given
+from clawft.hub.api_read import check_given, get_skill
 from clawft.hub.context import Hub, answer, find_skill, hub_of, number, read_version, searched
 from clawft.hub.model import Listed
 from clawft.hub.tars import make_tar
@@ -18,6 +18,14 @@ async def search(request: Request) -> Response:
     page = await hub.read(hub.store.search, query, number(request, "limit", 20, 200))
     found = [await _describe(hub, one, exact=one.skill.slug == query) for one in page.items]
     return answer({"skills": found, "total": len(found)})
+
+
+async def search_or_show(request: Request) -> Response:
+    """The same; without a query the skill is meant that is called `search`."""
+    if "q" in request.query_params:
+        return await search(request)
+    request.scope["path_params"] = {"slug": "search"}
+    return await get_skill(request)
 
 
 async def _describe(hub: Hub, one: Listed, *, exact: bool) -> dict[str, object]:
@@ -49,7 +57,7 @@ async def download(request: Request) -> Response:
 
 
 CONTRACT = [
-    Route("/api/v1/skills/search", search),
+    Route("/api/v1/skills/search", search_or_show),
     Route("/api/v1/skills/{id}/download", download),
     Route("/skills/search", search),
     Route("/skills/{id}/download", download),

@@ -33,22 +33,30 @@ from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
 from clawft.packing.unpack import unpack
 from clawft.scan.apart import Order, ScanProcess
 
-__all__ = ["Intake", "is_slug"]
+__all__ = ["TAGS", "Intake", "is_slug", "is_tag"]
 
 SCAN_S = 60.0
 MAX_NAME = 120
 MAX_CHANGELOG = 20_000
 MAX_PATH = 400
-MAX_TAGS = 20
+MAX_TAGS = 20  # of one version
+MAX_SUMMARY = 1_024  # as much as a description should have; lists show it, and all of it is in SKILL.md
+TAGS = f"Tags are small letters, digits, '.', '_' and '-', at most {MAX_TAGS} of them"
 _MAX_FRONT = 16_384
 _SLUG = re.compile(r"[a-z0-9](?:(?!--)[a-z0-9-])*[a-z0-9]")
 _TAG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
 
 
 def is_slug(name: str) -> bool:
     """Whether a skill may be called so, which is what ClawHub allows."""
     return 3 <= len(name) <= 96 and _SLUG.fullmatch(name) is not None
+
+
+def is_tag(name: str) -> bool:
+    """Whether a version may be tagged so."""
+    return _TAG.fullmatch(name) is not None
 
 
 class Intake:
@@ -113,7 +121,7 @@ class Intake:
             digest=digest.value,
             fingerprint=clawhub_fingerprint(counted),
             verdict=report["verdict"],
-            summary=skill.description,
+            summary=_shorten(skill.description),
             reasons=tuple(dict.fromkeys(grave)) if report["verdict"] != "clean" else (),
             engine=__version__,
             front=front,
@@ -141,10 +149,11 @@ def _check_names(draft: Draft) -> None:
     name = draft.display_name
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise _bad("hub-name", f"The name to show has to be one line of up to {MAX_NAME} characters")
-    if len(draft.changelog) > MAX_CHANGELOG or "\0" in draft.changelog:
-        raise _bad("hub-name", f"The changelog has to be a text of up to {MAX_CHANGELOG} characters")
-    if len(draft.tags) > MAX_TAGS or not all(map(_TAG.fullmatch, draft.tags)):
-        raise _bad("hub-tag", f"Tags are small letters, digits, '.', '_' and '-', at most {MAX_TAGS} of them")
+    if len(draft.changelog) > MAX_CHANGELOG or _CONTROL.search(draft.changelog):
+        message = f"The changelog has to be a text of up to {MAX_CHANGELOG} characters, none of them for a terminal"
+        raise _bad("hub-name", message)
+    if len(draft.tags) > MAX_TAGS or not all(map(is_tag, draft.tags)):
+        raise _bad("hub-tag", TAGS)
 
 
 def _check_paths(draft: Draft) -> None:
@@ -179,6 +188,10 @@ def _read_skill(folder: str) -> tuple[Skill, str]:
     safe = json_safe(written) if isinstance(written, dict) else {}
     encoded = msgspec.json.encode(safe) if safe == written else b"{}"  # as it is written, or not at all
     return skill, encoded.decode() if len(encoded) <= _MAX_FRONT else "{}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SUMMARY else f"{text[: MAX_SUMMARY - 1]}…"
 
 
 def _bad(code: str, message: str, hint: str = "Nothing was kept") -> ClawftError:

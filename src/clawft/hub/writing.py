@@ -5,11 +5,14 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from clawft.errors import Refused
 from clawft.hub.database import Execute
 from clawft.hub.model import Checked, Draft
 from clawft.hub.versions import version_order
 
 __all__ = ["Made", "add_skill", "add_version", "choose_latest", "describe_skill", "renew_skill", "set_tag"]
+
+MAX_TAGS = 100  # of one skill
 
 
 class Made(Struct, frozen=True):
@@ -74,8 +77,12 @@ def choose_latest(execute: Execute, skill: int) -> None:
 
 
 def set_tag(execute: Execute, skill: int, tag: str, version: str) -> None:
+    """Raises: Refused, where a skill would have more than its answers can hold."""
     execute("DELETE FROM hub_tag WHERE skill = ? AND tag = ?", (skill, tag))
     if version:
+        ((tags,),) = execute("SELECT count(*) FROM hub_tag WHERE skill = ?", (skill,))
+        if tags >= MAX_TAGS and tag != "latest":
+            raise Refused("hub-tag", f"The skill has {tags} tags, and may have no more", hint="Take one away first")
         execute("INSERT INTO hub_tag(skill, tag, version) VALUES (?, ?, ?)", (skill, tag, version))
 
 
