@@ -12,7 +12,7 @@ from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
-from clawft.cli.publishers._given import load, load_key
+from clawft.cli.publishers._given import day_text, load, load_key
 from clawft.errors import ClawftError, Refused
 from clawft.files import read_optional, replace_file
 from clawft.signing.keys import find_ssh_key, open_signer, own_key_path, replace_own_key
@@ -112,10 +112,16 @@ def _accept(app: App, file: str, options: _Options) -> int:
     if content is None:
         raise ClawftError("rotation-format", "There is no such file", path=path)
     text, now = content.decode("ascii", errors="replace"), datetime.now(UTC).replace(microsecond=0)
-    _, name, rotation = accept_rotation(load(app), text, now)
+    publishers = load(app)
+    _, name, rotation = accept_rotation(publishers, text, now)
     new = rotation.new.fingerprint
     done = not options.dry_run
     lines = [f"{name} goes on under {rotation.new.kind} {new}, says {rotation.old} ({rotation.since})"]
+    old = publishers.find_key(rotation.old)
+    if old and old[1].until:
+        lines.append(
+            f"That one counts until {day_text(old[1].until, end=True)}; the new one would count without an end"
+        )
     if done and not options.yes and not confirm("Trust the new key?", "To take over a key", lines=lines):
         say("Nothing was changed")
         return 1

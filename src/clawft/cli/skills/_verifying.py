@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from clawft.errors import ClawftError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clawft.locks.model import LockedSkill
+    from clawft.signing.publishers import Publishers
 
 __all__ = ["find_sites", "make_judge"]
 
@@ -36,18 +38,23 @@ def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
     One that never counted is told of only if it is such as is refused: its key was revoked, or it is bad.
     """
 
+    @cache
+    def load() -> "Publishers":
+        from clawft.signing.publishers import load_publishers
+
+        return load_publishers(workspace.user_dir)
+
     def judge(folder: str, skill: "LockedSkill") -> str:
         if not skill.signed_by and not os.path.lexists(os.path.join(folder, ".clawft-signature")):
             return ""
         from clawft.discovery import Location, load_catalog
         from clawft.signing.check import check_signature
-        from clawft.signing.publishers import load_publishers
         from clawft.signing.statements import Statement
 
         catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=_MAX_PROMPT)
         named = [one.name for one in catalog.found if one.folder == folder]
         statement = Statement(named[0] if named else skill.name, skill.version, skill.digest)
-        publishers = load_publishers(workspace.user_dir)
+        publishers = load()
         found = check_signature(folder, statement, publishers, owner=skill.origin.owner)
         if found.state in ("expired", "revoked"):  # what was approved in time stays so
             at = _approved_at(workspace, folder, skill.digest)

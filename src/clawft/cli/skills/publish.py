@@ -218,11 +218,18 @@ def _lines(registry: Registry, planned: Planned, prepared: Prepared, signature: 
         *rest,
         *([f"Not sent: {left_out}"] if left_out else []),
         *([f"SKILL.md will say {publication.version}"] if planned.edited else []),
-        f"Signature: {f'by {signature.key}' if signature.key else signature.line}",
+        f"Signature: {_signed_line(planned, signature)}",
         f"Scanned: {prepared.report.verdict}",
         *([f"Terms: {TERMS}"] if has_terms(registry.url) else []),
     ]
     return [line if line.startswith("  ") else one_line(line) for line in map(_clean, lines)]
+
+
+def _signed_line(planned: Planned, signature: Signature) -> str:
+    """By which key; and that it will not count, where the skill goes by another name than it was signed as."""
+    name = planned.statement.name
+    other = f"; of '{name}', so that under this name it counts as untrusted" if name != planned.publication.slug else ""
+    return f"by {signature.key}{other}" if signature.key else signature.line
 
 
 def _clean(line: str) -> str:
