@@ -67,10 +67,14 @@ def approve_contents(app: "App", found: FoundPlugin) -> tuple[Diagnostic, ...]:
     granted.
     """
     grant = open_grants(app).find(found)
-    copy = open_granted(app).find(grant.digest) if grant else None
-    if copy is None:
-        message, hint = f"The plugin '{found.id}' was not granted", f"Run: weft plugins enable {found.id}"
-        raise Refused("plugin-untrusted", message, path=found.folder, hint=hint)
+    with open_granted(app).open(grant.digest if grant else "") as copy:
+        if grant is None or copy is None:
+            message, hint = f"The plugin '{found.id}' was not granted", f"Run: weft plugins enable {found.id}"
+            raise Refused("plugin-untrusted", message, path=found.folder, hint=hint)
+        return _approve(app, found, grant.digest, copy)
+
+
+def _approve(app: "App", found: FoundPlugin, digest: str, copy: str) -> tuple[Diagnostic, ...]:
     contents, look = load_plugin_contents(app, found), _Look(found, copy)
     desk = app.desk
     skills = look.at(desk.review, (*contents.skills, *contents.commands), lambda one: (one.found.folder, one.digest))
@@ -82,8 +86,8 @@ def approve_contents(app: "App", found: FoundPlugin) -> tuple[Diagnostic, ...]:
     for one in contents.command_hooks:
         if one.problem is not None:
             look.said.append(one.problem)
-        elif grant is not None:  # they are bound to the whole folder
-            approve_commands(one, grant.digest, app.approvals, app.audit)
+        else:  # they are bound to the whole folder
+            approve_commands(one, digest, app.approvals, app.audit)
     made = {one.found.folder for one in skills} | {one.found.file for one in agents}
     made |= {one.hook.folder for one in hooks} | {one.file for one in contents.command_hooks}
     desk.revoke([one for one in app.approvals.load() if _is_of(one.kind, one.path, found) and one.path not in made])

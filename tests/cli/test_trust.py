@@ -229,8 +229,7 @@ def test_a_name_and_a_difference_do_not_act_on_the_terminal(here: Here) -> None:
 def test_where_the_old_files_were_lost_that_is_said(here: Here) -> None:
     folder = here.skill()
     here.trust("guest", "--yes")
-    for copy in (here.home / ".clawft" / "approved").rglob("SKILL.md"):
-        copy.chmod(0o600)
+    for copy in (here.home / ".clawft" / "approved").iterdir():
         copy.write_text("Something else.")
     (folder / "new.md").write_text("New.\n")
     shown = here.trust("guest", "--yes")[2]

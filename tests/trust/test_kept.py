@@ -133,7 +133,9 @@ def test_what_the_digest_does_not_cover_is_not_kept(kept: Kept, skill: Path, tmp
     digest = _keep(kept, skill)
     (copy,) = (tmp_path / "home" / "approved").iterdir()
     assert copy.name == digest.removeprefix("sha256:")
-    assert sorted(one.name for one in copy.iterdir()) == ["SKILL.md", "image.bin", "scripts"]
+    with kept.open(digest) as place:
+        assert sorted(os.listdir(place)) == ["SKILL.md", "image.bin", "scripts"]
+    assert kept.compare(digest, str(skill)) == ()
 
 
 def test_a_copy_is_for_the_user_alone(kept: Kept, skill: Path, tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_a_skill_that_changed_while_it_was_looked_at_is_not_kept(kept: Kept, ski
     with pytest.raises(Refused) as caught:
         kept.keep(str(skill), digest)
     assert caught.value.code == "skill-changed"
-    assert list((tmp_path / "home" / "approved").iterdir()) == []
+    assert not (tmp_path / "home" / "approved").exists()
 
 
 def test_a_copy_that_somebody_wrote_to_is_not_compared_with_and_is_mended(
@@ -157,11 +159,34 @@ def test_a_copy_that_somebody_wrote_to_is_not_compared_with_and_is_mended(
 ) -> None:
     digest = _keep(kept, skill)
     (copy,) = (tmp_path / "home" / "approved").iterdir()
-    (copy / "SKILL.md").chmod(0o600)
-    (copy / "SKILL.md").write_text("Something else.\n")
+    copy.write_bytes(copy.read_bytes().replace(b"Two.", b"Ten."))
+    assert kept.find(digest) is None
     assert kept.compare(digest, str(skill)) is None
     kept.keep(str(skill), digest)
     assert kept.compare(digest, str(skill)) == ()
+
+
+def test_a_copy_comes_back_as_it_was(kept: Kept, skill: Path, tmp_path: Path) -> None:
+    (skill / "scripts" / "run.sh").chmod(0o755)
+    digest = _keep(kept, skill)
+    write = kept.find(digest)
+    assert write is not None
+    (tmp_path / "back").mkdir()
+    write(str(tmp_path / "back"))
+    assert compute_digest(str(tmp_path / "back")).value == digest
+    with kept.open(digest) as place:
+        assert compute_digest(str(place)).value == digest
+    assert [one.name for one in (tmp_path / "home" / "approved").iterdir()] == [digest.removeprefix("sha256:")]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xc1", b"\x91\x93\xc4\x01a\xc2", b"\x91" * 2000])
+def test_a_copy_that_is_damaged_is_none(kept: Kept, skill: Path, tmp_path: Path, content: bytes) -> None:
+    digest = _keep(kept, skill)
+    (copy,) = (tmp_path / "home" / "approved").iterdir()
+    copy.write_bytes(content)
+    assert kept.compare(digest, str(skill)) is None
+    with kept.open(digest) as place:
+        assert place is None
 
 
 def test_what_was_never_kept_cannot_be_compared(kept: Kept, skill: Path) -> None:

@@ -3,14 +3,14 @@
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from clawft.errors import Diagnostic
 from clawft.format.names import LEFT_OUT, LEFT_OUT_FILES
 
-__all__ = ["Content", "Digest", "compute_digest", "hash_content", "list_covered", "list_files"]
+__all__ = ["Content", "Digest", "compute_digest", "hash_content", "join_digest", "list_covered", "list_files"]
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 << 20
@@ -44,16 +44,22 @@ def compute_digest(folder: str, contents: Mapping[str, Content] | None = None) -
     if len(files) > MAX_FILES or total > MAX_BYTES:
         message = f"The folder has {len(files)} files and {total} bytes: too much to take a digest of"
         return Digest("", (*diagnostics, Diagnostic("digest-limit", "warning", message, folder)))
-    whole = hashlib.sha256()
+    hashed: list[tuple[bytes, bool, Content]] = []
     for relative, path, status in sorted(files):
         try:
-            content, size = known.get(path) or _hash_file(path)
+            hashed.append((relative, bool(status.st_mode & 0o111), known.get(path) or _hash_file(path)))
         except OSError as error:
             message = f"The file cannot be read, so there is no digest: {error.strerror}"
             return Digest("", (*diagnostics, Diagnostic("unreadable", "warning", message, path)))
-        flag = b"x" if status.st_mode & 0o111 else b"-"
-        whole.update(b"%s\0%s\0%d\0%s\n" % (relative, flag, size, content))
-    return Digest("sha256:" + whole.hexdigest(), tuple(diagnostics))
+    return Digest(join_digest(hashed), tuple(diagnostics))
+
+
+def join_digest(files: Iterable[tuple[bytes, bool, Content]]) -> str:
+    """The digest of files in their order: the path below the folder, whether it is executable, and what is in it."""
+    whole = hashlib.sha256()
+    for relative, executable, (content, size) in files:
+        whole.update(b"%s\0%s\0%d\0%s\n" % (relative, b"x" if executable else b"-", size, content))
+    return "sha256:" + whole.hexdigest()
 
 
 def list_files(folder: str) -> tuple[str, ...]:

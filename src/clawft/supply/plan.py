@@ -19,7 +19,7 @@ from clawft.supply.stage import Staged
 from clawft.supply.targets import CLIENTS, Site
 from clawft.trust.approvals import Approval, current_user, make_approval
 from clawft.trust.blocking import Scanned, check_screening
-from clawft.trust.kept import FileChange, Kept, compare_folders
+from clawft.trust.kept import FileChange, Kept
 from clawft.trust.overrides import Override
 from clawft.trust.review import Review
 
@@ -145,8 +145,7 @@ class Planner(Struct, frozen=True):
                 hint = "Move it away, or replace it: --force"
                 objections.append(Diagnostic("install-exists", "error", message, place, 0, hint))
             elif ours and old is not None and planned.there[client] != old.digest:
-                kept = self.kept.find(old.digest)
-                edits = compare_folders(kept, place) if kept else None
+                edits = self.kept.compare(old.digest, place)
                 if not self.force:
                     message = f"'{name}' was changed after it was installed; what was changed would be lost"
                     hint = "Keep a copy of what you need, then pass --force"

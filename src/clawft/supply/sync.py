@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import anyio.to_thread
 from msgspec import Struct
@@ -23,22 +24,24 @@ from clawft.supply.targets import Site
 
 __all__ = ["Task", "check_exact", "find_tasks", "find_unlocked", "load_or_heal", "want_exact"]
 
-Find = Callable[[str], str | None]  # a digest to a folder that has it
+Write = Callable[[str], object]  # puts a skill into a folder
+Find = Callable[[str], Write | None]  # a digest to what has it
 
 
 class Task(Struct, frozen=True):
-    """One skill that is not everywhere as the lock says; `copy` is a folder of this machine where it is."""
+    """One skill that is not everywhere as the lock says; `copy` brings it from where this machine still has it."""
 
     skill: LockedSkill
     differences: dict[str, Difference]  # by client
-    copy: str = ""
+    copy: Write | None = None
 
 
 class CopySource:
     """A skill that this machine still has, whole: nobody is asked for it."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, name: str, copy: Write) -> None:
+        self._name = name
+        self._copy = copy
 
     async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
         return ()
@@ -47,10 +50,10 @@ class CopySource:
         return ()
 
     async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:  # noqa: ARG002
-        return Resolved(installed.origin, os.path.basename(self._folder), installed.version, installed.commit)
+        return Resolved(installed.origin, self._name, installed.version, installed.commit)
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
-        await anyio.to_thread.run_sync(unpack, self._folder, folder)
+        await anyio.to_thread.run_sync(self._copy, folder)
         return resolved
 
     async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
@@ -97,9 +100,9 @@ def find_tasks(site: Site, lock: Mapping[str, LockedSkill], find: Find) -> list[
         found = {client: compare_folder(place, skill.files) for client, place in places.items()}
         different = {client: one for client, one in found.items() if one.any}
         if different:
-            whole = next((places[client] for client, one in found.items() if not one.any), "")
+            whole = next((partial(unpack, places[client]) for client, one in found.items() if not one.any), None)
             kept = find(skill.digest) if not skill.signed_by else None  # copies are kept without signatures
-            tasks.append(Task(skill, different, whole or kept or ""))
+            tasks.append(Task(skill, different, whole or kept))
     return tasks
 
 
@@ -110,7 +113,7 @@ async def want_exact(sources: Sources, site: Site, tasks: Sequence[Task]) -> lis
         skill = task.skill
         version = Version(skill.origin, skill.version, skill.commit, skill.digest)
         if task.copy:
-            copy = CopySource(task.copy)
+            copy = CopySource(skill.name, task.copy)
             found = Resolved(skill.origin, skill.name, skill.version, skill.commit)
             return Wanted(copy, found, skill.requested, skill.name)
         source = sources.find(skill.origin, own=site.scope == "user")

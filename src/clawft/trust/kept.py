@@ -1,25 +1,31 @@
-"""Skills and agents as they were when they were approved, kept in the user's folder to show what changed since."""
+"""Skills and agents as they were when they were approved, kept in the user's folder to show what changed since.
+
+A skill is kept as one file, which holds all of its files: to make a file takes longer than to fill it.
+"""
 
 import hashlib
 import os
 import re
 import shutil
+import stat
 import time
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import unified_diff
+from functools import partial
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
-from clawft.discovery.digest import Content, compute_digest, hash_content, list_covered
+from clawft.discovery.digest import Content, hash_content, join_digest, list_covered
 from clawft.discovery.read import MAX_FILE_BYTES
-from clawft.discovery.snapshot import copy_folder
+from clawft.discovery.snapshot import MAX_COPIED
 from clawft.errors import Refused, Unreadable
-from clawft.files import read_optional, replace_file
+from clawft.files import read_optional, read_regular, replace_file
 from clawft.trust.approvals import hash_bytes
 
-__all__ = ["FileChange", "Kept", "compare_folders"]
+__all__ = ["FileChange", "Kept"]
 
 MAX_LINES = 400  # of one file's difference
 MAX_TEXT = 1 << 20
@@ -27,6 +33,8 @@ MAX_CHANGED = 2000  # lines of a file that are compared
 MAX_COMPARED = 40_000  # lines of all files
 CONTEXT = 2
 RECENT_S = 3600.0
+_MAX_PACKED = MAX_COPIED + (16 << 20)  # with the paths
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 What = Literal[
@@ -56,32 +64,43 @@ class Kept:
 
     def keep(self, folder: str, digest: str) -> None:
         """Keep a skill as it is now. Raises: Refused if that is not what has the digest; OSError."""
-        target = self._place(digest)
-        if self._holds(digest) and compute_digest(folder).value == digest:
-            return
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        temporary = f"{target}.{os.urandom(6).hex()}.tmp"
-        os.mkdir(temporary, 0o700)
-        try:
-            if copy_folder(folder, temporary) != digest:
-                message = "The skill changed while it was looked at"
-                raise Refused("skill-changed", message, path=folder, hint="Look at it again")
-            if not self._holds(digest):
-                shutil.rmtree(target, ignore_errors=True)
-                os.rename(temporary, target)
-        finally:
-            with suppress(OSError):
-                shutil.rmtree(temporary)
+        packed = tuple(_pack(folder))
+        if _digest(packed) != digest:
+            message = "The skill changed while it was looked at"
+            raise Refused("skill-changed", message, path=folder, hint="Look at it again")
+        if self._load(digest) is None:
+            self._store(self._place(digest), msgspec.msgpack.encode(packed))
 
-    def find(self, digest: str) -> str | None:
-        """Where the copy of a digest is; None where it was not kept, or not kept well."""
-        return self._place(digest) if self._holds(digest) else None
+    def find(self, digest: str) -> Callable[[str], None] | None:
+        """What writes the copy of a digest into an empty folder; None where it was not kept, or not kept well."""
+        packed = self._load(digest)
+        return partial(_unpack, packed) if packed is not None else None
+
+    @contextmanager
+    def open(self, digest: str) -> Iterator[str | None]:
+        """A folder with the copy of a digest, removed on leaving; None as for `find`. Raises: OSError."""
+        write = self.find(digest)
+        if write is None:
+            yield None
+            return
+        folder = f"{self._place(digest)}.{os.urandom(6).hex()}.tmp"
+        os.mkdir(folder, 0o700)
+        try:
+            write(folder)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def compare(self, digest: str, folder: str) -> tuple[FileChange, ...] | None:
         """What changed in a skill since it had a digest; None where it was not kept, or not kept well."""
-        if not self._holds(digest):
+        packed = self._load(digest)
+        if packed is None:
             return None
-        return compare_folders(self._place(digest), folder)
+        before = {os.fsdecode(one.path): _File(hash_content(one.data), one.executable, one.data) for one in packed}
+        now = _list(folder)
+        comparison = _Comparison()
+        changes = [comparison.compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
+        return tuple(one for one in changes if one is not None)
 
     def keep_file(self, content: bytes) -> None:
         """Keep one file by the digest of its bytes. Raises: OSError."""
@@ -118,18 +137,64 @@ class Kept:
     def _place_file(self, digest: str) -> str:
         return f"{self._place(digest)}.file"
 
-    def _holds(self, digest: str) -> bool:
-        """Whether the copy is there and is what it should be: it lies on a disk that others may have written to."""
-        place = self._place(digest)
-        return os.path.isdir(place) and compute_digest(place).value == digest
+    def _store(self, place: str, content: bytes) -> None:
+        """Put a copy in place at once. It need not survive a loss of power: what is torn has another digest."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        temporary = f"{place}.{os.urandom(6).hex()}.tmp"
+        try:
+            with open(os.open(temporary, _NEW, 0o600), "wb") as file:
+                file.write(content)
+            if os.path.isdir(place):
+                shutil.rmtree(place)
+            os.replace(temporary, place)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def _load(self, digest: str) -> "tuple[_Packed, ...] | None":
+        """The copy, if it is there and is what it should be: it lies on a disk that others may have written to."""
+        try:
+            packed = _decoder.decode(read_regular(self._place(digest), _MAX_PACKED)[0])
+        except (OSError, Unreadable, msgspec.MsgspecError):
+            return None
+        return packed if _digest(packed) == digest else None
 
 
-def compare_folders(first: str, second: str) -> tuple[FileChange, ...]:
-    """What is different in the second of two skills."""
-    before, now = _list(first), _list(second)
-    comparison = _Comparison()
-    changes = [comparison.compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
-    return tuple(one for one in changes if one is not None)
+class _Packed(Struct, frozen=True, array_like=True):
+    """One file of a copy: its path below the folder, as the system has it."""
+
+    path: bytes
+    executable: bool
+    data: bytes
+
+
+_decoder = msgspec.msgpack.Decoder(tuple[_Packed, ...])
+
+
+def _digest(packed: Sequence[_Packed]) -> str:
+    return join_digest((one.path, one.executable, hash_content(one.data)) for one in packed)
+
+
+def _pack(folder: str) -> Iterator[_Packed]:
+    """All that a digest covers. Raises: Refused for what is too large; OSError."""
+    left = MAX_COPIED
+    for relative, path, status in list_covered(folder):
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            data = file.read(left + 1)
+        left -= len(data)
+        if left < 0:
+            raise Refused("skill-too-large", f"The skill has more than {MAX_COPIED} bytes", path=folder)
+        yield _Packed(relative, bool(status.st_mode & 0o111), data)
+
+
+def _unpack(packed: Sequence[_Packed], folder: str) -> None:
+    for one in packed:
+        place = os.path.join(folder, os.fsdecode(one.path))
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        mode = stat.S_IRUSR | (stat.S_IXUSR if one.executable else 0)
+        with open(os.open(place, _NEW, mode), "wb") as file:
+            file.write(one.data)
 
 
 class _File(Struct, frozen=True):

@@ -103,9 +103,9 @@ class PluginDesk:
     def _compare(self, found: FoundPlugin, seen: Review, previous: PluginGrant) -> PluginReview:
         """A review with what changed since the plugin was last granted something, as far as that was kept."""
         assert found.manifest is not None
-        place = self._stores.kept.find(previous.digest)
-        old = load_plugin(found.scope, place) if place else None
-        power = self._load_report(plugin_as_skill(old)).power if old else Power()
+        with self._stores.kept.open(previous.digest) as place:
+            old = load_plugin(found.scope, place) if place else None
+            power = self._load_report(plugin_as_skill(old)).power if old else Power()
         before = Approval("plugin", found.folder, previous.digest, previous.at, power=power)
         missing = compare_permissions(previous.permissions, found.manifest.permissions)
         asked = old.manifest.permissions if old and old.manifest else Permissions()
@@ -120,7 +120,8 @@ class PluginDesk:
             self._stores.kept.keep(found.folder, digest)
         except Refused as error:
             raise changed(found) from error
-        copy = load_plugin(found.scope, self._stores.kept.find(digest) or "", found.entry)
+        with self._stores.kept.open(digest) as place:
+            copy = load_plugin(found.scope, place or "", found.entry)
         if _say(copy) != _say(found):  # the manifest was another one for the moment in which it was read
             raise changed(found)
         return self._record(make_grant(found, digest, clip_permissions(review.asked, permissions)))
