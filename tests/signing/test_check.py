@@ -101,6 +101,8 @@ def test_a_publisher_signs_only_what_is_theirs(sign: Sign, trusted: Publishers) 
 
     assert state("ada/*", owner="ada") == "good"
     assert state("ada/*", owner="bob") == "untrusted"
+    assert state("ada/*", owner="-") == "untrusted"  # there are owners, and which it is was kept from us
+    assert state("Ada/*", owner="aDa") == "good"  # small letters and capitals are one
     assert state("ada/wea*", "bob/weather", owner="bob") == "good"
     assert state("weather", owner="bob") == "good"
     assert state("ada/*") == "good"  # no registry says whose it is

@@ -6,6 +6,8 @@ from msgspec import Struct
 
 __all__ = ["Kind", "LockedFile", "LockedSkill", "Origin"]
 
+_UNTOLD = "-"  # which no pattern of an owner fits but one for all
+
 Kind = Literal["clawhub", "contract", "well-known", "git", "archive", "folder"]
 
 
@@ -22,6 +24,18 @@ class Origin(Struct, frozen=True, omit_defaults=True):
     slug: str = ""
     ref: str = ""  # the branch or tag that was asked for
     path: str = ""
+
+    @property
+    def whose(self) -> str:
+        """The owner, in a registry or on a host of repositories; `-` where one is not told, '' where there are none."""
+        if self.kind in ("clawhub", "contract"):
+            return self.owner or _UNTOLD
+        if self.kind != "git" or self.url.startswith("file:"):
+            return self.owner
+        _, scheme, rest = self.url.rpartition("://")
+        path = rest.partition("/" if scheme else ":")[2]
+        first, slash, _ = path.strip("/").partition("/")
+        return first if slash else _UNTOLD
 
 
 class LockedFile(Struct, frozen=True):

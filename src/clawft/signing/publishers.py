@@ -71,7 +71,7 @@ class Publisher(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether a skill is theirs to sign. Where no registry says whose it is, only its name is looked at."""
         for pattern in self.skills:
             first, slash, last = pattern.rpartition("/")
-            if fnmatchcase(name, last) and (not slash or not owner or fnmatchcase(owner, first)):
+            if fnmatchcase(name, last) and (not slash or not owner or fnmatchcase(owner.lower(), first.lower())):
                 return True
         return False
 

@@ -189,7 +189,7 @@ class Transaction:
         for one in staged:
             place = self.site.folder(self.to[0], one.name)
             review = self._supplies.hands.desk.review(one.found, one.report, place, one.contents)
-            version, owner = one.resolved.version, one.resolved.origin.owner
+            version, owner = one.resolved.version, one.resolved.origin.whose
             statement = Statement(one.found.name, version, one.digest)
             signature = check_signature(one.folder, statement, publishers, owner=owner)
             if signature.state == "good" and one.found.name != one.name:  # a registry may have exchanged two of theirs

@@ -38,7 +38,7 @@ def _find_locked(app: App, found: Found) -> tuple[str, str] | None:
         except ClawftError:  # `verify` tells of it
             continue
         if locked and found.folder in [site.folder(client, name) for client in locked.to]:
-            return locked.version, locked.origin.owner
+            return locked.version, locked.origin.whose
     return None
 
 

@@ -55,10 +55,10 @@ def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
         named = [one.name for one in catalog.found if one.folder == folder]
         statement = Statement(named[0] if named else skill.name, skill.version, skill.digest)
         publishers = load()
-        found = check_signature(folder, statement, publishers, owner=skill.origin.owner)
+        found = check_signature(folder, statement, publishers, owner=skill.origin.whose)
         if found.state in ("expired", "revoked"):  # what was approved in time stays so
             at = _approved_at(workspace, folder, skill.digest)
-            found = check_signature(folder, statement, publishers, owner=skill.origin.owner, at=at)
+            found = check_signature(folder, statement, publishers, owner=skill.origin.whose, at=at)
         counts = found.state == "good" or (not skill.signed_by and found.state not in ("bad", "revoked"))
         return "" if counts else found.line
 
