@@ -140,17 +140,35 @@ def test_tickets_end_and_purposes_are_not_mixed() -> None:
 
 def test_nobody_fills_the_disk_with_what_they_do_not_publish() -> None:
     now = [0.0]
-    pending = Pending(10 << 20, lambda: now[0])
-    pending.add("one", 6 << 20)
-    pending.add("two", 10 << 20)
+    pending = Pending(10 << 20, 3, lambda: now[0])
+    pending.add("one", "a", 6 << 20)
+    pending.add("one", "a", 6 << 20)  # the same bytes are kept once
+    pending.add("two", "b", 10 << 20)
     with pytest.raises(HubError) as refused:
-        pending.add("one", 5 << 20)
+        pending.add("one", "c", 5 << 20)
     assert refused.value.status == 429
     assert int(refused.value.headers["Retry-After"]) > 0
-    pending.settle("one", 6 << 20)
-    pending.add("one", 5 << 20)
+    for _ in range(3):
+        pending.settle("one", ["a"])  # once, however often it is published
+    pending.add("one", "d", 10 << 20)
+    with pytest.raises(HubError):
+        pending.add("one", "c", 1)
     now[0] += 7 * 3600
-    pending.add("two", 10 << 20)
+    pending.add("two", "e", 10 << 20)
+    for name in ("f", "g"):
+        pending.add("two", name, 0)
+    with pytest.raises(HubError):
+        pending.add("two", "h", 0)
+
+
+def test_nobody_fills_the_memory_with_what_they_send_at_once() -> None:
+    pending = Pending(10 << 20, 3)
+    with pending.receiving("one", 6 << 20), pending.receiving("two", 6 << 20), pending.receiving("one", 0):
+        with pytest.raises(HubError) as refused, pending.receiving("one", 5 << 20):
+            pass
+        assert refused.value.status == 429
+    with pending.receiving("one", 10 << 20):
+        pass
 
 
 def test_owners_change_what_is_theirs_and_admins_everything(served_hub: ServedHub, client: httpx2.Client) -> None:

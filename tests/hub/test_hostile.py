@@ -6,7 +6,7 @@ import select
 import socket
 import tarfile
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
@@ -64,9 +64,12 @@ def test_a_tar_is_the_same_in_pieces_as_whole_from_either_database(store: HubSto
     assert hashes == {file.path: file.sha256 for file in version.files}
 
 
-def publish_form(client: httpx2.Client, token: str, text: bytes = SKILL, **told: object) -> httpx2.Response:
+def publish_form(
+    client: httpx2.Client, token: str, text: bytes = SKILL, more: Mapping[str, bytes] | None = None, **told: object
+) -> httpx2.Response:
     payload = {"slug": "tides", "version": "1.0.0", "displayName": "Tides", "changelog": "", **told}
-    files = [("files", ("SKILL.md", text, "text/markdown"))]
+    contents = {"SKILL.md": text, **(more or {})}
+    files = [("files", (path, content, "text/plain")) for path, content in contents.items()]
     data = {"payload": msgspec.json.encode(payload).decode()}
     return client.post("/api/v1/skills", data=data, files=files, headers=bearer(token))
 
@@ -120,3 +123,15 @@ def test_a_skill_called_search_is_shown_as_others_are(served_hub: ServedHub, cli
     served_hub.put("alice/search")
     assert client.get("/api/v1/skills/search").json()["skill"]["slug"] == "search"
     assert client.get("/api/v1/skills/search?q=search").json()["total"] == 1
+
+
+def test_what_a_publication_brings_and_a_version_does_not_use_is_not_kept(
+    served_hub: ServedHub, client: httpx2.Client
+) -> None:
+    alice = served_hub.token("alice")
+    assert publish_form(client, alice, more={"_meta.json": b"nobody needs this"}).json()["leftOut"] == ["_meta.json"]
+    signed = publish_form(client, alice, more={".clawft-signature": b"no part of the digest"})
+    assert signed.status_code == 409  # and not as if it had been taken
+    left = [one.read_bytes() for one in (served_hub.folder / "hub" / "blobs").glob("*/*")]
+    assert SKILL in left
+    assert len(left) == 3  # the zips, too

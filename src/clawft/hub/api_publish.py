@@ -11,12 +11,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from clawft.errors import Refused
 from clawft.hub.archives import META
 from clawft.hub.bodies import MAX_JSON, bound, parse_json, read_body, read_json
 from clawft.hub.context import Hub, answer, find_skill, hub_of, need, owner_of
 from clawft.hub.errors import HubError
 from clawft.hub.intake import TAGS, is_tag
 from clawft.hub.model import Draft, HubFile, HubSkill, HubToken
+from clawft.hub.store import VersionExists
 from clawft.hub.tickets import Upload
 
 __all__ = ["PUBLISHING"]
@@ -92,11 +94,12 @@ async def upload(request: Request) -> Response:
     allowed = hub.tickets.check_ticket(request.query_params.get("ticket", ""))
     if not await hub.work(hub.tokens.counts, allowed.token):
         raise HubError(401, "Unauthorized")
-    hub.pending.add(allowed.token, allowed.size)
-    content = await read_body(request, allowed.size)
-    if len(content) != allowed.size or hashlib.sha256(content).hexdigest() != allowed.sha256:
-        raise HubError(400, "These are not the bytes that the ticket is for")
-    await hub.work(hub.store.put_blob, content)
+    hub.pending.add(allowed.token, allowed.sha256, allowed.size)
+    with hub.pending.receiving(allowed.token, allowed.size):
+        content = await read_body(request, allowed.size)
+        if len(content) != allowed.size or hashlib.sha256(content).hexdigest() != allowed.sha256:
+            raise HubError(400, "These are not the bytes that the ticket is for")
+        await hub.work(hub.store.put_blob, content)
     return answer({"storageId": hub.tickets.make_receipt(allowed)})
 
 
@@ -104,26 +107,30 @@ async def publish(request: Request) -> Response:
     """A new version: files that were uploaded, or all in one form."""
     hub, token = hub_of(request), need(request, "publish")
     if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        wanted, files = await _read_form(request, hub, token)
+        wanted, files, left_out = await _read_form(request, hub, token)
     else:
         wanted = _convert(await read_json(request), _Publication)
-        files = [_check_sent(hub, token, one) for one in wanted.files]
+        left_out = [META for one in wanted.files if one.path == META]
+        files = [_check_sent(hub, token, one) for one in wanted.files if one.path != META]
     owner = (wanted.ownerHandle or token.owner).removeprefix("@").lower()
     if owner != token.owner and "admin" not in token.scopes:
         raise HubError(403, f"This token is @{token.owner}'s, and may not publish as @{owner}")
-    left_out = [one.path for one in files if one.path == META]  # clients that installed a skill send it back
-    kept = [one for one in files if one.path != META]
     draft = Draft(
         owner=owner,
         slug=wanted.slug.strip().lower(),
         display_name=wanted.displayName.strip() or wanted.slug,
         version=wanted.version.strip(),
         changelog=wanted.changelog,
-        files=tuple(sorted(kept, key=lambda one: one.path.encode())),
+        files=tuple(sorted(files, key=lambda one: one.path.encode())),
         tags=wanted.tags,
     )
-    version = await hub.take(draft, token.owner)
-    hub.pending.settle(token.id, sum(one.size for one in files))
+    sent = [one.sha256 for one in files]
+    try:
+        version = await hub.take(draft, token.owner)
+    except (Refused, VersionExists):  # of which nothing is kept
+        hub.pending.settle(token.id, sent)
+        raise
+    hub.pending.settle(token.id, sent)
     return answer(
         {
             "ok": True,
@@ -146,34 +153,51 @@ def _check_sent(hub: Hub, token: HubToken, sent: _Sent) -> HubFile:
     return HubFile(sent.path, receipt.size, receipt.sha256, receipt.content_type, sent.executable)
 
 
-async def _read_form(request: Request, hub: Hub, token: HubToken) -> tuple[_Publication, list[HubFile]]:
-    """A publication in one form: `payload`, and the `files` with their paths as names. Raises: HubError."""
+async def _read_form(request: Request, hub: Hub, token: HubToken) -> tuple[_Publication, list[HubFile], list[str]]:
+    """A publication in one form: `payload`, and the `files` with their paths as names. Raises: HubError.
+
+    What the hub adds by itself is left out: clients that installed a skill send it back.
+    """
     quota = hub.settings.quota
-    bounded = bound(request, (quota.version_mb << 20) + _ROOM + 512 * quota.version_files)
+    most = (quota.version_mb << 20) + _ROOM + 512 * quota.version_files
+    bounded = bound(request, most)
+    announced = min(int(request.headers.get("content-length", most)), most)
     try:
-        async with bounded.form(max_files=quota.version_files, max_fields=8, max_part_size=MAX_JSON) as form:
-            payload = form.get("payload")
-            if not isinstance(payload, str):
-                raise HubError(400, "The form has no payload")
-            wanted = _convert(parse_json(payload, "payload"), _Publication)
-            files = []
-            for one in form.getlist("files"):
-                if not isinstance(one, UploadFile):
-                    raise HubError(400, "files must be files")
-                files.append(await _keep_part(hub, token, one, frozenset(wanted.executable)))
+        with hub.pending.receiving(token.id, announced):
+            return await _read_parts(bounded, hub, token)
     except ClientDisconnect as error:
         raise HubError(400, "The body did not come to its end") from error
-    return wanted, files
 
 
-async def _keep_part(hub: Hub, token: HubToken, part: UploadFile, executable: frozenset[str]) -> HubFile:
+async def _read_parts(request: Request, hub: Hub, token: HubToken) -> tuple[_Publication, list[HubFile], list[str]]:
+    """Raises: HubError, ClientDisconnect."""
+    quota = hub.settings.quota
+    files, left_out = [], []
+    async with request.form(max_files=quota.version_files, max_fields=8, max_part_size=MAX_JSON) as form:
+        payload = form.get("payload")
+        if not isinstance(payload, str):
+            raise HubError(400, "The form has no payload")
+        wanted = _convert(parse_json(payload, "payload"), _Publication)
+        executable = frozenset(wanted.executable)
+        for one in form.getlist("files"):
+            if not isinstance(one, UploadFile):
+                raise HubError(400, "files must be files")
+            path = (one.filename or "").removeprefix("./")
+            if path == META:
+                left_out.append(path)
+            else:
+                files.append(await _keep_part(hub, token, one, executable=path in executable))
+    return wanted, files, left_out
+
+
+async def _keep_part(hub: Hub, token: HubToken, part: UploadFile, *, executable: bool) -> HubFile:
     path = (part.filename or "").removeprefix("./")
     if (part.size or 0) > hub.settings.quota.file_mb << 20:
         raise HubError(413, f"'{path[:200]}' is larger than {hub.settings.quota.file_mb} MB")
     content = await part.read()
-    hub.pending.add(token.id, len(content))
+    hub.pending.add(token.id, hashlib.sha256(content).hexdigest(), len(content))
     sha256 = await hub.work(hub.store.put_blob, content)
-    return HubFile(path, len(content), sha256, _media_type(part.content_type or ""), path in executable)
+    return HubFile(path, len(content), sha256, _media_type(part.content_type or ""), executable)
 
 
 async def delete_skill(request: Request) -> Response:

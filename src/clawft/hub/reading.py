@@ -18,6 +18,7 @@ __all__ = [
     "SORTS",
     "VERSION",
     "list_page",
+    "read_files",
     "read_release",
     "read_skill",
     "read_version",
@@ -37,6 +38,10 @@ _WEIGHTS = "8.0, 3.0, 4.0"  # name, summary, tags
 _FILES = msgspec.json.Decoder(tuple[HubFile, ...])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _CURSOR = msgspec.json.Decoder(tuple[str, str | int, int])
+
+
+def read_files(column: str) -> tuple[HubFile, ...]:
+    return _FILES.decode(column)
 
 
 def read_skill(row: Sequence[Any]) -> HubSkill:
@@ -72,7 +77,7 @@ def read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
         created=created,
         changelog=changelog,
         publisher=publisher,
-        files=_FILES.decode(files),
+        files=read_files(files),
         digest=digest,
         fingerprint=fingerprint,
         archive=archive,

@@ -60,7 +60,7 @@ def make_app(
         tokens=HubTokens(store),
         intake=Intake(store, settings),
         tickets=Tickets(load_key(store.database), time.time),
-        pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20),
+        pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20, _UNPUBLISHED * settings.quota.version_files),
         publishing=anyio.CapacityLimiter(_PUBLISHING),
         indexes=Indexes(store),
         tars=TarDigests(store),

@@ -12,9 +12,19 @@ from clawft.errors import ClawftError, NotFound, Refused
 from clawft.hub.archives import make_archive, make_meta
 from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
 from clawft.hub.database import Database, Execute, HubAway, SqliteDatabase
-from clawft.hub.model import Checked, Draft, HubRelease, HubSkill, HubVersion, Page, Usage
+from clawft.hub.model import Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
 from clawft.hub.quota import check_quota, read_usage
-from clawft.hub.reading import RELEASE, SKILL, VERSION, list_page, read_release, read_skill, read_version, search_skills
+from clawft.hub.reading import (
+    RELEASE,
+    SKILL,
+    VERSION,
+    list_page,
+    read_files,
+    read_release,
+    read_skill,
+    read_version,
+    search_skills,
+)
 from clawft.hub.tables import prepare_tables
 from clawft.hub.versions import version_order
 from clawft.hub.writing import Made, add_skill, add_version, choose_latest, describe_skill, renew_skill, set_tag
@@ -26,7 +36,7 @@ DATABASE = "hub.sqlite"
 LOCK = "lock"
 _BLOBS = "blobs"
 _ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody may be about to publish them
-_CONTENT = """SELECT s.id, s.deleted, v.digest, v.fingerprint FROM hub_skill s LEFT JOIN hub_version v
+_CONTENT = """SELECT s.id, s.deleted, v.files FROM hub_skill s LEFT JOIN hub_version v
 ON v.skill = s.id AND v.version = ? WHERE s.owner = ? AND s.slug = ?"""
 _USED = "SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1"
 _YANK = "UPDATE hub_version SET yanked = ? WHERE skill = ? AND version = ? RETURNING 1"
@@ -122,12 +132,12 @@ class HubStore:
 
         Raises: VersionExists, Refused.
         """
-        if same := _find_same(self.database.read, draft, checked):
+        if same := _find_same(self.database.read, draft):
             return self.get_version(same, draft.version)
         made = self._make(draft, publisher)
         try:
             with self.database.write() as execute:
-                skill = _find_same(execute, draft, checked)
+                skill = _find_same(execute, draft)
                 if not skill:
                     skill = add_skill(execute, draft, checked, made.created)
                     if quota is not None:
@@ -306,21 +316,27 @@ class HubStore:
             describe_skill(execute, self.database.dialect, skill)
 
 
-def _find_same(read: Execute, draft: Draft, checked: Checked) -> int:
-    """The skill that has this version with this content already; 0 if there is no such version.
+def _find_same(read: Execute, draft: Draft) -> int:
+    """The skill that has this version with these files already; 0 if there is no such version.
+
+    A digest would not do: what it leaves out, as a signature, would be sent again and not be kept.
 
     Raises: VersionExists where it has other content, Refused where the skill was deleted.
     """
     name = f"@{draft.owner}/{draft.slug}"
-    for skill, deleted, *content in read(_CONTENT, (draft.version, draft.owner, draft.slug)):
+    for skill, deleted, files in read(_CONTENT, (draft.version, draft.owner, draft.slug)):
         if deleted:
             raise Refused("hub-deleted", f"{name} was deleted", hint="Undelete it first")
-        if content == [checked.digest, checked.fingerprint]:
+        if files is not None and _content(read_files(files)) == _content(draft.files):
             return int(skill)
-        if content != [None, None]:
+        if files is not None:
             message = f"Version {draft.version} of {name} exists with other content"
             raise VersionExists("hub-version-exists", message, hint="Versions do not change: publish a new one")
     return 0
+
+
+def _content(files: Iterable[HubFile]) -> set[tuple[str, str, bool]]:
+    return {(one.path, one.sha256, one.executable) for one in files}
 
 
 def _hold(folder: str) -> int:
