@@ -2,7 +2,9 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import IO
 
 from msgspec import Struct
 
@@ -10,10 +12,10 @@ from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import ClawftError
 from clawft.packing.limits import PLUGIN, SKILL, Limits, refuse
 from clawft.packing.target import MAX_DEPTH, Target
-from clawft.packing.untar import Packed, Plain, unpack_tar
+from clawft.packing.untar import Packed, unpack_tar
 from clawft.packing.unzip import unpack_zip
 
-__all__ = ["MAX_BYTES", "PLUGIN", "SKILL", "Limits", "Unpacked", "unpack"]
+__all__ = ["MAX_BYTES", "PLUGIN", "SKILL", "Limits", "Unpacked", "unpack", "unpack_open"]
 
 MAX_BYTES = SKILL.max_bytes
 _HEADERS = 16 << 20  # bytes that an archive may have beside its files
@@ -34,43 +36,58 @@ def unpack(source: str, folder: str, limits: Limits = SKILL) -> Unpacked:
 
     Raises: ClawftError where there is none; Refused `archive-…` for one that is unsafe or damaged; OSError.
     """
-    target = Target(folder, source, limits)
     try:
-        if os.path.isdir(source):
-            _copy(source, target)
-        else:
-            _open(source, target)
+        return _fill(Target(folder, source, limits), _copy if os.path.isdir(source) else _open)
     except FileNotFoundError as error:
-        target.clear()
         raise ClawftError("archive-missing", "There is no such folder or archive", path=source, hint=_HINT) from error
+
+
+def unpack_open(file: IO[bytes], source: str, folder: str, limits: Limits = SKILL) -> Unpacked:
+    """The same of an archive that is open; `source` is where it comes from. Raises: as `unpack` does."""
+    return _fill(Target(folder, source, limits), partial(_read, file))
+
+
+def _fill(target: Target, put: Callable[[Target], None]) -> Unpacked:
+    try:
+        put(target)
     except BaseException:
         target.clear()
         raise
     return Unpacked(target.files, target.bytes, tuple(target.left_out))
 
 
-def _open(source: str, target: Target) -> None:
+def _open(target: Target) -> None:
+    """Raises: ClawftError, OSError."""
+    with open(os.open(target.source, _READ), "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise _unknown(target)
+        _read(file, target)
+
+
+def _read(file: IO[bytes], target: Target) -> None:
     """By content, whatever the name is. Raises: ClawftError, OSError."""
-    descriptor = os.open(source, _READ)
-    try:
-        status = os.fstat(descriptor)
-        start = os.pread(descriptor, 512, 0) if stat.S_ISREG(status.st_mode) else b""
-        if status.st_size > target.limits.max_bytes + _HEADERS:
-            message = f"It has more than {target.limits.max_bytes >> 20} MB"
-            raise refuse("archive-too-large", message, source)
-        if start.startswith(b"PK\x03\x04"):
-            unpack_zip(descriptor, status.st_size, target)
-        elif start.startswith(b"\x1f\x8b"):
-            unpack_tar(Packed(descriptor, target), target)
-        elif start[257:262] == b"ustar":
-            unpack_tar(Plain(descriptor), target)
-        else:
-            raise ClawftError("archive-unknown", "This is no folder and no archive", path=source, hint=_HINT)
-    finally:
-        os.close(descriptor)
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(512)
+    file.seek(0)
+    if size > target.limits.max_bytes + _HEADERS:
+        raise refuse("archive-too-large", f"It has more than {target.limits.max_bytes >> 20} MB", target.source)
+    if start.startswith(b"PK\x03\x04"):
+        unpack_zip(file, size, target)
+    elif start.startswith(b"\x1f\x8b"):
+        unpack_tar(Packed(file, target), target)
+    elif start[257:262] == b"ustar":
+        unpack_tar(file, target)
+    else:
+        raise _unknown(target)
 
 
-def _copy(source: str, target: Target) -> None:
+def _unknown(target: Target) -> ClawftError:
+    return ClawftError("archive-unknown", "This is no folder and no archive", path=target.source, hint=_HINT)
+
+
+def _copy(target: Target) -> None:
+    source = target.source
     for path, name, status in _walk(source, ""):
         if stat.S_ISLNK(status.st_mode):
             raise refuse("archive-link", f"'{name[:80]}' is a link", source)

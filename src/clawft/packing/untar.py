@@ -1,6 +1,5 @@
 """Tar archives, plain or gzipped, read as a stream and strictly: files and folders, no links, no holes, no devices."""
 
-import os
 import zlib
 from typing import Protocol
 
@@ -10,7 +9,7 @@ from clawft.errors import Refused
 from clawft.packing.limits import refuse
 from clawft.packing.target import Target
 
-__all__ = ["Packed", "Plain", "unpack_tar"]
+__all__ = ["Packed", "Stream", "unpack_tar"]
 
 _BLOCK = 512
 _CHUNK = 1 << 18
@@ -19,25 +18,15 @@ _MAX_HEADERS = 4 << 20
 _FILES, _LINKS, _DEVICES, _SPARSE = b"0\x007", b"12", b"346", b"S"
 
 
-class _Stream(Protocol):
+class Stream(Protocol):
     def read(self, size: int, /) -> bytes: ...
-
-
-class Plain:
-    """An open file as it is."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def read(self, size: int, /) -> bytes:
-        return os.read(self._descriptor, size)
 
 
 class Packed:
     """What an open gzip file unpacks to: one stream, of which nothing is left over, and which is no bomb."""
 
-    def __init__(self, descriptor: int, target: Target) -> None:
-        self._descriptor = descriptor
+    def __init__(self, file: Stream, target: Target) -> None:
+        self._file = file
         self._target = target
         self._inflater = zlib.decompressobj(31)
         self._in = self._out = 0
@@ -47,7 +36,7 @@ class Packed:
         while not self._inflater.eof:
             packed = self._inflater.unconsumed_tail
             if not packed:
-                packed = os.read(self._descriptor, _CHUNK)
+                packed = self._file.read(_CHUNK)
                 self._in += len(packed)
             if not packed:
                 raise _broken("It is cut off", self._target)
@@ -65,7 +54,7 @@ class Packed:
         while rest:
             if rest.strip(b"\0"):
                 raise _broken("Something follows it: a second archive is hidden there", self._target)
-            rest = os.read(self._descriptor, _CHUNK)
+            rest = self._file.read(_CHUNK)
         return b""
 
 
@@ -76,7 +65,7 @@ class _Header(Struct, frozen=True):
     kind: bytes
 
 
-def unpack_tar(stream: _Stream, target: Target) -> None:
+def unpack_tar(stream: Stream, target: Target) -> None:
     """Put the files of a tar into a folder. Raises: Refused, OSError."""
     reader = _Reader(stream, target)
     for _ in range(4 * target.limits.max_entries):
@@ -109,7 +98,7 @@ def _place(header: _Header, reader: "_Reader", target: Target) -> None:
 class _Reader:
     """The headers of a tar one after the other, each with what extended headers before it say."""
 
-    def __init__(self, stream: _Stream, target: Target) -> None:
+    def __init__(self, stream: Stream, target: Target) -> None:
         self._stream = stream
         self._target = target
         self._kept = b""

@@ -4,10 +4,10 @@ A zip says everything twice, before each file and in a list at its end, and read
 both must agree, and every byte of the archive must belong to exactly one of them.
 """
 
-import os
 import stat
 import struct
 import zlib
+from typing import IO
 
 from msgspec import Struct
 
@@ -41,9 +41,9 @@ class _Entry(Struct, frozen=True):
     offset: int
 
 
-def unpack_zip(descriptor: int, total: int, target: Target) -> None:
+def unpack_zip(file: IO[bytes], total: int, target: Target) -> None:
     """Put the files of an open zip of `total` bytes into a folder. Raises: Refused, OSError."""
-    entries, start = _read_list(descriptor, total, target)
+    entries, start = _read_list(file, total, target)
     planned: list[tuple[int, _Entry, str]] = []
     for entry in entries:
         path = _plan(entry, target)
@@ -54,22 +54,22 @@ def unpack_zip(descriptor: int, total: int, target: Target) -> None:
     ends = [offset for offset, _, _ in planned[1:]] + [start]
     _check_order(planned, ends, target)
     for (_, entry, path), end in zip(planned, ends, strict=True):
-        content = _read_entry(descriptor, entry, end, target)
+        content = _read_entry(file, entry, end, target)
         if path and not entry.raw.endswith(b"/"):
             target.write(path, content, executable=bool(entry.mode & 0o111))
 
 
-def _read_list(descriptor: int, total: int, target: Target) -> tuple[list[_Entry], int]:
+def _read_list(file: IO[bytes], total: int, target: Target) -> tuple[list[_Entry], int]:
     """The entries that the list at the end has, and where it begins. Raises: Refused."""
     tail_at = max(0, total - _END.size - _MAX_COMMENT)
-    tail = os.pread(descriptor, total - tail_at, tail_at)
+    tail = _read_at(file, total - tail_at, tail_at)
     at = _find_end(tail, target)
     _, disk, list_disk, here, count, size, start, _ = _END.unpack_from(tail, at)
     if count > target.limits.max_entries or size > _MAX_LIST:
         raise refuse("archive-too-many", f"It has more than {target.limits.max_files} files", target.source)
     if disk or list_disk or here != count or start + size != tail_at + at:
         raise _broken("Its list of files is not where it should be", target)
-    listed = os.pread(descriptor, size, start)
+    listed = _read_at(file, size, start)
     entries: list[_Entry] = []
     position = 0
     while position < len(listed) and len(entries) <= count:
@@ -78,6 +78,11 @@ def _read_list(descriptor: int, total: int, target: Target) -> tuple[list[_Entry
     if len(entries) != count or len(listed) != size:
         raise _broken("Its list of files is not as long as it says", target)
     return entries, start
+
+
+def _read_at(file: IO[bytes], size: int, start: int) -> bytes:
+    file.seek(start)
+    return file.read(size)
 
 
 def _find_end(tail: bytes, target: Target) -> int:
@@ -157,12 +162,12 @@ def _check_order(planned: list[tuple[int, _Entry, str]], ends: list[int], target
             raise refuse("archive-bomb", "Its files share bytes", target.source)
 
 
-def _read_entry(descriptor: int, entry: _Entry, end: int, target: Target) -> bytes:
+def _read_entry(file: IO[bytes], entry: _Entry, end: int, target: Target) -> bytes:
     """The content of one file, whose header says what the list says. Raises: Refused."""
     room = end - entry.offset
     if room > entry.packed + _SLACK + 2 * _MAX_COMMENT:
         raise _broken("Something stands between its files that belongs to none", target)
-    data = os.pread(descriptor, room, entry.offset)
+    data = _read_at(file, room, entry.offset)
     if len(data) != room or not data.startswith(b"PK\x03\x04"):
         raise _broken("A file is not where the list says", target)
     _, _, flags, method, _, _, crc, packed, size, name_size, extra_size = _LOCAL.unpack_from(data)

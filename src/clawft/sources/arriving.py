@@ -3,7 +3,8 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 import anyio.to_thread
 from msgspec import structs
@@ -11,7 +12,7 @@ from msgspec import structs
 from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.packing.place import remove_tree
-from clawft.packing.unpack import unpack
+from clawft.packing.unpack import unpack_open
 from clawft.sources.fetching import Fetching
 from clawft.sources.model import Published, Resolved
 
@@ -23,31 +24,24 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 async def arrive(fetching: Fetching, resolved: Resolved, folder: str) -> Resolved:
     """Download the archive of a version and unpack it into an empty folder. Raises: ClawftError; Refused."""
-    # In the folder itself: whoever clears a folder that was never finished clears this too.
-    archive = os.path.join(folder, f".archive-{os.urandom(8).hex()}")
-    try:
-        came = await fetching.download(resolved.url, archive)
+    with SpooledTemporaryFile(_SMALL, dir=folder) as archive:  # what is small never is a file
+        came = await fetching.download_to(resolved.url, archive)
         if resolved.archive and came.sha256 != resolved.archive:
             raise source_changed(resolved.name, "The archive is not the one whose digest the source gave")
-        if came.size <= _SMALL:
-            left_out = _unpack(archive, folder)
-        else:
-            left_out = await anyio.to_thread.run_sync(_unpack, archive, folder)
-    except ClawftError as error:
-        said = error.diagnostic
-        if said.path != archive:
-            raise
-        raise type(error)(said.code, f"{resolved.name}: {said.message}", path=came.url, hint=said.hint) from error
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(archive)
+        try:
+            if came.size <= _SMALL:
+                left_out = _unpack(archive, came.url, folder)
+            else:
+                left_out = await anyio.to_thread.run_sync(_unpack, archive, came.url, folder)
+        except ClawftError as error:
+            said = error.diagnostic
+            raise type(error)(said.code, f"{resolved.name}: {said.message}", path=came.url, hint=said.hint) from error
     return structs.replace(resolved, archive=came.sha256, notes=(*resolved.notes, *_tell(left_out, resolved)))
 
 
-def _unpack(archive: str, folder: str) -> tuple[str, ...]:
+def _unpack(archive: IO[bytes], url: str, folder: str) -> tuple[str, ...]:
     """What was not taken along. Raises: ClawftError, OSError."""
-    unpacked = unpack(archive, folder)
-    os.unlink(archive)
+    unpacked = unpack_open(archive, url, folder)
     lift_top(folder)
     return unpacked.left_out
 

@@ -11,7 +11,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import anyio
 import httpx2
@@ -154,10 +154,20 @@ class Fetching:
 
     async def download(self, url: str, path: str, *, max_bytes: int | None = None) -> Downloaded:
         """Write what is there to a new file; a part of it is never left. Raises: ClawftError."""
+        try:
+            with open(os.open(path, _NEW, 0o600), "wb") as file:
+                return await self.download_to(url, file, max_bytes=max_bytes)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+            raise
+
+    async def download_to(self, url: str, file: IO[bytes], *, max_bytes: int | None = None) -> Downloaded:
+        """Write what is there to an open file, which is good for nothing where that fails. Raises: ClawftError."""
 
         async def take() -> Downloaded:
             async with self._open(url, Outgoing(), "*/*") as (response, target):
-                return await self._store(response, target, path, max_bytes or self.limits.download_bytes)
+                return await self._store(response, target, file, max_bytes or self.limits.download_bytes)
 
         return await self._try(take, self.limits.download_s)
 
@@ -316,23 +326,17 @@ class Fetching:
         hidden = len(self._token) >= MIN_LENGTH  # some servers repeat what they were sent
         return said.replace(self._token.encode(), MASK.encode()) if hidden else said
 
-    async def _store(self, response: httpx2.Response, target: Target, path: str, max_bytes: int) -> Downloaded:
+    async def _store(self, response: httpx2.Response, target: Target, file: IO[bytes], max_bytes: int) -> Downloaded:
         """The bytes as they are sent, whatever they are said to be encoded as. Raises: Refused."""
         self._check_length(response, max_bytes)
         digest, size = hashlib.sha256(), 0
-        try:
-            with open(os.open(path, _NEW, 0o600), "wb") as file:
-                async with aclosing(response.aiter_raw()) as pieces:
-                    async for piece in pieces:
-                        size += len(piece)
-                        if size > max_bytes:
-                            raise _too_large(self.home.host, max_bytes)
-                        digest.update(piece)
-                        file.write(piece)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
-            raise
+        async with aclosing(response.aiter_raw()) as pieces:
+            async for piece in pieces:
+                size += len(piece)
+                if size > max_bytes:
+                    raise _too_large(self.home.host, max_bytes)
+                digest.update(piece)
+                file.write(piece)
         content_type = plain_line(response.headers.get("content-type", ""), 100).lower()
         return Downloaded(target.url, digest.hexdigest(), size, content_type)
 
