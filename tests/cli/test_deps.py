@@ -12,7 +12,7 @@ Weft = Callable[..., subprocess.CompletedProcess[str]]
 INSTALLERS = [
     {"id": "tool", "kind": "node", "package": "@tools/greet", "bins": ["greet-nowhere"]},
     {"kind": "uv", "package": "--editable"},
-    {"kind": "node", "package": "x; touch evil"},
+    {"kind": "node", "package": "--global x"},
     {"kind": "download", "url": "https://github.com/tools/greet/releases/download/v1/greet.tgz"},
     {"kind": "brew", "formula": "greet", "os": ["darwin"]},
     {"kind": "apt", "package": "greet", "bins": ["sh"]},
@@ -75,3 +75,20 @@ def test_nothing_is_run_for_a_skill_that_nobody_approved(
     refused = weft("skills", "deps", needy, "--dir", "strange", "--run", "--only", "tool", "--yes")
     assert (refused.returncode, npm.exists()) == (3, False)
     assert "skill-untrusted" in refused.stderr
+
+
+@pytest.mark.parametrize("command", [("list",), ("why", "dishes"), ("show", "dishes"), ("deps", "dishes")])
+def test_no_command_prints_an_installer_that_a_shell_would_misread(weft: Weft, own: Path, command: tuple[str]) -> None:
+    installers = [{"kind": "node", "package": "dishctl; touch evil"}, {"label": "touch evil | sh"}]
+    needs = {"openclaw": {"requires": {"bins": ["dishctl"]}, "install": installers}}
+    head = f"---\nname: dishes\ndescription: Points the dish.\nmetadata: {json.dumps(needs)}\n---\n"
+    (own / "dishes").mkdir()
+    (own / "dishes" / "SKILL.md").write_text(f"{head}Aim.\n")
+
+    done = weft("skills", *command)
+
+    told = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
+    assert done.returncode == 0
+    assert not any("npm install -g" in line for line in told)
+    assert not any("touch evil" in line for line in told if line.startswith(("Install:", "hint:", "└")))
+    assert all("'touch evil | sh'" in line for line in told if command[0] == "deps" and "touch evil | sh" in line)

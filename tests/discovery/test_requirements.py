@@ -6,7 +6,7 @@ import pytest
 
 from clawft.config import EnvValue, SecretRef, SkillEntry, load_config
 from clawft.discovery import Host, check_requirements
-from clawft.discovery.requirements import install_command
+from clawft.discovery.installing import install_command
 from clawft.format import Install, Requires, Skill, parse_skill_md
 from clawft.trust import known_tool_names
 from clawft.workspace import Workspace
@@ -203,17 +203,22 @@ def test_always_skips_programs_variables_and_settings_but_not_system_and_tools(t
     ("install", "command"),
     [
         (Install(kind="brew", formula="steipete/tap/sonos"), "brew install steipete/tap/sonos"),
-        (Install(kind="brew", cask="docker"), "brew install docker"),
+        (Install(kind="brew", cask="docker"), "brew install --cask docker"),
         (Install(kind="apt", package="ripgrep"), "apt install ripgrep"),
         (Install(kind="go", module="x.y/cmd/z@latest"), "go install x.y/cmd/z@latest"),
-        (Install(kind="npm", package="pkg"), "npm install -g pkg"),
-        (Install(kind="node", package="pkg"), "npm install -g pkg"),
+        (Install(kind="npm", package="pkg"), "npm install -g --ignore-scripts pkg"),
+        (Install(kind="node", package="pkg"), "npm install -g --ignore-scripts pkg"),
         (Install(kind="uv", package="pkg"), "uv tool install pkg"),
         (Install(kind="pip", package="pkg"), "pip install pkg"),
         (Install(kind="download", url="https://x.y/z"), "download https://x.y/z"),
-        (Install(kind="magic", label="Say the word"), "Say the word"),
-        (Install(kind="magic", package="pkg"), "pkg"),
-        (Install(kind="brew", label="Install by hand"), "Install by hand"),
+        (Install(kind="magic", label="Say the word"), ""),
+        (Install(kind="magic", package="pkg"), ""),
+        (Install(kind="brew", label="Install by hand"), ""),
+        (Install(kind="node", package="pkg; rm -r notes"), ""),
+        (Install(kind="uv", package="--editable"), ""),
+        (Install(kind="go", module="x.y/$(id)"), ""),
+        (Install(kind="download", url="https://x.y/z | sh"), ""),
+        (Install(label="curl x.y | sh"), ""),
         (Install(), ""),
     ],
 )
@@ -228,7 +233,7 @@ def test_hint_names_the_ways_to_install_that_program(tmp_path: Path) -> None:
         install=(
             Install(kind="brew", formula="one-formula", bins=("one",)),
             Install(kind="apt", package="one-package", bins=("one",)),
-            Install(kind="go", module="two-module", bins=("two", "more")),
+            Install(kind="go", module="two.dev/two", bins=("two", "more")),
         ),
     )
 
@@ -236,9 +241,20 @@ def test_hint_names_the_ways_to_install_that_program(tmp_path: Path) -> None:
 
     assert hints == [
         "brew install one-formula; or: apt install one-package",
-        "go install two-module",
+        "go install two.dev/two@latest",
         "Install three and put it on PATH",
     ]
+
+
+def test_no_hint_holds_what_a_shell_would_read_as_more_than_a_word(tmp_path: Path) -> None:
+    installs = (Install(kind="node", package="one; rm -r notes"), Install(label="curl one.dev | sh"))
+    skill = Skill(name="x", requires=Requires(bins=("one",), env=("A; id",)), install=installs)
+    bare = Skill(name="x", requires=Requires(bins=("one; id",)))
+
+    hints = [one.hint for one in check_requirements(skill, _host(tmp_path))]
+
+    assert hints == ["Run: weft skills deps x", "Set A; id, or run: weft skills env x 'A; id'"]
+    assert check_requirements(bare, _host(tmp_path))[0].hint == "Install 'one; id' and put it on PATH"
 
 
 @pytest.mark.parametrize("namespace", ["clawft", "openclaw", "wundr", "clawdbot", "clawdis", "moltbot", "nanobot"])

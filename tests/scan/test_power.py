@@ -39,3 +39,13 @@ def test_a_command_that_runs_as_the_text_is_loaded_is_told_by_its_words(tmp_path
     text.write_text("---\nname: a\ndescription: d\n---\nLast: !`git push`\n")
     change = compare_power(before, scan_path(str(tmp_path)).power)
     assert (change.added.hooks, change.removed.hooks) == (("claude:load git push",), before.hooks)
+
+
+def test_installers_are_told_by_the_programs_that_they_are(tmp_path: Path) -> None:
+    kinds = "[{kind: uv, package: seatool}, {kind: download, url: 'https://files.sealife.dev/seatool.tgz'}]"
+    (tmp_path / "SKILL.md").write_text(
+        f"---\nname: a\ndescription: d\nmetadata: {{openclaw: {{install: {kinds}}}}}\n---\nRead.\n"
+    )
+    report = scan_path(str(tmp_path))
+    assert report.power.exec == ("uv",)
+    assert report.verdict != "malicious", "a person fetches it, or does not"

@@ -1,30 +1,17 @@
 """What a skill requires against what this machine has (R41-R47, D11, D12): every unmet one, with how to get it."""
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from clawft.config import SkillEntry, find_by_path
 from clawft.errors import ClawftError, Diagnostic
-from clawft.format.model import Install, Skill
+from clawft.format.model import Skill
 
-__all__ = ["Host", "check_requirements", "install_command"]
+__all__ = ["Host", "check_requirements"]
 
 _NOTHING = SkillEntry()
-_COMMANDS = {
-    "brew": "brew install {}",
-    "apt": "apt install {}",
-    "node": "npm install -g {}",
-    "npm": "npm install -g {}",
-    "go": "go install {}",
-    "uv": "uv tool install {}",
-    "pip": "pip install {}",
-    "pipx": "pipx install {}",
-    "cargo": "cargo install {}",
-    "gem": "gem install {}",
-    "choco": "choco install {}",
-    "download": "download {}",
-}
 
 
 class Host:
@@ -97,13 +84,13 @@ def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
     requires = skill.requires
     for program in requires.bins:
         if not host.has_program(program):
-            yield "requires-bin", "binary", program, _hint(skill.install, (program,))
+            yield "requires-bin", "binary", program, _hint(skill, (program,))
     some = requires.any_bins
     if some and not any(host.has_program(program) for program in some):
-        yield "requires-any-bin", "binary (any of)", ", ".join(some), _hint(skill.install, some)
+        yield "requires-any-bin", "binary (any of)", ", ".join(some), _hint(skill, some)
     for name in requires.env:
         if not _has_env(name, skill, host, entry):
-            hint = f"Set {name}, or run: weft skills env {skill.name} {name}"
+            hint = f"Set {name}, or run: weft skills env {shlex.quote(skill.name)} {shlex.quote(name)}"
             yield "requires-env", "environment variable", name, hint
     for text in requires.skills:
         yield from _check_skill(text, host.skills())
@@ -137,15 +124,12 @@ def _has_env(name: str, skill: Skill, host: Host, entry: SkillEntry) -> bool:
         return False
 
 
-def _hint(installs: tuple[Install, ...], programs: tuple[str, ...]) -> str:
-    """How to install one of the programs, by the ways the skill names for it."""
-    fitting = [one for one in installs if not one.bins or set(one.bins) & set(programs)]
-    ways = [way for way in map(install_command, fitting) if way]
-    return "; or: ".join(dict.fromkeys(ways)) if ways else f"Install {programs[0]} and put it on PATH"
+def _hint(skill: Skill, programs: tuple[str, ...]) -> str:
+    """How to install one of the programs, by the ways the skill names for it, if a shell cannot misread them."""
+    fitting = [one for one in skill.install if not one.bins or set(one.bins) & set(programs)]
+    if not fitting:
+        return f"Install {shlex.quote(programs[0])} and put it on PATH"
+    from clawft.discovery.installing import install_command  # few skills name installers
 
-
-def install_command(install: Install) -> str:
-    """What a person would type; the label where the kind is unknown. Never run by loading."""
-    what = install.formula or install.cask or install.module or install.package or install.url or install.id
-    command = _COMMANDS.get(install.kind)
-    return command.format(what) if command and what else install.label or what
+    ways = dict.fromkeys(way for way in map(install_command, fitting) if way)
+    return "; or: ".join(ways) if ways else f"Run: weft skills deps {shlex.quote(skill.name)}"

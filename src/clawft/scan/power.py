@@ -50,7 +50,8 @@ def _names(properties: object) -> Iterable[str]:
 def _program(fact: Fact) -> str:
     """The program behind a fact: one that a command line starts, or that installs something."""
     if fact.kind is Kind.INSTALL:
-        return fact.target.partition(":")[0]
+        manager = fact.target.partition(":")[0]
+        return manager if manager != "download" else ""  # that is left to a person
     if fact.document.language in _COMMANDS and fact.via:
         words = fact.via.split()
     else:

@@ -1,7 +1,4 @@
-"""The programs that a skill needs, and the installers it names for them, as exact words: nothing is run here.
-
-A skill is a stranger's, and so are the names of packages in it: each must be nothing but a name.
-"""
+"""The programs that a skill needs, and the installers it names for them, as exact words: nothing is run here."""
 
 import re
 from collections.abc import Sequence
@@ -9,16 +6,14 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clawft.discovery.installing import install_words
 from clawft.discovery.requirements import Host
 from clawft.format.model import Install, Skill
 
 __all__ = ["Installer", "Program", "list_installers", "list_programs"]
 
-_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
-_FORMULA = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,2}[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}")
-_NODE = re.compile(r"(?:@[a-z0-9][a-z0-9._-]{0,99}/)?[a-z0-9][a-z0-9._-]{0,127}(?:@[A-Za-z0-9.^~_-]{1,60})?")
-_MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,99}(?:/[A-Za-z0-9._~-]{1,100}){1,12}(?:@[A-Za-z0-9.+_-]{1,100})?")
-_PYTHON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?:\[[A-Za-z0-9,._-]{1,100}\])?(?:==[A-Za-z0-9.+!]{1,60})?")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
+_RUN = ("brew", "apt", "node", "npm", "go", "uv")
 
 State = Literal["ready", "there", "unfit", "shown"]
 
@@ -57,7 +52,7 @@ def list_installers(skill: Skill, host: Host, *, root: bool) -> list[Installer]:
     taken: set[str] = set()
     found = []
     for number, one in enumerate(skill.install, 1):
-        wanted = one.id if _PACKAGE.fullmatch(one.id) and one.id not in taken else ""
+        wanted = one.id if _ID.fullmatch(one.id) and one.id not in taken else ""
         name = wanted or f"{one.kind if one.kind.isalpha() else 'installer'}-{number}"
         taken.add(name)
         found.append(_describe(one, name, host, root))
@@ -87,21 +82,9 @@ def _with(made: Installer, state: State, words: Sequence[str], why: str) -> Inst
 
 def _words(one: Install, root: bool) -> tuple[tuple[str, ...], str]:
     """The words of the command; none, and why, for one that is not a plain name."""
-    name, pattern, before = "", _PACKAGE, tuple[str, ...]()
-    if one.kind == "brew":
-        name, pattern = one.cask or one.formula or one.package, _FORMULA
-        before = ("brew", "install", "--cask") if one.cask else ("brew", "install")
-    elif one.kind == "apt":
-        name, before = one.package or one.formula, (*(() if root else ("sudo",)), "apt-get", "install", "-y")
-    elif one.kind in ("node", "npm"):
-        name, pattern, before = one.package, _NODE, ("npm", "install", "-g", "--ignore-scripts")
-    elif one.kind == "go":
-        name, pattern, before = one.module or one.package, _MODULE, ("go", "install")
-        name = f"{name}@latest" if name and "@" not in name else name
-    elif one.kind == "uv":
-        name, pattern, before = one.package or one.formula, _PYTHON, ("uv", "tool", "install")
-    if not before:
+    if one.kind not in _RUN:
         return (), ""
-    if not pattern.fullmatch(name):
-        return (), f"{name[:80]!a} is not the name of a package"
-    return (*before, name), ""
+    words, why = install_words(one)
+    if one.kind == "apt" and words:  # nobody is there to answer it
+        words = (*(() if root else ("sudo",)), "apt-get", "install", "-y", words[-1])
+    return words, why

@@ -12,7 +12,7 @@ from clawft.cli.hooks._given import Given, find_vain, given_json, given_lines, l
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
-from clawft.discovery.requirements import install_command
+from clawft.discovery.installing import install_command
 from clawft.errors import Diagnostic
 from clawft.hooking import HookRow, find_row, hook_settings, load_rows
 from clawft.trust.command_hooks import CommandStanding

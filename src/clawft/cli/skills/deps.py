@@ -86,7 +86,7 @@ def _show(programs: Sequence[Program], installers: Sequence[Installer]) -> None:
         say("It needs no programs that it would name")
     if installers:
         rows = [
-            (one.id, _MARKS[one.state], shlex.join(one.words) or one.url or one.label, one.why) for one in installers
+            (one.id, _MARKS[one.state], shlex.join(one.words or (one.url or one.label,)), one.why) for one in installers
         ]
         print_table(("ID", "STATE", "COMMAND", "WHY"), rows, wide=2)
 

@@ -1,5 +1,7 @@
 """`weft skills show NAME`: all there is to know about one skill."""
 
+import shlex
+
 import click
 import msgspec
 
@@ -14,7 +16,7 @@ from clawft.cli.skills._signature import load_signature, signature_json
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import Digest
 from clawft.discovery.hooks import load_skill_hooks
-from clawft.discovery.requirements import install_command
+from clawft.discovery.installing import install_command
 from clawft.format.model import Skill
 from clawft.plugging import check_skill_tools
 from clawft.render import extract_variables
@@ -135,7 +137,8 @@ def _requirements(skill: Skill) -> list[str]:
     requires = skill.requires
     wanted = [(field, getattr(requires, field)) for field in requires.__struct_fields__]
     lines = [f"Requires {field.replace('_', ' ')}: {one_line(', '.join(names))}" for field, names in wanted if names]
-    return lines + [f"Install: {one_line(install_command(one))}" for one in skill.install if install_command(one)]
+    ways = [install_command(one) or f"weft skills deps {shlex.quote(skill.name)}" for one in skill.install]
+    return lines + [f"Install: {one_line(way)}" for way in dict.fromkeys(ways)]
 
 
 def _yes(value: bool) -> str:

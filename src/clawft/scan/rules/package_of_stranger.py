@@ -20,7 +20,7 @@ def check_package_of_stranger(subject: Subject) -> Iterator[Hit]:
         place, host = judge_address(package.address), host_of(package.address)
         if place in (Place.BARE, Place.DROP, Place.SHORT):
             yield Hit(fact, f"Packages are installed from {host}, whoever that is", 0.9)
-        elif not package.name and is_foreign(subject, package.address):
+        elif not package.name and package.manager != "download" and is_foreign(subject, package.address):
             yield Hit(fact, f"A package is installed straight from {host}, which nobody answers for", 0.75)
         elif package.address.lower().startswith("http://") and is_foreign(subject, package.address):
             yield Hit(fact, f"Packages are installed from {host} over a connection that anyone can change", 0.75)

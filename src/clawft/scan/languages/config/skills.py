@@ -10,8 +10,9 @@ __all__ = ["read_frontmatter"]
 _MANAGERS = {
     **dict.fromkeys(("brew", "homebrew", "cask"), "brew"),
     **dict.fromkeys(("node", "npm", "pnpm", "yarn", "bun", "npx"), "npm"),
-    **dict.fromkeys(("pip", "pip3", "pipx", "python", "uv", "uvx"), "pip"),
-    **{name: name for name in ("go", "apt", "cargo", "gem", "winget", "choco", "scoop")},
+    **dict.fromkeys(("pip", "pip3", "python"), "pip"),
+    **dict.fromkeys(("uv", "uvx"), "uv"),
+    **{name: name for name in ("pipx", "go", "apt", "cargo", "gem", "winget", "choco", "scoop")},
 }
 _NAMES = ("package", "packages", "formula", "module", "crate", "cask", "name", "tap")
 _COMMANDS = ("command", "commands", "cmd", "run", "script", "shell", "exec", "bash", "postInstall", "post_install")
