@@ -88,7 +88,7 @@ def complete_hub_skills(ctx: click.Context, _param: click.Parameter, incomplete:
     def names() -> Iterator[tuple[str, str]]:
         from clawft.cli.hub._open import need_store
 
-        with need_store(_app(ctx)) as store:
+        with need_store(_app(ctx), ctx.params.get("folder")) as store:
             for skill in store.list_names(incomplete, MAX_OFFERED):
                 yield skill.slug, skill.summary
 
@@ -99,7 +99,7 @@ def complete_hub_versions(ctx: click.Context, _param: click.Parameter, incomplet
     def names() -> Iterator[tuple[str, str]]:
         from clawft.cli.hub._open import need_store
 
-        with need_store(_app(ctx)) as store:
+        with need_store(_app(ctx), ctx.params.get("folder")) as store:
             for skill in store.list_names(incomplete.partition("@")[0], MAX_OFFERED):
                 for one in store.versions(skill.id):
                     yield f"{skill.slug}@{one.version}", "yanked" if one.yanked else skill.summary
@@ -112,7 +112,7 @@ def complete_hub_tokens(ctx: click.Context, _param: click.Parameter, incomplete:
         from clawft.cli.hub._open import need_store
         from clawft.hub.tokens import HubTokens
 
-        with need_store(_app(ctx)) as store:
+        with need_store(_app(ctx), ctx.params.get("folder")) as store:
             for one, _ in HubTokens(store).list():
                 yield one.id, f"{one.owner} {one.label}"
 

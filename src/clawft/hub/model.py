@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 __all__ = [
+    "NO_REASON",
     "SCOPES",
     "Checked",
     "Draft",
@@ -21,6 +22,7 @@ __all__ = [
 
 Scope = Literal["read", "publish", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "publish", "admin")
+NO_REASON = "yanked"  # what a version is yanked for if nobody says why
 
 
 class HubFile(Struct, frozen=True):

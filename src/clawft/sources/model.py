@@ -8,7 +8,7 @@ from msgspec import Struct
 from clawft.errors import Diagnostic
 from clawft.locks.model import Kind, Origin
 
-__all__ = ["Hit", "Published", "Reference", "Resolved", "Source", "Verdict", "Version"]
+__all__ = ["Hit", "Published", "Reference", "Release", "Resolved", "Source", "Verdict", "Version"]
 
 
 class Reference(Struct, frozen=True):
@@ -46,6 +46,16 @@ class Hit(Struct, frozen=True):
     score: float = 0
     downloads: int = 0
     verdict: Verdict | None = None
+
+
+class Release(Struct, frozen=True):
+    """One version that a registry has, as lists show it."""
+
+    version: str
+    created: int = 0  # in milliseconds since 1970
+    changelog: str = ""
+    verdict: str = ""  # '' where the registry says none
+    yanked: str = ""  # why it was taken back, if it was
 
 
 class Published(Struct, frozen=True):

@@ -75,7 +75,8 @@ def test_a_version_is_yanked_and_given_again(weft: Weft) -> None:
     asked = weft("hub", "yank", "@ann/notes@1.0.0")
     assert (asked.returncode, "needs-yes" in asked.stderr) == (3, True)
     done = _json(weft("hub", "yank", "notes@1.0.0", "--yes", "--reason", "It loses notes", "--format", "json"))
-    assert done | {"schema": ""} == {"schema": "", "name": "@ann/notes@1.0.0", "yanked": True, "latest": ""}
+    wanted = {"name": "@ann/notes@1.0.0", "yanked": True, "reason": "It loses notes", "latest": ""}
+    assert done | {"schema": ""} == {"schema": "", **wanted}
     assert "the latest is 1.0.0" in weft("hub", "unyank", "notes@1.0.0").stderr
     assert weft("hub", "yank", "notes@9.9.9", "--yes").returncode == 1
     assert weft("hub", "yank", "notes", "--yes").returncode == 2
@@ -169,3 +170,60 @@ def test_where_there_is_no_hub_it_is_said_and_none_is_made(weft: Weft, tmp_path:
         done = weft("hub", *words)
         assert (done.returncode, "hub-none" in done.stderr) == (1, True)
     assert not (tmp_path / "home" / ".clawft" / "hub").exists()
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_second_yank_keeps_the_reason_unless_another_is_given(weft: Weft) -> None:
+    weft("hub", "yank", "notes@1.0.0", "--yes", "--reason", "It loses notes")
+    again = weft("hub", "yank", "notes@1.0.0", "--yes")
+    assert again.stderr == "Yanked: @ann/notes@1.0.0 (It loses notes); no version of it is left to give\n"
+    shown = _json(weft("hub", "show", "@ann/notes", "--format", "json"))
+    assert [(one["version"], one["yanked"]) for one in shown["versions"]] == [("1.0.0", "It loses notes")]
+    weft("hub", "yank", "notes@1.0.0", "--yes", "--reason", "It loses all")
+    assert "yanked: It loses all" in weft("hub", "show", "notes").stdout
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_version_that_is_not_there_is_answered_with_those_that_are(weft: Weft) -> None:
+    for command in ("yank", "unyank"):
+        done = weft("hub", command, "@ann/notes@7.0.0")
+        assert done.returncode == 1
+        assert "error[hub-not-found]: @ann/notes has no version 7.0.0\nhint: It has: 1.0.0\n" in done.stderr
+
+
+def test_every_command_takes_the_folder_of_the_hub_that_is_meant(weft: Weft, skills: Path, tmp_path: Path) -> None:
+    at = ("--folder", str(tmp_path / "a hub"))
+    none = weft("hub", "yank", "notes@1.0.0", "--yes", *at)
+    assert f"Start one: weft hub serve --folder '{at[1]}'" in none.stderr
+    assert weft("hub", "import", skills, "--owner", "ann", *at).returncode == 0
+    assert "@ann/notes" in weft("hub", "show", "notes", *at).stderr
+    assert weft("hub", "yank", "notes@1.0.0", "--yes", *at).returncode == 0
+    assert weft("hub", "unyank", "notes@1.0.0", *at).returncode == 0
+    assert weft("hub", "remove", "tides", "--yes", *at).returncode == 0
+    assert f"Make one: weft hub token new OWNER --folder '{at[1]}'" in weft("hub", "token", "list", *at).stderr
+    made = _json(weft("hub", "token", "new", "ann", "--days", "1", "--format", "json", *at))
+    assert weft("hub", "token", "revoke", made["id"], "--yes", *at).returncode == 0
+    backup = tmp_path / "b.tar"
+    assert weft("hub", "backup", backup, *at).returncode == 0
+    assert weft("hub", "restore", backup, "--folder", tmp_path / "other").returncode == 0
+    assert [one["name"] for one in _json(weft("hub", "status", "--format", "json", *at))["skills"]] == ["@ann/notes"]
+    assert not _json(weft("hub", "status", "--format", "json"))["exists"]
+
+
+@pytest.mark.usefixtures("hub")
+def test_until_when_a_token_counts_is_listed(weft: Weft) -> None:
+    weft("hub", "token", "new", "ann")
+    weft("hub", "token", "new", "bob", "--days", "36500")
+    head, first, second = weft("hub", "token", "list").stdout.splitlines()
+    assert "EXPIRES" in head
+    assert "never" in (first if "ann" in first else second)
+    assert " 21" in (second if "bob" in second else first)
+
+
+def test_what_an_import_refuses_is_said_as_every_error_is(weft: Weft, skills: Path) -> None:
+    (skills / "notes" / "SKILL.md").write_text("No skill.\n")
+    done = weft("hub", "import", skills, "--owner", "ann")
+    assert done.returncode == 3
+    refused = next(line for line in done.stderr.splitlines() if "error[" in line)
+    assert "notes" in refused.partition("error[")[0]
+    assert "Kept: @ann/tides@1.0.0" in done.stderr

@@ -6,7 +6,7 @@ from clawft.cli.root import LazyGroup
 
 __all__ = ["command"]
 
-_COMMANDS = ("serve", "status", "token", "import_", "yank", "unyank", "remove", "backup", "restore")
+_COMMANDS = ("serve", "status", "show", "token", "import_", "yank", "unyank", "remove", "backup", "restore")
 
 
 @click.group(

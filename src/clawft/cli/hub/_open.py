@@ -2,9 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from typing import Any, TypeVar
 
 import click
 from msgspec import structs
@@ -12,7 +14,7 @@ from msgspec import structs
 from clawft.app import App
 from clawft.config.hub import HubSettings, own_hub
 from clawft.errors import ClawftError, NotFound
-from clawft.hub.model import HubSkill
+from clawft.hub.model import HubRelease, HubSkill
 from clawft.hub.opening import has_store, store_folder
 from clawft.hub.opening import open_store as open_configured
 from clawft.hub.store import HubStore
@@ -21,6 +23,9 @@ __all__ = [
     "check_installed",
     "count",
     "find_skill",
+    "find_version",
+    "folder_option",
+    "hub_command",
     "need_store",
     "open_hub",
     "open_store",
@@ -29,6 +34,18 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"(?:@(?P<owner>[a-z0-9._-]+)/)?(?P<slug>[a-z0-9-]+)(?:@(?P<version>[0-9A-Za-z.+-]+))?")
+_LISTED = 20  # versions that an error names
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def folder_option(function: F) -> F:
+    text = "Use the hub that is kept there; else the one of hub.folder."
+    return click.option("--folder", metavar="DIR", type=click.Path(file_okay=False), help=text)(function)
+
+
+def hub_command(words: str, folder: str | None) -> str:
+    """A command to type, for the same hub."""
+    return f"weft hub {words}" + (f" --folder {shlex.quote(folder)}" if folder else "")
 
 
 def check_installed() -> None:
@@ -53,9 +70,9 @@ def open_store(app: App, settings: HubSettings) -> HubStore:
 
 
 @contextmanager
-def open_hub(app: App) -> Iterator[HubStore]:
-    """The store of the user's hub, made if it is not there. Raises: ClawftError."""
-    store = open_store(app, settings_here(app))
+def open_hub(app: App, folder: str | None = None) -> Iterator[HubStore]:
+    """The store of the user's hub, or of the one in a folder, made if it is not there. Raises: ClawftError."""
+    store = open_store(app, settings_here(app, folder))
     try:
         yield store
     finally:
@@ -63,11 +80,12 @@ def open_hub(app: App) -> Iterator[HubStore]:
 
 
 @contextmanager
-def need_store(app: App) -> Iterator[HubStore]:
+def need_store(app: App, folder: str | None = None) -> Iterator[HubStore]:
     """The same, where there is one. Raises: NotFound."""
-    if not has_store(settings_here(app), app.workspace.user_dir):
-        raise NotFound("hub-none", "There is no hub here yet", hint="Start one: weft hub serve")
-    with open_hub(app) as store:
+    if not has_store(settings_here(app, folder), app.workspace.user_dir):
+        hint = f"Start one: {hub_command('serve', folder)}"
+        raise NotFound("hub-none", "There is no hub here yet", path=folder or "", hint=hint)
+    with open_hub(app, folder) as store:
         yield store
 
 
@@ -84,13 +102,25 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def find_skill(store: HubStore, slug: str, owner: str) -> HubSkill:
-    """The one skill that is meant; nothing is guessed. Raises: ClawftError."""
+def find_skill(store: HubStore, slug: str, owner: str, folder: str | None = None) -> HubSkill:
+    """The one skill that is meant; nothing is guessed. `folder` is where the hub is. Raises: ClawftError."""
     found = store.find(slug, owner)
     if len(found) > 1:
         owners = ", ".join(f"@{one.owner}/{one.slug}" for one in found)
         raise ClawftError("hub-ambiguous", f"Several owners have '{slug}': {owners}", hint="Name the owner")
     if not found:
         name = f"@{owner}/{slug}" if owner else slug
-        raise NotFound("hub-not-found", f"The hub has no skill '{name}'", hint="Run: weft hub status")
+        raise NotFound("hub-not-found", f"The hub has no skill '{name}'", hint=f"Run: {hub_command('status', folder)}")
     return found[0]
+
+
+def find_version(store: HubStore, skill: HubSkill, version: str) -> HubRelease:
+    """One version, yanked or not; else what there is. Raises: NotFound."""
+    known = store.versions(skill.id)
+    found = next((one for one in known if one.version == version), None)
+    if found is None:
+        listed = ", ".join(f"{one.version}{' (yanked)' * bool(one.yanked)}" for one in known[:_LISTED])
+        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        message = f"@{skill.owner}/{skill.slug} has no version {version}"
+        raise NotFound("hub-not-found", message, hint=f"It has: {listed}{more}")
+    return found

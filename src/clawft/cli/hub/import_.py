@@ -7,9 +7,9 @@ import click
 
 from clawft.app import App
 from clawft.cli._complete import complete_folders
-from clawft.cli.hub._open import open_hub, settings_here
+from clawft.cli.hub._open import folder_option, open_hub, settings_here
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.errors import ClawftError, NotFound
 from clawft.files import read_regular
 from clawft.hub.intake import Intake
@@ -29,8 +29,9 @@ __all__ = ["command"]
 @click.option("--changelog", default="", metavar="TEXT", help="What is new.")
 @click.option("--allow-findings", is_flag=True, help="Also what looks like a secret, and is none.")
 @click.option("--dry-run", is_flag=True, help="Check them, and keep nothing.")
+@folder_option
 @format_option
-def command(folders: tuple[str, ...], owner: str, output: str, **given: Any) -> int:
+def command(folders: tuple[str, ...], owner: str, folder: str | None, output: str, **given: Any) -> int:
     """Publish skills of this machine into the hub, without a token: each DIR is a skill, or a folder of skills.
 
     They are checked and scanned as if they were sent. Content that is there already is not kept again; what changed is
@@ -39,8 +40,8 @@ def command(folders: tuple[str, ...], owner: str, output: str, **given: Any) -> 
     app = open_here()
     results: list[dict[str, Any]] = []
     failures = set[int]()
-    with open_hub(app) as store:
-        intake = Intake(store, settings_here(app))
+    with open_hub(app, folder) as store:
+        intake = Intake(store, settings_here(app, folder))
         try:
             for place in _find(folders):
                 try:
@@ -48,6 +49,7 @@ def command(folders: tuple[str, ...], owner: str, output: str, **given: Any) -> 
                 except ClawftError as error:
                     failures.add(error.exit_code)
                     result = {"folder": place, "state": "refused", "error": to_json(error.diagnostic)}
+                    show_diagnostic(error.diagnostic, where=app.workspace.shorten(error.diagnostic.path or place))
                 results.append(result)
                 if output == "table":
                     _tell(result)
@@ -104,9 +106,6 @@ def _keep(store: HubStore, prepared: Prepared) -> tuple[HubFile, ...]:
 
 
 def _tell(result: dict[str, Any]) -> None:
-    words = {"kept": "Kept", "unchanged": "Unchanged", "ready": "Would be kept", "refused": "Refused"}[result["state"]]
-    if result["state"] == "refused":
-        error = result["error"]
-        say(one_line(f"{words}: {result['folder']}: {error['message']} [{error['code']}]"))
-    else:
+    words = {"kept": "Kept", "unchanged": "Unchanged", "ready": "Would be kept"}.get(result["state"])
+    if result["state"] != "refused":  # that is said already
         say(one_line(f"{words}: {result['name']}@{result['version']}, {result['verdict']}"))

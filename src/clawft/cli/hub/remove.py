@@ -4,7 +4,7 @@ import click
 
 from clawft.cli._complete import complete_hub_skills
 from clawft.cli._confirm import confirm
-from clawft.cli.hub._open import count, find_skill, need_store, split_name
+from clawft.cli.hub._open import count, find_skill, folder_option, need_store, split_name
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say
 
@@ -16,16 +16,17 @@ __all__ = ["command"]
 @click.option("--undo", is_flag=True, help="Give it again.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@folder_option
 @format_option
-def command(name: str, undo: bool, dry_run: bool, yes: bool, output: str) -> int:
+def command(name: str, undo: bool, dry_run: bool, yes: bool, folder: str | None, output: str) -> int:
     """Give a skill to nobody any more, whatever version they name.
 
     Its versions stay taken, so that none comes back with other content; --undo gives it again.
     """
     owner, slug, _ = split_name(name, version=False)
     app = open_here()
-    with need_store(app) as store:
-        skill = find_skill(store, slug, owner)
+    with need_store(app, folder) as store:
+        skill = find_skill(store, slug, owner, folder)
         full = f"@{skill.owner}/{skill.slug}"
         versions = len(store.versions(skill.id))
         agreed = (

@@ -3,7 +3,7 @@
 import click
 
 from clawft.cli._confirm import confirm
-from clawft.cli.hub._open import count, open_hub, settings_here
+from clawft.cli.hub._open import count, folder_option, open_hub, settings_here
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.hub.opening import describe_place
@@ -17,14 +17,15 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Replace the hub that is there.")
 @click.option("--dry-run", is_flag=True, help="Check the backup, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a hub is replaced.")
+@folder_option
 @format_option
-def command(file: str, force: bool, dry_run: bool, yes: bool, output: str) -> int:
+def command(file: str, force: bool, dry_run: bool, yes: bool, folder: str | None, output: str) -> int:
     """Make the hub what a backup says, all of it or nothing.
 
     The whole file is checked first. A hub that is there is replaced only with --force, and not while it is served.
     """
     app = open_here()
-    settings = settings_here(app)
+    settings = settings_here(app, folder)
     place = app.workspace.shorten(describe_place(settings, app.workspace.user_dir))
     agreed = dry_run or not force or yes or confirm(f"Replace the hub in {place}?", "Replacing a hub")
     manifest = check_backup(file)
@@ -33,7 +34,7 @@ def command(file: str, force: bool, dry_run: bool, yes: bool, output: str) -> in
         if settings.database is None:
             restore_folder(file, settings.folder, force=force)
         else:
-            with open_hub(app) as store:
+            with open_hub(app, folder) as store:
                 restore_shared(file, store, force=force)
     if output == "json":
         counts = {"skills": manifest.skills, "versions": manifest.versions}

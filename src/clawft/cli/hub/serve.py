@@ -1,6 +1,8 @@
 """`weft hub serve`: run a registry here, until it is stopped."""
 
 import signal
+from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -8,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 from msgspec import structs
 
-from clawft.cli.hub._open import check_installed, open_store, settings_here
+from clawft.cli.hub._open import check_installed, folder_option, hub_command, open_store, settings_here
 from clawft.cli.options import open_here
 from clawft.cli.output import say
 from clawft.cli.worker import Tell, make_tell
@@ -25,12 +27,19 @@ __all__ = ["command"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SCHEMA = "clawft.hub.serve.v1"
+_PORT = HubSettings().port
+
+Announce = Callable[[str, Tell | None], None]  # of the address, to a program or to a person
 
 
 @click.command("serve")
 @click.option("--host", metavar="ADDRESS", help="Listen there; else hub.host, which is this machine alone.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 takes one that is free.")
-@click.option("--folder", metavar="DIR", help="Keep skills there; else hub.folder.", type=click.Path(file_okay=False))
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help=f"Listen on this port, else on hub.port, which is {_PORT}; 0 takes one that is free.",
+)
+@folder_option
 @click.option("--public-url", metavar="URL", help="What clients reach it under, as behind a proxy.")
 @click.option("--plain-http", is_flag=True, help="Listen for other machines without TLS: tokens are read on the way.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not log requests.")
@@ -67,8 +76,10 @@ def command(
     place = describe_place(settings, app.workspace.user_dir)
     store = open_store(app, settings)
     try:
-        _check_exposed(store, settings, plain=bool(more["plain_http"]))
-        return _serve(store, settings, place, as_json=more["output"] == "json", quiet=bool(more["quiet"]))
+        token = hub_command("token new OWNER", folder)
+        _check_exposed(store, settings, token, plain=bool(more["plain_http"]))
+        announce = partial(_announce, place=place, token=token)
+        return _serve(store, settings, announce, as_json=more["output"] == "json", quiet=bool(more["quiet"]))
     finally:
         store.close()
 
@@ -80,8 +91,8 @@ def _check_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _check_exposed(store: "HubStore", settings: HubSettings, *, plain: bool) -> None:
-    """Nobody opens a hub to a network by accident. Raises: Refused."""
+def _check_exposed(store: "HubStore", settings: HubSettings, token: str, *, plain: bool) -> None:
+    """`token` is the command that makes one. Nobody opens a hub to a network by accident. Raises: Refused."""
     if _is_loopback(settings.host):
         return
     if not settings.public_url.startswith("https://") and not plain:
@@ -92,7 +103,7 @@ def _check_exposed(store: "HubStore", settings: HubSettings, *, plain: bool) -> 
 
     if not HubTokens(store).list():
         message = f"On {settings.host} other machines reach the hub, and it has no token yet"
-        raise Refused("hub-no-token", message, hint="Make one first: weft hub token new OWNER")
+        raise Refused("hub-no-token", message, hint=f"Make one first: {token}")
 
 
 def _is_loopback(host: str) -> bool:
@@ -102,7 +113,7 @@ def _is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _serve(store: "HubStore", settings: HubSettings, place: str, *, as_json: bool, quiet: bool) -> int:
+def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_json: bool, quiet: bool) -> int:
     import anyio
 
     from clawft.hub.server import HubServer, listen, make_app
@@ -125,7 +136,7 @@ def _serve(store: "HubStore", settings: HubSettings, place: str, *, as_json: boo
                             server.stop()
 
                     group.start_soon(hear)
-                    _announce(url, place, tell if as_json else None)
+                    announce(url, tell if as_json else None)
                     await server.serve([listening])
                     group.cancel_scope.cancel()
 
@@ -149,17 +160,18 @@ def _names(settings: HubSettings) -> frozenset[str]:
     return frozenset({"127.0.0.1", "localhost", "[::1]", host.lower(), public} - {""})
 
 
-def _announce(url: str, place: str, tell: Tell | None) -> None:
+def _announce(url: str, tell: Tell | None, *, place: str, token: str) -> None:
     if tell is not None:
         return tell(f"The hub listens on {url}", {"event": "listening", "url": url, "place": place})
     click.echo(url)
     say(f"The hub listens on {url}, and keeps its skills in {place}")
     for what, words in (
-        ("a token", "weft hub token new OWNER"),
+        ("a token", token),
         ("weft", f"weft registries add hub {url}   then: weft skills install hub:SKILL"),
         ("clawhub", f"clawhub --registry {url} login --token TOKEN   then with CLAWHUB_REGISTRY={url}"),
         ("skills", f"npx skills add {url}/@OWNER/SKILL   and SKILLS_API_URL={url} npx skills find WORD"),
         ("MCP", f"{url}/mcp"),
+        ("browser", f"{url}/"),
     ):
         say(f"  {what:<8} {words}")
     say("Ctrl-C ends it")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from clawft.cli.hub._open import need_store
+from clawft.cli.hub._open import folder_option, hub_command, need_store
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say
 from clawft.hub.model import HubToken
@@ -13,14 +13,15 @@ from clawft.hub.tokens import HubTokens
 
 __all__ = ["command"]
 
-_HEADS = ("ID", "OWNER", "SCOPES", "STATE", "LAST USED", "LABEL")
+_HEADS = ("ID", "OWNER", "SCOPES", "STATE", "EXPIRES", "LAST USED", "LABEL")
 
 
 @click.command("list")
+@folder_option
 @format_option
-def command(output: str) -> None:
-    """List the tokens of the hub: whose they are, what they allow, and when they were last used."""
-    with need_store(open_here()) as store:
+def command(folder: str | None, output: str) -> None:
+    """List the tokens of the hub: whose they are, what they allow, until when, and when they were last used."""
+    with need_store(open_here(), folder) as store:
         tokens = HubTokens(store).list()
     if output == "json":
         rows = [
@@ -39,11 +40,12 @@ def command(output: str) -> None:
         ]
         return print_json("clawft.hub.tokens.v1", tokens=rows)
     if not tokens:
-        return say("No tokens yet. Make one: weft hub token new OWNER")
+        return say(f"No tokens yet. Make one: {hub_command('token new OWNER', folder)}")
     table = [
-        (one.id, one.owner, " ".join(one.scopes), _state(one), _day(used), one_line(one.label)) for one, used in tokens
+        (one.id, one.owner, " ".join(one.scopes), _state(one), _day(one.expires), _day(used), one_line(one.label))
+        for one, used in tokens
     ]
-    print_table(_HEADS, table, wide=5)
+    print_table(_HEADS, table, wide=6)
     return None
 
 

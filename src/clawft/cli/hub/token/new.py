@@ -2,7 +2,7 @@
 
 import click
 
-from clawft.cli.hub._open import open_hub
+from clawft.cli.hub._open import folder_option, open_hub
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say
 from clawft.hub.model import SCOPES
@@ -22,11 +22,12 @@ __all__ = ["command"]
 )
 @click.option("--label", default="", metavar="TEXT", help="What it is for, to know it again.")
 @click.option("--days", default=0, type=click.IntRange(0, 36_500), help="How long it counts; 0 for ever.")
+@folder_option
 @format_option
-def command(owner: str, scopes: tuple[str, ...], label: str, days: int, output: str) -> None:
+def command(owner: str, scopes: tuple[str, ...], label: str, days: int, folder: str | None, output: str) -> None:
     """Make a token for an owner. It is printed once, and cannot be shown again."""
     app = open_here()
-    with open_hub(app) as store:
+    with open_hub(app, folder) as store:
         secret, token = HubTokens(store).create(owner, scopes or ("read", "publish"), label, days=days)
     detail = {"owner": owner, "scopes": " ".join(token.scopes)}
     app.audit.tell("hub", f"token {token.id}", decision="granted", detail=detail)
