@@ -29,7 +29,7 @@ def skill(project: Path) -> Path:
 def hub(served_hub: ServedHub, tmp_path: Path) -> ServedHub:
     """A hub that is the default registry, with a token of alice's."""
     user = tmp_path / "home" / ".clawft"
-    user.mkdir(parents=True)
+    user.mkdir(parents=True, exist_ok=True)
     (user / "config.toml").write_text(
         f'[registries.home]\nurl = "{served_hub.url}"\ndefault = true\ntoken = {{ env = "HUB_TOKEN" }}\n'
     )
@@ -76,10 +76,80 @@ def test_changed_content_becomes_the_next_version(weft: Weft, hub: ServedHub, sk
     assert (taken.returncode, "error[version-taken]" in taken.stderr) == (3, True)
     assert "Published: @alice/tides 1.1.0" in publish("--bump", "minor").stdout
     assert "version: 1.1.0" in (skill / "SKILL.md").read_text()
+    assert "Unchanged: home has this content as 1.1.0" in publish("--version", "1.1.0").stderr
     wrong = publish("--version", "7.0.0")
-    assert wrong.returncode == 0  # unchanged: nothing to number
+    assert (wrong.returncode, "error[version-differs]: SKILL.md says 1.1.0" in wrong.stderr) == (1, True)
     (found,) = hub.store.find("tides")
     assert found.latest == "1.1.0"
+
+
+def test_what_is_published_unsigned_can_be_published_signed_as_the_next_version(
+    weft: Weft, hub: ServedHub, skill: Path
+) -> None:
+    token = {"HUB_TOKEN": hub.token("alice")}
+    (skill / "SKILL.md").write_text(TEXT.replace("---\n# ", "version: 0.2.0\n---\n# "))
+    weft("skills", "publish", "tides", "--yes", **token)
+
+    refused = weft("skills", "publish", "tides", "--sign", "--yes", **token)
+    assert (
+        refused.returncode,
+        "error[version-taken]: 'home' has this content as 0.2.0, unsigned" in refused.stderr,
+    ) == (
+        3,
+        True,
+    )
+    assert "hint: To publish it signed, as the next version: --bump patch" in refused.stderr
+    signed = weft("skills", "publish", "tides", "--bump", "patch", "--sign", "--yes", **token)
+    assert "Published: @alice/tides 0.2.1" in signed.stdout, signed.stderr
+    assert "version: 0.2.1" in (skill / "SKILL.md").read_text()
+    again = weft("skills", "publish", "tides", "--sign", "--yes", **token)
+    assert (again.returncode, again.stderr.endswith("Unchanged: home has this content as 0.2.1\n")) == (0, True)
+
+
+def test_a_signature_that_came_after_the_version_is_missed_there(weft: Weft, hub: ServedHub, skill: Path) -> None:
+    token = {"HUB_TOKEN": hub.token("alice")}
+    weft("skills", "publish", "tides", "--yes", **token)
+    weft("skills", "sign", "tides", "--yes")
+
+    done = weft("skills", "publish", "tides", "--yes", **token)
+
+    assert "has this content as 1.0.0, without its signature; to publish that: --bump patch --sign" in done.stderr
+    assert (
+        "Published: @alice/tides 1.0.1"
+        in weft("skills", "publish", "tides", "--bump", "patch", "--sign", "--yes", **token).stdout
+    )
+
+
+def test_what_is_not_taken_leaves_the_skill_as_it_was(weft: Weft, hub: ServedHub, skill: Path) -> None:
+    text = TEXT.replace("---\n# ", "version: 0.1.0\n---\n# ")
+    (skill / "SKILL.md").write_text(text)
+
+    refused = weft(
+        "skills", "publish", "tides", "--bump", "patch", "--sign", "--yes", HUB_TOKEN=hub.token("alice", "read")
+    )
+
+    assert (refused.returncode, "error[publish-token]" in refused.stderr) == (3, True)
+    assert "says 0.1.1 now" not in refused.stderr
+    assert (skill / "SKILL.md").read_text() == text
+    assert not (skill / ".clawft-signature").exists()
+
+
+def test_a_dry_run_without_a_token_says_that_nobody_was_asked(weft: Weft, skill: Path) -> None:
+    done = weft("skills", "publish", "tides", "--dry-run")
+
+    assert (done.returncode, done.stdout) == (0, "Could be published: tides 1.0.0\n")
+    assert "the first version" not in done.stderr
+    assert "warning[publish-token]: There is no token for 'clawhub', so it was not asked what it has" in done.stderr
+    assert "hint: Get one there, then: weft registries token clawhub" in done.stderr
+
+
+def test_a_skill_of_ones_own_is_published_by_its_name(weft: Weft, hub: ServedHub, own: Path) -> None:
+    weft("skills", "new", "tides", "--description", "Tells the tides. Use it when somebody asks.")
+
+    done = weft("skills", "publish", "tides", "--bump", "minor", "--yes", HUB_TOKEN=hub.token("alice"))
+
+    assert "Published: @alice/tides 0.2.0" in done.stdout, done.stderr
+    assert 'version: "0.2.0"' in (own / "tides" / "SKILL.md").read_text()
 
 
 def test_an_old_signature_is_not_published(weft: Weft, hub: ServedHub, skill: Path) -> None:

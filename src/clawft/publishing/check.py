@@ -1,6 +1,7 @@
 """A skill before others get it: packed, unpacked again, and that looked at. Broken skills and secrets stop it."""
 
 import os
+import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,6 @@ from clawft.trust.overrides import Override
 
 __all__ = ["Prepared", "check_ready", "check_text", "find_skill_at", "prepare"]
 
-_SCAN = "Run: weft skills scan DIR"
 _REQUIRED = ("spec-name", "spec-description", "spec-frontmatter", "spec-yaml", "spec-file")
 
 
@@ -43,6 +43,7 @@ class Prepared(Struct, frozen=True):
 
     name: str
     version: str
+    source: str  # where it was packed from
     found: Found
     folder: str
     archive: str
@@ -82,8 +83,6 @@ def prepare(
 
     Raises: ClawftError where there is no skill; Refused for links and the like; OSError.
     """
-    if os.path.basename(folder).lower() == "skill.md":
-        folder = os.path.dirname(folder)
     found = find_skill_at(folder, max_prompt_bytes)
     chosen = choose_files(folder)
     document = os.path.basename(found.file)
@@ -109,7 +108,9 @@ def prepare(
         said = (*_check_format(there), *_check_left_out(there, kept), *_check_contents(kept, target, own))
         made = [one for one in overrides if one.path == folder]
         rules = _find_objections(report, made, (compute_digest(folder).value, digest))
-        yield Prepared(name, version, there, target, archive, kept, packed, digest, _below(said, target), report, rules)
+        yield Prepared(
+            name, version, folder, there, target, archive, kept, packed, digest, _below(said, target), report, rules
+        )
 
 
 def check_ready(prepared: Prepared, *, allow_findings: bool = False) -> None:
@@ -117,13 +118,16 @@ def check_ready(prepared: Prepared, *, allow_findings: bool = False) -> None:
     errors = [one for one in prepared.said if one.severity == "error"]
     broken = [one for one in errors if not one.code.startswith("secret-")]
     secrets = [one for one in errors if one.code.startswith("secret-")]
+    source = shlex.quote(prepared.source)
     if broken:
-        raise Refused("skill-not-ready", f"{_count(broken, 'thing')} to mend first", hint="Run: weft skills fix DIR")
+        hint = f"Run: weft skills fix {source}"
+        raise Refused("skill-not-ready", f"{_count(broken, 'thing')} to mend first", hint=hint)
+    scan = f"Run: weft skills scan {source}"
     if prepared.report.failed:
-        raise Refused("scan-failed", "It could not be scanned, so nothing is known of it", hint=_SCAN)
+        raise Refused("scan-failed", "It could not be scanned, so nothing is known of it", hint=scan)
     if prepared.objections:
         message = f"The scanner calls it malicious: {', '.join(prepared.objections[:8])}"
-        raise Refused("skill-malicious", message, hint=_SCAN)
+        raise Refused("skill-malicious", message, hint=scan)
     if any(one.code == OWN_SECRET for one in secrets):
         raise Refused("skill-secrets", "It holds a secret of yours", hint="Take it out of the skill")
     if secrets and not allow_findings:

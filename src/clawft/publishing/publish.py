@@ -4,7 +4,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Refused
 from clawft.files import read_regular
@@ -15,7 +15,7 @@ from clawft.publishing.parcel import MAX_FILE, Parcel, make_parcel
 from clawft.publishing.registry import Publication, Registry, Standing
 from clawft.signing.statements import Statement, written_version
 
-__all__ = ["TERMS", "Planned", "Wish", "has_terms", "plan_publication", "with_signature"]
+__all__ = ["TERMS", "Planned", "Same", "Wish", "has_terms", "plan_publication", "with_signature"]
 
 TERMS = "ClawHub gives every skill to everybody under the MIT-0 licence: to use, change and sell, without naming you"
 _SLUG = re.compile(r"[a-z0-9](?:(?!--)[a-z0-9-]){1,94}[a-z0-9]")
@@ -34,6 +34,14 @@ class Wish(Struct, frozen=True):
     changelog: str = ""
     tags: tuple[str, ...] = ("latest",)
     accept_license: bool = False
+    signed: bool = False
+
+
+class Same(Struct, frozen=True):
+    """A version that has this content already."""
+
+    version: str
+    signed: bool
 
 
 class Planned(Struct, frozen=True):
@@ -43,7 +51,7 @@ class Planned(Struct, frozen=True):
     parcel: Parcel
     standing: Standing
     statement: Statement
-    unchanged: str = ""  # the version that has this content already
+    same: Same | None = None
     edited: str = ""
 
 
@@ -61,11 +69,14 @@ async def plan_publication(registry: Registry, prepared: Prepared, wish: Wish) -
     owner, slug = await _choose_owner(registry, wish.owner), wish.slug or prepared.name
     _check_names(owner, slug, wish.tags)
     parcel = make_parcel(prepared.folder)
-    standing = await registry.find(owner, slug, parcel.fingerprint) if owner else Standing()
+    standing = await registry.find(owner, slug, parcel.fingerprint) if owner else Standing(asked=False)
     written = written_version(prepared.found)
-    unchanged = await _find_same(registry, owner, slug, standing, parcel)
-    if unchanged:
-        version, edited = unchanged, ""
+    same = await _find_same(registry, owner, slug, standing, parcel) if _may_stay(wish, standing) else None
+    if same:
+        if wish.signed and not same.signed:
+            message = f"'{registry.name}' has this content as {same.version}, unsigned, and a version never changes"
+            raise Refused("version-taken", message, hint="To publish it signed, as the next version: --bump patch")
+        version, edited = same.version, ""
     else:
         version = choose_version(written, standing.latest, wish.version, wish.part)
         edited = _edit(prepared, written, version) if written and version != written else ""
@@ -74,7 +85,7 @@ async def plan_publication(registry: Registry, prepared: Prepared, wish: Wish) -
     name = (skill.display_name if skill else "") or prepared.name
     publication = Publication(slug, owner, name, version, wish.changelog, wish.tags, wish.accept_license)
     statement = Statement(prepared.name, version, parcel.digest)
-    return Planned(publication, parcel, standing, statement, unchanged, edited)
+    return Planned(publication, parcel, standing, statement, same, edited)
 
 
 def with_signature(planned: Planned, signature: bytes) -> Planned:
@@ -82,14 +93,7 @@ def with_signature(planned: Planned, signature: bytes) -> Planned:
     path = os.path.join(planned.parcel.folder, SIGNATURE)
     with open(path, "wb") as file:
         file.write(signature)
-    return Planned(
-        planned.publication,
-        make_parcel(planned.parcel.folder),
-        planned.standing,
-        planned.statement,
-        planned.unchanged,
-        planned.edited,
-    )
+    return structs.replace(planned, parcel=make_parcel(planned.parcel.folder))
 
 
 async def _choose_owner(registry: Registry, wanted: str) -> str:
@@ -100,16 +104,19 @@ async def _choose_owner(registry: Registry, wanted: str) -> str:
     return (wanted.removeprefix("@") or own).lower()
 
 
-async def _find_same(registry: Registry, owner: str, slug: str, standing: Standing, parcel: Parcel) -> str:
+def _may_stay(wish: Wish, standing: Standing) -> bool:
+    """Whether nothing needs to be sent where the content is there: not if another version was asked for."""
+    return bool(standing.match) and wish.part is None and wish.version in ("", standing.match)
+
+
+async def _find_same(registry: Registry, owner: str, slug: str, standing: Standing, parcel: Parcel) -> Same | None:
     """The version with this content. Its fingerprint does not cover all files, so they are compared too."""
-    if not standing.match:
-        return ""
     there = await registry.list_files(owner, slug, standing.match)
+    if there is None:
+        return Same(standing.match, signed=False)
     ours = {one.path: one.sha256 for one in parcel.files if one.path != SIGNATURE}
-    same = (
-        there is None or {path: each for path, each in there.items() if path not in (SIGNATURE, "_meta.json")} == ours
-    )
-    return standing.match if same else ""
+    same = {path: each for path, each in there.items() if path not in (SIGNATURE, "_meta.json")} == ours
+    return Same(standing.match, SIGNATURE in there) if same else None
 
 
 def _edit(prepared: Prepared, old: str, new: str) -> str:

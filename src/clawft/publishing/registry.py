@@ -49,6 +49,7 @@ class Standing(Struct, frozen=True):
 
     match: str = ""
     latest: str = ""
+    asked: bool = True  # without a token nobody knows whose skill to ask for
 
 
 class Published(Struct, frozen=True):
@@ -128,7 +129,8 @@ class Registry:
             if error.status == 404:
                 return Standing()
             raise
-        return Standing(*((one and one.version) or "" for one in (said.match, said.latest_version)))
+        match, latest = ((one and one.version) or "" for one in (said.match, said.latest_version))
+        return Standing(match, latest)
 
     async def list_files(self, owner: str, slug: str, version: str) -> dict[str, str] | None:
         """The sha256 of every file of a version, by path; None where it has no such version. Raises: ClawftError."""

@@ -6,11 +6,15 @@ What only stands for a secret, as `sk-your-key-here` does, is none. A line is sh
 import itertools
 import math
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 
 from clawft.config.masking import MASK, Secrets
 from clawft.errors import Diagnostic
+from clawft.scan.intake.forms import find_form
+from clawft.scan.intake.openers import find_opener
+from clawft.scan.intake.parts import MAX_DEPTH, Member, Passage, Room
 from clawft.scan.vocabulary.secrets import find_secret_path, is_secret_env
 
 __all__ = ["OWN_SECRET", "check_secrets"]
@@ -44,6 +48,8 @@ _BARE = re.compile(  # without quotes, as files of settings have it; one that is
     r"(?:[:=]>?[ \t]{0,3}|(?P<bearer>Bearer ))([\w+/.~!@#%^&*-][\w+/=.~!@#%^&*-]{15,199}+)(?=[\s;,&)\"']|\Z)"
 )
 _RUN = re.compile(r"[A-Za-z0-9+/]{16,}")
+_OPENED = frozenset({"zip", "tar", "gzip", "bzip2", "xz", "lzma", "ar", "zstd"})
+_OPENING_S = 20.0
 _DIGITS, _SCATTERED = re.compile(r"\d+"), 2  # a name of something has them in one place, as `Ed25519PrivateKey`
 _NAME = re.compile(r"([A-Za-z_][\w.-]{1,60})[\"']?\s{0,3}:?\Z")
 _MAX_NAME = 70
@@ -58,7 +64,30 @@ _SURE, _LIKELY = 3.0, 3.5  # bits for each character: of a form that is known, a
 
 
 def check_secrets(path: str, data: bytes, own: Secrets | None = None) -> list[Diagnostic]:
-    """What is secret about one file of a skill, as errors; `own` are the user's, which no skill may hold."""
+    """What is secret about one file of a skill, as errors; `own` are the user's, which no skill may hold.
+
+    An archive is looked into, and archives in it, as far as the scanner opens them.
+    """
+    inside = _open(path, data, Room(time.monotonic() + _OPENING_S))
+    found = itertools.chain(_check(path, data, own), *(_check(name, part, own) for name, part in inside))
+    return list(itertools.islice(found, _MAX_SAID))
+
+
+def _open(path: str, data: bytes, room: Room, depth: int = 0) -> Iterator[tuple[str, bytes]]:
+    """What is in an archive: each part, and its path."""
+    form = find_form(data)
+    if form not in _OPENED or depth == MAX_DEPTH:
+        return
+    for part in find_opener(form)(data, room):
+        if isinstance(part, Member):
+            inner = f"{path}/{part.name}"
+            yield inner, part.data
+            yield from _open(inner, part.data, room, depth + 1)
+        elif isinstance(part, Passage):
+            yield f"{path}/{part.name}", part.text.encode("utf-8", "replace")
+
+
+def _check(path: str, data: bytes, own: Secrets | None) -> list[Diagnostic]:
     said: list[Diagnostic] = []
     if what := find_secret_path(path):
         hint = f"Leave it out: write '{path}' into .clawftignore"

@@ -115,6 +115,7 @@ def test_a_broken_skill_is_not_packed_with_or_without_findings(
 def test_what_the_scanner_calls_malicious_is_not_packed(weft: Weft, skill: Path, project: Path) -> None:
     (skill / "scripts" / "add.py").write_text(SENDS_KEY)
     done = weft("skills", "pack", "adder", "--allow-findings")
+    assert f"hint: Run: weft skills scan {skill}\n" in done.stderr
     assert (
         done.returncode,
         "error[skill-malicious]: The scanner calls it malicious: secret-file-sent" in done.stderr,
@@ -149,7 +150,15 @@ def test_nothing_but_an_archive_is_overwritten(weft: Weft, skill: Path, project:
 def test_a_folder_that_is_no_skill_says_which_are(weft: Weft, skill: Path) -> None:
     done = weft("skills", "pack", ".")
     assert (done.returncode, "hint: One at a time: adder" in done.stderr) == (1, True)
-    assert "There is no such folder" in weft("skills", "pack", "nothing").stderr
+    assert "There is no such folder" in weft("skills", "pack", "./nothing").stderr
+    assert "error[skill-not-found]: No skill 'nothing'" in weft("skills", "pack", "nothing").stderr
+
+
+def test_a_skill_is_packed_by_its_name_too(weft: Weft, own: Path, project: Path) -> None:
+    told = weft("skills", "new", "fresh", "--description", "Counts words, for lengths.").stderr
+    assert "For others: weft skills pack fresh" in told
+    assert weft("skills", "pack", "fresh").stdout.startswith("Packed: fresh.skill (")
+    assert (project / "fresh.skill").is_file()
 
 
 def test_a_signature_of_something_else_is_left_out(weft: Weft, skill: Path) -> None:

@@ -1,17 +1,22 @@
-"""Options that commands share which change what is installed; and what `validate`, `fix` and `sign` work on."""
+"""Options that commands share which change what is installed; and what `validate`, `sign` and the like work on."""
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from clawft.app import App, open_app
+from clawft.cli._complete import complete_folders, complete_skills
 from clawft.discovery import Found
 from clawft.errors import NotFound
 from clawft.supply.targets import CLIENTS
+from clawft.workspace import resolve_path
 
-__all__ = ["allow_options", "find_targets", "scope_choice", "to_option"]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+__all__ = ["allow_options", "complete_targets", "find_folder", "find_targets", "scope_choice", "to_option"]
 
 _FILES = frozenset({"skill.md", "skill.json", "prompt.md"})
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +55,20 @@ def find_targets(app: App, named: tuple[str, ...]) -> list[Found]:
         for one in _find(app, name):
             found.setdefault(one.file, one)
     return list(found.values())
+
+
+def find_folder(app: App, named: str) -> str:
+    """The folder of one skill: a path, or the name of a skill that is found. Raises: NotFound for what is neither."""
+    path = resolve_path(named, app.workspace.cwd, app.workspace.home).rstrip("/") or "/"
+    if os.path.basename(path).lower() == "skill.md" and os.path.isfile(path):
+        return os.path.dirname(path)
+    if "/" in named or os.path.lexists(path):
+        return path
+    return app.get_skill(named).found.folder
+
+
+def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    return [*complete_skills(ctx, param, incomplete), *complete_folders(ctx, param, incomplete)]
 
 
 def _find(app: App, name: str) -> list[Found]:

@@ -24,7 +24,11 @@ __all__ = ["command"]
 @click.option("--with-script", "script", type=click.Choice(SCRIPTS), help="With a script that works, to begin from.")
 @format_option
 def command(name: str, scope: str | None, parent: str, description: str, script: str | None, output: str) -> None:
-    """Begin a skill: a folder NAME with a SKILL.md as the Agent Skills specification has it. Nothing is overwritten."""
+    """Begin a skill: a folder NAME with a SKILL.md as the Agent Skills specification has it. Nothing is overwritten.
+
+    It is made in ~/.clawft/skills, where it is yours in every project; then `weft skills pack NAME`, `sign NAME` and
+    `publish NAME` find it too.
+    """
     if scope and parent:
         raise click.UsageError("--dir says where; --scope too: choose one")
     app = open_here()
@@ -44,6 +48,9 @@ def command(name: str, scope: str | None, parent: str, description: str, script:
     for path in taken[:1]:
         say(one_line(f"There is another skill of this name: {workspace.shorten(path)}"))
     shown = one_line(workspace.shorten(folder))
-    say(f"Next: write {shown}/SKILL.md, then: weft skills validate --strict {shown}")
-    say(f"Then: weft skills {'pack' if parent else 'run'} {shown if parent else name}")
+    target = shown if parent else name
+    say(f"Next: write {shown}/SKILL.md, then: weft skills validate --strict {target}")
+    if not parent:
+        say(f"To try it: weft skills run {name}")
+    say(f"For others: weft skills pack {target}, or: weft skills publish {target} --dry-run")
     return None

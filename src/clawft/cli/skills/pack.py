@@ -1,4 +1,4 @@
-"""`weft skills pack DIR`: a skill as one file, the same bytes from the same files everywhere."""
+"""`weft skills pack DIR|NAME`: a skill as one file, the same bytes from the same files everywhere."""
 
 import os
 import shutil
@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from clawft.app import App
-from clawft.cli._complete import complete_folders
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._scanned import finding_lines
+from clawft.cli.skills._targets import complete_targets, find_folder
 from clawft.errors import Refused
 from clawft.publishing.check import Prepared, check_ready, prepare
 from clawft.workspace import resolve_path
@@ -22,24 +22,24 @@ _SHOWN = 20
 
 
 @click.command("pack")
-@click.argument("folder", metavar="DIR", default=".", shell_complete=complete_folders)
+@click.argument("skill", metavar="DIR|NAME", default=".", shell_complete=complete_targets)
 @click.option(
     "-o", "--output", "target", default="", metavar="FILE", help="Where to; else NAME.skill here; - is stdout."
 )
 @click.option("--dry-run", is_flag=True, help="Check it and show what would be packed, and write nothing.")
 @click.option("--allow-findings", is_flag=True, help="Pack it though something looks like a secret, if it is none.")
 @format_option
-def command(folder: str, target: str, dry_run: bool, allow_findings: bool, output: str) -> int:
+def command(skill: str, target: str, dry_run: bool, allow_findings: bool, output: str) -> int:
     """Pack a skill into one file, which `weft skills install` and other clients take.
 
     It is checked first: what is broken, a link, a secret, or what the scanner calls malicious is not packed, unless you
     made an exception for a rule (weft skills allow). Left out are hidden files, what tools made, and what .gitignore,
-    .clawhubignore and .clawftignore in DIR name. The same files give the same bytes, on every machine and at any time.
+    .clawhubignore and .clawftignore in it name. The same files give the same bytes, on every machine and at any time.
     """
     app = open_here()
     if target == "-" and output == "json":
         raise click.UsageError("-o - prints the archive, --format json a document: choose one")
-    place = resolve_path(folder, app.workspace.cwd, app.workspace.home).rstrip("/") or "/"
+    place = find_folder(app, skill)
     limit = app.config.skills.max_skill_prompt_bytes
     with prepare(place, limit, app.secrets, app.overrides.load()) as prepared:
         file = "-" if target == "-" else _choose_file(app, target, prepared.name)

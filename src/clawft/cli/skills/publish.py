@@ -1,4 +1,4 @@
-"""`weft skills publish DIR`: a skill goes to a registry, as a version that never changes."""
+"""`weft skills publish DIR|NAME`: a skill goes to a registry, as a version that never changes."""
 
 import os
 import sys
@@ -14,6 +14,7 @@ from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._signing import choose_signer
+from clawft.cli.skills._targets import complete_targets, find_folder
 from clawft.errors import Diagnostic, Refused
 from clawft.files import read_optional, replace_file
 from clawft.publishing.bump import Part
@@ -25,7 +26,6 @@ from clawft.signing.publishers import load_publishers
 from clawft.signing.sshsig import MAX_BYTES
 from clawft.signing.statements import SKILL_SPACE
 from clawft.supplying import open_registry
-from clawft.workspace import resolve_path
 
 __all__ = ["command"]
 
@@ -54,11 +54,11 @@ class _Options(Struct, frozen=True):
     @property
     def wish(self) -> Wish:
         accepted = self.accept_license
-        return Wish(self.owner, self.slug, self.version, self.part, self.changelog, self.tags, accepted)
+        return Wish(self.owner, self.slug, self.version, self.part, self.changelog, self.tags, accepted, self.sign)
 
 
 @click.command("publish")
-@click.argument("folder", metavar="DIR", type=click.Path())
+@click.argument("target", metavar="DIR|NAME", shell_complete=complete_targets)
 @click.option("--registry", default="", metavar="NAME", help="Where to.", shell_complete=complete_registries)
 @click.option("--owner", default="", metavar="HANDLE", help="Publish as this owner, if your token may.")
 @click.option("--slug", default="", metavar="NAME", help="Its name there, if it is not the skill's.")
@@ -78,16 +78,16 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask. Terms need --accept-license.")
 @format_option
-def command(folder: str, **given: Any) -> int:
+def command(target: str, **given: Any) -> int:
     """Publish a skill to ClawHub or to a hub of yours, after a check and a look at what is sent.
 
-    What is broken, malicious or holds secrets is refused; hidden and ignored files are left out. New skills begin as
-    1.0.0; changed content is the next patch, unless SKILL.md, --version or --bump says another. What is there already
-    is not sent again. A token for the registry is needed: weft registries token NAME.
+    What is broken, malicious or holds secrets is refused; hidden and ignored files are left out. The version is the one
+    that SKILL.md, --version or --bump says; where none does, 1.0.0, then the next patch. What is there already is not
+    sent again. A token for the registry is needed: weft registries token NAME.
     """
     options = _Options(**given)
     app = open_here()
-    place = resolve_path(folder, os.getcwd(), app.workspace.home)
+    place = find_folder(app, target)
     with prepare(place, app.config.skills.max_skill_prompt_bytes, app.secrets) as prepared:
         for one in prepared.said:
             if options.output == "table" or one.severity == "error":
@@ -100,13 +100,14 @@ def command(folder: str, **given: Any) -> int:
 def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int:
     registry = open_registry(app, options.registry)
     if not registry.has_token and not options.dry_run:
-        hint = f"Get one there, then: weft registries token {registry.name}"
-        raise Refused("publish-token", f"There is no token for '{registry.name}'", hint=hint)
+        raise Refused("publish-token", f"There is no token for '{registry.name}'", hint=_get_token(registry))
     if has_terms(registry.url) and options.yes and not (options.accept_license or options.dry_run):
         raise Refused("publish-terms", f"To publish there means to agree: {TERMS}", hint="Pass --accept-license")
     planned = _plan_or_ask(app, registry, prepared, options)
-    if planned.unchanged:
-        say(one_line(f"Unchanged: {registry.name} has this content as {planned.unchanged}"))
+    if planned.same:
+        lost = planned.parcel.signed and not planned.same.signed
+        but = ", without its signature; to publish that: --bump patch --sign" if lost else ""
+        say(one_line(f"Unchanged: {registry.name} has this content as {planned.same.version}{but}"))
         return _tell(registry, planned, options, Signature("unsigned"))
     planned, signature = _sign(app, place, planned, options)
     if options.output == "table" or not options.yes:
@@ -117,13 +118,13 @@ def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int
     if not _agree(registry, options):
         say("Nothing was published")
         return 1
-    _write_back(app, place, prepared, planned)
     publication = planned.publication
     subject = f"{publication.slug}@{publication.version} to {registry.url} as @{publication.owner}"
     about: Any = {"skill": prepared.name, "digest": planned.parcel.digest}
     app.audit.write("publish", subject, decision="allowed", **about)
     done = anyio.run(_send, open_registry(app, options.registry), planned, options)
     app.audit.tell("publish", subject, decision="done", **about)
+    _write_back(app, place, prepared, planned)  # only now: what was not taken leaves the skill as it was
     return _tell(registry, planned, options, signature, done)
 
 
@@ -133,7 +134,7 @@ def _plan_or_ask(app: App, registry: Registry, prepared: Prepared, options: _Opt
         return anyio.run(_plan, registry, prepared, options.wish)
     except Refused as error:
         asked = not options.yes and not options.dry_run and sys.stdin is not None and sys.stdin.isatty()
-        question = f"{error}. Publish the next patch, and write it there?"
+        question = f"{error}. Publish it as the next patch?"
         if error.code != "version-taken" or not asked or not click.confirm(one_line(question), err=True):
             raise
     return anyio.run(_plan, open_registry(app, registry.name), prepared, structs.replace(options.wish, part="patch"))
@@ -206,7 +207,7 @@ def _lines(registry: Registry, planned: Planned, prepared: Prepared, signature: 
     """All that will be sent, and where to."""
     publication, parcel = planned.publication, planned.parcel
     latest = planned.standing.latest
-    before = f"after {latest}" if latest else "the first version"
+    before = f"after {latest}" if latest else "the first version" if planned.standing.asked else "if that is free"
     owner = f" as @{publication.owner}" if publication.owner else ""
     files = [f"  {one.path}{' *' if one.executable else ''}  {one.size:,} bytes" for one in parcel.files]
     rest = [f"  and {len(files) - SHOWN} more"] if len(files) > SHOWN else []
@@ -240,7 +241,7 @@ def _tell(
     registry: Registry, planned: Planned, options: _Options, signature: Signature, done: Published | None = None
 ) -> int:
     publication = planned.publication
-    said = _find_problems(registry, done)
+    said = _find_problems(registry, planned, done)
     for one in said:
         show_diagnostic(one, where="")
     if options.output == "json":
@@ -251,8 +252,9 @@ def _tell(
             "owner": publication.owner or None,
             "slug": publication.slug,
             "version": publication.version,
+            "asked": planned.standing.asked,
             "previous_version": planned.standing.latest or None,
-            "unchanged": bool(planned.unchanged),
+            "unchanged": planned.same is not None,
             "digest": planned.parcel.digest,
             "fingerprint": planned.parcel.fingerprint,
             "signature": {"state": signature.state, "key": signature.key or None},
@@ -262,19 +264,27 @@ def _tell(
             "diagnostics": [to_json(one) for one in said],
         }
         print_json("clawft.skills.publish.v1", **facts)
-    elif not planned.unchanged:
+    elif planned.same is None:
         waits = "; it waits for the registry to look at it" if done and done.pending else ""
-        verb = "Would be published" if done is None else "Was there already" if done.again else "Published"
+        would = "Would be published" if planned.standing.asked else "Could be published"
+        verb = would if done is None else "Was there already" if done.again else "Published"
         owner = f"@{publication.owner}/" if publication.owner else ""
         click.echo(one_line(f"{verb}: {owner}{publication.slug} {publication.version}{waits}"))
     return 1 if any(one.severity == "error" for one in said) else 0
 
 
-def _find_problems(registry: Registry, done: Published | None) -> list[Diagnostic]:
-    """Files that the registry does not have as they were sent; without its signature a skill is just unsigned."""
+def _find_problems(registry: Registry, planned: Planned, done: Published | None) -> list[Diagnostic]:
+    """A registry that was not asked; files it does not list as they were sent: a signature is the least of them."""
+    if not planned.standing.asked:
+        message = f"There is no token for '{registry.name}', so it was not asked what it has"
+        return [Diagnostic("publish-token", "warning", message, hint=_get_token(registry))]
     lost = done.missing if done else ()
     if not lost:
         return []
     severity: Any = "warning" if lost == (SIGNATURE_NAME,) else "error"
     message = f"'{registry.name}' does not list as they were sent: {', '.join(lost[:10])}"
     return [Diagnostic("publish-incomplete", severity, message, hint="Install it, and run: weft skills verify")]
+
+
+def _get_token(registry: Registry) -> str:
+    return f"Get one there, then: weft registries token {registry.name}"

@@ -5,11 +5,10 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from clawft.cli._complete import complete_skills
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.cli.skills._signing import choose_signer, make_statement
-from clawft.cli.skills._targets import find_targets
+from clawft.cli.skills._targets import complete_targets, find_targets
 from clawft.signing.check import SIGNATURE_NAME
 from clawft.signing.sign import sign_skill
 
@@ -29,7 +28,7 @@ class _Options(Struct, frozen=True):
 
 
 @click.command("sign")
-@click.argument("target", metavar="DIR|NAME", shell_complete=complete_skills)
+@click.argument("target", metavar="DIR|NAME", shell_complete=complete_targets)
 @click.option("--key", default="", metavar="FILE", help="Sign by this key; of a .pub file the agent has the rest.")
 @click.option("--ssh", is_flag=True, help="Let ssh-keygen sign; without --key by your key in ~/.ssh.")
 @click.option("--version", default="", metavar="X", help="The version it will be published as, if SKILL.md has none.")
