@@ -28,6 +28,7 @@ from clawft.format.model import Agent, Skill
 from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
 from clawft.trust.agents import STRANGE_AGENTS, distrust_agent, tell_passed_over, tell_untrusted
 from clawft.trust.origin import Origins
+from clawft.trust.revoked import Revocations
 from clawft.trust.strangers import RunTrust, Strangers
 from clawft.workspace import Workspace, find_workspace
 
@@ -96,7 +97,8 @@ class App:
 
     @cached_property
     def strangers(self) -> Strangers:
-        return Strangers(Origins(self.workspace, self.locations), lambda: self.approvals, self.run_trust)
+        origins, revocations = Origins(self.workspace, self.locations), Revocations(self.workspace)
+        return Strangers(origins, lambda: self.approvals, self.run_trust, revocations)
 
     @cached_property
     def secrets(self) -> "Secrets":

@@ -13,6 +13,7 @@ from clawft.sources.choose import Sources
 from clawft.sources.model import Verdict, Version
 from clawft.supply.targets import Site
 from clawft.supply.verified import Checked
+from clawft.supply.verify import Signed
 
 __all__ = ["Audited", "Installed", "ask_registries", "judge", "list_installed"]
 
@@ -20,7 +21,6 @@ YANKED = "version.yanked"
 _ASKED = ("clawhub", "contract", "well-known")  # who could say something
 
 Allowed = Callable[[str, Report], bool]  # whether a person allowed what the scanner objects to in a folder
-Signed = Callable[[str, LockedSkill], str]
 
 
 class Installed(Struct, frozen=True):
@@ -103,9 +103,10 @@ def judge(
         why = checked.why or "Its files are not those of the lock"
         audited = _add(audited, "audit-changed", "warning", why, unchecked=True)
     if locked is not None and checked.state == "same":
-        why = signed(checked.folder, locked)
-        if why:
-            audited = _add(audited, "audit-signature", "error", f"Its signature counts no more: {why}", malicious=True)
+        found = signed(checked.folder, locked)
+        if found is not None:
+            why = f"Its signature counts no more: {found.line}"
+            audited = _add(audited, "audit-signature", "error", why, malicious=True)
     return _judge_registry(audited, verdict) if verdict is not None else audited
 
 

@@ -297,7 +297,7 @@ class Transaction:
             if now != planned.there[client] or (old is not None and client in planned.absent):
                 message = "Something else was put there while it was looked at"
                 raise Refused("install-changed", message, path=target, hint="Look at it again")
-            if now == planned.staged.digest:
+            if now == planned.staged.digest and client not in planned.resigned:
                 continue
             hidden = planned.staged.folder
             if used or not hidden.startswith(f"{root}/"):

@@ -1,7 +1,7 @@
 """What installing a skill would come to: where it goes, what is there now, what speaks against it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
@@ -9,12 +9,13 @@ from msgspec import Struct, structs
 from clawft import __version__
 from clawft.discovery import Found
 from clawft.discovery.digest import compute_digest
-from clawft.errors import Diagnostic, NotFound, Severity
-from clawft.files import real_path
+from clawft.errors import Diagnostic, NotFound, Severity, Unreadable
+from clawft.files import read_optional, real_path
 from clawft.locks.model import LockedSkill, Origin
 from clawft.scan.findings import VERDICTS
 from clawft.scan.screening import screen_report
-from clawft.signing.check import Signature, find_refusal
+from clawft.signing.check import SIGNATURE_NAME, Signature, find_refusal
+from clawft.signing.sshsig import MAX_BYTES
 from clawft.supply.stage import Staged
 from clawft.supply.targets import CLIENTS, Site
 from clawft.trust.approvals import Approval, current_user, make_approval
@@ -45,6 +46,7 @@ class Planned(Struct, frozen=True):
     there: dict[str, str] = {}  # by client: the digest of what stands there now, '' for nothing, a link or a file
     taken: tuple[str, ...] = ()  # the clients in whose folders something stands that is not this
     absent: tuple[str, ...] = ()  # those in whose folders there is nothing of this name
+    resigned: tuple[str, ...] = ()  # those in whose folders just this stands, with another signature or none
     edits: tuple[FileChange, ...] | None = ()  # what somebody changed in the one that is there; None: not known
     objections: tuple[Diagnostic, ...] = ()
     said: tuple[Diagnostic, ...] = ()
@@ -60,7 +62,10 @@ class Planned(Struct, frozen=True):
     @property
     def is_same(self) -> bool:
         """Whether just this is there, everywhere it is to be."""
-        return not self.taken and not self.absent and self.old is not None and self.old.digest == self.staged.digest
+        if self.old is None or self.taken or self.absent or self.resigned:
+            return False
+        lost = self.old.signed_by and self.signature.state == "unsigned"
+        return self.old.digest == self.staged.digest and not lost
 
 
 class Planner(Struct, frozen=True):
@@ -90,6 +95,7 @@ class Planner(Struct, frozen=True):
             there,
             taken,
             absent,
+            self._find_resigned(staged, there),
             signature=signature,
             requested=staged.requested,
             dependencies=staged.dependencies,
@@ -114,12 +120,18 @@ class Planner(Struct, frozen=True):
         old, signature = planned.old, planned.signature
         if old is None or not old.signed_by or signature.state == "good" or self.force:
             return None
-        if old.digest == planned.staged.digest:
+        if old.digest == planned.staged.digest and signature.state != "unsigned":
             return None
         message = f"What is installed is signed by {old.signed_by}, and this is {signature.line}"
         return Diagnostic(
             "signature-lost", "error", message, hint="Ask its publisher; to take it all the same: --force"
         )
+
+    def _find_resigned(self, staged: Staged, there: Mapping[str, str]) -> tuple[str, ...]:
+        """Where only the signature differs, which no digest covers."""
+        ours = _load_signature(staged.folder)
+        places = {one: self.site.folder(one, staged.name) for one, digest in there.items() if digest == staged.digest}
+        return tuple(one for one, place in places.items() if _load_signature(place) != ours)
 
     def _is_taken(self, client: str, staged: Staged, found: str) -> bool:
         return found != staged.digest and os.path.lexists(self.site.folder(client, staged.name))
@@ -243,6 +255,13 @@ class Planner(Struct, frozen=True):
 def _place(origin: Origin) -> tuple[str, ...]:
     """Where a skill comes from, whatever its version: another owner's of the same name is another skill."""
     return origin.kind, origin.url.rstrip("/"), origin.owner.lower(), origin.slug, origin.path
+
+
+def _load_signature(folder: str) -> bytes | None:
+    try:
+        return read_optional(os.path.join(folder, SIGNATURE_NAME), MAX_BYTES)
+    except Unreadable:  # a link, or what is too long: none that we put there
+        return b""
 
 
 def look_at(place: str) -> str:

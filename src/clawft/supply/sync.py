@@ -19,10 +19,13 @@ from clawft.sources.choose import Sources
 from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
 from clawft.supply.choosing import each
 from clawft.supply.install import Wanted
+from clawft.supply.plan import Planned
 from clawft.supply.stage import Staged
 from clawft.supply.targets import Site
+from clawft.supply.verified import compare_signature
+from clawft.supply.verify import Signed
 
-__all__ = ["Task", "check_exact", "find_tasks", "find_unlocked", "load_or_heal", "want_exact"]
+__all__ = ["Task", "check_exact", "check_signed", "find_tasks", "find_unlocked", "load_or_heal", "want_exact"]
 
 Write = Callable[[str], object]  # puts a skill into a folder
 Find = Callable[[str], Write | None]  # a digest to what has it
@@ -92,18 +95,28 @@ def _version(skill: LockedSkill) -> str:
     return skill.version or skill.commit[:12] or skill.digest[:19]
 
 
-def find_tasks(site: Site, lock: Mapping[str, LockedSkill], find: Find) -> list[Task]:
-    """What is not as the lock says, in its order; `find` knows copies that were kept when they were approved."""
+def find_tasks(site: Site, lock: Mapping[str, LockedSkill], find: Find, signed: Signed) -> list[Task]:
+    """What is not as the lock says, in its order; `find` knows copies that were kept when they were approved.
+
+    Where a key counts no more there is nothing to restore: the signature is what it was.
+    """
     tasks: list[Task] = []
     for skill in lock.values():
         places = {client: site.folder(client, skill.name) for client in skill.to if client in site.roots}
-        found = {client: compare_folder(place, skill.files) for client, place in places.items()}
+        found = {client: _compare(place, skill, signed) for client, place in places.items()}
         different = {client: one for client, one in found.items() if one.any}
         if different:
             whole = next((partial(unpack, places[client]) for client, one in found.items() if not one.any), None)
             kept = find(skill.digest) if not skill.signed_by else None  # copies are kept without signatures
             tasks.append(Task(skill, different, whole or kept))
     return tasks
+
+
+def _compare(place: str, skill: LockedSkill, signed: Signed) -> Difference:
+    difference = compare_folder(place, skill.files)
+    if difference.any or (signature := signed(place, skill)) is None:
+        return difference
+    return compare_signature(signature, known=bool(skill.signed_by))
 
 
 async def want_exact(sources: Sources, site: Site, tasks: Sequence[Task]) -> list[Wanted]:
@@ -134,6 +147,15 @@ def check_exact(staged: Sequence[Staged], tasks: Sequence[Task], lock: str) -> N
         if wanted[one.name].digest != one.digest:
             message = f"The source of '{one.name}' has something else under this version than the lock says"
             hint = f"Ask who publishes it; to take it as it is now: weft skills update {one.name}"
+            raise Refused("lock-mismatch", message, path=lock, hint=hint)
+
+
+def check_signed(plans: Sequence[Planned], lock: str) -> None:
+    """Raises: Refused for what the lock has signed and its source has no more."""
+    for one in plans:
+        if one.old is not None and one.old.signed_by and one.signature.state == "unsigned":
+            message = f"The source of '{one.name}' no longer has the signature that the lock says"
+            hint = f"Ask who publishes it; to take it as it is now: weft skills update {one.name} --force"
             raise Refused("lock-mismatch", message, path=lock, hint=hint)
 
 

@@ -1,19 +1,26 @@
 """What a look at installed skills tells: one value for each folder and lock."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from clawft.errors import Diagnostic
 from clawft.locks.compare import SAME, Difference
 
-__all__ = ["Checked", "State", "Verified"]
+if TYPE_CHECKING:  # which takes long to import
+    from clawft.signing.check import Signature
 
-State = Literal["same", "changed", "missing", "unknown"]
+__all__ = ["SIGNATURE", "Checked", "State", "Verified", "compare_signature"]
+
+State = Literal["same", "changed", "missing", "untrusted", "unknown"]
+SIGNATURE = ".clawft-signature"  # as in signing/
 
 
 class Checked(Struct, frozen=True, omit_defaults=True):
-    """One folder of one skill, against one lock. `unknown`: the lock does not tell what it was."""
+    """One folder of one skill, against one lock.
+
+    `untrusted`: it is what was installed, and who signed it counts no more. `unknown`: the lock does not tell.
+    """
 
     name: str
     scope: str
@@ -43,3 +50,12 @@ class Verified(Struct, frozen=True):
     def ok(self) -> bool:
         """Whether nothing differs from a lock, and every lock could be read."""
         return not self.diagnostics and all(one.state in ("same", "unknown") for one in self.checked)
+
+
+def compare_signature(found: "Signature", *, known: bool) -> Difference:
+    """What differs where a signature counts no more; nothing if only its key does not. `known`: to the lock."""
+    if found.state == "unsigned":
+        return Difference(missing=(SIGNATURE,))
+    if found.state == "bad":
+        return Difference(changed=(SIGNATURE,)) if known else Difference(extra=(SIGNATURE,))
+    return SAME

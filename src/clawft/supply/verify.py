@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
@@ -16,12 +16,14 @@ from clawft.locks.names import MAX_LOCK_BYTES
 from clawft.locks.vercel import PROJECT_LOCK, find_global_lock
 from clawft.supply.share import share
 from clawft.supply.targets import Site
-from clawft.supply.verified import Checked, State, Verified
+from clawft.supply.verified import SIGNATURE, Checked, State, Verified, compare_signature
+
+if TYPE_CHECKING:
+    from clawft.signing.check import Signature
 
 __all__ = ["Signed", "has_others", "vercel_lock", "verify_site"]
 
-Signed = Callable[[str, LockedSkill], str]  # a folder and its skill to why its signature speaks against it, or ''
-_SIGNATURE = ".clawft-signature"  # as in signing/, which takes long to import
+Signed = Callable[[str, LockedSkill], "Signature | None"]  # a folder and its skill to a signature that counts no more
 
 
 class _Told(Struct, frozen=True, omit_defaults=True):
@@ -101,9 +103,12 @@ def _conclude(site: Site, job: _Job, told: _Told | None) -> Checked:
 def _check_signature(checked: Checked, job: _Job, lock: str, signed: Signed) -> Checked:
     """A signature that the lock has counts as long as it is good; any other must not be one that is refused."""
     known = bool(job.block.get("signed_by"))
-    if checked.state != "same" or not (known or os.path.lexists(os.path.join(job.folder, _SIGNATURE))):
+    if checked.state != "same" or not (known or os.path.lexists(os.path.join(job.folder, SIGNATURE))):
         return checked
-    why = signed(job.folder, read_block(job.name, job.block, lock))
-    if not why:
+    found = signed(job.folder, read_block(job.name, job.block, lock))
+    if found is None:
         return structs.replace(checked, signature="good") if known else checked
-    return structs.replace(checked, state="changed", signature=why, why=f"Its signature counts no more: {why}")
+    difference = compare_signature(found, known=known)
+    state: State = "changed" if difference.any else "untrusted"
+    why = f"Its signature counts no more: {found.line}"
+    return structs.replace(checked, state=state, difference=difference, signature=found.line, why=why)

@@ -11,6 +11,7 @@ from clawft.trust.origin import Origins
 if TYPE_CHECKING:  # a list without a stranger's skill needs none of these
     from clawft.discovery.digest import Digest
     from clawft.trust.approvals import Approval, Approvals
+    from clawft.trust.revoked import Revocations
 
 __all__ = ["RunTrust", "Strangers", "why_unbindable"]
 
@@ -31,10 +32,13 @@ class RunTrust:
 class Strangers:
     """Judges the skills of one app."""
 
-    def __init__(self, origins: Origins, approvals: "Callable[[], Approvals]", run: RunTrust) -> None:
+    def __init__(
+        self, origins: Origins, approvals: "Callable[[], Approvals]", run: RunTrust, revocations: "Revocations"
+    ) -> None:
         self._origins = origins
         self._approvals = approvals
         self._run = run
+        self._revocations = revocations
 
     def is_strange(self, found: Found) -> bool:
         return bool(self._origins.why_strange(found))
@@ -68,6 +72,17 @@ class Strangers:
             return known
         return make_approval("run", found.folder, digest.value, found.name)
 
+    def check_key(self, found: Found) -> None:
+        """Raises: Refused where the key that signed a skill was revoked: to approve it would change nothing."""
+        revoked = self._find_revoked(found)
+        if revoked is not None:
+            message = f"The skill '{found.name}' cannot be approved: {_lower(revoked.message)}"
+            raise Refused(revoked.code, message, path=revoked.path, hint=revoked.hint)
+
+    def _find_revoked(self, found: Found) -> Diagnostic | None:
+        known = self._known.get(found.folder)
+        return self._revocations.check(found, known.at if known else "")
+
     @cached_property
     def _known(self) -> "dict[str, Approval]":
         return {one.path: one for one in self._approvals().load() if one.kind == "skill"}
@@ -75,6 +90,8 @@ class Strangers:
     def _object(self, found: Found, why: str, digest: "Digest | None") -> Diagnostic | None:
         try:
             known = self._known.get(found.folder)
+            if (revoked := self._find_revoked(found)) is not None:
+                return revoked
         except ClawftError as error:
             said = error.diagnostic
             return Diagnostic("untrusted", "warning", f"{why}, and {_lower(said.message)}", said.path, 0, said.hint)

@@ -15,6 +15,7 @@ __all__ = ["approve_here"]
 
 def approve_here(app: App, standing: Standing, *, yes: bool) -> None:
     """Have a person approve a skill, for good or for this run. Raises: ClawftError, Refused if they do not."""
+    app.strangers.check_key(standing.found)
     review = app.desk.review(standing.found)
     where = app.workspace.shorten(standing.found.folder)
     refusal = f"The skill '{standing.name}' of {where} is not approved"

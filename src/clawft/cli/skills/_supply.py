@@ -64,6 +64,8 @@ def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> 
         head.append(f"Verdict: {one.old.verdict} → {verdict}")
     if one.signature.state != "unsigned":
         head.append(one_line(f"Signature: {_signature_words(one.signature)}"))
+    if one.resigned and not one.taken:
+        head.append("Only its signature differs: the files are those that are installed")
     also = [app.workspace.shorten(transaction.site.folder(client, one.name)) for client in one.to[1:]]
     head += [one_line(f"Also to: {', '.join(also)}")] if also else []
     return [lines[0], *head, *lines[1:], *_edit_lines(one)]

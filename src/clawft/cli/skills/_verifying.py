@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clawft.locks.model import LockedSkill
+    from clawft.signing.check import Signature
     from clawft.signing.publishers import Publishers
 
 __all__ = ["find_sites", "make_judge"]
@@ -32,8 +33,8 @@ def find_sites(workspace: Workspace, scope: str) -> list[Site]:
     return sites
 
 
-def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
-    """Tells why a signature counts no more, '' if it does; nothing of it is loaded where none is judged.
+def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], Signature | None]":
+    """Tells of a signature that counts no more, None if it does; nothing of it is loaded where none is judged.
 
     One that never counted is told of only if it is such as is refused: its key was revoked, or it is bad.
     """
@@ -44,9 +45,9 @@ def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
 
         return load_publishers(workspace.user_dir)
 
-    def judge(folder: str, skill: "LockedSkill") -> str:
+    def judge(folder: str, skill: "LockedSkill") -> "Signature | None":
         if not skill.signed_by and not os.path.lexists(os.path.join(folder, ".clawft-signature")):
-            return ""
+            return None
         from clawft.discovery import Location, load_catalog
         from clawft.signing.check import check_signature
         from clawft.signing.statements import Statement
@@ -60,7 +61,7 @@ def make_judge(workspace: Workspace) -> "Callable[[str, LockedSkill], str]":
             at = _approved_at(workspace, folder, skill.digest)
             found = check_signature(folder, statement, publishers, owner=skill.origin.whose, at=at)
         counts = found.state == "good" or (not skill.signed_by and found.state not in ("bad", "revoked"))
-        return "" if counts else found.line
+        return None if counts else found
 
     return judge
 

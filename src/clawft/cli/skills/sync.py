@@ -14,6 +14,7 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._supply import agree, check_objections, finish, list_names, planned_json, show_plans
 from clawft.cli.skills._targets import allow_options
+from clawft.cli.skills._verifying import make_judge
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.model import LockedSkill
 from clawft.supply.install import Options, Transaction, begin
@@ -21,7 +22,7 @@ from clawft.supply.plan import Allowing, Planned
 from clawft.supply.remove import Removal
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged
-from clawft.supply.sync import Task, check_exact, find_tasks, find_unlocked, load_or_heal, want_exact
+from clawft.supply.sync import Task, check_exact, check_signed, find_tasks, find_unlocked, load_or_heal, want_exact
 from clawft.supply.targets import Scope, Site, find_site
 from clawft.supplying import open_hands, open_sources, open_supplies
 
@@ -137,7 +138,7 @@ def _sync(app: App, site: Site, asked: _Asked) -> _Outcome:
     outcome = _Outcome(site, lock, healed)
     if healed:
         say(f"Joined two versions of {app.workspace.shorten(site.lock)}, which agree")
-    tasks = find_tasks(site, lock, app.kept.find)
+    tasks = find_tasks(site, lock, app.kept.find, make_judge(app.workspace))
     if tasks:
         _restore(app, tasks, asked, outcome)
     if asked.prune:
@@ -162,6 +163,7 @@ def _restore(app: App, tasks: Sequence[Task], asked: _Asked, outcome: _Outcome) 
         if asked.output == "table" or not (asked.yes or asked.frozen):
             show_plans(app, transaction, plans)
         check_objections(((one.name, one.objections) for one in plans), "restored")
+        check_signed(plans, site.lock)
         outcome.restored = [planned_json(transaction, one) for one in plans]
         if asked.dry_run:
             return

@@ -88,6 +88,7 @@ def _choose_all(app: App) -> _Chosen:
 
 def _take(app: App, standing: Standing, chosen: _Chosen) -> None:
     try:
+        app.strangers.check_key(standing.found)
         chosen.reviews.append(app.desk.review(standing.found))
     except ClawftError as error:
         chosen.left.append(error.diagnostic)
@@ -114,6 +115,7 @@ def _choose(app: App, names: Sequence[str]) -> _Chosen:
             if standing.state == "blocked":
                 raise _blocked(standing)
             if app.strangers.is_strange(standing.found):
+                app.strangers.check_key(standing.found)
                 chosen.reviews.append(app.desk.review(standing.found))
             elif not agents:
                 say(one_line(f"{name} is yours, or came with weft: it needs no approval"))

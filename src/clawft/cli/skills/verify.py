@@ -129,7 +129,7 @@ def _show(found: Verified, workspace: Workspace, *, whole: bool) -> None:
     said += [f"{different} {'differs' if different == 1 else 'differ'}"] if different else []
     said += [f"{counts['unknown']} cannot be told"] if counts["unknown"] else []
     say(", ".join(said))
-    if different:
+    if any(one.difference.any for one in found.checked if one.ours):
         say("To have them as the lock says: weft skills sync")
     return None
 

@@ -1,0 +1,87 @@
+"""Installed skills whose key was revoked since: they are used no more, whoever approved them. Most users have none."""
+
+import os
+import shlex
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clawft.discovery.catalog import Found
+from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.files import read_optional
+from clawft.locks.names import LOCK_NAME, MAX_LOCK_BYTES
+from clawft.workspace import MARKER, Workspace
+
+if TYPE_CHECKING:  # loaded where a key was revoked, and a lock has signed skills
+    from clawft.signing.publishers import Publishers
+
+__all__ = ["Revocations"]
+
+_TRUST_FILE = "publishers.toml"  # as in signing/
+_MAX_BYTES = 4 << 20
+
+
+class Revocations:
+    """What the user's trust file says against the keys that locks name, for one app."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._user_dir = workspace.user_dir
+        self._locks = {
+            "user": os.path.join(workspace.user_dir, LOCK_NAME),
+            "project": os.path.join(workspace.project, MARKER, LOCK_NAME),
+        }
+        self._signers: dict[str, dict[str, str]] = {}
+
+    def check(self, found: Found, approved: str) -> Diagnostic | None:
+        """Why an installed skill is used no more. `approved` is when it was: before the day of a theft still holds."""
+        if self._publishers is None or found.location.scope not in self._locks:
+            return None
+        key = self._load_signers(found.location.scope).get(os.path.basename(found.folder))
+        if key is None:
+            return None
+        if isinstance(self._publishers, Diagnostic):
+            said = self._publishers
+            return Diagnostic("signature-revoked", "warning", said.message, said.path, 0, said.hint)
+        at = datetime.fromisoformat(approved) if approved else datetime.now(UTC)
+        revoked = self._publishers.find_revoked(key, at)
+        if revoked is None:
+            return None
+        day = revoked.at.astimezone(UTC).date().isoformat()
+        message = f"The key that signed it was revoked on {day}: {revoked.reason}"
+        name = shlex.quote(os.path.basename(found.folder))
+        scope = " --scope project" if found.location.scope == "project" else ""
+        hint = f"Ask its publisher for one that another key signed, or: weft skills remove {name}{scope}"
+        return Diagnostic("signature-revoked", "warning", message, found.file, 0, hint)
+
+    @cached_property
+    def _publishers(self) -> "Publishers | Diagnostic | None":
+        """None where no key was revoked; what is wrong with a file that cannot be followed: then no key counts."""
+        path = os.path.join(self._user_dir, _TRUST_FILE)
+        try:
+            if b"revoked" not in (read_optional(path, _MAX_BYTES) or b""):
+                return None
+            from clawft.signing.publishers import load_publishers
+
+            return load_publishers(self._user_dir)
+        except ClawftError as error:
+            return error.diagnostic
+
+    def _load_signers(self, scope: str) -> dict[str, str]:
+        """The key of each signed skill of a lock. One that cannot be read names none: `verify` tells of it."""
+        if scope not in self._signers:
+            path = self._locks[scope]
+            try:
+                data = read_optional(path, MAX_LOCK_BYTES) or b""
+            except Unreadable:
+                data = b""
+            self._signers[scope] = _parse_signers(data, path) if b"\nsigned_by" in data else {}
+        return self._signers[scope]
+
+
+def _parse_signers(data: bytes, path: str) -> dict[str, str]:
+    from clawft.locks.file import parse_lock
+
+    try:
+        return {name: one.signed_by for name, one in parse_lock(data, path).items() if one.signed_by}
+    except ClawftError:
+        return {}
