@@ -1,7 +1,9 @@
 """What somebody tries who has a registry, or a key that was stolen, and no key that is trusted."""
 
+import io
 import json
 import subprocess
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -167,3 +169,21 @@ def test_a_plugin_brings_no_skill_that_would_not_be_installed_by_itself(weft: We
     assert (install()[0], "stolen" in install()[1]) == (3, True)
     (tides / "more.md").write_text("changed")
     assert "error[signature-bad]" in install()[1]
+
+
+@pytest.mark.parametrize("name", [".env", "notes.txt"])
+def test_a_secret_in_an_archive_in_an_archive_is_not_packed(weft: Weft, project: Path, name: str) -> None:
+    tides = _make(project / "tides")
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"config/{name}", "API_KEY=Zk3vQ9xT7bLm2Rw8Yc5Np1Hd6Js4Gf0A\n")
+    with tarfile.open(tides / "data.tar.gz", "w:gz") as outer:
+        member = tarfile.TarInfo("inner.zip")
+        member.size = len(inner.getvalue())
+        outer.addfile(member, io.BytesIO(inner.getvalue()))
+
+    done = weft("skills", "pack", "tides")
+
+    assert (done.returncode, "error[skill-secrets]" in done.stderr) == (3, True), done.stderr
+    assert f"inner.zip/config/{name}" in done.stderr
+    assert not (project / "tides.skill").exists()
