@@ -1,9 +1,13 @@
 """The hub through MCP, with the SDK's client and with bare requests."""
 
 import hashlib
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -13,6 +17,7 @@ from mcp.client import Client
 from mcp_types import TextResourceContents
 
 from clawft.config.hub import HubSettings
+from clawft.hub import door
 from clawft.hub.model import Checked, Draft
 from hub_world import OPEN, ServedHub, serve_hub
 
@@ -140,3 +145,37 @@ def test_a_hub_that_is_not_public_wants_a_token_for_mcp_too(closed_hub: ServedHu
     result = _ask(closed_hub, "skills/list", token=closed_hub.token("ann", "read"))["result"]
     assert (len(result["skills"]), result["cacheScope"]) == (1, "private")
     assert httpx2.get(f"{closed_hub.url}/mcp", trust_env=False).status_code == 401
+
+
+def test_large_answers_that_nobody_takes_do_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "MAX_HELD", 40 << 20)
+    with serve_hub(tmp_path) as hub, ExitStack() as stack:
+        _put(hub, "ann/large", "large", {"large.txt": b"x" * (8 << 20)})
+        asked = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "resources/read",
+            "params": {"uri": "skill://ann/large/large.txt"},
+        }
+        body = msgspec.json.encode(asked)
+        head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {HEADERS['Accept']}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+
+        def ask() -> bytes:
+            """The beginning of an answer, of which no more is taken until the end."""
+            peer = stack.enter_context(closing(socket.socket()))
+            peer.settimeout(10)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            peer.connect(("127.0.0.1", urlsplit(hub.url).port or 0))
+            peer.sendall(head.encode() + body)
+            return peer.recv(12)
+
+        assert [ask() for _ in range(3)] == [b"HTTP/1.1 200", b"HTTP/1.1 200", b"HTTP/1.1 503"]
+        assert httpx2.get(f"{hub.url}/api/v1/skills", trust_env=False).status_code == 200
+        stack.close()  # they leave
+        until = time.monotonic() + 10
+        while (found := ask()) != b"HTTP/1.1 200" and time.monotonic() < until:
+            pass
+        assert found == b"HTTP/1.1 200"

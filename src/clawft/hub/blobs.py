@@ -19,7 +19,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PARTIAL = ".new-"
 _PIECE = 256 * 1024
-_ROW_PIECE = 4 << 20  # a server looks through all that comes before
+_ROW_PIECE = 1 << 20  # a server looks through all that comes before
 
 
 class Blobs(Protocol):

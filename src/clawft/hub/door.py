@@ -8,7 +8,7 @@ import anyio
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from clawft.hub.errors import HubError
-from clawft.hub.limits import ClientLimits, Kind, name_client
+from clawft.hub.limits import ClientLimits, Kind, Room, name_client
 from clawft.hub.model import HubToken
 
 __all__ = ["MCP_PATH", "Door", "Log", "Scope", "answer_error"]
@@ -22,6 +22,8 @@ Log = Callable[[str, Mapping[str, object]], None]  # a line, and the same for a 
 
 BODY_S = 30.0  # for a body to come, and more for a large one
 BYTES_PER_S = 16 * 1024  # what the slowest client brings
+MAX_HELD = 512 << 20  # of answers that are whole in memory and wait to be taken
+_LARGE = 2 << 20  # what is counted of them; no piece of what is sent in pieces is so large
 _CHUNK = 256 * 1024  # what is sent before it is seen whether the client takes it
 _OPEN = frozenset({"/healthz", "/.well-known/clawhub.json", "/.well-known/clawdhub.json"})
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -56,13 +58,14 @@ class Door:
         self._limits = limits
         self._public_read = public_read
         self._log = log
+        self._room = Room(MAX_HELD)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        visit = _Visit(scope, receive, send)
+        visit = _Visit(scope, receive, send, self._room)
         try:
             await self._admit(visit)
             await self._app(scope, visit.receive, visit.send)
@@ -70,6 +73,7 @@ class Door:
             if not visit.status:
                 await answer_error(error)(scope, receive, visit.send)
         finally:
+            visit.close()
             if self._log is not None:
                 self._write(self._log, visit)
 
@@ -124,7 +128,7 @@ class Door:
 class _Visit:
     """One request and its answer, seen from the door."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, room: Room) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.began = time.perf_counter()
@@ -134,6 +138,10 @@ class _Visit:
         self.status = 0
         self._receive = receive
         self._send = send
+        self._room = room
+        self._held = 0
+        self._start: Message | None = None  # sent with what follows, when it is known how much that is
+        self._is_refused = False
         self._got = 0
         self._is_whole = self.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in self.headers
 
@@ -151,20 +159,44 @@ class _Visit:
         return message
 
     async def send(self, message: Message) -> None:
+        if self._is_refused:
+            return
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = [*message.get("headers", ()), *_HEADERS, *self.taken]
-            if not self._is_whole:  # nobody wants the rest of it
-                headers.append((b"connection", b"close"))
-            await self._send({**message, "headers": headers})
+            self._start = message
             return
         body = message.get("body", b"")
+        if self._start is not None:
+            if len(body) > _LARGE and not self._room.take(self.client, len(body)):
+                await self._refuse()
+                return
+            self._held = len(body) if len(body) > _LARGE else 0
+            await self._open(self._start)
         if len(body) <= _CHUNK and not message.get("more_body", False):
             await self._send(message)
             return
         for start in range(0, len(body) or 1, _CHUNK):
             more = start + _CHUNK < len(body) or message.get("more_body", False)
             await self._send({**message, "body": body[start : start + _CHUNK], "more_body": more})
+
+    def close(self) -> None:
+        if self._held:
+            self._room.free(self.client, self._held)
+            self._held = 0
+
+    async def _open(self, start: Message) -> None:
+        self._start = None
+        self.status = start["status"]
+        headers = [*start.get("headers", ()), *_HEADERS, *self.taken]
+        if not self._is_whole:  # nobody wants the rest of it
+            headers.append((b"connection", b"close"))
+        await self._send({**start, "headers": headers})
+
+    async def _refuse(self) -> None:
+        """Say that there is no room, in place of the answer."""
+        self._is_refused = True
+        refusal = answer_error(HubError(503, "Too many large answers wait to be taken", headers={"Retry-After": "5"}))
+        await self._open({"type": "http.response.start", "status": 503, "headers": refusal.raw_headers})
+        await self._send({"type": "http.response.body", "body": refusal.body})
 
 
 def _host(header: bytes) -> str:

@@ -1,4 +1,4 @@
-"""How much one client may ask of the hub in a minute. Nothing is kept on disk: each instance counts for itself."""
+"""How much one client may ask of the hub in a minute, and how much may wait for it. Each instance counts for itself."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from clawft.config.tools import RateLimit, RateLimitStrategy
 from clawft.hub.errors import HubError
 from clawft.sandbox.limit import Limiter
 
-__all__ = ["ClientLimits", "Kind", "Taken", "name_client"]
+__all__ = ["ClientLimits", "Kind", "Room", "Taken", "name_client"]
 
 Kind = Literal["reads", "writes"]
 MAX_CLIENTS = 10_000  # that are remembered; of more, those who asked longest ago begin anew
@@ -66,6 +66,27 @@ class ClientLimits:
             "X-RateLimit-Remaining": "0",
         }
         raise HubError(429, "Rate limit exceeded", headers=headers)
+
+
+class Room:
+    """The memory for large answers that wait for clients to take them; one client has no more than half of it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: dict[str, int] = {}
+
+    def take(self, client: str, size: int) -> bool:
+        """Whether there was room."""
+        mine = self._held.get(client, 0) + size
+        if mine > self._most // 2 or sum(self._held.values()) + size > self._most:
+            return False
+        self._held[client] = mine
+        return True
+
+    def free(self, client: str, size: int) -> None:
+        self._held[client] -= size
+        if not self._held[client]:
+            del self._held[client]
 
 
 def name_client(address: str) -> str:
