@@ -44,7 +44,7 @@ def open_registry(app: "App", name: str = "") -> "Registry":
         )
     secret = known[name].token
     token = secret.resolve(app.environ) if secret else ""
-    fetching = Fetching(known[name].url, app.config.tools.web, token=token, limits=UPLOAD)
+    fetching = Fetching(known[name].url, app.config.tools.web, token=token, name=name, limits=UPLOAD)
     return Registry(name, known[name].url, fetching, has_token=bool(token))
 
 

@@ -95,11 +95,13 @@ def test_a_registry_that_does_not_answer_is_told_and_changes_nothing(weft: Weft,
     (home / ".clawft").mkdir(parents=True)
     with serve_hub(tmp_path / "served") as served:
         served.put("jo/notes")
+        served.put("jo/tides")
         config = f'[registries.acme]\nurl = "{served.url}"\ndefault = true\n'
         (home / ".clawft" / "config.toml").write_text(config)
-        assert weft("skills", "install", "@jo/notes", "--yes").returncode == 0
+        assert weft("skills", "install", "@jo/notes", "@jo/tides", "--yes").returncode == 0
     done = weft("skills", "list", "--outdated")
-    assert (done.returncode, "error[" in done.stderr) == (1, True)
+    assert (done.returncode, done.stderr.count("error[")) == (1, 1)
+    assert f"notes, tides could not be looked for: 'acme' ({served.url}) does not answer" in done.stderr
     assert weft("skills", "update", "--all", "--yes").returncode == 1
     assert weft("skills", "verify").returncode == 0
 

@@ -1,5 +1,6 @@
 """Our own hub, asked in every way it can be: the real server on loopback."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,11 @@ from clawft.config.registries import RegistrySettings
 from clawft.config.secret import SecretRef
 from clawft.config.tools import WebSettings
 from clawft.discovery.digest import compute_digest
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, NotFound
 from clawft.locks.model import Kind, Origin
+from clawft.sandbox.reach import FetchError
 from clawft.sources.choose import Sources
+from clawft.sources.fetching import Fetching
 from clawft.sources.model import Reference, Resolved, Version
 from clawft.sources.searching import search_registries
 from hub_world import OPEN, ServedHub, serve_hub
@@ -77,11 +80,11 @@ async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
     hub.put("bob/notes")
 
     async with Sources(known(hub), WebSettings(), {}) as sources:
-        for kind in ("clawhub", "contract"):
+        for kind, before in (("clawhub", ""), ("contract", "contract:")):
             with pytest.raises(ClawftError) as caught:
-                await resolve(sources, kind)
+                await resolve(sources, kind)  # type: ignore[arg-type]
             assert caught.value.code == "source-ambiguous"
-            assert "@ann/notes, @bob/notes" in caught.value.hint
+            assert caught.value.hint == f"Name one of them: {before}@ann/notes, {before}@bob/notes"
         assert (await resolve(sources, "clawhub", owner="bob")).origin.owner == "bob"
 
 
@@ -111,7 +114,10 @@ async def test_a_hub_that_is_not_public_wants_a_token(tmp_path: Path) -> None:
         async with Sources(known(hub, token), WebSettings(), {"TOKEN": token}) as sources:
             found = [(await resolve(sources, kind)).version for kind in KINDS]
 
-    assert caught.value.code == "source-denied"
+    assert (caught.value.code, caught.value.hint) == (
+        "source-denied",
+        "Give it one: weft registries token clawhub",
+    )
     assert found == ["1.0.0", "1.0.0", "1.0.0"]
 
 
@@ -127,3 +133,48 @@ async def test_a_version_that_was_taken_back_is_given_only_to_who_names_it_and_s
     assert (newest.version, newest.notes) == ("1.0.0", ())
     assert [one.code for one in named.notes] == ["source-yanked"]
     assert "it [2J leaks" in named.notes[0].message
+
+
+async def test_a_version_that_is_not_there_is_told_with_those_that_are(hub: ServedHub) -> None:
+    hub.put("ann/notes", "1.0.0")
+    hub.put("ann/notes", "1.1.0", SCRIPT)
+
+    async with Sources(known(hub), WebSettings(), {}) as sources:
+        with pytest.raises(NotFound, match="has '@ann/notes', but not its version 9.9.9") as caught:
+            await resolve(sources, "clawhub", owner="ann", version="9.9.9")
+
+    assert caught.value.hint == "There are: 1.1.0, 1.0.0"
+
+
+async def test_a_registry_that_is_down_is_named_with_its_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+
+    async with Sources({"team": RegistrySettings(url)}, WebSettings(), {}) as sources:
+        reference = Reference("", "clawhub", registry="team", slug="notes")
+        with pytest.raises(ClawftError, match=f"'team' \\({url}\\) does not answer") as caught:
+            await sources.find(reference).resolve(reference)
+
+    assert (caught.value.code, "weft registries list" in caught.value.hint) == ("fetch-failed", True)
+
+
+async def test_a_name_without_an_address_asks_for_a_network() -> None:
+    async def nowhere(host: str, port: int) -> tuple[str, ...]:
+        raise FetchError("fetch-unresolved", f"The host '{host}' has no address")
+
+    fetching = Fetching("https://clawhub.ai", WebSettings(), name="clawhub", resolve=nowhere)
+    with pytest.raises(ClawftError) as caught:
+        await fetching.read("https://clawhub.ai/x")
+    await fetching.aclose()
+
+    assert caught.value.hint.startswith("Is there a network?")
+    assert caught.value.hint.endswith("weft registries remove clawhub")
+
+
+async def test_what_is_not_there_is_told_with_its_address(hub: ServedHub) -> None:
+    fetching = Fetching(hub.url, WebSettings())
+    with pytest.raises(NotFound) as caught:
+        await fetching.read(f"{hub.url}/api/v1/nothing")
+    await fetching.aclose()
+
+    assert caught.value.diagnostic.path == f"{hub.url}/api/v1/nothing"

@@ -34,7 +34,8 @@ async def resolve_host(host: str, port: int) -> tuple[str, ...]:
     try:
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchError("fetch-unresolved", f"The host '{host}' has no address", hint="Check its spelling") from error
+        hint = "Is there a network? If there is, check its spelling"
+        raise FetchError("fetch-unresolved", f"The host '{host}' has no address", hint=hint) from error
     return tuple(dict.fromkeys(str(address[4][0]) for address in found))
 
 

@@ -28,6 +28,7 @@ from clawft.sources.clawhub_wire import (
     Verdicts,
     Verified,
     VersionAnswer,
+    Versions,
     read_security,
 )
 from clawft.sources.fetching import Fetching, Outgoing
@@ -46,6 +47,7 @@ _SKILLS_SH = "skills-sh:"
 _MADE = frozenset({"_meta.json", "skill-card.md"})  # the registry puts them into archives
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _BATCH = 100
+_SHOWN = 20  # versions, in a hint
 
 
 class ClawHub:
@@ -67,6 +69,7 @@ class ClawHub:
         self._fetching = fetching
         self._repositories = repositories
         self._default = default
+        self._prefix = "" if default else f"{name}:"
         self._base = ""
         self._discovering = anyio.Lock()
 
@@ -222,10 +225,20 @@ class ClawHub:
             listed = (await self._fetching.ask(address, VersionAnswer)).version
         except HttpError as error:
             if error.status == 404 and version:
-                raise _not_found(self.name, owner, f"{slug}@{version}") from error
+                raise await self._no_version(who, slug, version) from error
             raise
         files = None if listed.files is None else tuple(one.publish() for one in listed.files)
         return await self._with_archive(structs.replace(found, files=files))
+
+    async def _no_version(self, owner: str, slug: str, version: str) -> NotFound:
+        """That a skill is there and this version of it is not, with those that are."""
+        there: list[str] = []
+        with suppress(ClawftError):
+            address = await self.address(f"skills/{quote(slug)}/versions", {"ownerHandle": owner})
+            there = [plain_line(one.version or "", 40) for one in (await self._fetching.ask(address, Versions)).items]
+        message = f"'{self.name}' has '{f'@{owner}/' if owner else ''}{slug}', but not its version {version}"
+        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+        return NotFound("source-not-found", message, hint=f"There are: {', '.join(there[:_SHOWN])}{more}" * bool(there))
 
     async def _tell_ambiguous(self, error: HttpError, slug: str) -> None:
         """Raises: ClawftError where several owners have the slug, and which, even if the answer itself does not say."""
@@ -237,8 +250,8 @@ class ClawHub:
                 asked = {"q": slug, "limit": str(_BATCH), "mode": "exact"}
                 found = read_hits(await self._fetching.ask(await self.address("search", asked), Results), self.name)
                 owners = sorted({one.owner for one in found if one.name == slug and one.owner})
-        listed = ", ".join(f"@{one}/{slug}" for one in owners[:20])
-        hint = f"Name one of them: {listed}" if listed else f"Name its owner: @owner/{slug}"
+        listed = ", ".join(f"{self._prefix}@{one}/{slug}" for one in owners[:20])
+        hint = f"Name one of them: {listed}" if listed else f"Name its owner: {self._prefix}@owner/{slug}"
         raise ClawftError("source-ambiguous", f"Several owners have a skill '{slug}'", hint=hint) from error
 
     def _check_owner(self, found: str, asked: str, slug: str) -> None:

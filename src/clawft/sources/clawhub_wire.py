@@ -18,6 +18,7 @@ __all__ = [
     "Verdicts",
     "Verified",
     "VersionAnswer",
+    "Versions",
     "read_security",
 ]
 
@@ -107,6 +108,12 @@ class VersionAnswer(Struct, frozen=True):
     """Of `/skills/{slug}/versions/{v}`."""
 
     version: _VersionFiles
+
+
+class Versions(Struct, frozen=True):
+    """Of `/skills/{slug}/versions`, newest first."""
+
+    items: list[_Named] = field(default_factory=list)
 
 
 class _Packed(Struct, frozen=True):

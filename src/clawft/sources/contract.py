@@ -113,7 +113,7 @@ class Contract:
         exact = [one for one in listed if one.id == slug and not owner]
         named = exact or [one for one in listed if one.slug == slug and owner in ("", one.owner)]
         if len({one.id for one in named}) > 1:
-            owners = sorted({f"@{one.owner}/{slug}" for one in named if one.owner})
+            owners = sorted({f"{self._prefix}@{one.owner}/{slug}" for one in named if one.owner})
             hint = f"Name one of them: {', '.join(owners[:20])}"
             raise ClawftError("source-ambiguous", f"Several owners have a skill '{slug}'", hint=hint)
         return named[0] if named else None

@@ -24,7 +24,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.packing.unpack import MAX_BYTES
 from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
 from clawft.sources.plain import join_url, plain_line
-from clawft.sources.status import read_wait, tell_status
+from clawft.sources.status import Asked, read_wait, tell_status
 from clawft.trust.urls import Target, UrlPolicy, is_loopback, read_url
 
 __all__ = ["Answer", "Downloaded", "Fetching", "Limits", "Outgoing"]
@@ -96,18 +96,20 @@ class Fetching:
         settings: WebSettings,
         *,
         token: str = "",
+        name: str = "",
         typed: bool = True,
         limits: Limits | None = None,
         resolve: Resolve = resolve_host,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`typed`: a person named this address, so that it may be a private one.
+        """`typed`: a person named this address, so that it may be a private one; `name`: of the registry that it is.
 
         Raises: ClawftError for an address that cannot be meant, or a token that would be sent in the clear.
         """
         self._strict = UrlPolicy(settings)
         self._lenient = UrlPolicy(structs.replace(settings, block_private_ips=False)) if typed else self._strict
         self.home = self._lenient.read_allowed(home)
+        self.asked = Asked(self.home.origin, name)
         self.limits = limits or Limits.of(settings)
         self._token = token
         self._resolve = resolve
@@ -137,7 +139,7 @@ class Fetching:
         try:
             return msgspec.json.decode(answer.body, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            message = f"'{self.home.host}' answers with what cannot be read: {plain_line(str(error), 100)}"
+            message = f"{self.asked} answers with what cannot be read: {plain_line(str(error), 100)}"
             raise ClawftError("source-answer", message, hint="Is this its address, and its kind?") from error
 
     async def read(self, url: str, outgoing: Outgoing = Outgoing(), *, accept: str = "*/*") -> Answer:  # noqa: B008
@@ -146,7 +148,7 @@ class Fetching:
         async def take() -> Answer:
             async with self._open(url, outgoing, accept) as (response, target):
                 if response.headers.get("content-encoding", "identity").lower() != "identity":
-                    raise FetchError("fetch-failed", f"'{self.home.host}' compresses what was asked for uncompressed")
+                    raise FetchError("fetch-failed", f"{self.asked} compresses what was asked for uncompressed")
                 self._check_length(response, self.limits.answer_bytes)
                 return Answer(target.url, await self._collect(response))
 
@@ -177,7 +179,7 @@ class Fetching:
         if target.origin == self.home.origin:
             return self._lenient.read_allowed(url)
         if target.scheme == "http":
-            message = f"'{self.home.host}' leads to another address without encryption: {target.origin}"
+            message = f"{self.asked} leads to another address without encryption: {target.origin}"
             raise Refused("fetch-insecure", message)
         return self._strict.read_allowed(url)
 
@@ -193,9 +195,7 @@ class Fetching:
                     raise busy.error from busy
                 await anyio.sleep(wait)
             except (TimeoutError, httpx2.TimeoutException) as error:
-                raise FetchError(
-                    "fetch-timeout", f"'{self.home.host}' did not send all within {limit_s:g} s"
-                ) from error
+                raise FetchError("fetch-timeout", f"{self.asked} did not send all within {limit_s:g} s") from error
         raise AssertionError("the last attempt returns or raises")
 
     @asynccontextmanager
@@ -207,7 +207,7 @@ class Fetching:
             try:
                 location = response.headers.get("location")
                 if not (response.status_code in _REDIRECTS and location):
-                    await self._check(response)
+                    await self._check(response, target)
                     try:
                         yield response, target
                     except (httpx2.TransportError, httpx2.StreamError) as error:
@@ -217,15 +217,15 @@ class Fetching:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
             if outgoing.method != "GET":
-                raise FetchError("fetch-redirects", f"'{self.home.host}' redirects what is sent to it")
+                raise FetchError("fetch-redirects", f"{self.asked} redirects what is sent to it")
             target = self.judge(join_url(target.url, location))
-        raise FetchError("fetch-redirects", f"'{self.home.host}' redirects more than {self.limits.redirects} times")
+        raise FetchError("fetch-redirects", f"{self.asked} redirects more than {self.limits.redirects} times")
 
     def _cut_off(self, error: Exception) -> Exception:
         if isinstance(error, httpx2.TimeoutException):
             return error
         why = plain_line(str(error) or type(error).__name__, 100)
-        return Refused("download-truncated", f"'{self.home.host}' ended before all was sent: {why}")
+        return Refused("download-truncated", f"{self.asked} ended before all was sent: {why}")
 
     async def _send(self, target: Target, outgoing: Outgoing, accept: str) -> httpx2.Response:
         """The beginning of an answer, over the connection that is there or a new one. Raises: ClawftError, _Busy."""
@@ -262,7 +262,10 @@ class Fetching:
             return response
 
         policy = self._lenient if target.origin == self.home.origin else self._strict
-        return await reach(target, policy, self._resolve, attempt)
+        try:
+            return await reach(target, policy, self._resolve, attempt)
+        except FetchError as error:
+            raise self.asked.tell_silence(target.origin, error) from error
 
     def _transport(self, target: Target) -> httpx2.AsyncHTTPTransport:
         # Loading certificates takes longer than many an answer, and where there is no TLS there are none to check.
@@ -272,7 +275,7 @@ class Fetching:
     def _give_up(self, target: Target, outgoing: Outgoing, error: Exception, wait_s: float | None = None) -> Exception:
         """No answer: a question is asked again, but what was sent may have been taken, and is not sent twice."""
         why = plain_line(str(error) or type(error).__name__, 100)
-        failed = FetchError("fetch-failed", f"'{target.host}' could not be asked: {why}")
+        failed = self.asked.tell_silence(target.origin, FetchError("fetch-failed", why))
         return _Busy(failed, wait_s) if outgoing.method == "GET" else failed
 
     def _aim(self, target: Target, address: str, outgoing: Outgoing, accept: str) -> httpx2.Request:
@@ -291,25 +294,25 @@ class Fetching:
         headers["content-type"] = outgoing.content_type
         return httpx2.Request(outgoing.method, url, headers=headers, content=outgoing.body, extensions=extensions)
 
-    async def _check(self, response: httpx2.Response) -> None:
+    async def _check(self, response: httpx2.Response, target: Target) -> None:
         """Raises: HttpError for a status that is no success; _Busy where another attempt may be one."""
         status = response.status_code
         if 200 <= status < 300 and status not in (204, 205, 206):
             return
         with suppress(httpx2.TransportError, httpx2.StreamError):
-            error = tell_status(self.home.host, status, await self._collect(response, _MAX_ERROR))
+            error = tell_status(self.asked, status, await self._collect(response, _MAX_ERROR), target.url)
             if status in _AGAIN:
                 raise _Busy(error, read_wait(response.headers.get("retry-after")))
             raise error
-        raise tell_status(self.home.host, status, b"")
+        raise tell_status(self.asked, status, b"", target.url)
 
     def _check_length(self, response: httpx2.Response, max_bytes: int) -> None:
         """Raises: Refused for what is too large, or would not be missed if it were cut off."""
         length = response.headers.get("content-length", "")
         if length.isdigit() and int(length) > max_bytes:
-            raise _too_large(self.home.host, max_bytes)
+            raise _too_large(self.asked, max_bytes)
         if not length and "chunked" not in response.headers.get("transfer-encoding", "").lower():
-            message = f"'{self.home.host}' does not say how much it sends: nobody could tell whether it is all"
+            message = f"{self.asked} does not say how much it sends: nobody could tell whether it is all"
             raise Refused("download-truncated", message)
 
     async def _collect(self, response: httpx2.Response, at_most: int = 0) -> bytes:
@@ -321,7 +324,7 @@ class Fetching:
                 if at_most and len(body) >= at_most:
                     break
                 if not at_most and len(body) > self.limits.answer_bytes:
-                    raise _too_large(self.home.host, self.limits.answer_bytes)
+                    raise _too_large(self.asked, self.limits.answer_bytes)
         said = bytes(body[:at_most] if at_most else body)
         hidden = len(self._token) >= MIN_LENGTH  # some servers repeat what they were sent
         return said.replace(self._token.encode(), MASK.encode()) if hidden else said
@@ -334,13 +337,13 @@ class Fetching:
             async for piece in pieces:
                 size += len(piece)
                 if size > max_bytes:
-                    raise _too_large(self.home.host, max_bytes)
+                    raise _too_large(self.asked, max_bytes)
                 digest.update(piece)
                 file.write(piece)
         content_type = plain_line(response.headers.get("content-type", ""), 100).lower()
         return Downloaded(target.url, digest.hexdigest(), size, content_type)
 
 
-def _too_large(host: str, limit: int) -> Refused:
+def _too_large(place: Asked, limit: int) -> Refused:
     much = f"{limit >> 20} MB" if limit >> 20 else f"{limit} bytes"
-    return Refused("download-too-large", f"'{host}' sends more than {much}")
+    return Refused("download-too-large", f"{place} sends more than {much}")

@@ -32,7 +32,7 @@ def open_registry(
         hint = f"Set it, or give it anew: weft registries token {name}"
         message = f"The token of the registry '{name}' is not set: {settings.token}"
         raise ClawftError("source-token", message, hint=hint)
-    fetching = Fetching(settings.url, web, token=token)
+    fetching = Fetching(settings.url, web, token=token, name=name)
     if settings.kind == "well-known":
         return WellKnown(settings.url, fetching, name=name, default=default)
     if settings.kind == "contract":

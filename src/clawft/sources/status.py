@@ -1,14 +1,20 @@
 """What the status of an answer means to the person, and how long a server wants us to wait."""
 
+import shlex
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import msgspec
 
+from clawft.config.registries import CLAWHUB
 from clawft.errors import ClawftError, NotFound
+from clawft.sandbox.reach import FetchError
 from clawft.sources.plain import plain_line
 
-__all__ = ["HttpError", "read_wait", "tell_status"]
+__all__ = ["Asked", "HttpError", "read_wait", "tell_status"]
+
+
+_LIST = "Run: weft registries list"
 
 
 class HttpError(ClawftError):
@@ -23,11 +29,37 @@ class _Missing(HttpError, NotFound):
     """Code `source-not-found`."""
 
 
-def tell_status(host: str, status: int, body: bytes) -> HttpError:
-    """What a status means to the person; the server's own words with it."""
+class Asked(msgspec.Struct, frozen=True):
+    """A place as people know it: by its address, and by the name of the registry that it is, if it is one."""
+
+    origin: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"'{self.name}' ({self.origin})" if self.name else f"'{self.origin}'"
+
+    def tell_silence(self, origin: str, error: FetchError) -> FetchError:
+        """What it means that nobody answers at an address: its own, or one that it leads to."""
+        who = str(self) if origin == self.origin else f"{origin}, to which {self} leads,"
+        if error.code == "fetch-unresolved":
+            message, hint = f"{who} cannot be found: its name has no address", "Is there a network? Is it spelt so?"
+            hint += f" To do without it: weft registries remove {self.name}" if self.name == CLAWHUB else ""
+        else:
+            message, hint = f"{who} does not answer: {plain_line(str(error).partition(': ')[2] or str(error), 100)}", ""
+            hint = "Is it running, and is this its address? " + (_LIST if self.name else "Is there a network?")
+        return FetchError(error.code, message, hint=hint)
+
+
+def tell_status(place: Asked, status: int, body: bytes, url: str = "") -> HttpError:
+    """What a status means to the person, at which address; the server's own words with it."""
     said = plain_line(_read_message(body), 200)
     code, message = _STATUS.get(status, ("source-failed", f"answers with status {status}"))
-    error = (_Missing if status == 404 else HttpError)(code, f"'{host}' {message}" + (f": {said}" if said else ""))
+    hint = ""
+    if status == 401:
+        add = f"weft registries add NAME {shlex.quote(place.origin)}, then: weft registries token NAME"
+        hint = f"Give it one: weft registries token {place.name}" if place.name else f"Add it as a registry: {add}"
+    kind = _Missing if status == 404 else HttpError
+    error = kind(code, f"{place} {message}" + (f": {said}" if said else ""), path=plain_line(url, 200), hint=hint)
     error.status, error.body = status, body
     return error
 

@@ -1,12 +1,14 @@
 """What `weft skills list --outdated` prints: installed skills that their sources have newer versions of."""
 
+from collections.abc import Sequence
+
 import anyio
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
-from clawft.cli.skills._supply import finish
+from clawft.cli.skills._supply import finish, list_names
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.file import load_lock
 from clawft.supply.targets import Scope, Site, find_site
@@ -15,7 +17,7 @@ from clawft.supplying import open_sources
 
 __all__ = ["list_outdated"]
 
-NOTHING = "weft installed no skills here, or none that could be asked for"
+NOTHING = "weft installed no skills here"
 
 
 class _Row(Struct, frozen=True):
@@ -37,7 +39,7 @@ def list_outdated(app: App, scope: str, output: str) -> int:
     finish(app)
     sites, said = _find_sites(app, scope)
     rows = anyio.run(_ask, app, sites)
-    failed = [one.problem for one in (row.one for row in rows) if one.problem]
+    failed = _gather([row.one for row in rows])
     newer = [row for row in rows if row.one.state in ("newer", "older") or _is_held_back(row.one)]
     if output == "json":
         told = [to_json(one) for one in (*said, *failed)]
@@ -48,9 +50,10 @@ def list_outdated(app: App, scope: str, output: str) -> int:
     for problem in (*said, *failed):
         show_diagnostic(problem, where=app.workspace.shorten(problem.where))
     if output == "table":
-        count = len(rows) - len(failed)
+        count = sum(row.one.problem is None for row in rows)
         unsure = sum(row.one.state == "unknown" for row in rows)
-        say(f"{len(newer)} of {count} skills have another version at their source" if count else NOTHING)
+        if count or not rows:
+            say(f"{len(newer)} of {count} skills have another version at their source" if count else NOTHING)
         if unsure:
             say(f"{unsure} have no versions: weft skills update --all --dry-run compares their files")
     return 1 if failed or said else 0
@@ -77,6 +80,18 @@ async def _ask(app: App, sites: list[Site]) -> list[_Row]:
             found = await find_newer(sources, site, list(load_lock(site.lock).values()))
             rows += [_Row(site, one) for one in found]
     return rows
+
+
+def _gather(asked: Sequence[Renewed]) -> list[Diagnostic]:
+    """What went wrong, each once, with the skills that it went wrong for."""
+    names: dict[Diagnostic, list[str]] = {}
+    for one in asked:
+        if one.problem is not None:
+            names.setdefault(one.problem, []).append(one.locked.name)
+    return [
+        structs.replace(problem, message=f"{list_names(found)} could not be looked for: {problem.message}")
+        for problem, found in names.items()
+    ]
 
 
 def _is_held_back(one: Renewed) -> bool:
