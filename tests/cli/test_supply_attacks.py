@@ -13,6 +13,8 @@ from clawft.locks.model import LockedFile, LockedSkill, Origin
 from clawft.packing.place import remove_tree
 from scripted_site import ScriptedRegistry, ScriptedSite
 
+LONG_KEY = f"version = 1\n{'a.' * 300_000}a = 1\n"  # whoever reads it as a table takes hours
+
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
 TEXT = "---\nname: {}\ndescription: Tells the tides of a harbour. Use it when somebody asks.\n---\n{}\n"
@@ -54,7 +56,9 @@ def dig(folder: Path, depth: int = 1100) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [f"version = {'1' * 5000}\n", 'version = 1\n[skill.x]\nto = [["clawft"]]\nfiles = []\n']
+    "text",
+    [f"version = {'1' * 5000}\n", 'version = 1\n[skill.x]\nto = [["clawft"]]\nfiles = []\n', LONG_KEY],
+    ids=["long", "list", "parts"],
 )
 def test_a_lock_of_wrong_types_is_told_of_and_not_followed(weft: Weft, project: Path, text: str) -> None:
     (project / ".clawft").mkdir()
@@ -220,3 +224,11 @@ def test_who_installs_what_another_client_has_too_is_told(weft: Weft, project: P
     done = weft("skills", "install", make(project / "tides", text="Tell more."), "--yes")
 
     assert (done.returncode, "warning[install-shadows]" in done.stderr) == (0, True), done.stderr
+
+
+def test_a_file_of_a_skill_cannot_keep_the_scanner_busy(weft: Weft, project: Path) -> None:
+    (make(project / "tides") / "pyproject.toml").write_text(LONG_KEY)
+
+    done = weft("skills", "install", "./tides", "--yes")
+
+    assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from clawft.errors import ClawftError
 from clawft.files import read_optional, replace_file
+from clawft.format.toml import read_toml
 from clawft.locks.check import compute_locked, is_digest, is_plain_name, is_plain_path, why_bad_origin
 from clawft.locks.layout import FIELDS, read_quickly, render_value
 from clawft.locks.model import LockedFile, LockedSkill, Origin
@@ -113,10 +114,8 @@ def _read_toml(text: str, path: str) -> dict[str, dict[str, Any]]:
     if _MARKER.search(text):
         message = "Two versions of the lock were merged, and git left both in it"
         raise ClawftError("lock-conflict", message, path=path, hint="Run: weft skills sync")
-    import tomllib  # seldom needed
-
     try:
-        raw = tomllib.loads(text)
+        raw = read_toml(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and a number that is too long to be read
         raise _invalid(path, f"It is not TOML: {error}") from error
     version = raw.pop("version", None)

@@ -89,6 +89,9 @@ def make_review(found: Found, reading: Reading, report: Report, previous: Approv
     objection = why_unbindable(found, digest, reading.linked)
     if objection is not None:
         raise Refused(objection.code, objection.message, path=objection.path, hint=objection.hint)
+    if report.failed and not report.digest:
+        message = f"The skill '{found.name}' could not be scanned, so nothing is known of it"
+        raise Refused("scan-failed", message, path=found.folder, hint="What nobody looked at is not approved")
     if report.digest != digest.value:
         message = f"The skill '{found.name}' changed while it was looked at"
         raise Refused("skill-changed", message, path=found.folder, hint="Look at it again")

@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any
 
+from clawft.format.toml import read_toml
 from clawft.scan.lazy import lazy
 
 __all__ = ["AGAIN", "find_yaml_calls", "read_config"]
@@ -174,10 +175,8 @@ def _yaml_lines(text: str) -> dict[str, Any]:
 
 
 def _read_toml(text: str) -> tuple[list[Any], str]:
-    import tomllib
-
     try:
-        return [tomllib.loads(text.replace("\r\n", "\n"))], ""
+        return [read_toml(text.replace("\r\n", "\n"))], ""
     except (ValueError, RecursionError):
         return [_read_ini(text)], "It is not valid TOML; its values were read line by line"
 
