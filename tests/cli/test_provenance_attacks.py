@@ -187,3 +187,23 @@ def test_a_secret_in_an_archive_in_an_archive_is_not_packed(weft: Weft, project:
     assert (done.returncode, "error[skill-secrets]" in done.stderr) == (3, True), done.stderr
     assert f"inner.zip/config/{name}" in done.stderr
     assert not (project / "tides.skill").exists()
+
+
+def test_a_revoked_key_is_refused_whatever_a_lock_says_of_it(weft: Weft, project: Path) -> None:
+    (project / ".clawft" / "skills").mkdir(parents=True)
+    _make(project / ".clawft" / "skills" / "brought", "brought")  # with the project, and in no lock
+    weft("skills", "sign", ".clawft/skills/brought", "--yes")
+    _make(project / "tides")
+    weft("skills", "sign", "./tides")
+    weft("skills", "install", "./tides", "--yes")  # by a key that nobody trusts, so that the lock does not name it
+    assert "tides is ready" in weft("skills", "why", "tides").stdout
+
+    lock = project.parent / "home" / ".clawft" / "skills.lock"
+    other = 'signed_by = "SHA256:' + "A" * 43 + '"'  # as a project's lock may, which is a stranger's
+    lock.write_text(lock.read_text().replace("[skill.tides]\n", f"[skill.tides]\n{other}\n"))
+    weft("publishers", "revoke", _key(weft)[1], "--reason", "stolen", "--yes")
+
+    for name in ("tides", "brought"):
+        trusted = weft("skills", "trust", name, "--yes")
+        assert (trusted.returncode, "stolen" in trusted.stderr) == (3, True), trusted.stderr
+        assert f"{name} is untrusted" in weft("skills", "why", name).stdout

@@ -1,4 +1,4 @@
-"""Installed skills whose key was revoked since: they are used no more, whoever approved them. Most users have none."""
+"""Skills whose key was revoked: they are used no more, whoever approved them. Most users have none."""
 
 import os
 import shlex
@@ -12,7 +12,7 @@ from clawft.files import read_optional
 from clawft.locks.names import LOCK_NAME, MAX_LOCK_BYTES
 from clawft.workspace import MARKER, Workspace
 
-if TYPE_CHECKING:  # loaded where a key was revoked, and a lock has signed skills
+if TYPE_CHECKING:  # loaded where a key was revoked
     from clawft.signing.publishers import Publishers
 
 __all__ = ["Revocations"]
@@ -22,7 +22,7 @@ _MAX_BYTES = 4 << 20
 
 
 class Revocations:
-    """What the user's trust file says against the keys that locks name, for one app."""
+    """What the user's trust file says against the keys of signatures and of locks, for one app."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._user_dir = workspace.user_dir
@@ -33,17 +33,18 @@ class Revocations:
         self._signers: dict[str, dict[str, str]] = {}
 
     def check(self, found: Found, approved: str) -> Diagnostic | None:
-        """Why an installed skill is used no more. `approved` is when it was: before the day of a theft still holds."""
-        if self._publishers is None or found.location.scope not in self._locks:
+        """Why a skill is used no more. `approved` is when it was: before the day of a theft still holds."""
+        if self._publishers is None:
             return None
-        key = self._load_signers(found.location.scope).get(os.path.basename(found.folder))
-        if key is None:
+        locked = self._load_signers(found.location.scope) if found.location.scope in self._locks else {}
+        keys = list(filter(None, (locked.get(os.path.basename(found.folder), ""), _read_signer(found.folder))))
+        if not keys:
             return None
         if isinstance(self._publishers, Diagnostic):
             said = self._publishers
             return Diagnostic("signature-revoked", "warning", said.message, said.path, 0, said.hint)
         at = datetime.fromisoformat(approved) if approved else datetime.now(UTC)
-        revoked = self._publishers.find_revoked(key, at)
+        revoked = next(filter(None, [self._publishers.find_revoked(key, at) for key in keys]), None)
         if revoked is None:
             return None
         day = revoked.at.astimezone(UTC).date().isoformat()
@@ -76,6 +77,18 @@ class Revocations:
                 data = b""
             self._signers[scope] = _parse_signers(data, path) if b"\nsigned_by" in data else {}
         return self._signers[scope]
+
+
+def _read_signer(folder: str) -> str:
+    """The key that a skill's own signature names, be it worth something or not; '' where there is none."""
+    from clawft.signing.check import SIGNATURE_NAME
+    from clawft.signing.sshsig import MAX_BYTES, parse_signature
+
+    try:
+        content = read_optional(os.path.join(folder, SIGNATURE_NAME), MAX_BYTES)
+        return parse_signature(content).key.fingerprint if content is not None else ""
+    except ClawftError:
+        return ""
 
 
 def _parse_signers(data: bytes, path: str) -> dict[str, str]:
