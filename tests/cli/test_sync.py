@@ -1,6 +1,7 @@
 """`weft skills sync`: what is missing or changed comes back as the lock says, or nothing does."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -82,6 +83,28 @@ def test_frozen_installs_what_is_missing_but_approves_nothing(weft: Weft, tool: 
     assert lock.read_bytes() == before
 
 
+def test_what_is_there_as_the_lock_says_is_approved_with_yes_and_named_without(
+    weft: Weft, tool: Path, lock: Path
+) -> None:
+    forget_copies(lock.parent.parent)  # a fresh clone with its skills checked in
+    before = lock.read_bytes()
+    done = weft("skills", "sync", "--frozen")
+    assert done.returncode == 0
+    assert "Not approved, so not used: tool" in done.stderr
+    assert state_of(weft, "tool") == "untrusted"
+    done = weft("skills", "sync", "--frozen", "--yes")
+    assert (done.returncode, done.stdout) == (0, "Approved: tool\n")
+    assert "Would use" in done.stderr  # it is shown what is approved
+    assert state_of(weft, "tool") == "ready"
+    assert lock.read_bytes() == before
+
+
+def test_what_the_lock_does_not_name_is_not_approved_by_it(weft: Weft, tool: Path, lock: Path) -> None:
+    write_skill(tool.parent / "mine")
+    assert weft("skills", "sync", "--frozen", "--yes").returncode == 0
+    assert state_of(weft, "mine") == "untrusted"
+
+
 @pytest.mark.parametrize("words", [("--frozen",), ("--yes",)])
 def test_a_source_that_has_something_else_now_is_refused(
     weft: Weft, tool: Path, lock: Path, source: Path, words: tuple[str, ...]
@@ -148,18 +171,41 @@ def test_versions_that_do_not_agree_are_named_and_left(weft: Weft, tool: Path, l
     assert done.returncode == 1
     assert "error[lock-conflict]" in done.stderr
     assert "Decide about tool" in done.stderr
+    assert "verdict" in done.stderr  # what they do not agree about
     assert lock.read_text() == text
 
 
-def test_a_folder_that_no_lock_names_goes_only_with_prune_and_a_yes(weft: Weft, tool: Path) -> None:
-    mine = write_skill(tool.parent / "mine")
+def test_versions_of_two_owners_are_told_apart(weft: Weft, tool: Path, lock: Path) -> None:
+    theirs = str(tool.parent.parent / "theirs")
+    lock.write_text(conflicting(lock, lambda block: re.sub('url = ".*"', f'url = "{theirs}"', block)))
+    done = weft("skills", "sync", "--yes")
+    assert f" of {theirs}" in done.stderr
+    assert "sha256:" in done.stderr
+
+
+def test_what_was_installed_and_no_lock_names_any_more_goes_only_with_prune_and_a_yes(
+    weft: Weft, tool: Path, lock: Path
+) -> None:
+    lock.write_text(lock.read_text().split("\n[", 1)[0])  # as another took it out, and git brought that
     assert weft("skills", "sync", "--yes").returncode == 0
     assert weft("skills", "sync", "--prune").returncode == 3
-    assert "Would be removed: mine" in weft("skills", "sync", "--prune", "--dry-run").stdout
-    assert mine.exists()
+    assert "Would be removed: tool" in weft("skills", "sync", "--prune", "--dry-run").stdout
+    assert tool.exists()
     done = weft("skills", "sync", "--prune", "--yes")
-    assert (done.returncode, done.stdout) == (0, "Removed: mine\n")
-    assert [one.name for one in tool.parent.iterdir()] == ["tool"]
+    assert (done.returncode, done.stdout) == (0, "Removed: tool\n")
+    assert not tool.exists()
+
+
+def test_what_somebody_made_or_changed_is_named_by_prune_and_stays(weft: Weft, tool: Path, lock: Path) -> None:
+    mine = write_skill(tool.parent / "mine")
+    assert weft("skills", "trust", "mine", "--yes").returncode == 0
+    (tool / "SKILL.md").write_text("edited\n")
+    lock.write_text(lock.read_text().split("\n[", 1)[0])
+    done = weft("skills", "sync", "--prune", "--yes")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "mine" in done.stderr
+    assert mine.exists()
+    assert tool.exists()
 
 
 def test_a_lock_that_names_a_folder_of_this_machine_gets_nothing_but_what_it_knows(

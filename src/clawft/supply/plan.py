@@ -227,7 +227,8 @@ class Planner(Struct, frozen=True):
         """What a person who agrees approves, in every place."""
         name, digest, power = planned.review.found.name, planned.staged.digest, planned.review.report.power
         places = (self.site.folder(one, planned.name) for one in planned.to)
-        return tuple(make_approval("skill", place, digest, name, power) for place in places)
+        made = (make_approval("skill", place, digest, name, power) for place in places)
+        return tuple(structs.replace(one, installed=True) for one in made)
 
     def locked(self, planned: Planned) -> LockedSkill:
         """Its entry in the lock."""

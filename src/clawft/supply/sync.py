@@ -79,7 +79,7 @@ def load_or_heal(site: Site, *, write: bool) -> tuple[dict[str, LockedSkill], bo
         healed = heal_lock(data, site.lock)
         if healed.undecided:
             said = "; ".join(
-                f"{name}: {_version(healed.ours[name])} or {_version(healed.theirs[name])}" for name in healed.undecided
+                f"{name}: {_tell_apart(healed.ours[name], healed.theirs[name])}" for name in healed.undecided
             )
             hint = "Keep one block of each in the lock, then: weft skills sync"
             message = f"Two versions of the lock do not agree. Decide about {said}"
@@ -91,8 +91,19 @@ def load_or_heal(site: Site, *, write: bool) -> tuple[dict[str, LockedSkill], bo
         return found, True
 
 
-def _version(skill: LockedSkill) -> str:
-    return skill.version or skill.commit[:12] or skill.digest[:19]
+def _tell_apart(ours: LockedSkill, theirs: LockedSkill) -> str:
+    """What somebody can decide by: where each is from, and what it is."""
+    first, second = _describe(ours), _describe(theirs)
+    if first != second:
+        return f"{first}, or {second}"
+    differing = [one for one in ours.__struct_fields__ if getattr(ours, one) != getattr(theirs, one)]
+    return f"{first}; they differ in {', '.join(differing)}"
+
+
+def _describe(skill: LockedSkill) -> str:
+    origin, version = skill.origin, skill.version or skill.commit[:12]
+    name = f"@{origin.owner}/{origin.slug} at " if origin.owner and origin.slug else ""
+    return f"{version and f'{version} '}of {name}{origin.url} ({skill.digest[:19]})"
 
 
 def find_tasks(site: Site, lock: Mapping[str, LockedSkill], find: Find, signed: Signed) -> list[Task]:
@@ -160,7 +171,7 @@ def check_signed(plans: Sequence[Planned], lock: str) -> None:
 
 
 def find_unlocked(site: Site, lock: Mapping[str, LockedSkill]) -> list[str]:
-    """The folders of skills in our own root that no lock names."""
+    """The folders of skills in our own root that its lock does not name."""
     root = site.roots["clawft"]
     try:
         names = sorted(os.listdir(root))

@@ -28,6 +28,7 @@ class Approval(Struct, frozen=True, omit_defaults=True):
     name: str = ""
     by: str = ""
     power: Power = Power()  # of a skill, as the user saw it
+    installed: bool = False  # weft put it there when it was approved
 
 
 class Approvals:

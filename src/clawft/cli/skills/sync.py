@@ -12,13 +12,14 @@ from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.skills._review import review_lines
 from clawft.cli.skills._supply import agree, check_objections, finish, list_names, planned_json, show_plans
 from clawft.cli.skills._targets import allow_options
 from clawft.cli.skills._verifying import make_judge
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.model import LockedSkill
 from clawft.supply.install import Options, Transaction, begin
-from clawft.supply.plan import Allowing, Planned
+from clawft.supply.plan import Allowing, look_at
 from clawft.supply.remove import Removal
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged
@@ -51,6 +52,7 @@ class _Outcome(Struct):
     healed: bool = False
     restored: list[dict[str, Any]] = []
     removed: list[str] = []
+    approved: list[str] = []
     untrusted: list[str] = []
     said: tuple[Diagnostic, ...] = ()
 
@@ -66,7 +68,7 @@ class _Outcome(Struct):
 @click.option(
     "--frozen", is_flag=True, help="For CI: ask nothing, and never change the lock. Approves only with --yes."
 )
-@click.option("--prune", is_flag=True, help="Remove folders of skills that the lock does not name.")
+@click.option("--prune", is_flag=True, help="Remove what weft installed and the lock names no more.")
 @click.option(
     "--import", "importing", is_flag=True, help="First take over what the clawhub and skills commands installed."
 )
@@ -141,6 +143,8 @@ def _sync(app: App, site: Site, asked: _Asked) -> _Outcome:
     tasks = find_tasks(site, lock, app.kept.find, make_judge(app.workspace))
     if tasks:
         _restore(app, tasks, asked, outcome)
+    if not (tasks and asked.dry_run):
+        _approve(app, asked, outcome)
     if asked.prune:
         _prune(app, asked, outcome)
     _tell(app, asked, outcome, tasks)
@@ -170,7 +174,6 @@ def _restore(app: App, tasks: Sequence[Task], asked: _Asked, outcome: _Outcome) 
         if approve and not asked.yes and not agree(app, plans, "Restore"):
             raise click.Abort
         outcome.said = transaction.commit(plans, options)
-        outcome.untrusted = [] if approve else _untrusted(app, site, plans)
 
 
 async def _stage(app: App, transaction: Transaction, tasks: Sequence[Task], scans: Scans) -> list[Staged]:
@@ -178,21 +181,43 @@ async def _stage(app: App, transaction: Transaction, tasks: Sequence[Task], scan
         return await transaction.stage(await want_exact(sources, transaction.site, tasks), scans)
 
 
-def _untrusted(app: App, site: Site, plans: Sequence[Planned]) -> list[str]:
-    """The skills that are there now and may not be used: nobody approved them."""
-    places = {site.folder(client, one.name): one.name for one in plans for client in one.to}
-    waiting = [one for one in app.reopen().skills if one.found.folder in places and one.state == "untrusted"]
-    return sorted({places[one.found.folder] for one in waiting})
+def _approve(app: App, asked: _Asked, outcome: _Outcome) -> None:
+    """What is there as the lock says and was never approved: shown and approved with --yes, else only named."""
+    site, app = outcome.site, app.reopen()
+    locked = outcome.lock.values()
+    places = {site.folder(client, one.name): one for one in locked for client in one.to if client in site.roots}
+    waiting = [one for one in app.skills if one.found.folder in places and one.state == "untrusted"]
+    reviews = []
+    for one in waiting:
+        try:
+            app.strangers.check_key(one.found)
+            reviews += [app.desk.review(one.found)] if asked.yes and not asked.dry_run else []
+        except ClawftError as error:
+            outcome.said += (error.diagnostic,)
+            waiting = [other for other in waiting if other is not one]
+    reviews = [one for one in reviews if one.digest == places[one.found.folder].digest]
+    for review in reviews:
+        for line in review_lines(review, app.workspace.shorten):
+            say(line)
+        say()
+    app.desk.approve(reviews)
+    approved = {one.found.folder for one in reviews}
+    outcome.approved = sorted({places[folder].name for folder in approved})
+    outcome.untrusted = sorted({places[one.found.folder].name for one in waiting if one.found.folder not in approved})
 
 
 def _prune(app: App, asked: _Asked, outcome: _Outcome) -> None:
-    """Remove what the lock does not name, after asking. Raises: Refused where nobody can be asked."""
+    """Remove what weft installed and the lock names no more, after asking. Raises: Refused where nobody can be."""
     site = outcome.site
-    names = find_unlocked(site, outcome.lock)
+    unlocked = find_unlocked(site, outcome.lock)
+    names = [name for name in unlocked if _is_as_installed(app, site.folder("clawft", name))]
+    left = [name for name in unlocked if name not in names]
+    if left:
+        say(one_line(f"In no lock, but made or changed by somebody, so they stay: {list_names(left)}"))
     if not names:
         return
     places = [site.folder("clawft", name) for name in names]
-    say("Not in the lock:")
+    say("Installed, and in the lock no more:")
     for place in places:
         say(f"  {one_line(app.workspace.shorten(place))}")
     outcome.removed = names
@@ -206,6 +231,12 @@ def _prune(app: App, asked: _Asked, outcome: _Outcome) -> None:
         outcome.said += transaction.remove(removals)
 
 
+def _is_as_installed(app: App, place: str) -> bool:
+    """Whether weft put a folder there, and nobody changed it since: what anybody made is not ours to remove."""
+    approval = app.approvals.find("skill", place)
+    return approval is not None and approval.installed and look_at(place) == approval.digest
+
+
 def _tell(app: App, asked: _Asked, outcome: _Outcome, tasks: Sequence[Task]) -> None:
     for problem in outcome.said:
         show_diagnostic(problem, where=app.workspace.shorten(problem.path))
@@ -217,11 +248,15 @@ def _tell(app: App, asked: _Asked, outcome: _Outcome, tasks: Sequence[Task]) -> 
         click.echo(one_line(f"{done[0].upper()}{done[1:]}: {task.skill.name} {task.skill.version}"))
     for name in outcome.removed:
         click.echo(f"{'Would be removed' if asked.dry_run else 'Removed'}: {name}")
+    for name in outcome.approved:
+        click.echo(f"Approved: {name}")
     if outcome.untrusted:
         say(f"Not approved, so not used: {', '.join(outcome.untrusted)}. Look at them, then: weft skills trust NAME")
     same = len(outcome.lock) - len(tasks)
-    many = "1 skill was" if same == 1 else f"{same} skills were"
-    say(f"{app.workspace.shorten(outcome.site.lock)}: {many} as it says")
+    if same or not tasks:
+        other = " other" * bool(tasks)
+        many = f"1{other} skill was" if same == 1 else f"{same}{other} skills were"
+        say(f"{app.workspace.shorten(outcome.site.lock)}: {many} as it says")
 
 
 def _as_json(outcome: _Outcome) -> dict[str, Any]:
@@ -231,6 +266,7 @@ def _as_json(outcome: _Outcome) -> dict[str, Any]:
         "healed": outcome.healed,
         "skills": outcome.restored,
         "removed": outcome.removed,
+        "approved": outcome.approved,
         "untrusted": outcome.untrusted,
         "diagnostics": [to_json(one) for one in outcome.said],
     }
