@@ -7,6 +7,7 @@ import socket
 import tarfile
 import tracemalloc
 from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
@@ -135,3 +136,20 @@ def test_what_a_publication_brings_and_a_version_does_not_use_is_not_kept(
     left = [one.read_bytes() for one in (served_hub.folder / "hub" / "blobs").glob("*/*")]
     assert SKILL in left
     assert len(left) == 3  # the zips, too
+
+
+def test_who_publishes_much_does_not_keep_others_waiting(served_hub: ServedHub, client: httpx2.Client) -> None:
+    alice, bob = served_hub.token("alice"), served_hub.token("bob")
+    done: list[str] = []
+
+    def send(token: str, number: int) -> None:
+        assert publish_form(client, token, SKILL + b"%d" % number, slug=f"tides-{number}").status_code == 200
+        done.append(token)
+
+    with ThreadPoolExecutor(17) as pool:
+        much = [pool.submit(send, alice, number) for number in range(16)]
+        wait(much, 30, FIRST_COMPLETED)
+        pool.submit(send, bob, 99).result(30)
+        wait(much, 30)
+    assert done.count(alice) == 16
+    assert done.index(bob) < 12

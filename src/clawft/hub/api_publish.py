@@ -126,7 +126,7 @@ async def publish(request: Request) -> Response:
     )
     sent = [one.sha256 for one in files]
     try:
-        version = await hub.take(draft, token.owner)
+        version = await hub.take(draft, token)
     except (Refused, VersionExists):  # of which nothing is kept
         hub.pending.settle(token.id, sent)
         raise

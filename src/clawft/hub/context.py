@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
-from msgspec import Struct
+from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
@@ -36,6 +37,7 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 MAX_QUERY = 300
+_AT_ONCE = 2  # publications of one token
 _INLINE = 256 * 1024  # bytes that are read at once, not from a file while they are sent
 
 
@@ -51,6 +53,8 @@ class Hub(Struct, frozen=True):
     publishing: CapacityLimiter
     indexes: Indexes
     tars: TarDigests
+    #: Of those who publish just now, by their tokens.
+    turns: WeakValueDictionary[str, CapacityLimiter] = field(default_factory=WeakValueDictionary)
 
     async def read(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Call what only reads: at once where that takes microseconds, else on a thread."""
@@ -62,9 +66,15 @@ class Hub(Struct, frozen=True):
         """Call what writes, or takes long, on a thread."""
         return await to_thread.run_sync(lambda: function(*given, **named))
 
-    async def take(self, draft: Draft, publisher: str) -> HubVersion:
-        """Publish, a few at a time: scans take so long that they would leave no thread for others."""
-        return await to_thread.run_sync(self.intake.take, draft, publisher, limiter=self.publishing)
+    async def take(self, draft: Draft, token: HubToken) -> HubVersion:
+        """Publish, a few at a time: scans take so long that they would leave no thread for others.
+
+        Who sends much waits for their own to be done, so that others need not.
+        """
+        turn = self.turns.get(token.id) or CapacityLimiter(_AT_ONCE)
+        self.turns[token.id] = turn
+        async with turn:
+            return await to_thread.run_sync(self.intake.take, draft, token.owner, limiter=self.publishing)
 
     def address(self, request: Request) -> str:
         """What clients know this hub by, without a slash at the end."""
