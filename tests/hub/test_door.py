@@ -71,6 +71,9 @@ def test_a_hub_that_is_not_public_shows_nothing_without_a_token(tmp_path: Path) 
             "/@alice/tides/.well-known/skills/tides/SKILL.md",
             "/api/search?q=tides",
             "/api/v1/openapi.json",
+            "/",
+            "/@alice",
+            "/@alice/tides",
         )
         assert {client.get(path).status_code for path in paths} == {401}
         for path in ("/mcp", "/api/v1/skills/-/security-verdicts", "/api/cli/telemetry/install"):

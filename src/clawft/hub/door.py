@@ -30,7 +30,7 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 MCP_PATH = "/mcp"
 _ASKED = frozenset({MCP_PATH, "/api/v1/skills/-/security-verdicts"})  # what reads, whatever the method
 _UPLOAD = "/api/v1/skills/-/upload"
-# Nothing a hub serves is a page: it is not to be run, framed or guessed at by a browser.
+# What a hub serves is not to be run, framed or guessed at by a browser; its few pages bring a policy of their own.
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
@@ -186,7 +186,9 @@ class _Visit:
     async def _open(self, start: Message) -> None:
         self._start = None
         self.status = start["status"]
-        headers = [*start.get("headers", ()), *_HEADERS, *self.taken]
+        own = [*start.get("headers", ())]
+        named = {name for name, _ in own}
+        headers = [*own, *(one for one in _HEADERS if one[0] not in named), *self.taken]
         if not self._is_whole:  # nobody wants the rest of it
             headers.append((b"connection", b"close"))
         await self._send({**start, "headers": headers})

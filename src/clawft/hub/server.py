@@ -30,6 +30,7 @@ from clawft.hub.intake import Intake
 from clawft.hub.limits import ClientLimits
 from clawft.hub.mcp import HubMcp
 from clawft.hub.openapi import describe_routes
+from clawft.hub.pages import PAGES
 from clawft.hub.pending import Pending
 from clawft.hub.store import HubStore
 from clawft.hub.tars import TarDigests
@@ -77,6 +78,7 @@ def make_app(
         Route("/healthz", _healthz),
         Route("/api/v1/openapi.json", openapi),
         *routes,
+        *PAGES,
         Route(MCP_PATH, mcp),
         Route(_REST, _not_here),
     ]
