@@ -6,6 +6,7 @@ import shlex
 import sqlite3
 import subprocess
 import sysconfig
+import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -508,3 +509,10 @@ def test_sandbox_that_is_off_or_missing_is_a_note(diagnose: Diagnose, mend: Mend
     (none,) = _of(diagnose(CLAWFT_SANDBOX__MODE="bubblewrap", PATH=sysconfig.get_path("scripts"))[1], "sandbox")
     assert none["message"] == "none: bubblewrap is not installed"
     assert none["fix"] == "apt install bubblewrap"
+
+
+def test_every_optional_part_has_its_line(weft: Weft) -> None:
+    checks = json.loads(weft("doctor", "--format", "json").stdout)["checks"]
+    parts = {one["message"].split()[0] for one in _of(checks, "part")}
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert parts == {*project["optional-dependencies"]} - {"all"}

@@ -24,6 +24,7 @@ _OPTIONAL = {
     "deno": ("deno", "hooks in TypeScript"),
     "wasm": ("wasmtime", "plugins and skills in WebAssembly"),
     "telemetry": ("opentelemetry-exporter-otlp-proto-http", "traces and metrics of runs"),
+    "hub": ("uvicorn", "a registry of your own, with weft hub serve"),
 }
 _INSTALLS = {"npx": "npx comes with Node.js", "uvx": "uvx comes with uv", "docker": "docker comes with Docker"}
 
