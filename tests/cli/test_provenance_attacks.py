@@ -207,3 +207,11 @@ def test_a_revoked_key_is_refused_whatever_a_lock_says_of_it(weft: Weft, project
         trusted = weft("skills", "trust", name, "--yes")
         assert (trusted.returncode, "stolen" in trusted.stderr) == (3, True), trusted.stderr
         assert f"{name} is untrusted" in weft("skills", "why", name).stdout
+
+
+def test_nothing_is_not_signed_as_a_skill(weft: Weft, project: Path) -> None:
+    tides = _make(project / "tides")
+    (tides / ".gitignore").write_text("*.md\n")
+    done = weft("skills", "sign", "./tides", "--yes")
+    assert (done.returncode, "error[pack-left-out]" in done.stderr) == (1, True), done.stderr
+    assert not (tides / ".clawft-signature").exists()

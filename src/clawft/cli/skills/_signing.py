@@ -48,6 +48,10 @@ def make_statement(found: Found, version: str, *, whole: bool = False) -> Statem
     if whole:
         return Statement(found.name, version or written, _digest_all(found.folder))
     chosen = choose_files(found.folder)
+    document = os.path.basename(found.file)
+    if all(one.path != document for one in chosen.files):
+        hint = "Take it back in there; or sign all that lies here: --all"
+        raise ClawftError("pack-left-out", f"An ignore file leaves out {document}", path=found.file, hint=hint)
     digest = packed_digest(chosen)
     if digest != compute_digest(found.folder).value:
         names = ", ".join(one.path for one in chosen.left_out[:5])
