@@ -102,6 +102,13 @@ def test_an_entry_that_cannot_be_used_is_left_out_and_the_others_stay(bad: Any, 
     assert index.notes[0].message.isprintable()
 
 
+def test_an_index_full_of_what_is_left_out_does_not_fill_the_screen() -> None:
+    index = parse_index({"$schema": SCHEMA, "skills": [{"name": "a"}] * 9_000}, "https://site.example/index.json")
+
+    assert len(index.notes) < 10
+    assert index.notes[-1].message.startswith("8995 more")
+
+
 @pytest.mark.parametrize(
     "document", [None, [], {"skills": 1}, {"skills": [{}] * 10_001}, "x"], ids=lambda one: str(one)[:20]
 )

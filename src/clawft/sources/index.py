@@ -14,6 +14,7 @@ __all__ = ["SCHEMA", "Entry", "Index", "parse_index"]
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_ENTRIES = 10_000
 MAX_LISTED = 1_000  # files of one skill
+MAX_TOLD = 5  # entries that are left out: what a person is to see must not be pushed off the screen
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}")
@@ -59,6 +60,9 @@ def parse_index(document: Any, url: str) -> Index:
             named = plain_line(str(one.get("name", "")), 60) if isinstance(one, dict) else ""
             message = f"'{named}' of the index is left out: {error}"
             notes.append(Diagnostic("index-entry", "warning", message, url))
+    if len(notes) > MAX_TOLD:
+        more = f"{len(notes) - MAX_TOLD} more of the index are left out"
+        notes[MAX_TOLD:] = [Diagnostic("index-entry", "warning", more, url)]
     return Index(tuple(entries.values()), tuple(notes))
 
 
