@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from skills_ref import validate  # type: ignore[import-untyped]
 
-from clawft.format import check_spec
+from clawft.format import check_spec, parse_skill_md
 
 OK = "---\nname: pdf\ndescription: d\n---\nBody\n"
 
@@ -123,3 +123,52 @@ def test_every_violation_is_reported_and_not_the_first_alone() -> None:
         "spec-name",
     ]
     assert len([found for found in check_spec(text, "a", "p") if found.code == "spec-field"]) == 2
+
+
+BLOCK = """---
+name: pdf
+description: d
+metadata:
+  version: "1.0.0"
+  openclaw:
+    requires:
+      bins:
+        - jq
+      skills:
+        - calendar
+    install:
+      - kind: brew
+        formula: jq
+        bins:
+          - jq
+---
+"""
+
+
+def test_what_a_skill_needs_stands_in_the_block_of_a_client_where_it_is_read_and_no_error(
+    tmp_path: Path,
+) -> None:
+    assert _reference(tmp_path / "pdf", BLOCK) == []
+    assert [(one.code, one.severity, one.line) for one in check_spec(BLOCK, "pdf", "p")] == [
+        ("spec-metadata", "note", 4)
+    ]
+    skill = parse_skill_md(BLOCK, "pdf")
+    assert (skill.requires.bins, skill.requires.skills, skill.install[0].formula) == (("jq",), ("calendar",), "jq")
+    other = BLOCK.replace("  openclaw:", "  others:")
+    assert [one.severity for one in check_spec(other, "pdf", "p")] == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("field", "place"),
+    [
+        ("version: 1.0.0", "Write it as metadata.version, a text"),
+        ("requires: {bins: [jq]}", "Write it as metadata.openclaw.requires. Run: weft help needs"),
+        ("bins: [jq]", "Write it as metadata.openclaw.requires.bins. Run: weft help needs"),
+        ("depends-on: [calendar]", "Write it as metadata.openclaw.requires.skills. Run: weft help needs"),
+        ("install: []", "Write it as metadata.openclaw.install. Run: weft help needs"),
+        ("context: fork", "Allowed: name, description, license, compatibility, metadata, allowed-tools"),
+    ],
+)
+def test_a_field_that_the_spec_does_not_have_is_told_its_place(field: str, place: str) -> None:
+    (found,) = check_spec(f"---\nname: pdf\ndescription: d\n{field}\n---\n", "pdf", "p")
+    assert (found.code, found.hint) == ("spec-field", place)

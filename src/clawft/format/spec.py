@@ -4,8 +4,9 @@ import unicodedata
 from typing import Any
 
 from clawft.errors import ClawftError, Diagnostic
+from clawft.format.fields import BLOCK_KEYS, KEYS
 from clawft.format.frontmatter import split_frontmatter
-from clawft.format.names import MAX_NAME
+from clawft.format.names import MAX_NAME, NAMESPACES
 from clawft.format.notes import Notes
 from clawft.format.yaml import load_yaml
 
@@ -14,10 +15,15 @@ __all__ = ["check_spec"]
 FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
+_CLIENT = "openclaw"  # whose block most clients and registries read
+_TEXTS = frozenset({"version", "author", "homepage", "emoji", "category", "primary_env", "skill_key"})
+_REQUIRED = {"bins": "requires.bins", "dependencies": "requires.skills"} | dict.fromkeys(
+    ("env_vars", "required_environment_variables"), "requires.env"
+)
 
 
 def check_spec(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
-    """Every violation of the spec in a SKILL.md, as errors."""
+    """Every violation of the spec in a SKILL.md, as errors; of a client's block, which all let pass, a note."""
     try:
         front = split_frontmatter(text, path, f"skill/{dir_name}")
     except ClawftError as error:
@@ -34,13 +40,7 @@ def check_spec(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
         )
     for key in raw:
         if key not in FIELDS:
-            _say(
-                notes,
-                "spec-field",
-                f"The spec has no field '{str(key)[:60]}'",
-                str(key),
-                f"Allowed: {', '.join(FIELDS)}",
-            )
+            _say(notes, "spec-field", f"The spec has no field '{str(key)[:60]}'", str(key), _find_place(key))
     _check_name(raw.get("name"), dir_name, notes)
     _check_text(raw.get("description"), "description", MAX_DESCRIPTION, notes, required=True)
     _check_text(raw.get("compatibility"), "compatibility", MAX_COMPATIBILITY, notes)
@@ -86,14 +86,25 @@ def _check_text(value: Any, key: str, limit: int, notes: Notes, *, required: boo
         _say(notes, f"spec-{key}", f"'{key}' has {len(value)} characters; {limit} is the limit", key)
 
 
+def _find_place(key: Any) -> str:
+    """Where what the spec has no field for may stand, so that it loads everywhere and is read all the same."""
+    field = KEYS.get(key) if isinstance(key, str) else None
+    name = field.name if field else ""
+    if field and name in _TEXTS:
+        return f"Write it as metadata.{field.key}, a text"
+    if field and (name in _REQUIRED or key in BLOCK_KEYS):
+        return f"Write it as metadata.{_CLIENT}.{_REQUIRED.get(name, field.key)}. Run: weft help needs"
+    return f"Allowed: {', '.join(FIELDS)}"
+
+
 def _check_metadata(value: Any, notes: Notes) -> None:
     if not isinstance(value, dict):
-        _say(notes, "spec-metadata", "'metadata' must be a mapping", "metadata")
-    elif any(not isinstance(item, str) for pair in value.items() for item in pair):
-        _say(
-            notes,
-            "spec-metadata",
-            "'metadata' must map texts to texts",
-            "metadata",
-            "Quote the values; nested blocks are an extension",
-        )
+        return _say(notes, "spec-metadata", "'metadata' must be a mapping", "metadata")
+    blocks = [name for name in NAMESPACES if isinstance(value.get(name), dict)]
+    if any(not isinstance(item, str) for pair in value.items() if pair[0] not in blocks for item in pair):
+        hint = f"Quote the values; what is no text belongs into the block of a client: metadata.{_CLIENT}"
+        return _say(notes, "spec-metadata", "'metadata' must map texts to texts", "metadata", hint)
+    if blocks:  # all who check skills let them pass
+        message = f"'metadata.{blocks[0]}' is the block of a client; the spec has texts there"
+        notes.add("spec-metadata", "note", message, key="metadata", hint="Who does not know it passes it over")
+    return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
 from clawft.files import read_regular
 from clawft.packing.limits import SKILL, refuse
 from clawft.packing.target import MAX_DEPTH, Target
@@ -87,9 +87,11 @@ def choose_files(folder: str) -> Chosen:
     for entry, path in _walk(folder, left_out):
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            raise refuse("archive-link", f"'{path[:80]}' is a link", folder)
+            hint = "Put the file itself there, or name the link in .clawftignore"
+            raise Refused("archive-link", f"'{path[:80]}' is a link", path=folder, hint=hint)
         if not stat.S_ISREG(status.st_mode):
-            raise refuse("archive-device", f"'{path[:80]}' is no file", folder)
+            hint = "Name it in .clawftignore"
+            raise Refused("archive-device", f"'{path[:80]}' is no file", path=folder, hint=hint)
         target.claim(path)
         target.reserve(path, status.st_size)
         files.append(SkillFile(path, entry.path, status.st_size, bool(status.st_mode & 0o111)))

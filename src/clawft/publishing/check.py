@@ -20,7 +20,7 @@ from clawft.packing.ignore import SIGNATURE, Chosen, LeftOut, choose_files
 from clawft.packing.limits import SKILL
 from clawft.packing.pack import Packed, write_skill
 from clawft.packing.unpack import unpack
-from clawft.publishing.scaffold import UNFINISHED
+from clawft.publishing.scaffold import check_finished
 from clawft.publishing.secrets import OWN_SECRET, check_secrets
 from clawft.scan.batch import scan_target
 from clawft.scan.findings import Report
@@ -178,15 +178,14 @@ def _without_signature(folder: str, chosen: Chosen, statement: Statement) -> Cho
 def _check_format(found: Found) -> Iterator[Diagnostic]:
     """What is odd about the file; what keeps other clients from loading it is an error."""
     yield from found.skill.diagnostics if found.skill else ()
-    if found.skill and UNFINISHED in found.skill.description:
-        hint = "Say what it does, and when to use it: models choose skills by this"
-        yield Diagnostic("skill-unfinished", "warning", "The description is that of a new skill", found.file, hint=hint)
+    yield from check_finished(found)
     if os.path.basename(found.file) != "SKILL.md":
         yield Diagnostic("spec-file", "error", "The file of a skill is called SKILL.md", found.file)
         return
     data, _ = load_bytes(found.file, found.location.path)
     for one in check_spec(decode_text(data, found.file).text, os.path.basename(found.folder), found.file):
-        yield one if one.code in _REQUIRED else structs.replace(one, severity="warning")
+        eased = one.severity == "error" and one.code not in _REQUIRED
+        yield structs.replace(one, severity="warning") if eased else one
 
 
 def _check_left_out(found: Found, chosen: Chosen) -> Iterator[Diagnostic]:

@@ -4,16 +4,17 @@ import os
 import re
 from typing import Literal, get_args
 
-from clawft.errors import ClawftError, Refused
+from clawft.discovery import Found
+from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.format.names import MAX_NAME, is_canonical, slugify
 from clawft.format.spec import MAX_DESCRIPTION
 from clawft.packing.place import remove_tree
 
-__all__ = ["SCRIPTS", "UNFINISHED", "Script", "make_skill"]
+__all__ = ["SCRIPTS", "Script", "check_finished", "make_skill"]
 
 Script = Literal["python", "shell", "node"]
 SCRIPTS: tuple[Script, ...] = get_args(Script)
-UNFINISHED = "one sentence on what this skill does"
+_UNFINISHED = "one sentence on what this skill does"
 _PLAIN = re.compile(r"[A-Za-z0-9][^:#\n\"'\\{}\[\]&*!|>%@`]*")  # what YAML takes for a text, however it is read
 
 _DOCUMENT = """\
@@ -116,7 +117,7 @@ console.log(JSON.stringify({ lines, words, characters: [...text].length }));
 def make_skill(name: str, folder: str, description: str = "", script: Script | None = None) -> list[str]:
     """Write a new skill into a folder that is not there yet; its files. Raises: ClawftError, OSError."""
     _check_name(name)
-    said = " ".join(description.split()) or f"Write here {UNFINISHED}, and when to use it"
+    said = " ".join(description.split()) or f"Write here {_UNFINISHED}, and when to use it"
     if len(said) > MAX_DESCRIPTION:
         message = f"The description has {len(said)} characters; {MAX_DESCRIPTION} is the limit"
         raise ClawftError("skill-description", message)
@@ -133,6 +134,14 @@ def make_skill(name: str, folder: str, description: str = "", script: Script | N
     except BaseException:
         remove_tree(folder)
         raise
+
+
+def check_finished(found: Found) -> tuple[Diagnostic, ...]:
+    """A description that nobody wrote."""
+    if found.skill is None or _UNFINISHED not in found.skill.description:
+        return ()
+    hint = "Say what it does, and when to use it: models choose skills by this"
+    return (Diagnostic("skill-unfinished", "warning", "The description is that of a new skill", found.file, hint=hint),)
 
 
 def _check_name(name: str) -> None:

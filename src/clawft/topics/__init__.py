@@ -14,6 +14,7 @@ __all__ = ["list_topics", "load_topic", "render_topic", "summary"]
 _TOPICS = (
     "skills",
     "writing",
+    "needs",
     "agents",
     "commands",
     "config",

@@ -46,8 +46,10 @@ def test_it_is_made_where_skills_are_looked_for(weft: Weft, project: Path, tmp_p
     assert {"mine", "ours"} <= {one["name"] for one in listed["skills"]}
 
 
-def test_a_description_that_nobody_wrote_is_told_of_when_it_is_packed(weft: Weft) -> None:
+def test_a_description_that_nobody_wrote_is_told_of_when_it_is_checked_and_packed(weft: Weft) -> None:
     weft("skills", "new", "fresh", "--dir", ".")
+    checked = weft("skills", "validate", "--strict", "fresh")
+    assert (checked.returncode, "fresh/SKILL.md: warning[skill-unfinished]" in checked.stdout) == (0, True)
     done = weft("skills", "pack", "fresh", "--dry-run")
     assert (done.returncode, "warning[skill-unfinished]" in done.stderr) == (0, True)
 

@@ -147,6 +147,27 @@ def test_nothing_but_an_archive_is_overwritten(weft: Weft, skill: Path, project:
     assert weft("skills", "pack", "adder", "-o", "link.skill").returncode == 3
 
 
+def test_an_archive_of_another_kind_is_not_named_so(weft: Weft, skill: Path, project: Path) -> None:
+    done = weft("skills", "pack", "adder", "-o", "out.tar.gz")
+    assert (done.returncode, "name it NAME.skill or NAME.zip" in done.stderr) == (2, True)
+    assert os.listdir(project) == ["adder"]
+
+
+def test_a_folder_to_write_to_must_be_there(weft: Weft, skill: Path, project: Path) -> None:
+    done = weft("skills", "pack", "adder", "-o", "nowhere/x.skill")
+    assert (done.returncode, "error[no-folder]: There is no such folder" in done.stderr) == (1, True)
+    assert f"--> {project}/nowhere\n" in done.stderr
+
+
+def test_a_link_is_not_packed_and_what_to_do_is_told(weft: Weft, skill: Path) -> None:
+    (skill / "more.md").symlink_to("SKILL.md")
+    done = weft("skills", "pack", "adder")
+    assert (done.returncode, "error[archive-link]: 'more.md' is a link" in done.stderr) == (3, True)
+    assert "hint: Put the file itself there, or name the link in .clawftignore" in done.stderr
+    (skill / ".clawftignore").write_text("more.md\n")
+    assert weft("skills", "pack", "adder").returncode == 0
+
+
 def test_a_folder_that_is_no_skill_says_which_are(weft: Weft, skill: Path) -> None:
     done = weft("skills", "pack", ".")
     assert (done.returncode, "hint: One at a time: adder" in done.stderr) == (1, True)

@@ -12,13 +12,14 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._scanned import finding_lines
 from clawft.cli.skills._targets import complete_targets, find_folder
-from clawft.errors import Refused
+from clawft.errors import NotFound, Refused
 from clawft.publishing.check import Prepared, check_ready, prepare
 from clawft.workspace import resolve_path
 
 __all__ = ["command", "show_prepared"]
 
 _SHOWN = 20
+_OTHERS = (".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".txz", ".xz", ".zst")  # archives that ours is not
 
 
 @click.command("pack")
@@ -39,6 +40,8 @@ def command(skill: str, target: str, dry_run: bool, allow_findings: bool, output
     app = open_here()
     if target == "-" and output == "json":
         raise click.UsageError("-o - prints the archive, --format json a document: choose one")
+    if target.lower().endswith(_OTHERS):
+        raise click.UsageError("-o FILE: a skill is packed as a zip, so name it NAME.skill or NAME.zip")
     place = find_folder(app, skill)
     limit = app.config.skills.max_skill_prompt_bytes
     with prepare(place, limit, app.secrets, app.overrides.load()) as prepared:
@@ -94,7 +97,10 @@ def _choose_file(app: App, target: str, name: str) -> str:
 
 
 def _check_free(path: str) -> None:
-    """An archive may be replaced, anything else not. Raises: Refused."""
+    """An archive may be replaced, anything else not. Raises: NotFound; Refused."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise NotFound("no-folder", "There is no such folder", path=folder, hint="Make it first")
     if os.path.islink(path):
         raise Refused("pack-exists", "This is a link", path=path, hint="Give another file: -o FILE")
     if not os.path.lexists(path):

@@ -11,6 +11,7 @@ from clawft.discovery import Found
 from clawft.discovery.read import load_bytes
 from clawft.errors import Diagnostic
 from clawft.format import check_spec, decode_text
+from clawft.publishing.scaffold import check_finished
 
 __all__ = ["command"]
 
@@ -60,7 +61,7 @@ def command(targets: tuple[str, ...], strict: bool, quiet: bool, output: str, di
 
 def _check(app: App, found: Found, strict: bool) -> _Checked:
     """All there is to say about one file, read afresh from disk."""
-    said = app.diagnose(found)
+    said = (*app.diagnose(found), *check_finished(found))
     return _Checked(found, (*said, *_check_strict(found)) if strict and found.skill else said)
 
 
