@@ -162,6 +162,14 @@ def test_what_the_repository_around_it_ignores_is_left_out_too(tmp_path: Path) -
     assert "a.local" in [one.path for one in choose_files(str(folder)).files]
 
 
+def test_an_ignore_file_around_it_that_git_would_not_read_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "elsewhere").write_text("*\n")
+    (tmp_path / ".gitignore").symlink_to("elsewhere")
+    folder = make(tmp_path / "skills" / "adder")
+    assert [one.path for one in choose_files(str(folder)).files] == ["SKILL.md"]
+
+
 @pytest.mark.parametrize("line", ["\ufeffmine.key", "[[:alpha:]]*.key", "*.k[[:lower:]y]y", "mine.[^[:digit:]]ey"])
 def test_a_line_leaves_out_what_it_leaves_out_in_git(tmp_path: Path, line: str) -> None:
     folder = make(tmp_path / "adder", **{".gitignore": f"{line}\n", "mine.key": "secret"})
