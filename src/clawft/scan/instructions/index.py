@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from clawft.scan.instructions.common import find_commonness
 
-__all__ = ["FREE", "Index", "Needy", "Pool", "Reading", "flatten", "members"]
+__all__ = ["FREE", "POOL", "Index", "Needy", "Pool", "Reading", "flatten", "members"]
 
 MAX_KEPT = 2_000
 MAX_WORD = 64
@@ -23,7 +23,10 @@ _LETTERS = bytes(code | 32 if chr(code).isalpha() and code < 128 else 32 for cod
 
 
 class Needy(Protocol):
-    """What can tell the words that it needs."""
+    """What can tell the words that it needs, and the patterns that it knows them from."""
+
+    @property
+    def sources(self) -> tuple[str, ...]: ...
 
     @property
     def needs(self) -> tuple[frozenset[str], ...]: ...
@@ -60,8 +63,13 @@ class Pool:
     def tables(self) -> "_Tables":
         """The words to look for, put together when they are first looked for."""
         if self._tables is None:
-            self._tables = _Tables([one for _, one in self._things.values()])
+            self._tables = _Tables(self.things)
         return self._tables
+
+    @property
+    def things(self) -> list[Needy]:
+        """All of them, in their order."""
+        return [one for _, one in self._things.values()]
 
 
 class _Tables:
@@ -87,34 +95,32 @@ class _Tables:
         self.automaton = BytesAhoCorasick([word.encode() for word in meets], implementation=Implementation.DFA)
         self.meets = list(meets.values())
         self.stands = [stands.get(word, 0) for word in meets]
+        self.things = [[(1 << number, self.wanted[number]) for number in members(own)] for own in self.stands]
         self.could_match = lru_cache(maxsize=64)(self._find_in)
 
     def narrow(self, words: Iterable[int]) -> int:
         """The things all of whose needs are met by some words."""
-        met = things = found = 0
-        meets, stands, wanted = self.meets, self.stands, self.wanted
-        for word in words:
-            met |= meets[word]
-            things |= stands[word]
-        while things:
-            bit = things & -things
-            want = wanted[bit.bit_length() - 1]
-            if want & met == want:
-                found |= bit
-            things ^= bit
+        met = found = 0
+        known = set(words)
+        for word in known:
+            met |= self.meets[word]
+        for word in known:
+            for thing, wanted in self.things[word]:
+                if wanted & met == wanted:
+                    found |= thing
         return found
 
     def _find_in(self, flat: bytes) -> int:
         return self.narrow([word for word, _, _ in self.automaton.find_matches_as_indexes(flat, overlapping=True)])
 
 
-_POOL = Pool()
+POOL = Pool()
 
 
 class Reading:
     """A text that was read once for the words of a pool: what could match in any piece of it."""
 
-    def __init__(self, text: str, end: int | None = None, pool: Pool = _POOL) -> None:
+    def __init__(self, text: str, end: int | None = None, pool: Pool = POOL) -> None:
         self._tables = pool.tables
         self._ends = array("I")  # the last character of each word, or the blank after it
         self._words = array("I")
@@ -126,7 +132,7 @@ class Reading:
             found = find(flat[begin : start + CHUNK], overlapping=True)
             found = [one for one in found if begin + one[2] > start] if begin else found
             self._words.extend([word for word, _, _ in found])
-            self._ends.extend([max(0, begin + end - 2) for _, _, end in found])
+            self._ends.extend([begin + end - 2 if begin + end > 2 else 0 for _, _, end in found])
 
     def find(self, wanted: int) -> list[tuple[int, int]]:
         """Where the rarest need of one of some things is met, and of which, from left to right."""
@@ -146,7 +152,7 @@ class Reading:
 class Index(Generic[Thing]):
     """Some things of a pool."""
 
-    def __init__(self, things: Sequence[Thing], pool: Pool = _POOL) -> None:
+    def __init__(self, things: Sequence[Thing], pool: Pool = POOL) -> None:
         self._things = things
         self._pool = pool
         self.set = pool.add(things)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from clawft.scan.instructions.needs import find_needs
+from clawft.scan.instructions.known import look_up_needs
 
 __all__ = ["Late", "Together", "Words", "either"]
 
@@ -24,8 +24,12 @@ class Late:
         return re.compile(self.source, self.flags)
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.source,)
+
+    @property
     def needs(self) -> tuple[frozenset[str], ...]:
-        return find_needs(self.source)
+        return look_up_needs(self.source)
 
     def search(self, text: str, start: int = 0) -> re.Match[str] | None:
         return self.pattern.search(text, start)
@@ -47,6 +51,10 @@ class Together:
         self._patterns = patterns
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(one.source for one in self._patterns)
+
+    @property
     def needs(self) -> tuple[frozenset[str], ...]:
         return tuple(need for one in self._patterns for need in one.needs)
 
@@ -55,6 +63,7 @@ class Words:
     """Words of which a text must have one, in small letters."""
 
     def __init__(self, *words: str) -> None:
+        self.sources = ()
         self.needs = (frozenset(words),)
 
 

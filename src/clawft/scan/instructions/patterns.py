@@ -9,7 +9,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from clawft.scan.instructions.needs import find_needs
+from clawft.scan.instructions.known import look_up_needs
 from clawft.scan.instructions.vocabulary import GROUPS
 
 __all__ = ["Phrase", "phrase"]
@@ -42,9 +42,14 @@ class Phrase(Struct, frozen=True, dict=True):
         return re.compile(_NAME.sub(_expand, self.outline))
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """What its needs are read from."""
+        return (self.outline,)
+
+    @property
     def needs(self) -> tuple[frozenset[str], ...]:
         """The words that a text must have to match."""
-        return find_needs(self.outline)
+        return look_up_needs(self.outline)
 
     @property
     def mark(self) -> str:

@@ -1,0 +1,20 @@
+"""The needs of phrases as they are shipped: those that would be worked out."""
+
+import json
+from pathlib import Path
+
+from clawft.scan.instructions import find_orders  # noqa: F401  (brings all grammars)
+from clawft.scan.instructions.index import POOL
+from clawft.scan.instructions.known import FILE, look_up_needs, make_key
+from clawft.scan.instructions.needs import find_needs
+
+
+def test_what_is_shipped_is_what_the_phrases_need() -> None:
+    """If not: python tools/needs.py"""
+    sources = {source for one in POOL.things for source in one.sources}
+    shipped = json.loads(Path(FILE).read_text(encoding="utf-8"))
+    assert shipped == {make_key(one): [sorted(need) for need in find_needs(one)] for one in sources}
+
+
+def test_a_phrase_that_is_not_shipped_is_worked_out() -> None:
+    assert look_up_needs(r"\bnever (?:shipped|sent)\b") == find_needs(r"\bnever (?:shipped|sent)\b") != ()
