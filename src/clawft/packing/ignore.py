@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, Refused
+from clawft.errors import ClawftError, Refused, Unreadable
 from clawft.files import read_regular
 from clawft.packing.limits import SKILL, refuse
 from clawft.packing.target import MAX_DEPTH, Target
@@ -203,7 +203,10 @@ def _load_above(folder: str) -> "tuple[_Ignored, ...]":
     for depth in range(len(between)):
         place = os.path.join(here, *between[:depth])
         inner = [f"{name}/" for name in between[depth:]]
-        for _, _, patterns in _load_ignored(place, "", IGNORE_FILES[:1]):
+        said: tuple[_Ignored, ...] = ()
+        with suppress(Unreadable):  # a link, which git does not follow either
+            said = _load_ignored(place, "", IGNORE_FILES[:1])
+        for _, _, patterns in said:
             if any(is_ignored(patterns, "".join(inner[: end + 1])) for end in range(len(inner))):
                 return ()
             found.insert(0, ("", "".join(inner), patterns))
