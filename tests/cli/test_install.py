@@ -3,15 +3,19 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clawft.discovery.digest import compute_digest
 from clawft.locks.file import load_lock
+from on_pty import OnPty
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -286,3 +290,47 @@ def test_a_skill_that_is_not_in_a_place_is_not_guessed(weft: Weft, home: Path, p
     assert "two" in done.stderr
     assert weft("skills", "install", "./many", "--registry", "clawhub", "--yes").returncode == 2
     assert hidden(home) == []
+
+
+def test_who_stops_it_at_the_question_is_told_that_nothing_was_installed(
+    project: Path, home: Path, hello: Path, child_env: dict[str, str]
+) -> None:
+    words = [sys.executable, "-m", "clawft", "skills", "install", "./hello"]
+    with OnPty(words, {**child_env, "TERM": "xterm", "NO_COLOR": "1"}, project) as person:
+        person.wait_for("Install and approve hello? [y/N]: ")
+        person.process.send_signal(signal.SIGINT)  # as Ctrl-C does
+        person.type("\n")  # for one that came just before it was waited for
+        person.wait_for("\r\nNothing was installed\r\n")
+        assert person.wait() == 130
+    assert not (home / ".clawft" / "skills" / "hello").exists()
+
+
+def audited(home: Path, kind: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (home / ".clawft" / "audit.jsonl").read_text().splitlines())
+    return [one for one in lines if one["kind"] == kind]
+
+
+def test_the_log_tells_what_was_installed_updated_and_removed_and_from_where(
+    weft: Weft, home: Path, hello: Path
+) -> None:
+    assert weft("skills", "install", "./hello", "--yes").returncode == 0
+    assert weft("skills", "install", "./hello", "--yes").returncode == 0  # which changes nothing
+    first = compute_digest(str(hello)).value
+    make_skill(hello, "Say hello twice.")
+    assert weft("skills", "update", "hello", "--yes").returncode == 0
+    assert weft("skills", "remove", "hello", "--yes").returncode == 0
+    lines = audited(home, "install")
+    assert [one["subject"].split()[0] for one in lines] == ["install", "update", "remove"]
+    assert all(str(hello) in one["subject"] for one in lines)
+    assert [one["digest"] for one in lines] == [first, *[compute_digest(str(hello)).value] * 2]
+    assert lines[1]["detail"]["previous"] == first
+
+
+def test_the_log_tells_which_rule_was_overridden_and_why(weft: Weft, home: Path, project: Path) -> None:
+    make_skill(project / "evil", EVIL)
+    refused = json.loads(weft("skills", "scan", "./evil", "--format", "json").stdout)
+    rules = {one["rule"] for one in refused["reports"][0]["findings"] if one["severity"] == "critical"}
+    words = [word for rule in sorted(rules) for word in ("--allow", rule)]
+    assert weft("skills", "install", "./evil", "--yes", *words, "--because", "a test").returncode == 0
+    told = {one["rule"]: one["detail"]["because"] for one in audited(home, "approval") if one["rule"]}
+    assert told == dict.fromkeys(rules, "a test")

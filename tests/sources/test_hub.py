@@ -140,7 +140,7 @@ async def test_a_version_that_is_not_there_is_told_with_those_that_are(hub: Serv
     hub.put("ann/notes", "1.1.0", SCRIPT)
 
     async with Sources(known(hub), WebSettings(), {}) as sources:
-        with pytest.raises(NotFound, match="has '@ann/notes', but not its version 9.9.9") as caught:
+        with pytest.raises(NotFound, match=r"has .@ann/notes., but not its version 9\.9\.9") as caught:
             await resolve(sources, "clawhub", owner="ann", version="9.9.9")
 
     assert caught.value.hint == "There are: 1.1.0, 1.0.0"

@@ -33,7 +33,8 @@ def main() -> None:
     except ClawftError as error:
         show_error(error)
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as stop:
+        _tell_stopped(str(stop))
         code = 130
     except (SystemExit, BrokenPipeError):  # the reader has seen enough, as in `weft skills list | head`
         code = 0
@@ -48,6 +49,16 @@ def main() -> None:
         show_error(ClawftError("system", f"The system refused: {error}"))
         code = 1
     _leave(code)
+
+
+def _tell_stopped(text: str) -> None:
+    """Below the question, or the ^C, that a terminal shows; programs are told only what there is to tell."""
+    import click
+
+    if sys.stderr is not None and sys.stderr.isatty():
+        click.echo(f"\n{text or 'Stopped'}", err=True)
+    elif text:
+        click.echo(text, err=True)
 
 
 def _leave(code: int) -> NoReturn:

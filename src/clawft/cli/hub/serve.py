@@ -143,6 +143,7 @@ def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_j
         anyio.run(run)
         if not server.started:
             raise ClawftError("hub-start", "The hub could not be started")
+        tell("The hub has stopped", {"event": "stopped"})
     finally:
         listening.close()
     return 0

@@ -9,6 +9,7 @@ import click
 from msgspec import Struct
 
 from clawft.app import App
+from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
@@ -79,6 +80,7 @@ def command(references: tuple[str, ...], **given: Any) -> int:
         without_collecting(),
         Scans(count, app.scan_dir) as scans,
         begin(f"install {' '.join(references)}"[:200], site, asked.to, open_supplies(app)) as transaction,
+        stopped_before("installed", lambda: transaction.written),
     ):
         staged = anyio.run(_stage, app, transaction, references, asked, scans)
         plans = transaction.plan(staged, options)

@@ -6,7 +6,7 @@ import click
 
 from clawft.app import App
 from clawft.cli._complete import complete_installed
-from clawft.cli._confirm import confirm
+from clawft.cli._confirm import confirm, stopped_before
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.skills._supply import check_objections, finish, list_names
@@ -39,10 +39,14 @@ def command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: bool, ye
     if not force:
         check_objections(((one.name, one.objections) for one in removals), "removed")
     if not dry_run:
-        if not yes and not confirm(f"Remove {list_names([one.name for one in removals])}?", "To remove a skill"):
-            say("Nothing was removed")
-            return 1
-        with begin(f"remove {' '.join(names)}"[:200], site, (), open_supplies(app)) as transaction:
+        with (
+            begin(f"remove {' '.join(names)}"[:200], site, (), open_supplies(app)) as transaction,
+            stopped_before("removed", lambda: transaction.written),
+        ):
+            question = f"Remove {list_names([one.name for one in removals])}?"
+            if not yes and not confirm(question, "To remove a skill"):
+                say("Nothing was removed")
+                return 1
             for problem in transaction.remove(removals):
                 show_diagnostic(problem, where=app.workspace.shorten(problem.path))
     unneeded = find_unneeded(lock, names)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli._complete import complete_installed
+from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
@@ -84,6 +85,7 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     with (
         Scans(len(installed), app.scan_dir) as scans,
         begin(f"update {' '.join(one.name for one in installed)}"[:200], site, to, open_supplies(app)) as transaction,
+        stopped_before("updated", lambda: transaction.written),
     ):
         staged = anyio.run(_stage, app, transaction, installed, asked, scans, outcome)
         for one in transaction.plan(staged, options):
