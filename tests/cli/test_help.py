@@ -144,11 +144,29 @@ def test_unknown_topic_exits_1_with_the_close_match(weft: Weft, asked: str, mean
 
 
 @pytest.mark.parametrize(
-    ("asked", "topic"), [("trust", "security"), ("modes", "permissions"), ("fork", "writing"), ("shell", "tools")]
+    ("asked", "topic"),
+    [
+        ("trust", "security"),
+        ("modes", "permissions"),
+        ("fork", "writing"),
+        ("shell", "tools"),
+        ("lock", "install"),
+        ("sync", "install"),
+        ("sources", "install"),
+        ("sign", "publishing"),
+        ("requires", "needs"),
+    ],
 )
 def test_words_that_are_explained_elsewhere_lead_there(weft: Weft, asked: str, topic: str) -> None:
-    assert f"hint: Run: weft help {topic}\n" in weft("help", asked).stderr
-    assert topic in list_topics()
+    done = weft("help", asked)
+
+    assert (done.returncode, done.stdout) == (0, weft("help", topic).stdout)
+    assert done.stderr == f"'{asked}' is explained here: weft help {topic}\n\n"
+
+
+@pytest.mark.parametrize("asked", ["publishers", "registries"])
+def test_what_has_a_help_of_its_own_names_the_topic_too(weft: Weft, asked: str) -> None:
+    assert weft("help", asked).stdout.endswith("\nSee also: `weft help publishing`.\n")
 
 
 def test_settings_of_the_sandbox_lead_to_what_it_is(weft: Weft) -> None:

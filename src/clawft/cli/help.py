@@ -7,7 +7,7 @@ import click
 
 from clawft.cli._complete import complete_help
 from clawft.cli._fold import render_help
-from clawft.cli.output import terminal_width
+from clawft.cli.output import say, terminal_width
 from clawft.errors import NotFound, find_close
 from clawft.topics import list_topics, render_topic, summary
 
@@ -20,6 +20,9 @@ _EXPLAINED = {
     "writing": ("context", "dynamic", "fork", "forks"),
     "hooks": ("deno", "hook", "lifecycle"),
     "tools": ("allowed-tools", "exec", "shell"),
+    "needs": ("dependencies", "depends-on", "deps", "installers", "requirements", "requires"),
+    "install": ("lock", "lockfile", "locks", "source", "sources", "sync", "update", "updates", "verify"),
+    "publishing": ("pack", "publish", "publishers", "registries", "registry", "sign", "signature", "signatures"),
 }
 
 
@@ -40,10 +43,17 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         return
     text = _find_text(words)
     named = _find_command(root, words)
+    topic = _find_topic(" ".join(words))
     if text:
         _show(text, ctx)
     elif named:
         click.echo(named.get_help())
+        if topic:
+            click.echo()
+            _show(f"See also: `weft help {topic}`.", ctx)
+    elif topic:
+        say(f"'{words[0]}' is explained here: weft help {topic}\n")
+        _show(topic_text(topic), ctx)
     else:
         raise _not_found(root, " ".join(words))
 
@@ -100,8 +110,8 @@ def _find_command(context: click.Context, words: tuple[str, ...]) -> click.Conte
 
 def _not_found(root: click.Context, asked: str) -> NotFound:
     known = (*list_topics(), *_command_paths(root))
-    close, topic = find_close(asked, known), _find_topic(asked)
-    hint = f"Run: weft help {topic}" if topic else (f"did you mean '{close}'? " if close else "") + "Run: weft help"
+    close = find_close(asked, known)
+    hint = (f"did you mean '{close}'? " if close else "") + "Run: weft help"
     return NotFound("topic-not-found", f"No topic or command '{asked}'", hint=hint)
 
 

@@ -168,7 +168,7 @@ def _announce(url: str, tell: Tell | None, *, place: str, token: str) -> None:
     say(f"The hub listens on {url}, and keeps its skills in {place}")
     for what, words in (
         ("a token", token),
-        ("weft", f"weft registries add hub {url}   then: weft skills install hub:SKILL"),
+        ("weft", f"weft registries add team {url}   then: weft skills install team:SKILL"),
         ("clawhub", f"clawhub --registry {url} login --token TOKEN   then with CLAWHUB_REGISTRY={url}"),
         ("skills", f"npx skills add {url}/@OWNER/SKILL   and SKILLS_API_URL={url} npx skills find WORD"),
         ("MCP", f"{url}/mcp"),
