@@ -96,6 +96,8 @@ def test_what_the_scanner_calls_malicious_is_refused_unless_each_rule_is_allowed
     assert allowed.returncode == 0, allowed.stderr
     listed = json.loads(weft("skills", "list", "--format", "json").stdout)["skills"]
     assert {one["name"]: one["state"] for one in listed}["evil"] == "ready"
+    told = {one["rule"]: one["detail"]["because"] for one in audited(home, "approval") if one["rule"]}
+    assert told == dict.fromkeys(rules, "a test")
 
 
 def test_several_are_installed_together_or_not_at_all(weft: Weft, home: Path, project: Path, hello: Path) -> None:
@@ -322,13 +324,3 @@ def test_the_log_tells_what_was_installed_updated_and_removed_and_from_where(
     assert all(str(hello) in one["subject"] for one in lines)
     assert [one["digest"] for one in lines] == [first, *[compute_digest(str(hello)).value] * 2]
     assert lines[1]["detail"]["previous"] == first
-
-
-def test_the_log_tells_which_rule_was_overridden_and_why(weft: Weft, home: Path, project: Path) -> None:
-    make_skill(project / "evil", EVIL)
-    refused = json.loads(weft("skills", "scan", "./evil", "--format", "json").stdout)
-    rules = {one["rule"] for one in refused["reports"][0]["findings"] if one["severity"] == "critical"}
-    words = [word for rule in sorted(rules) for word in ("--allow", rule)]
-    assert weft("skills", "install", "./evil", "--yes", *words, "--because", "a test").returncode == 0
-    told = {one["rule"]: one["detail"]["because"] for one in audited(home, "approval") if one["rule"]}
-    assert told == dict.fromkeys(rules, "a test")

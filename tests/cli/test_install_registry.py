@@ -1,6 +1,7 @@
 """Skills from a hub on this machine: installed exactly, updated with what changes shown, never gone back silently."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,6 +57,21 @@ def test_a_version_of_a_registry_is_installed_and_locked_exactly(weft: Weft, hom
     assert outdated(weft) == {}
     assert weft("skills", "remove", "notes", "--yes").returncode == 0
     assert json.loads((home / ".openclaw" / ".clawhub" / "lock.json").read_text())["skills"] == {}
+
+
+def test_what_is_restored_for_another_client_says_of_itself_what_it_said(
+    weft: Weft, home: Path, hub: ServedHub
+) -> None:
+    hub.put("jo/notes", "1.0.0")
+    assert weft("skills", "install", "@jo/notes", "--yes", "--to", "openclaw").returncode == 0
+    folder = home / ".openclaw" / "skills" / "notes"
+    before = (folder / ".clawhub" / "origin.json").read_bytes()
+    shutil.rmtree(folder)
+    assert weft("skills", "sync", "--frozen").returncode == 0
+    assert (folder / ".clawhub" / "origin.json").read_bytes() == before
+    lock = (home / ".openclaw" / ".clawhub" / "lock.json").read_bytes()
+    assert weft("skills", "install", "@jo/notes", "--yes", "--to", "openclaw").returncode == 0
+    assert (home / ".openclaw" / ".clawhub" / "lock.json").read_bytes() == lock
 
 
 def test_a_name_that_several_owners_have_is_an_error_that_lists_them(weft: Weft, home: Path, hub: ServedHub) -> None:

@@ -179,7 +179,7 @@ def test_versions_of_two_owners_are_told_apart(weft: Weft, tool: Path, lock: Pat
     theirs = str(tool.parent.parent / "theirs")
     lock.write_text(conflicting(lock, lambda block: re.sub('url = ".*"', f'url = "{theirs}"', block)))
     done = weft("skills", "sync", "--yes")
-    assert f" of {theirs}" in done.stderr
+    assert f" from {theirs}" in done.stderr
     assert "sha256:" in done.stderr
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "ClawhubOrigin",
     "add_clawhub",
     "drop_clawhub",
+    "find_installed_at",
     "folder_of",
     "load_clawhub",
     "load_origin",
@@ -91,7 +92,8 @@ def add_clawhub(data: bytes | None, path: str, skill: LockedSkill, now_ms: int) 
     document = _open(data, path)
     known = document["skills"].get(skill.origin.slug)
     entry = {**known} if isinstance(known, dict) else {}
-    entry |= {"version": skill.version or skill.commit or None, "installedAt": now_ms}
+    same = find_installed_at(data, path, skill)  # nothing changes where nothing is new
+    entry |= {"version": skill.version or skill.commit or None, "installedAt": same or now_ms}
     if skill.origin.owner:
         entry["ownerHandle"] = skill.origin.owner
     for field in ("pinned", "pinReason"):
@@ -100,6 +102,15 @@ def add_clawhub(data: bytes | None, path: str, skill: LockedSkill, now_ms: int) 
         entry |= {"pinned": True, "pinReason": skill.pinned}
     document["skills"][skill.origin.slug] = entry
     return render_document(document) + "\n"
+
+
+def find_installed_at(data: bytes | None, path: str, skill: LockedSkill) -> int | None:
+    """When a lock says that this version was installed, in milliseconds; None where not. Raises: ClawftError."""
+    entry = _open(data, path)["skills"].get(skill.origin.slug)
+    if not isinstance(entry, dict) or entry.get("version") != (skill.version or skill.commit or None):
+        return None
+    at = entry.get("installedAt")
+    return at if type(at) is int else None
 
 
 def drop_clawhub(data: bytes | None, path: str, slug: str) -> str | None:

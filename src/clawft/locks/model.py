@@ -26,6 +26,13 @@ class Origin(Struct, frozen=True, omit_defaults=True):
     path: str = ""
 
     @property
+    def line(self) -> str:
+        """Where that is, in a few words."""
+        name = f"@{self.owner}/{self.slug}" if self.owner and self.slug else self.slug
+        below = f", {self.path}" if self.path else ""
+        return f"{name} of {self.url}" if name else f"{self.url}{f'#{self.ref}' if self.ref else ''}{below}"
+
+    @property
     def whose(self) -> str:
         """The owner, in a registry or on a host of repositories; `-` where one is not told, '' where there are none."""
         if self.kind in ("clawhub", "contract"):

@@ -15,6 +15,7 @@ from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import read_optional, sync_folder
 from clawft.packing.place import GONE, NEW, exchange, remove_tree
 from clawft.supply.journal import MAX_BYTES, Journal, Journals, Move, Text
+from clawft.supply.noting import list_entries, list_overrides
 from clawft.trust.desk import Desk
 from clawft.trust.overrides import Overrides
 
@@ -116,7 +117,8 @@ def _drop(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
 
 def _conclude(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
     """The rest, once folders and locks are as they are to be. Raises: ClawftError, OSError."""
-    said = hands.desk.approve_placed(journal.approvals)
+    hands.desk.write_down(list_entries(journal.notes))
+    said = hands.desk.approve_placed(journal.approvals, list_overrides(journal.overrides))
     if journal.revoked:
         hands.desk.revoke_folders(journal.revoked)
         for folder in {one.path for one in hands.overrides.load()}.intersection(journal.revoked):

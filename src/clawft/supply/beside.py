@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from clawft.files import read_optional
-from clawft.locks.clawhub import ORIGIN, add_clawhub, drop_clawhub, render_origin
+from clawft.locks.clawhub import ORIGIN, add_clawhub, drop_clawhub, find_installed_at, render_origin
 from clawft.locks.model import LockedSkill
 from clawft.locks.names import MAX_LOCK_BYTES
 from clawft.locks.tree import hash_tree
@@ -15,7 +15,7 @@ from clawft.packing.hashes import fingerprint_folder, vercel_folder_hash
 from clawft.supply.journal import Text
 from clawft.supply.targets import Site
 
-__all__ = ["MARKED", "Beside", "mark_origin"]
+__all__ = ["MARKED", "Beside"]
 
 MARKED = ("openclaw",)  # where ClawHub's own tools look; elsewhere it would change what the `skills` command hashes
 
@@ -29,6 +29,7 @@ class Beside:
         own = os.path.join(site.base, PROJECT_LOCK)
         self._agents = own if self._project else find_global_lock(site.base, environ)
         self._texts: dict[str, str] = {}
+        self._now_ms = int(time.time() * 1000)
 
     @property
     def texts(self) -> tuple[Text, ...]:
@@ -39,7 +40,7 @@ class Beside:
         """A skill, whose files lie in a folder, is installed. Raises: ClawftError for a lock that cannot be read."""
         if "openclaw" in skill.to and skill.origin.kind == "clawhub":
             path = self._clawhub
-            self._texts[path] = add_clawhub(self._read(path), path, skill, int(time.time() * 1000))
+            self._texts[path] = add_clawhub(self._read(path), path, skill, self._now_ms)
         if "agents" in skill.to:
             path = self._agents
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -57,23 +58,23 @@ class Beside:
             drop = drop_project if self._project else drop_global
             self._put(self._agents, drop(self._read(self._agents), self._agents, skill.name))
 
+    def mark_origin(self, skill: LockedSkill, folder: str, client: str) -> None:
+        """Note in a folder that is not in its place yet that it came from ClawHub. Raises: ClawftError, OSError."""
+        if skill.origin.kind != "clawhub" or client not in MARKED:
+            return
+        path = os.path.join(folder, ORIGIN)
+        known = find_installed_at(self._read(self._clawhub), self._clawhub, skill)  # what is restored is as it was
+        text = render_origin(skill, fingerprint_folder(folder), known or self._now_ms)
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
     def _read(self, path: str) -> bytes | None:
         return self._texts[path].encode() if path in self._texts else read_optional(path, MAX_LOCK_BYTES)
 
     def _put(self, path: str, text: str | None) -> None:
         if text is not None:
             self._texts[path] = text
-
-
-def mark_origin(skill: LockedSkill, folder: str, client: str) -> None:
-    """Note in a folder that is not in its place yet that it came from ClawHub. Raises: OSError."""
-    if skill.origin.kind != "clawhub" or client not in MARKED:
-        return
-    path = os.path.join(folder, ORIGIN)
-    text = render_origin(skill, fingerprint_folder(folder), int(time.time() * 1000))
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def _hash_for_user(skill: LockedSkill, folder: str) -> str:

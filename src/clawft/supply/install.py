@@ -24,8 +24,9 @@ from clawft.signing.publishers import Publishers
 from clawft.signing.statements import Statement
 from clawft.sources.model import Resolved, Source
 from clawft.supply.apply import Hands, carry_out, inode_of, recover_in_turn, sweep
-from clawft.supply.beside import Beside, mark_origin
+from clawft.supply.beside import Beside
 from clawft.supply.journal import Journal, Move, Text
+from clawft.supply.noting import note_placed, note_removed
 from clawft.supply.plan import Allowing, Planned, Planner, look_at
 from clawft.supply.remove import Removal
 from clawft.supply.scanning import Scans
@@ -215,8 +216,9 @@ class Transaction:
             for one in plans if not options.exact else ():
                 beside.add(new[one.name], one.staged.folder)
             self.site.check(*(os.path.dirname(one.path) for one in beside.texts))
-            moves = [move for one in plans for move in self._moves(one, new[one.name])]
+            moves = [move for one in plans for move in self._moves(one, new[one.name], beside)]
             sync_trees([one.hidden for one in moves])
+            changed = [one for one in plans if not one.is_same or new[one.name] != one.old]
             return (
                 *said,
                 *self._carry_out(
@@ -226,6 +228,7 @@ class Transaction:
                         texts=(*([self._lock_text(lock | new)] if lock | new != lock else []), *beside.texts),
                         approvals=tuple(made for one in plans if options.approve for made in planner.approvals(one)),
                         overrides=tuple(made for one in plans for made in one.overrides),
+                        notes=tuple(note_placed(one, new[one.name], exact=options.exact) for one in changed),
                     )
                 ),
             )
@@ -251,7 +254,8 @@ class Transaction:
             texts = (self._lock_text(lock), *beside.texts) if locked else ()
             noted = [self.site.folder(to, one.name) for one in locked for to in one.to if to in self.site.roots]
             revoked = tuple(dict.fromkeys((*places, *noted)))  # also what somebody removed by hand before
-            ready = structs.replace(self._journal, moves=tuple(moves), texts=texts, revoked=revoked)
+            notes = tuple(note_removed(one.name, one.locked) for one in removals)
+            ready = structs.replace(self._journal, moves=tuple(moves), texts=texts, revoked=revoked, notes=notes)
             return (*said, *self._carry_out(ready))
 
     def _reload(self, seen: Mapping[str, LockedSkill | None]) -> dict[str, LockedSkill]:
@@ -284,7 +288,7 @@ class Transaction:
         """Every skill there is, or will be."""
         return [*self._supplies.here(), *(one.found for one in staged)]
 
-    def _moves(self, planned: Planned, locked: LockedSkill) -> Iterator[Move]:
+    def _moves(self, planned: Planned, locked: LockedSkill, beside: Beside) -> Iterator[Move]:
         """Raises: Refused, OSError."""
         used = False
         seen: set[str] = set()
@@ -304,7 +308,7 @@ class Transaction:
                 hidden = self._new_place(client, planned.name)
                 copy_staged(planned.staged, hidden)
             used = used or hidden == planned.staged.folder
-            mark_origin(locked, hidden, client)
+            beside.mark_origin(locked, hidden, client)
             yield Move(target, hidden, inode_of(hidden), old, planned.staged.digest)
 
     def _gone_place(self, place: str) -> str:

@@ -17,7 +17,7 @@ from clawft.trust.approvals import Approval
 from clawft.trust.overrides import Override
 from clawft.trust.seal import Seal
 
-__all__ = ["MAX_BYTES", "Journal", "Journals", "Move", "Text"]
+__all__ = ["MAX_BYTES", "Journal", "Journals", "Move", "Note", "Text"]
 
 MAX_BYTES = 64 << 20
 LOCK_S = 60.0  # installing several hundred skills is done sooner
@@ -43,6 +43,15 @@ class Text(Struct, frozen=True):
     mode: int = 0o644
 
 
+class Note(Struct, frozen=True):
+    """What the audit log is told when it is done."""
+
+    subject: str
+    name: str
+    digest: str = ""
+    facts: dict[str, str] = {}
+
+
 class Journal(Struct, frozen=True):
     """All of one transaction. Before it is `ready` it only tells where hidden folders may have been left."""
 
@@ -55,6 +64,7 @@ class Journal(Struct, frozen=True):
     approvals: tuple[Approval, ...] = ()
     revoked: tuple[str, ...] = ()  # folders whose approvals and exceptions go
     overrides: tuple[Override, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):

@@ -101,9 +101,8 @@ def _tell_apart(ours: LockedSkill, theirs: LockedSkill) -> str:
 
 
 def _describe(skill: LockedSkill) -> str:
-    origin, version = skill.origin, skill.version or skill.commit[:12]
-    name = f"@{origin.owner}/{origin.slug} at " if origin.owner and origin.slug else ""
-    return f"{version and f'{version} '}of {name}{origin.url} ({skill.digest[:19]})"
+    version = skill.version or skill.commit[:12]
+    return f"{version and f'{version} '}from {skill.origin.line} ({skill.digest[:19]})"
 
 
 def find_tasks(site: Site, lock: Mapping[str, LockedSkill], find: Find, signed: Signed) -> list[Task]:

@@ -68,10 +68,14 @@ class Desk:
         )
         self._prune()
 
-    def approve_placed(self, made: Sequence[Approval]) -> tuple[Diagnostic, ...]:
+    def write_down(self, done: Sequence[Entry]) -> None:
+        """Have the log say what was done, which gives no power by itself."""
+        self._stores.audit.tell_all(done)
+
+    def approve_placed(self, made: Sequence[Approval], allowed: Sequence[Entry] = ()) -> tuple[Diagnostic, ...]:
         """Keep decisions about skills that were put into their places since; those that are not what was decided about.
 
-        Raises: ClawftError.
+        `allowed`: what the log is to say of exceptions for them. Raises: ClawftError.
         """
         held, said = [], []
         for one in made:
@@ -85,6 +89,7 @@ class Desk:
                 Entry("approval", f"skill {one.path}", "allowed", {"skill": one.name, "digest": one.digest})
                 for one in held
             ]
+            + list(allowed)
         )
         self._stores.approvals.record(held)
         if held:

@@ -111,6 +111,7 @@ def test_tokens_are_made_listed_and_revoked(weft: Weft, tmp_path: Path) -> None:
     assert (listed["owner"], listed["scopes"], listed["state"]) == ("ann", ["read", "publish"], "counts")
     assert secret not in str(listed)
     assert secret not in (tmp_path / "home" / ".clawft" / "audit.jsonl").read_text()
+    assert f"token {listed['id']} for ann" in weft("audit", "show").stdout
     assert weft("hub", "token", "revoke", listed["id"], "--yes").returncode == 0
     store = HubStore.open_folder(str(tmp_path / "home" / ".clawft" / "hub"))
     assert HubTokens(store).check(secret) is None
@@ -126,6 +127,8 @@ def test_a_backup_is_restored_and_a_damaged_one_is_refused(weft: Weft, tmp_path:
     weft("hub", "remove", "notes", "--yes")
     refused = weft("hub", "restore", backup)
     assert (refused.returncode, "hub-not-empty" in refused.stderr) == (3, True)
+    log = (tmp_path / "home" / ".clawft" / "audit.jsonl").read_text().splitlines()
+    assert not [one for one in log if "restore" in one and '"done"' in one]  # it was not
     assert "The backup is whole: 2 skills, 2 versions" in weft("hub", "restore", backup, "--dry-run").stderr
     assert weft("hub", "restore", backup, "--force", "--yes").returncode == 0
     assert "@ann/notes" in weft("hub", "status").stdout

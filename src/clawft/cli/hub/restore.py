@@ -30,12 +30,14 @@ def command(file: str, force: bool, dry_run: bool, yes: bool, folder: str | None
     agreed = dry_run or not force or yes or confirm(f"Replace the hub in {place}?", "Replacing a hub")
     manifest = check_backup(file)
     if agreed and not dry_run:
-        app.audit.write("hub", f"restore {one_line(file)}", decision="done", detail={"place": place})
+        subject = f"restore {one_line(file)}"
+        app.audit.write("hub", subject, decision="allowed", detail={"place": place})
         if settings.database is None:
             restore_folder(file, settings.folder, force=force)
         else:
             with open_hub(app, folder) as store:
                 restore_shared(file, store, force=force)
+        app.audit.tell("hub", subject, decision="done", detail={"place": place})
     if output == "json":
         counts = {"skills": manifest.skills, "versions": manifest.versions}
         print_json("clawft.hub.restore.v1", place=place, restored=agreed and not dry_run, **counts)

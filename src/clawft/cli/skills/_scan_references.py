@@ -11,7 +11,6 @@ from msgspec import Struct
 from clawft.app import App
 from clawft.cli._progress import is_watched
 from clawft.cli.output import one_line, say, show_diagnostic
-from clawft.cli.skills._supply import tell_origin
 from clawft.discovery.digest import compute_digest
 from clawft.sources.model import Resolved
 from clawft.sources.reference import parse_reference
@@ -57,7 +56,7 @@ def tell_brought(brought: Sequence[Brought]) -> bool:
         resolved = one.resolved
         version = f" {resolved.version}" if resolved.version else ""
         commit = f" (commit {resolved.commit[:12]})" if resolved.commit else ""
-        say(one_line(f"{resolved.name}{version}{commit}, {one.digest}, from {tell_origin(resolved.origin)}"))
+        say(one_line(f"{resolved.name}{version}{commit}, {one.digest}, from {resolved.origin.line}"))
         for note in resolved.notes:
             show_diagnostic(note, where="")
         if (said := resolved.verdict) is not None and said.status != "clean":

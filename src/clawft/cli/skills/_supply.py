@@ -8,7 +8,6 @@ from clawft.cli._confirm import confirm
 from clawft.cli.output import one_line, say, show_diagnostic, to_json
 from clawft.cli.skills._review import file_lines, review_json, review_lines, short_lines
 from clawft.errors import Diagnostic, Refused
-from clawft.locks.model import Origin
 from clawft.signing.check import Signature
 from clawft.supply.install import Transaction
 from clawft.supply.plan import Planned, worst_verdict
@@ -21,18 +20,10 @@ __all__ = [
     "list_names",
     "planned_json",
     "show_plans",
-    "tell_origin",
 ]
 
 SHOWN = 5  # names in a question
 WHOLE = 3  # so many skills are shown with all there is to say
-
-
-def tell_origin(origin: Origin) -> str:
-    """Where a skill comes from, in a few words."""
-    name = f"@{origin.owner}/{origin.slug}" if origin.owner and origin.slug else origin.slug
-    below = f", {origin.path}" if origin.path else ""
-    return f"{name} of {origin.url}" if name else f"{origin.url}{f'#{origin.ref}' if origin.ref else ''}{below}"
 
 
 def show_plans(app: App, transaction: Transaction, plans: Sequence[Planned]) -> None:
@@ -55,7 +46,7 @@ def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> 
     lines = review_lines(one.review, shorten) if whole or changed else short_lines(one.review, shorten)
     resolved = one.staged.resolved
     before = f"{one.old.version} → " if one.old and one.old.version != resolved.version and resolved.version else ""
-    head = [one_line(f"From: {tell_origin(resolved.origin)}")]
+    head = [one_line(f"From: {resolved.origin.line}")]
     if resolved.version or resolved.commit:
         commit = f" (commit {resolved.commit[:12]})" if resolved.commit else ""
         head.append(one_line(f"Version: {before}{resolved.version}{commit}"))

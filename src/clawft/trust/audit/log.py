@@ -120,10 +120,14 @@ class Audit:
 
         The next line that can be written says how many are missing.
         """
+        return self.tell_all([Entry(kind, subject, decision, more)])
+
+    def tell_all(self, entries: Sequence[Entry]) -> bool:
+        """The same with several lines."""
         try:
-            self.write(kind, subject, decision=decision, **more)
+            self.write_all(entries)
         except Refused:
-            self._lost += 1
+            self._lost += len(entries)
             return False
         return True
 

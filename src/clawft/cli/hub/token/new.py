@@ -30,7 +30,7 @@ def command(owner: str, scopes: tuple[str, ...], label: str, days: int, folder: 
     with open_hub(app, folder) as store:
         secret, token = HubTokens(store).create(owner, scopes or ("read", "publish"), label, days=days)
     detail = {"owner": owner, "scopes": " ".join(token.scopes)}
-    app.audit.tell("hub", f"token {token.id}", decision="granted", detail=detail)
+    app.audit.tell("hub", f"token {token.id} for {token.owner}", decision="granted", detail=detail)
     if output == "json":
         return print_json(
             "clawft.hub.token.v1",

@@ -31,7 +31,7 @@ def command(token_id: str, yes: bool, folder: str | None, output: str) -> int:
         one = known[token_id]
         agreed = yes or confirm(f"Revoke {one.id} of {one.owner}?", "Revoking a token")
         if agreed:
-            app.audit.write("hub", f"token {one.id}", decision="revoked", detail={"owner": one.owner})
+            app.audit.write("hub", f"token {one.id} of {one.owner}", decision="revoked", detail={"owner": one.owner})
             tokens.revoke(one.id)
     if output == "json":
         print_json("clawft.hub.token.revoke.v1", id=one.id, owner=one.owner, revoked=agreed)
