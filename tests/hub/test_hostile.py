@@ -4,11 +4,14 @@ import hashlib
 import io
 import select
 import socket
+import subprocess
+import sys
 import tarfile
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
@@ -153,3 +156,36 @@ def test_who_publishes_much_does_not_keep_others_waiting(served_hub: ServedHub, 
         wait(much, 30)
     assert done.count(alice) == 16
     assert done.index(bob) < 12
+
+
+def test_more_connections_than_there_are_files_do_not_stop_a_hub_nor_fill_its_log(tmp_path: Path) -> None:
+    """As anybody can bring about who reaches it, where the system gives a process few files."""
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (640, 640))\n"
+        "from pathlib import Path; from hub_world import serve_hub\n"
+        "with serve_hub(Path(sys.argv[1])) as hub: print(hub.url, flush=True); sys.stdin.read()"
+    )
+    bench = str(Path(__file__).parents[2] / "bench")
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={"PYTHONPATH": bench}
+        ) as hub,
+        ExitStack() as peers,
+    ):
+        assert hub.stdout is not None
+        address = ("127.0.0.1", urlsplit(hub.stdout.readline().decode().strip()).port or 0)
+        for _ in range(800):
+            peer = peers.enter_context(closing(socket.socket()))
+            peer.settimeout(10)
+            peer.connect(address)
+        peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        with suppress(ConnectionError):
+            assert peer.recv(12) in (b"", b"HTTP/1.1 503")
+        peers.close()
+        with closing(socket.create_connection(address, 10)) as peer:
+            peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert peer.recv(12) == b"HTTP/1.1 200"
+        hub.communicate(timeout=20)
+    assert (tmp_path / "log").stat().st_size < 20_000

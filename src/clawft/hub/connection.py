@@ -1,15 +1,39 @@
 """A connection of the hub's server: one that brings no request in time, or takes no answer, is closed."""
 
 import asyncio
+import resource
+from contextlib import suppress
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["HubConnection"]
+__all__ = ["AT_ONCE", "HubConnection", "make_room"]
+
+MAX_CONNECTIONS = 2_000
+AT_ONCE = 64  # are let in before one of them is looked at
+_MARGIN = 100  # that are told there are too many; more than that are hung up on
+_FILES = 4 * AT_ONCE + 100  # of everything else; it takes some turns until one who was hung up on is gone
+_FEWEST = 10
+
+
+def make_room() -> int:
+    """How many connections there may be, where each may need a file, too. The system is asked for as many."""
+    rest = _MARGIN + _FILES
+    wanted = 2 * MAX_CONNECTIONS + rest
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(ValueError, OSError):  # not everywhere may one ask
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        wanted = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(_FEWEST, (wanted - rest) // 2)
 
 
 class HubConnection(H11Protocol):
-    """Uvicorn waits for ever for the head of a request, and for a client that does not read; here both have an end."""
+    """Uvicorn waits for ever for the head of a request, and for a client that does not read; here both have an end.
+
+    It also keeps those who come when there are too many. With no file left for the next one, the loop only logs that.
+    """
 
     head_s = 15.0  # for a request to be whole up to its body
     stall_s = 60.0  # for a client to take some of what it is sent
@@ -18,6 +42,9 @@ class HubConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + _MARGIN:
+            transport.abort()
+            return
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:

@@ -20,7 +20,7 @@ from clawft.errors import ClawftError
 from clawft.hub.api_publish import PUBLISHING
 from clawft.hub.api_read import READING
 from clawft.hub.api_security import SECURITY
-from clawft.hub.connection import HubConnection
+from clawft.hub.connection import AT_ONCE, HubConnection, make_room
 from clawft.hub.context import Hub, answer
 from clawft.hub.contract import CONTRACT
 from clawft.hub.door import MCP_PATH, Door, Log, answer_error
@@ -40,9 +40,9 @@ from clawft.hub.wellknown import WELL_KNOWN
 
 __all__ = ["HubServer", "listen", "make_app"]
 
-MAX_CONNECTIONS = 2_000
 _REST = "/api/{rest:path}"
 _MAX_HEAD = 32 * 1024
+_WAITING = 1_024  # to be let in
 _KEEP_S = 30  # a connection that is not used
 _END_S = 10  # for answers that are being sent when it ends
 _UNPUBLISHED = 4  # how many times as much as one version somebody may have sent and not published
@@ -178,13 +178,18 @@ class HubServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=behind_proxy,  # a proxy on this machine says who asks; else anybody could say so
                 forwarded_allow_ips=["127.0.0.1", "::1"],
-                limit_concurrency=MAX_CONNECTIONS,
-                backlog=1_024,
+                limit_concurrency=make_room(),
+                backlog=AT_ONCE,
                 timeout_keep_alive=_KEEP_S,
                 timeout_graceful_shutdown=_END_S,
                 h11_max_incomplete_event_size=_MAX_HEAD,
             )
         )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(_WAITING)  # again: more may wait than are let in at once
 
     def stop(self) -> None:
         self.force_exit = self.should_exit  # the second time it waits for nobody
@@ -209,7 +214,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(1_024)
+        listening.listen(_WAITING)
         listening.setblocking(False)
     except OSError as error:
         listening.close()
