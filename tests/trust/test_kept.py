@@ -107,6 +107,19 @@ def test_a_file_that_is_made_to_be_slow_to_compare_is_not(kept: Kept, skill: Pat
     assert change.diff == ("(too much changed to compare: 40000 lines before, 40000 now)",)
 
 
+def test_long_files_do_not_keep_a_small_change_from_being_shown(kept: Kept, skill: Path) -> None:
+    names = [f"a{number}.txt" for number in range(12)]
+    for name in names:
+        (skill / name).write_text("one line\n" * 1_999)
+    (skill / "small.txt").write_text("before\n")
+    digest = _keep(kept, skill)
+    for name in names:
+        (skill / name).write_text("another line\n" * 1_999)
+    (skill / "small.txt").write_text("now\n")
+
+    assert "+now" in _changes(kept, digest, skill)["small.txt"].diff
+
+
 def test_a_small_change_of_a_long_file_is_shown(kept: Kept, skill: Path) -> None:
     lines = [f"line {number}" for number in range(40_000)]
     (skill / "long.txt").write_text("\n".join(lines))

@@ -99,8 +99,11 @@ class Kept:
         before = {os.fsdecode(one.path): _File(hash_content(one.data), one.executable, one.data) for one in packed}
         now = _list(folder)
         comparison = _Comparison()
-        changes = [comparison.compare(path, before.get(path), now.get(path)) for path in sorted({*before, *now})]
-        return tuple(one for one in changes if one is not None)
+        pairs = {path: (before.get(path), now.get(path)) for path in sorted({*before, *now})}
+        # Small files first: no large one, put there for that, uses up what is compared at all.
+        ordered = sorted(pairs, key=lambda path: sum(one.content[1] for one in pairs[path] if one is not None))
+        changes = {path: comparison.compare(path, *pairs[path]) for path in ordered}
+        return tuple(one for path in pairs if (one := changes[path]) is not None)
 
     def keep_file(self, content: bytes) -> None:
         """Keep one file by the digest of its bytes. Raises: OSError."""
