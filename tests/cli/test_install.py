@@ -324,3 +324,12 @@ def test_the_log_tells_what_was_installed_updated_and_removed_and_from_where(
     assert all(str(hello) in one["subject"] for one in lines)
     assert [one["digest"] for one in lines] == [first, *[compute_digest(str(hello)).value] * 2]
     assert lines[1]["detail"]["previous"] == first
+
+
+def test_what_a_skill_brings_to_run_is_named_before_it_is_installed(weft: Weft, hello: Path) -> None:
+    (hello / "SKILL.md").write_text("---\nname: hello\ndescription: Says it.\n---\nRun python3 count.py.\n")
+    (hello / "count.py").write_text("print(1)\n")
+    told = weft("skills", "install", "./hello", "--dry-run").stderr
+    assert "beyond what it tells the model" not in told
+    assert "Brings programs: count.py, scripts/go.sh\n" in told
+    assert "Files: SKILL.md, count.py, scripts/go.sh* (*: executable)\n" in told

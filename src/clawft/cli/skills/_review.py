@@ -1,7 +1,7 @@
 """What a person reads before they approve a skill: `trust`, `run` and the terminal share it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,10 +12,15 @@ from clawft.cli.skills._scanned import finding_lines, power_lines
 from clawft.trust.kept import FileChange
 from clawft.trust.review import AgentReview, Review
 
-__all__ = ["agent_json", "agent_lines", "file_lines", "review_json", "review_lines", "short_lines"]
+__all__ = ["agent_json", "agent_lines", "file_lines", "list_programs", "review_json", "review_lines", "short_lines"]
 
 MAX_AGENT_LINES = 200
 MAX_NAMES = 20
+_SPEAKS = "beyond what it tells the model"
+_PROGRAMS = (
+    *(".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua"),
+    *(".r", ".jl", ".go", ".ps1", ".bat", ".cmd", ".exe", ".jar", ".wasm", ".applescript", ".awk", ".tcl"),
+)
 
 
 def review_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
@@ -36,17 +41,41 @@ def short_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
     skill = found.skill
     said = f"  {one_line(skill.description)[:300]}" if skill and skill.description else ""
     verdict = f"Verdict: {'not scanned' if report.failed else report.verdict} ({sure})"
-    power = power_lines("Would use", report.power) or ["Would use: nothing beyond what it tells the model"]
+    programs = list_programs(found.folder)
+    nothing = "that the scanner found" if programs else _SPEAKS
+    power = power_lines("Would use", report.power) or [f"Would use: nothing {nothing}"]
+    power += [f"Brings programs: {_list(programs)}"] if programs else []
     hooks = brought_lines(review.hooks, skill, found.file)
     return [one_line(f"{found.name} ({shorten(found.folder)})"), *([said] if said else []), verdict, *power, *hooks]
 
 
+def list_programs(folder: str) -> list[str]:
+    """The files that can be run, or are written in a language that is."""
+    return [name for name in _walk(folder) if name.lower().endswith(_PROGRAMS) or _is_executable(folder, name)]
+
+
 def _name_files(folder: str) -> list[str]:
-    """What there is to read: nothing for what is one file."""
+    """What there is to read: nothing for what is one file. What can be run is marked."""
+    marks = {name: "*" for name in _walk(folder) if _is_executable(folder, name)}
+    names = [f"{name}{marks.get(name, '')}" for name in _walk(folder)]
+    return [f"Files: {_list(names)}{' (*: executable)' if marks else ''}"] if names else []
+
+
+def _walk(folder: str) -> list[str]:
     found = (os.path.join(at, name) for at, _, files in os.walk(folder) for name in files)
-    names = sorted(os.path.relpath(one, folder) for one in found)
+    return sorted(os.path.relpath(one, folder) for one in found)
+
+
+def _is_executable(folder: str, name: str) -> bool:
+    try:
+        return bool(os.lstat(os.path.join(folder, name)).st_mode & 0o111)
+    except OSError:  # it went away meanwhile
+        return False
+
+
+def _list(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return [f"Files: {', '.join(map(one_line, names[:MAX_NAMES]))}{more}"] if names else []
+    return ", ".join(map(one_line, names[:MAX_NAMES])) + more
 
 
 def _change_lines(review: Review, since: str) -> list[str]:
@@ -105,6 +134,7 @@ def review_json(review: Review) -> dict[str, Any]:
         "digest": review.digest,
         "verdict": review.report.verdict,
         "power": msgspec.to_builtins(review.report.power),
+        "programs": list_programs(found.folder),
         "undeclared": msgspec.to_builtins(review.undeclared),
         "previous": {"digest": before.digest, "at": before.at} if before else None,
         "power_change": msgspec.to_builtins(review.power) if before and not review.is_same else None,
