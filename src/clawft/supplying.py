@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from clawft.supply.apply import Hands
     from clawft.supply.install import Supplies
 
-__all__ = ["finish_broken", "open_hands", "open_registry", "open_sources", "open_supplies"]
+__all__ = ["finish_broken", "open_hands", "open_registry", "open_sources", "open_supplies", "outside_environ"]
 
 
 def open_sources(app: "App") -> "Sources":
@@ -21,7 +21,14 @@ def open_sources(app: "App") -> "Sources":
     from clawft.sources.choose import Sources
 
     registries = own_registries(app.config, app.workspace.user_dir, app.environ)
-    return Sources(registries, app.config.tools.web, app.environ)
+    return Sources(registries, app.config.tools.web, outside_environ(app))
+
+
+def outside_environ(app: "App") -> dict[str, str]:
+    """The environment for git, which runs with all rights: a project must not have another program of that name."""
+    from clawft.sandbox.system import outside_path
+
+    return {**app.environ, "PATH": outside_path(app.environ.get("PATH", os.defpath), app.workspace.project)}
 
 
 def open_registry(app: "App", name: str = "") -> "Registry":

@@ -1,6 +1,7 @@
 """`weft skills install` from a git repository, and the life of such a skill after it."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -85,3 +86,16 @@ def test_a_bare_word_is_a_name_in_a_registry_and_the_folder_of_that_name_is_told
     assert done.returncode == 1
     assert "notes is asked for in the registry near; the folder here is ./notes" in done.stderr
     assert weft("skills", "install", "./notes", "--yes").stdout == "Installed: notes 1.0.0\n"
+
+
+def test_a_git_that_the_project_brings_is_not_run(
+    weft: Weft, repository: Repository, project: Path, tmp_path: Path
+) -> None:
+    repository.commit(FILES)
+    (project / "bin").mkdir()
+    (project / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/run\nexit 1\n")
+    (project / "bin" / "git").chmod(0o755)
+    search = f"{project}/bin:{os.environ['PATH']}"
+    done = weft("skills", "install", f"git+{repository.url}", "--skill", "notes", "--yes", PATH=search)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "run").exists()
