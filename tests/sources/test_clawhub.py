@@ -96,6 +96,32 @@ async def test_renewing_gives_the_newest_and_exactly_what_a_lock_has(
     assert (await source.renew(installed, exact=True)).version == "1.0.0"
 
 
+async def test_what_is_new_is_asked_for_where_the_answer_for_all_does_not_say_it(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    registry.publish("ann", "demo", "1.0.0", FILES)
+    old = await resolve(sources)
+    registry.publish("ann", "demo", "2.0.0", FILES)
+    said = {"version": {"version": "2.0.0", "changelog": "Does\x1b[31m more"}}
+    hostile.answers["/api/v1/skills/demo/versions/2.0.0"] = Reply(said)
+
+    assert (await sources.find(old.origin).renew(Version(old.origin, old.version))).changelog == "Does [31m more"
+
+
+async def test_versions_come_in_pages_and_a_registry_that_never_ends_is_left(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    registry.publish("ann", "demo", "1.0.0", FILES)
+    items = [{"version": "1.0.0", "createdAt": 1e300, "changelog": None}, {"version": None}]
+    hostile.answers["/api/v1/skills/demo/versions"] = Reply({"items": items, "nextCursor": "more"})
+    source = sources.registry("hub")
+    assert isinstance(source, ClawHub)
+
+    shown = await source.show(Reference("", "clawhub", registry="hub", owner="ann", slug="demo"))
+
+    assert (shown.latest, {one.version for one in shown.releases}, len(shown.releases)) == ("1.0.0", {"1.0.0"}, 10)
+
+
 async def test_a_registry_without_an_answer_for_all_is_asked_in_several(
     registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, place: Path
 ) -> None:

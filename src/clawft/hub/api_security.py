@@ -79,6 +79,7 @@ async def verify(request: Request) -> Response:
             **_judge(skill, version, hub_of(request).address(request)),
             "resolvedFrom": named,
             "tag": tag if named == "tag" else None,
+            "changelog": version.changelog,
             "card": {"available": False, "path": "skill-card.md", "url": None, "sha256": None, "size": None},
             "artifact": {
                 "sourceFingerprint": version.fingerprint,

@@ -19,6 +19,7 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.locks.model import Origin
 from clawft.sources.arriving import arrive, check_files, clear_folder, hash_files
 from clawft.sources.clawhub_search import read_hits
+from clawft.sources.clawhub_versions import MAX_CHANGELOG, fetch_changelog, fetch_releases, tell_yanked
 from clawft.sources.clawhub_wire import (
     Ambiguous,
     Discovery,
@@ -28,13 +29,12 @@ from clawft.sources.clawhub_wire import (
     Verdicts,
     Verified,
     VersionAnswer,
-    Versions,
     read_security,
 )
 from clawft.sources.fetching import Fetching, Outgoing
 from clawft.sources.github import Repositories, fetch_handoff, handoff_path, handoff_url
 from clawft.sources.index import Entry, parse_index
-from clawft.sources.model import Hit, Published, Reference, Resolved, Verdict, Version
+from clawft.sources.model import Hit, Published, Reference, Resolved, Shown, Verdict, Version
 from clawft.sources.plain import join_url, plain_line
 from clawft.sources.status import HttpError
 
@@ -94,9 +94,32 @@ class ClawHub:
         """Exactly one. Raises: ClawftError; NotFound."""
         return (await self._resolve(reference.owner, reference.slug, reference.version),)
 
+    async def show(self, reference: Reference) -> Shown:
+        """What the registry has of a skill: all versions, or the one that is named. Raises: ClawftError; NotFound."""
+        slug, version = reference.slug, reference.version
+        _check_names(reference.owner, slug, version)
+        answer = await self._ask_skill(reference.owner, slug)
+        owner = (answer.owner.handle if answer.owner else None) or reference.owner
+        origin = Origin("clawhub", self._url, owner, slug)
+        found = await fetch_releases(self._fetching, self.address, owner, slug)
+        if version and all(one.version != version for one in found):
+            raise await self._no_version(owner, slug, version)
+        found = [one for one in found if version in ("", one.version)]
+        try:
+            said = await self.check([Version(origin, one.version) for one in found[:_BATCH]])
+        except ClawftError:
+            said = ()
+        verdicts = dict(zip(found, [one.status if one else "" for one in said], strict=False))
+        releases = tuple(structs.replace(one, verdict=verdicts.get(one, "")) for one in found)
+        latest = (answer.latest_version.version if answer.latest_version else None) or ""
+        return Shown(origin, plain_line(answer.skill.summary or ""), plain_line(latest, 40), releases)
+
     async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
         origin = installed.origin
-        return await self._resolve(origin.owner, origin.slug, installed.version if exact else "")
+        found = await self._resolve(origin.owner, origin.slug, installed.version if exact else "")
+        if exact or found.changelog or found.version in ("", installed.version):
+            return found
+        return structs.replace(found, changelog=await fetch_changelog(self._fetching, self.address, found))
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
         if resolved.commit and not resolved.archive and self._repositories is not None:
@@ -175,8 +198,9 @@ class ClawHub:
         _check_names(who, slug, exact)
         listed = found.artifact.files if found.artifact else None
         files = None if listed is None else tuple(one.publish() for one in listed)
-        origin, verdict, notes = Origin("clawhub", self._url, who, slug), read_security(found), _tell_yanked(found)
-        named = Resolved(origin, slug, exact, files=files, verdict=verdict, notes=notes)
+        origin, verdict, notes = Origin("clawhub", self._url, who, slug), read_security(found), tell_yanked(found)
+        changelog = plain_line(found.changelog or "", MAX_CHANGELOG)
+        named = Resolved(origin, slug, exact, files=files, verdict=verdict, changelog=changelog, notes=notes)
         packed = found.artifact.archive if found.artifact else None
         digest = _DIGEST.fullmatch(packed.digest) if packed else None
         if packed is None or digest is None:
@@ -197,19 +221,9 @@ class ClawHub:
 
     async def _resolve_plainly(self, owner: str, slug: str, version: str) -> Resolved:
         """The same in several answers. Raises: ClawftError."""
-        address = await self.address(f"skills/{quote(slug)}", {"ownerHandle": owner})
-        try:
-            answer = await self._fetching.ask(address, SkillAnswer)
-        except HttpError as error:
-            await self._tell_ambiguous(error, slug)
-            if error.status == 404:
-                raise _not_found(self.name, owner, slug) from error
-            raise
+        answer = await self._ask_skill(owner, slug)
         who = (answer.owner.handle if answer.owner else None) or owner
         exact = version or (answer.latest_version.version if answer.latest_version else None) or ""
-        if answer.skill.slug != slug:
-            raise ClawftError("source-answer", f"'{self.name}' answers with another skill than '{slug}'")
-        self._check_owner(who, owner, slug)
         _check_names(who, slug, exact)
         found = Resolved(
             Origin("clawhub", self._url, who, slug),
@@ -228,14 +242,30 @@ class ClawHub:
                 raise await self._no_version(who, slug, version) from error
             raise
         files = None if listed.files is None else tuple(one.publish() for one in listed.files)
-        return await self._with_archive(structs.replace(found, files=files))
+        changelog = plain_line(listed.changelog or "", MAX_CHANGELOG)
+        return await self._with_archive(structs.replace(found, files=files, changelog=changelog))
+
+    async def _ask_skill(self, owner: str, slug: str) -> SkillAnswer:
+        """What is said of a skill of this owner, or of anybody. Raises: ClawftError; NotFound."""
+        address = await self.address(f"skills/{quote(slug)}", {"ownerHandle": owner})
+        try:
+            answer = await self._fetching.ask(address, SkillAnswer)
+        except HttpError as error:
+            await self._tell_ambiguous(error, slug)
+            if error.status == 404:
+                raise _not_found(self.name, owner, slug) from error
+            raise
+        if answer.skill.slug != slug:
+            raise ClawftError("source-answer", f"'{self.name}' answers with another skill than '{slug}'")
+        self._check_owner((answer.owner.handle if answer.owner else None) or owner, owner, slug)
+        return answer
 
     async def _no_version(self, owner: str, slug: str, version: str) -> NotFound:
         """That a skill is there and this version of it is not, with those that are."""
         there: list[str] = []
         with suppress(ClawftError):
-            address = await self.address(f"skills/{quote(slug)}/versions", {"ownerHandle": owner})
-            there = [plain_line(one.version or "", 40) for one in (await self._fetching.ask(address, Versions)).items]
+            releases = await fetch_releases(self._fetching, self.address, owner, slug)
+            there = [f"{one.version}{' (yanked)' * bool(one.yanked)}" for one in releases]
         message = f"'{self.name}' has '{f'@{owner}/' if owner else ''}{slug}', but not its version {version}"
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
         return NotFound("source-not-found", message, hint=f"There are: {', '.join(there[:_SHOWN])}{more}" * bool(there))
@@ -325,14 +355,6 @@ def drop_made(folder: str, listed: Sequence[Published]) -> None:
     for name in _MADE.difference(one.path for one in listed):
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
-
-
-def _tell_yanked(found: Verified) -> tuple[Diagnostic, ...]:
-    """What was taken back is given to those who name it, and they are told."""
-    if not found.yanked:
-        return ()
-    message = f"{found.slug} {found.version} was taken back by who published it: {plain_line(found.yanked, 200)}"
-    return (Diagnostic("source-yanked", "warning", message, hint="Use another version"),)
 
 
 def _verdict_item(one: Version) -> dict[str, str]:

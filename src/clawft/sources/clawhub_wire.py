@@ -20,9 +20,11 @@ __all__ = [
     "VersionAnswer",
     "Versions",
     "read_security",
+    "yank_reason",
 ]
 
 Status = Literal["clean", "suspicious", "malicious", "pending", "unknown"]
+_UNSAID = "yanked"  # what `weft hub serve` has for a reason where none was given
 _STATUS: dict[str, Status] = {one: one for one in ("clean", "suspicious", "malicious", "pending")}
 
 
@@ -100,6 +102,7 @@ class _Security(Struct, frozen=True):
 
 class _VersionFiles(Struct, frozen=True):
     version: str
+    changelog: str | None = None
     files: list[Listed] | None = None
     security: _Security | None = None
 
@@ -110,10 +113,18 @@ class VersionAnswer(Struct, frozen=True):
     version: _VersionFiles
 
 
-class Versions(Struct, frozen=True):
+class _Line(Struct, frozen=True, rename="camel"):
+    version: str | None = None
+    created_at: float | None = None
+    changelog: str | None = None
+    yanked: str | None = None
+
+
+class Versions(Struct, frozen=True, rename="camel"):
     """Of `/skills/{slug}/versions`, newest first."""
 
-    items: list[_Named] = field(default_factory=list)
+    items: list[_Line] = field(default_factory=list)
+    next_cursor: str | None = None
 
 
 class _Packed(Struct, frozen=True):
@@ -138,6 +149,7 @@ class Verified(Struct, frozen=True, rename="camel"):
     requested_owner_handle: str | None = None
     reasons: list[str] = field(default_factory=list)
     yanked: str | None = None
+    changelog: str | None = None  # `weft hub serve` says it here
     artifact: _Artifact | None = None
     security: _Security | None = None
 
@@ -188,7 +200,12 @@ def read_security(said: Verified) -> Verdict | None:
     if any("malware" in reason or "malicious" in reason for reason in said.reasons):
         status = "malicious"
     summary = said.security.summary if said.security else None
-    return Verdict(status, _plain(said.reasons), plain_line(summary or ""))
+    return Verdict(status, _plain(said.reasons), plain_line(summary or ""), yank_reason(said))
+
+
+def yank_reason(said: Verified) -> str:
+    """Why a version was taken back, where somebody said why."""
+    return "" if said.yanked == _UNSAID else plain_line(said.yanked or "", 200)
 
 
 def _plain(reasons: list[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from clawft.errors import Diagnostic
 from clawft.locks.model import Kind, Origin
 
-__all__ = ["Hit", "Published", "Reference", "Release", "Resolved", "Source", "Verdict", "Version"]
+__all__ = ["Hit", "Published", "Reference", "Release", "Resolved", "Shown", "Source", "Verdict", "Version"]
 
 
 class Reference(Struct, frozen=True):
@@ -32,6 +32,7 @@ class Verdict(Struct, frozen=True):
     status: Literal["clean", "suspicious", "malicious", "pending", "unknown"]
     reasons: tuple[str, ...] = ()
     summary: str = ""
+    yanked: str = ""  # why the version was taken back, where it was and somebody said why
 
 
 class Hit(Struct, frozen=True):
@@ -58,6 +59,15 @@ class Release(Struct, frozen=True):
     yanked: str = ""  # why it was taken back, if it was
 
 
+class Shown(Struct, frozen=True):
+    """A skill as its registry shows it, with its versions, newest first."""
+
+    origin: Origin
+    summary: str = ""
+    latest: str = ""  # '' where none is left to give
+    releases: tuple[Release, ...] = ()
+
+
 class Published(Struct, frozen=True):
     """A file as its source lists it."""
 
@@ -78,6 +88,7 @@ class Resolved(Struct, frozen=True):
     files: tuple[Published, ...] | None = None  # None: the source does not list them
     verdict: Verdict | None = None
     description: str = ""
+    changelog: str = ""
     notes: tuple[Diagnostic, ...] = ()
 
 

@@ -131,7 +131,8 @@ def _judge_registry(audited: Audited, verdict: Verdict) -> Audited:
     audited = structs.replace(audited, registry=verdict.status)
     if YANKED in verdict.reasons:
         audited = structs.replace(audited, registry="yanked")
-        audited = _add(audited, "audit-yanked", "warning", "Its registry took this version back", unchecked=True)
+        taken = "Its registry took this version back" + (f": {verdict.yanked}" if verdict.yanked else "")
+        audited = _add(audited, "audit-yanked", "warning", taken, unchecked=True)
     if verdict.status == "malicious":
         return _add(audited, "registry-malicious", "error", message, malicious=True)
     if verdict.status == "suspicious":

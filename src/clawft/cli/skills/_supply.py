@@ -1,5 +1,6 @@
 """What a person reads of skills that are to be installed: `install`, `update` and `sync` share it."""
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 SHOWN = 5  # names in a question
+CHANGELOG = 500  # letters of it: a publisher's words do not push the rest off the screen
 WHOLE = 3  # so many skills are shown with all there is to say
 
 
@@ -50,6 +52,8 @@ def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> 
     if resolved.version or resolved.commit:
         commit = f" (commit {resolved.commit[:12]})" if resolved.commit else ""
         head.append(one_line(f"Version: {before}{resolved.version}{commit}"))
+    if before and resolved.changelog:
+        head.append(one_line(f"Changelog: {textwrap.shorten(resolved.changelog, CHANGELOG, placeholder=' …')}"))
     verdict = worst_verdict(one.staged, one.review)
     if one.old is not None and one.old.verdict and one.old.verdict != verdict:
         head.append(f"Verdict: {one.old.verdict} → {verdict}")
@@ -122,6 +126,7 @@ def planned_json(transaction: Transaction, one: Planned) -> dict[str, Any]:
         "name": one.name,
         "version": resolved.version,
         "previous_version": one.old.version if one.old else None,
+        "changelog": resolved.changelog,
         "commit": resolved.commit,
         "source": {name: getattr(origin, name) for name in origin.__struct_fields__},
         "digest": one.staged.digest,

@@ -30,8 +30,17 @@ __all__ = ["command", "detail_lines"]
 @format_option
 @dir_option
 def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
-    """Show one skill: NAME, or SCOPE:NAME for a shadowed one."""
+    """Show one skill: NAME, or SCOPE:NAME for a shadowed one.
+
+    @OWNER/NAME, or REGISTRY:NAME, is asked for where it is published: what it is, and all versions with dates, verdicts
+    and changelogs. With @VERSION behind it, that one.
+    """
     app = open_here(dirs)
+    if name.startswith("@") or ":" in name:
+        from clawft.cli.skills._published import is_published, show_published  # what is here needs no network
+
+        if is_published(app, name):
+            return show_published(app, name, output)
     standing = app.get_skill(name)
     digest = digest_of(standing)
     if output == "json":
