@@ -333,3 +333,31 @@ def test_what_a_skill_brings_to_run_is_named_before_it_is_installed(weft: Weft, 
     assert "beyond what it tells the model" not in told
     assert "Brings programs: count.py, scripts/go.sh\n" in told
     assert "Files: SKILL.md, count.py, scripts/go.sh* (*: executable)\n" in told
+
+
+def test_what_somebody_changed_is_not_called_up_to_date(weft: Weft, home: Path, hello: Path) -> None:
+    for scope in ("user", "project"):
+        assert weft("skills", "install", "./hello", "--yes", "--scope", scope).returncode == 0
+    (home / ".clawft" / "skills" / "hello" / "SKILL.md").write_text("changed\n")
+    why = weft("skills", "why", "user:hello").stdout
+    assert "weft skills verify hello" in why
+    assert "weft skills sync" in why
+    told = weft("skills", "update", "--all", "--yes")
+    assert told.returncode == 1
+    assert "skill-edited" in told.stderr
+    assert "weft skills update --all --scope project" in told.stderr
+
+
+def test_a_skill_of_the_other_scope_is_found_by_its_scope(weft: Weft, hello: Path) -> None:
+    assert weft("skills", "install", "./hello", "--yes", "--scope", "project").returncode == 0
+    assert "--scope project" in weft("skills", "update", "hello").stderr
+
+
+def test_a_version_may_be_named_where_it_is_pinned(weft: Weft, home: Path, project: Path) -> None:
+    folder = make_skill(project / "hello")
+    (folder / "SKILL.md").write_text("---\nname: hello\ndescription: d\nversion: 1.2.3\n---\nSay hello.\n")
+    assert weft("skills", "install", "./hello", "--yes").returncode == 0
+    assert "is installed as 1.2.3" in weft("skills", "pin", "hello", "--version", "1.2.2").stderr
+    assert not load_lock(str(home / ".clawft" / "skills.lock"))["hello"].pinned
+    assert weft("skills", "pin", "hello", "--version", "1.2.3").stdout == "hello is pinned at 1.2.3\n"
+    assert "is pinned at 1.2.3" in weft("skills", "update", "hello", "--yes").stderr

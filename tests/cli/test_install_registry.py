@@ -52,9 +52,19 @@ def test_a_version_of_a_registry_is_installed_and_locked_exactly(weft: Weft, hom
     assert "notes" in json.loads((home / ".openclaw" / ".clawhub" / "lock.json").read_text())["skills"]
     assert weft("skills", "verify").returncode == 0
     assert outdated(weft)["notes"]["newest"] == "1.1.0"
+    assert "weft skills update notes" in weft("skills", "list", "--outdated").stderr
+    (home / ".clawft" / "skills" / "notes" / "SKILL.md").write_text("changed")
+    edited = weft("skills", "update", "notes", "--yes")
+    assert (edited.returncode, "skill-edited" in edited.stderr) == (3, True)
+    assert weft("skills", "sync", "--yes").returncode == 0
     assert weft("skills", "update", "notes", "--yes").returncode == 0
     assert locked(home, "notes").version == "1.1.0"
     assert outdated(weft) == {}
+    (home / ".clawft" / "skills" / "notes" / "SKILL.md").write_text("changed")
+    tampered = weft("skills", "update", "notes", "--yes")  # though there is nothing newer
+    assert (tampered.returncode, "skill-edited" in tampered.stderr) == (3, True)
+    assert weft("skills", "update", "notes", "--yes", "--force").returncode == 0
+    assert weft("skills", "verify").returncode == 0
     assert weft("skills", "remove", "notes", "--yes").returncode == 0
     assert json.loads((home / ".openclaw" / ".clawhub" / "lock.json").read_text())["skills"] == {}
 
@@ -141,5 +151,5 @@ def test_the_list_of_newer_versions_is_a_table(weft: Weft, hub: ServedHub) -> No
     weft("skills", "install", "notes", "--registry", "acme", "--yes")
     hub.put("jo/notes", "1.1.0", {"more.md": "More."})
     listed = weft("skills", "list", "--outdated").stdout.splitlines()
-    assert listed[0].split() == ["NAME", "INSTALLED", "NEWEST", "VERDICT", "SCOPE"]
+    assert listed[0].split() == ["NAME", "INSTALLED", "NEWEST", "REGISTRY", "SCOPE"]
     assert listed[1].split()[:3] == ["notes", "1.0.0", "1.1.0"]

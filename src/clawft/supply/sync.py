@@ -25,7 +25,16 @@ from clawft.supply.targets import Site
 from clawft.supply.verified import compare_signature
 from clawft.supply.verify import Signed
 
-__all__ = ["Task", "check_exact", "check_signed", "find_tasks", "find_unlocked", "load_or_heal", "want_exact"]
+__all__ = [
+    "Task",
+    "check_exact",
+    "check_signed",
+    "compare_places",
+    "find_tasks",
+    "find_unlocked",
+    "load_or_heal",
+    "want_exact",
+]
 
 Write = Callable[[str], object]  # puts a skill into a folder
 Find = Callable[[str], Write | None]  # a digest to what has it
@@ -112,14 +121,20 @@ def find_tasks(site: Site, lock: Mapping[str, LockedSkill], find: Find, signed: 
     """
     tasks: list[Task] = []
     for skill in lock.values():
-        places = {client: site.folder(client, skill.name) for client in skill.to if client in site.roots}
-        found = {client: _compare(place, skill, signed) for client, place in places.items()}
+        found = compare_places(site, skill, signed)
         different = {client: one for client, one in found.items() if one.any}
         if different:
-            whole = next((partial(unpack, places[client]) for client, one in found.items() if not one.any), None)
+            copies = [site.folder(client, skill.name) for client, one in found.items() if not one.any]
+            whole = partial(unpack, copies[0]) if copies else None
             kept = find(skill.digest) if not skill.signed_by else None  # copies are kept without signatures
             tasks.append(Task(skill, different, whole or kept))
     return tasks
+
+
+def compare_places(site: Site, skill: LockedSkill, signed: Signed) -> dict[str, Difference]:
+    """What differs in each folder that a skill was put into, by client."""
+    places = {client: site.folder(client, skill.name) for client in skill.to if client in site.roots}
+    return {client: _compare(place, skill, signed) for client, place in places.items()}
 
 
 def _compare(place: str, skill: LockedSkill, signed: Signed) -> Difference:

@@ -1,6 +1,6 @@
 """Which installed skills have a newer version where they came from; and which are left as they are, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -31,12 +31,17 @@ class Renewed(Struct, frozen=True):
     problem: Diagnostic | None = None
 
 
-def choose_installed(site: Site, lock: Mapping[str, LockedSkill], names: Sequence[str]) -> list[LockedSkill]:
-    """The skills that are meant: all of the lock without names. Raises: NotFound."""
+def choose_installed(
+    site: Site, lock: Mapping[str, LockedSkill], names: Sequence[str], other: Collection[str] = ()
+) -> list[LockedSkill]:
+    """The skills that are meant: all of the lock without names. `other`: those of the other scope. Raises: NotFound."""
     for name in names:
         if name not in lock:
             close = find_close(name, lock)
             hint = (f"did you mean '{close}'? " if close else "") + f"What is installed stands in {site.lock}"
+            if name in other:
+                scope = "project" if site.scope == "user" else "user"
+                hint = f"It is installed for the {scope}: --scope {scope}"
             raise NotFound("not-installed", f"weft did not install a skill '{name}' for this {site.scope}", hint=hint)
     return [one for name, one in lock.items() if not names or name in names]
 

@@ -1,5 +1,6 @@
 """Whether a stranger's skill may be used as it is: its digest was approved, for good or for this run (D27, R116)."""
 
+import os
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -105,7 +106,8 @@ class Strangers:
         if self._run.holds(found, digest.value) or same:
             return None
         changed = f"It changed since it was approved on {known.at[:10]}" if known else "It changed since this run began"
-        return Diagnostic("untrusted", "warning", changed, found.file, 0, _hint(found))
+        installed = known is not None and known.installed
+        return Diagnostic("untrusted", "warning", changed, found.file, 0, _mend(found) if installed else _hint(found))
 
 
 def why_unbindable(found: Found, digest: "Digest", linked: list[str]) -> Diagnostic | None:
@@ -119,6 +121,14 @@ def why_unbindable(found: Found, digest: "Digest", linked: list[str]) -> Diagnos
         message = "A part of it is read through a link, which no approval covers"
         return Diagnostic("no-digest", "error", message, linked[0], 0, "Put a copy of the file there")
     return None
+
+
+def _mend(found: Found) -> str:
+    """What to do about an installed skill that somebody changed: most do not mean to approve that."""
+    import shlex
+
+    name = shlex.quote(os.path.basename(found.folder))
+    return f"See what: weft skills verify {name}. To have it as it was: weft skills sync. {_hint(found)}"
 
 
 def _hint(found: Found) -> str:

@@ -7,7 +7,7 @@ import click
 from msgspec import Struct, structs
 
 from clawft.app import App
-from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
 from clawft.cli.skills._supply import finish, list_names
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.file import load_lock
@@ -27,7 +27,7 @@ class _Row(Struct, frozen=True):
     @property
     def cells(self) -> tuple[str, ...]:
         locked, newest = self.one.locked, self.one.newest
-        held = f"held: {locked.pinned}" if locked.pinned else "older" if self.one.state == "older" else ""
+        held = f"pinned: {locked.pinned}" if locked.pinned else "older" if self.one.state == "older" else ""
         theirs = newest.verdict.status if newest and newest.verdict else "not scanned yet"
         return locked.name, _version(locked.version, locked.commit), _newest(self.one), theirs, self.site.scope, held
 
@@ -45,7 +45,7 @@ def list_outdated(app: App, scope: str, output: str) -> int:
         told = [to_json(one) for one in (*said, *failed)]
         print_json("clawft.skills.outdated.v1", skills=[_plain(row) for row in newer], diagnostics=told)
     elif newer:
-        heads = ("NAME", "INSTALLED", "NEWEST", "VERDICT", "SCOPE", "")
+        heads = ("NAME", "INSTALLED", "NEWEST", "REGISTRY", "SCOPE", "")
         print_table(heads, [row.cells for row in newer], wide=5)
     for problem in (*said, *failed):
         show_diagnostic(problem, where=app.workspace.shorten(problem.where))
@@ -53,10 +53,22 @@ def list_outdated(app: App, scope: str, output: str) -> int:
         count = sum(row.one.problem is None for row in rows)
         unsure = sum(row.one.state == "unknown" for row in rows)
         if count or not rows:
-            say(f"{len(newer)} of {count} skills have another version at their source" if count else NOTHING)
+            say(_count(len(newer), count) if count else NOTHING)
+        for site in sites:
+            names = [row.one.locked.name for row in newer if row.site == site and row.one.state == "newer"]
+            scope = " --scope project" if site.scope == "project" else ""
+            if names:
+                say(one_line(f"To see what changes, and take it: weft skills update {' '.join(names)}{scope}"))
         if unsure:
-            say(f"{unsure} have no versions: weft skills update --all --dry-run compares their files")
+            many = "1 skill has" if unsure == 1 else f"{unsure} skills have"
+            say(f"{many} no version to compare: weft skills update --all --dry-run compares the files")
     return 1 if failed or said else 0
+
+
+def _count(newer: int, count: int) -> str:
+    if not newer:
+        return "No installed skill has another version at its source"
+    return f"{newer} of {count} {'skill' if count == 1 else 'skills'} {'has' if newer == 1 else 'have'} another version"
 
 
 def _find_sites(app: App, scope: str) -> tuple[list[Site], list[Diagnostic]]:

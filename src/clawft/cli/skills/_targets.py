@@ -9,14 +9,23 @@ import click
 from clawft.app import App, open_app
 from clawft.cli._complete import complete_folders, complete_skills
 from clawft.discovery import Found
-from clawft.errors import NotFound
-from clawft.supply.targets import CLIENTS
+from clawft.errors import ClawftError, NotFound
+from clawft.locks.file import load_lock
+from clawft.supply.targets import CLIENTS, Site, find_site
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["allow_options", "complete_targets", "find_folder", "find_targets", "scope_choice", "to_option"]
+__all__ = [
+    "allow_options",
+    "complete_targets",
+    "find_folder",
+    "find_targets",
+    "load_other",
+    "scope_choice",
+    "to_option",
+]
 
 _FILES = frozenset({"skill.md", "skill.json", "prompt.md"})
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +53,14 @@ def _check_reason(context: click.Context, _option: click.Parameter, given: str) 
     if context.params.get("rules") and not given.strip():
         raise click.UsageError('Say why: --because "…"')
     return given
+
+
+def load_other(app: App, site: Site) -> list[str]:
+    """The names of what is installed in the other scope; none where there is none, or where its lock is broken."""
+    try:
+        return list(load_lock(find_site(app.workspace, "user" if site.scope == "project" else "project").lock))
+    except ClawftError:
+        return []
 
 
 def find_targets(app: App, named: tuple[str, ...]) -> list[Found]:

@@ -1,5 +1,7 @@
 """`weft skills pin NAME`: its description comes first; with `--version` it is not updated."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from clawft.cli._complete import complete_skills
@@ -8,6 +10,9 @@ from clawft.cli.output import one_line, print_json, say
 from clawft.cli.skills._entries import set_entries
 from clawft.config.edit import Scope
 
+if TYPE_CHECKING:
+    from clawft.supply.targets import Site
+
 __all__ = ["command"]
 
 REASON = "it was pinned"
@@ -15,7 +20,7 @@ REASON = "it was pinned"
 
 @click.command("pin")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
-@click.option("--version", "hold", is_flag=True, help="Hold an installed skill at its version, in the place of that.")
+@click.option("--version", "hold", is_flag=True, help="Pin the version of an installed skill, in the place of that.")
 @click.option("--reason", default="", metavar="TEXT", help="Why, with --version: `update` and the lock say it.")
 @click.option("--off", is_flag=True, help="Pin them no longer.")
 @target_option
@@ -24,6 +29,7 @@ def command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: S
     """Describe skills to a model before all others, whatever the room for descriptions.
 
     With --version it is the version of an installed skill that is pinned: `weft skills update` leaves it as it is.
+    It may be named, and must be the one that is there: weft skills pin NAME --version 1.2.3
     """
     if reason and not hold:
         raise click.UsageError("--reason is for --version")
@@ -41,14 +47,30 @@ def _hold(names: tuple[str, ...], reason: str, scope: Scope, output: str) -> Non
     from clawft.supplying import open_hands
 
     app = open_here()
-    held = hold_versions(find_site(app.workspace, scope), names, reason, open_hands(app))
+    site = find_site(app.workspace, scope)
+    asked = [name for name in names if "." in name]  # which no folder of a skill has: `--version 1.2.3`
+    names = tuple(name for name in names if name not in asked)
+    for name in names if asked else ():
+        _check_version(site, name, asked)
+    pinned = hold_versions(site, names, reason, open_hands(app))
     if output == "json":
-        listed = [{field: getattr(one, field) for field in ("name", "version", "commit", "pinned")} for one in held]
-        return print_json("clawft.skills.pin.v1", held=listed)
-    for one in held:
+        listed = [{field: getattr(one, field) for field in ("name", "version", "commit", "pinned")} for one in pinned]
+        return print_json("clawft.skills.pin.v1", pinned=listed)
+    for one in pinned:
         version = one.version or one.commit[:12] or one.digest[:19]
-        click.echo(one_line(f"{one.name} {f'is held at {version}: {reason}' if reason else 'is held no longer'}"))
+        why = f": {reason}" if reason != REASON else ""
+        click.echo(one_line(f"{one.name} is pinned {f'at {version}{why}' if reason else 'no longer'}"))
     return None
+
+
+def _check_version(site: "Site", name: str, asked: list[str]) -> None:
+    """Raises: UsageError for another version than the one that is installed: nothing else can be pinned."""
+    from clawft.locks.file import load_lock
+
+    locked = load_lock(site.lock).get(name)
+    if locked is not None and asked != [locked.version]:
+        has = f"{name} is installed as {locked.version or 'what has no version'}"
+        raise click.UsageError(f"{has}, and pinned is what is installed. Install {asked[0]} first, then pin it")
 
 
 def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
@@ -63,4 +85,4 @@ def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
         return
     installed = [name for name in names if name in lock]
     if installed:
-        say(one_line(f"To hold its version instead: weft skills pin {' '.join(installed)} --version"))
+        say(one_line(f"To pin its version instead: weft skills pin {' '.join(installed)} --version"))

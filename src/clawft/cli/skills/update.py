@@ -14,7 +14,8 @@ from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._supply import agree, check_objections, finish, planned_json, show_plans
-from clawft.cli.skills._targets import allow_options, scope_choice
+from clawft.cli.skills._targets import allow_options, load_other, scope_choice
+from clawft.cli.skills._verifying import make_judge
 from clawft.errors import Diagnostic
 from clawft.locks.file import load_lock
 from clawft.locks.model import LockedSkill
@@ -23,8 +24,10 @@ from clawft.supply.install import Options, Transaction, Wanted, begin
 from clawft.supply.plan import Allowing, Planned
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged
+from clawft.supply.sync import compare_places
 from clawft.supply.targets import Scope, Site, find_site
 from clawft.supply.update import Renewed, choose_installed, find_newer
+from clawft.supply.verify import Signed
 from clawft.supplying import open_sources, open_supplies
 
 __all__ = ["command"]
@@ -66,7 +69,7 @@ class _Outcome(Struct):
 def command(names: tuple[str, ...], **given: Any) -> int:
     """Bring skills up to date: you see what changes in files, verdict and power, and are asked.
 
-    What is held back (`weft skills pin NAME --version`) stays as it is, and so does what you edited.
+    What is pinned (`weft skills pin NAME --version`) stays as it is, and so does what you edited.
     """
     asked = _Asked(**given)
     if bool(names) == asked.every:
@@ -74,9 +77,10 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     app = open_here()
     finish(app)
     site = find_site(app.workspace, asked.scope)
-    installed = choose_installed(site, load_lock(site.lock), names)
+    installed = choose_installed(site, load_lock(site.lock), names, load_other(app, site))
     if not installed and asked.output == "table":
         say(f"weft installed no skills for this {site.scope}")
+        _tell_other(app, site, asked)
         return 0
     options = Options(asked.force, Allowing(asked.rules, one_line(asked.because)), signed=asked.signed, stay=True)
     to = sorted({client for one in installed for client in one.to if client in site.roots}) or ["clawft"]
@@ -104,7 +108,17 @@ def command(names: tuple[str, ...], **given: Any) -> int:
                 say("Nothing was updated")
                 return 1
             said = transaction.commit(outcome.plans, options)
-    return _tell(transaction, outcome, asked, said)
+    code = _tell(transaction, outcome, asked, said)
+    _tell_other(app, site, asked)
+    return code
+
+
+def _tell_other(app: App, site: Site, asked: _Asked) -> None:
+    """What --all does not mean, though `list --outdated` lists it."""
+    if asked.every and asked.output == "table" and (other := load_other(app, site)):
+        scope = "user" if site.scope == "project" else "project"
+        many = "1 skill" if len(other) == 1 else f"{len(other)} skills"
+        say(f"{many} installed for the {scope}: weft skills update --all --scope {scope}")
 
 
 async def _stage(
@@ -117,7 +131,8 @@ async def _stage(
 ) -> list[Staged]:
     async with open_sources(app) as sources:
         renewed = await find_newer(sources, transaction.site, installed)
-        wanted = [one for one in renewed if _take(transaction.site, one, asked, outcome)]
+        judge = make_judge(app.workspace)
+        wanted = [one for one in renewed if _take(transaction.site, one, asked, outcome, judge)]
         staged = await transaction.stage(
             [
                 Wanted(one.source, one.newest, one.locked.requested, one.locked.name)
@@ -130,15 +145,15 @@ async def _stage(
         return await bring_needed(transaction, sources, staged, scans, lambda: app.catalog.versions)
 
 
-def _take(site: Site, one: Renewed, asked: _Asked, outcome: _Outcome) -> bool:
+def _take(site: Site, one: Renewed, asked: _Asked, outcome: _Outcome, judge: Signed) -> bool:
     """Whether to fetch it; else it is noted why not."""
     name, newest = one.locked.name, one.newest.version if one.newest else ""
     if one.state == "failed":
         outcome.left.append((name, "could not be looked for", one.problem))
     elif one.state == "pinned":
         at = one.locked.version or one.locked.commit[:12] or "what it is"
-        outcome.left.append((name, f"is held at {at}: {one.locked.pinned}", None))
-    elif one.state == "same":
+        outcome.left.append((name, f"is pinned at {at}: {one.locked.pinned}", None))
+    elif one.state == "same" and not any(found.any for found in compare_places(site, one.locked, judge).values()):
         outcome.left.append((name, "is up to date", None))
     elif one.state == "older" and not asked.force:
         message = f"Its source has {newest}, which is older than {one.locked.version}"
