@@ -34,6 +34,31 @@ def _judge(skill: Path, user: Path, signed: dict[str, str]) -> Signature:
     return check_signature(str(skill), statement, load_publishers(str(user)))
 
 
+def test_who_is_trusted_for_any_skill_is_told_so_and_how_to_say_less(weft: Weft, user: Path) -> None:
+    key = json.loads(weft("publishers", "key", "--make", "--format", "json").stdout)["key"]
+
+    done = weft("publishers", "trust", "ada", key, "--yes")
+    assert done.stdout.endswith(", for any skill\n")
+    assert done.stderr == "To trust them for less: weft publishers trust ada KEY --for 'ada/*'\n"
+    less = weft("publishers", "trust", "ada", key, "--for", "ada/*", "--yes")
+    assert (less.stdout.endswith(", for ada/*\n"), less.stderr) == (True, "")
+
+
+def test_publishers_are_listed_within_a_terminal_of_80_columns_with_whole_fingerprints(weft: Weft, user: Path) -> None:
+    key = json.loads(weft("publishers", "key", "--make", "--format", "json").stdout)
+    weft("publishers", "trust", "ada-of-the-weather", key["key"], "--for", "ada/*", "--until", "2099-01-31", "--yes")
+
+    shown = weft("publishers", "list", COLUMNS="80").stdout.splitlines()
+    assert shown[0].split() == ["PUBLISHER", "STATE", "MAY", "SIGN", "UNTIL"]
+    assert shown[1].split() == ["ada-of-the-weather", "good", "ada/*", "2099-01-31"]
+    assert shown[2].strip(" └") == key["fingerprint"]
+    weft("publishers", "revoke", "ada-of-the-weather", "--reason", "the laptop was stolen in the train", "--yes")
+    shown = weft("publishers", "list", COLUMNS="80").stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert shown[-2].split()[0] == key["fingerprint"]
+    assert shown[-1] == "   └ the laptop was stolen in the train"
+
+
 def test_a_skill_is_signed_trusted_revoked(weft: Weft, skill: Path, user: Path) -> None:
     refused = weft("skills", "sign", "./weather")
     assert refused.returncode == 3

@@ -107,6 +107,25 @@ def test_a_token_is_stored_as_a_key_and_sent_to_its_registry(
     )
 
 
+def test_a_token_from_standard_input_is_asked_for_where_that_is_a_terminal(
+    weft: Weft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Keyboard(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def type_token(question: str) -> str:
+        questions.append(question)
+        return TOKEN
+
+    questions: list[str] = []
+    monkeypatch.setattr("sys.stdin", Keyboard())
+    monkeypatch.setattr("getpass.getpass", type_token)
+
+    assert weft("registries", "add", "team", "https://hub.example", "-").returncode == 0
+    assert questions == ["Token of team (it is not shown): "]
+
+
 def test_a_registry_that_moves_does_not_get_the_token_of_its_old_address(weft: Weft) -> None:
     weft("registries", "add", "hub", "https://one.example", "--token-from", "HUB_TOKEN")
     weft("registries", "add", "hub", "https://one.example/path")

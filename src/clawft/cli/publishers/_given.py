@@ -9,14 +9,14 @@ import click
 from clawft.app import App
 from clawft.errors import ClawftError
 from clawft.files import read_optional
-from clawft.signing.publishers import PublisherKey, Publishers, load_publishers
+from clawft.signing.publishers import ANY, PublisherKey, Publishers, load_publishers
 from clawft.signing.sshsig import MAX_KEY, PublicKey, parse_private_key, parse_public_key
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["complete_publishers", "day_text", "key_json", "load", "load_key", "parse_time"]
+__all__ = ["complete_publishers", "day_text", "key_json", "load", "load_key", "may_sign", "parse_time"]
 
 
 def load(app: App) -> Publishers:
@@ -56,6 +56,11 @@ def parse_time(option: str, given: str, *, end: bool = False) -> datetime | None
 def day_text(time: datetime | None, *, end: bool = False) -> str:
     """The day of a time; of one that ends something, the last day before."""
     return (time - timedelta(seconds=end)).astimezone(UTC).date().isoformat() if time else ""
+
+
+def may_sign(skills: tuple[str, ...]) -> str:
+    """What a publisher may sign, in words."""
+    return "any skill" if ANY in skills else ", ".join(skills)
 
 
 def key_json(key: PublisherKey) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table, say
-from clawft.cli.publishers._given import day_text, key_json, load
+from clawft.cli.publishers._given import day_text, key_json, load, may_sign
 from clawft.signing.check import judge_key
 from clawft.signing.publishers import PublisherKey, Publishers
 
@@ -24,16 +24,26 @@ def command(output: str) -> None:
     for name, one in sorted(publishers.publisher.items()):
         for key in one.key:
             state, reason = _state(publishers, key)
-            rows.append((name, key.public.fingerprint, state, ", ".join(one.skills), day_text(key.until, end=True)))
-            after.append(reason)
+            rows.append((name, state, may_sign(one.skills), day_text(key.until, end=True)))
+            after.append(f"{key.public.fingerprint}{reason and ': '}{reason}")
     if rows:
-        print_table(("PUBLISHER", "KEY", "STATE", "MAY SIGN", "UNTIL"), rows, wide=3, after=after)
+        print_table(("PUBLISHER", "STATE", "MAY SIGN", "UNTIL"), rows, wide=2, after=after)
     else:
         say("You trust no publisher. Run: weft publishers trust NAME KEY")
-    for fingerprint, revoked in sorted(publishers.revoked.items()):
-        since = f", what was accepted before {day_text(revoked.since)} excepted" if revoked.since else ""
-        click.echo(f"revoked {fingerprint} on {day_text(revoked.at)}{since}: {revoked.reason}")
+    if publishers.revoked:
+        _show_revoked(publishers)
     return None
+
+
+def _show_revoked(publishers: Publishers) -> None:
+    """Below the others: keys that count no more, whoever had them."""
+    rows, after = [], []
+    for fingerprint, one in sorted(publishers.revoked.items()):
+        rows.append((fingerprint, day_text(one.at)))
+        since = f" (what was accepted before {day_text(one.since)} excepted)" if one.since else ""
+        after.append(f"{one.reason}{since}")
+    click.echo()
+    print_table(("REVOKED", "ON"), rows, wide=0, after=after)
 
 
 def _state(publishers: Publishers, key: PublisherKey) -> tuple[str, str]:

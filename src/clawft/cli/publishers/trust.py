@@ -8,8 +8,8 @@ from msgspec import Struct
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
-from clawft.cli.publishers._given import complete_publishers, day_text, key_json, load, load_key, parse_time
-from clawft.signing.publishers import PublisherKey, change_publishers, is_pattern, is_publisher
+from clawft.cli.publishers._given import complete_publishers, day_text, key_json, load, load_key, may_sign, parse_time
+from clawft.signing.publishers import ANY, PublisherKey, change_publishers, is_pattern, is_publisher
 from clawft.signing.trusting import trust_key
 
 __all__ = ["command"]
@@ -29,9 +29,7 @@ class _Options(Struct, frozen=True):
 @click.command("trust")
 @click.argument("name", shell_complete=complete_publishers)
 @click.argument("key")
-@click.option(
-    "--for", "skills", multiple=True, metavar="PATTERN", help="What they may sign: NAME or OWNER/NAME, with *."
-)
+@click.option("--for", "skills", multiple=True, metavar="PATTERN", help="What they may sign [any]: OWNER/NAME, with *.")
 @click.option("--from", "since", default="", metavar="DAY", help="The key counts from this day on.")
 @click.option("--until", default="", metavar="DAY", help="The key counts to the end of this day.")
 @click.option("--dry-run", is_flag=True, help="Show it, and change nothing.")
@@ -57,7 +55,7 @@ def command(name: str, key: str, **given: Any) -> int:
     limits = [f"from {day_text(since)} on"] * bool(since) + [f"until {options.until}"] * bool(until)
     lines = [
         f"{name}: {public.kind} {public.fingerprint}",
-        f"May sign: {'any skill' if '*' in after.skills else ', '.join(after.skills)}; {' '.join(limits) or 'always'}",
+        f"May sign: {may_sign(after.skills)}; {' '.join(limits) or 'until you revoke it'}",
     ]
     if options.dry_run:
         return _tell(name, made, after.skills, options.output, done=False)
@@ -75,5 +73,7 @@ def _tell(name: str, key: PublisherKey, skills: tuple[str, ...], output: str, *,
         print_json("clawft.publishers.trust.v1", name=name, skills=list(skills), key=key_json(key), changed=done)
     else:
         verb = "Trusted" if done else "Would be trusted"
-        click.echo(one_line(f"{verb}: {name}, {key.public.fingerprint}, for {', '.join(skills)}"))
+        click.echo(one_line(f"{verb}: {name}, {key.public.fingerprint}, for {may_sign(skills)}"))
+        if ANY in skills:
+            say(f"To trust them for less: weft publishers trust {name} KEY --for '{name}/*'")
     return 0

@@ -109,9 +109,10 @@ def _make_default(app: App, name: str) -> list[Change]:
 
 def read_token(name: str, *, from_input: bool) -> str:
     """From a person, or from standard input. Raises: Refused."""
-    if from_input:
+    asked = sys.stdin is not None and sys.stdin.isatty()  # also for -, where a person would wait for nothing
+    if from_input and not asked:
         text = sys.stdin.read(MAX_TOKEN).strip()
-    elif sys.stdin is None or not sys.stdin.isatty():
+    elif not asked:
         hint = f"Run: weft registries add {name} URL - < FILE"
         raise Refused("no-terminal", "The token is asked for, and there is no terminal to ask on", hint=hint)
     else:
