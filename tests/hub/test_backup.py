@@ -7,6 +7,7 @@ import tarfile
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 from hub_drafts import keep, publish
 
@@ -232,6 +233,43 @@ def test_a_backup_with_one_thing_wrong_is_refused_and_leaves_nothing(whole: byte
         restore_folder(str(tmp_path / "bad.tar"), str(tmp_path / "hub"))
     assert refused.value.code == "hub-backup-damaged"
     assert os.listdir(tmp_path) == ["bad.tar"]
+
+
+@pytest.mark.parametrize(
+    ("table", "was", "becomes"),
+    [
+        ("hub_skill", b'"ann"', b'"../ann"'),
+        ("hub_skill", b'"notes"', b'"<script>"'),
+        ("hub_skill", b"[1,", b'["1",'),
+        ("hub_version", b'"clean"', b'"fine"'),
+        ("hub_version", b'"[]"', b'"no list"'),
+        ("hub_version", b'"{}"', b'"[]"'),
+        ("hub_version", b"[1,", b"[9223372036854775808,"),
+        ("hub_use", b"[1,", b"[-1,"),
+    ],
+)
+def test_rows_that_no_hub_writes_are_refused_though_the_list_names_them(
+    whole: bytes, table: str, was: bytes, becomes: bytes, tmp_path: Path
+) -> None:
+    written = io.BytesIO()
+    kept: dict[str, dict[str, object]] = {}
+    with tarfile.open(fileobj=io.BytesIO(whole)) as source, tarfile.TarFile(fileobj=written, mode="w") as target:
+        for member in source:
+            file = source.extractfile(member)
+            assert file is not None
+            content = file.read()
+            if member.name.startswith(f"tables/{table}"):
+                assert was in content
+                content = content.replace(was, becomes)
+            if member.name == "manifest.json":
+                content = msgspec.json.encode({**msgspec.json.decode(content), "files": kept})
+            kept[member.name] = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+            member.size = len(content)
+            target.addfile(member, io.BytesIO(content))
+    (tmp_path / "bad.tar").write_bytes(written.getvalue())
+    with pytest.raises(Refused) as refused:
+        check_backup(str(tmp_path / "bad.tar"))
+    assert refused.value.code == "hub-backup-damaged"
 
 
 def test_a_backup_that_was_cut_off_anywhere_is_refused(whole: bytes, tmp_path: Path) -> None:

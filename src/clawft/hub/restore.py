@@ -12,7 +12,7 @@ import msgspec
 from clawft.errors import ClawftError, Refused
 from clawft.hub.backup import BLOBS, FORMAT, MANIFEST, TABLES, Kept, Manifest
 from clawft.hub.database import Execute
-from clawft.hub.model import HubFile
+from clawft.hub.rows import find_needed, parse_row
 from clawft.hub.store import DATABASE, LOCK, HubStore
 from clawft.hub.tables import COLUMNS, SCHEMA, empty_tables, set_counters
 from clawft.hub.writing import describe_skill
@@ -21,8 +21,6 @@ from clawft.packing.place import NEW, exchange, remove_folder
 __all__ = ["check_backup", "restore_folder", "restore_shared"]
 
 MAX_MEMBER = 512 << 20
-_FILES = msgspec.json.Decoder(tuple[HubFile, ...])
-_ROW = msgspec.json.Decoder(list[str | int])
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -42,7 +40,7 @@ def check_backup(path: str) -> Manifest:
             if name.startswith(BLOBS) and name != BLOBS + found[name].sha256:
                 raise _damaged(path, f"'{name[:80]}' is not what it says")
             if table := _table_of(name):
-                needed |= _check_rows(table, content)
+                needed.update(*(find_needed(table, line) for line in content.splitlines()))
     if manifest is None:
         raise _damaged(path, "it has no end")
     if manifest.files != found:
@@ -110,7 +108,7 @@ def _fill(path: str, store: HubStore, execute: Execute) -> None:
                 columns = COLUMNS[table]
                 statement = f"INSERT INTO {table}({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
                 for line in content.splitlines():
-                    execute(statement, _ROW.decode(line))
+                    execute(statement, parse_row(table, line))
     for (skill,) in execute("SELECT id FROM hub_skill", ()):
         describe_skill(execute, store.database.dialect, skill)
 
@@ -153,19 +151,6 @@ def _table_of(name: str) -> str:
     """The table whose rows a member has; '' if it has none."""
     folder, _, table = os.path.dirname(name).rpartition("/")
     return table if f"{folder}/" == TABLES and table in COLUMNS else ""
-
-
-def _check_rows(table: str, content: bytes) -> set[str]:
-    """The hashes of bytes that rows need. Raises: ValueError."""
-    needed = set[str]()
-    for line in content.splitlines():
-        row = dict(zip(COLUMNS[table], _ROW.decode(line), strict=True))
-        if table == "hub_use":
-            needed.add(str(row["sha256"]))
-        elif table == "hub_version":
-            files = _FILES.decode(str(row["files"]))
-            needed |= {str(row["archive"]), str(row["download"]), *(file.sha256 for file in files)}
-    return needed
 
 
 def _check_replaceable(folder: str, *, force: bool) -> None:
