@@ -95,3 +95,13 @@ def test_an_update_says_what_is_new(weft: Weft) -> None:
     assert weft("skills", "install", "@ann/notes@1.0.0", "--yes").returncode == 0
     told = weft("skills", "update", "notes", "--dry-run")
     assert "Changelog: Keeps more.\n" in told.stderr
+
+
+def test_a_skill_of_a_site_whose_name_a_second_owner_took_is_told_by_both_addresses(weft: Weft, hub: ServedHub) -> None:
+    assert weft("skills", "install", hub.url, "--skill", "notes", "--yes").returncode == 0
+    hub.put("bob/notes")
+    told = weft("skills", "update", "notes")
+    assert "by that name alone: several owners have it" in told.stderr
+    assert f"Install it by its own address: {hub.url}/@ann/notes, {hub.url}/@bob/notes" in told.stderr
+    done = weft("skills", "install", f"{hub.url}/@ann/notes", "--force", "--dry-run")
+    assert done.returncode == 0, done.stderr

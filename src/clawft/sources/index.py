@@ -9,13 +9,14 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.sources.plain import join_url, plain_line
 from clawft.trust.urls import InvalidUrl
 
-__all__ = ["SCHEMA", "Entry", "Index", "parse_index"]
+__all__ = ["MAX_TOLD", "SCHEMA", "Entry", "Index", "parse_index"]
 
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_ENTRIES = 10_000
 MAX_LISTED = 1_000  # files of one skill
 MAX_TOLD = 5  # entries that are left out: what a person is to see must not be pushed off the screen
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
+_OWNED = re.compile(r"@[A-Za-z0-9][A-Za-z0-9._-]{0,62}/[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}")
 
@@ -37,6 +38,7 @@ class Index(Struct, frozen=True):
 
     entries: tuple[Entry, ...]
     notes: tuple[Diagnostic, ...] = ()
+    omitted: tuple[str, ...] = ()  # `@owner/name` of what the site has and cannot name here, as two of one name
 
 
 def parse_index(document: Any, url: str) -> Index:
@@ -63,7 +65,9 @@ def parse_index(document: Any, url: str) -> Index:
     if len(notes) > MAX_TOLD:
         more = f"{len(notes) - MAX_TOLD} more of the index are left out"
         notes[MAX_TOLD:] = [Diagnostic("index-entry", "warning", more, url)]
-    return Index(tuple(entries.values()), tuple(notes))
+    said = document.get("omitted")
+    omitted = [one for one in said if isinstance(one, str) and _OWNED.fullmatch(one)] if isinstance(said, list) else []
+    return Index(tuple(entries.values()), tuple(notes), tuple(omitted[:MAX_ENTRIES]))
 
 
 def _read_entry(one: Any, url: str, *, dated: bool) -> Entry:

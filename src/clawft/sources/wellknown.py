@@ -11,7 +11,7 @@ from clawft.packing.limits import SKILL
 from clawft.packing.target import Target
 from clawft.sources.arriving import arrive, has_document, source_changed
 from clawft.sources.fetching import Fetching
-from clawft.sources.index import Entry, Index, parse_index
+from clawft.sources.index import MAX_TOLD, Entry, Index, parse_index
 from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
 from clawft.sources.status import HttpError
 
@@ -150,6 +150,12 @@ class WellKnown:
         left_out = next((one for one in index.notes if not wanted or one.message.startswith(f"'{wanted}' ")), None)
         if left_out is not None:
             return ClawftError(left_out.code, left_out.message, path=left_out.path)
+        owned = [one for one in index.omitted if one.rpartition("/")[2] == wanted]
+        if owned:
+            several = "several owners have it" if len(owned) > 1 else "the index cannot name it"
+            message = f"'{self._url}' lists no skill '{wanted}' by that name alone: {several}"
+            listed = ", ".join(f"{self._url}/{one}" for one in owned[:MAX_TOLD])
+            return NotFound("source-ambiguous", message, hint=f"Install it by its own address: {listed}")
         names = [one.name for one in index.entries]
         close = find_close(wanted, names)
         hint = f"did you mean '{close}'?" if close else f"It has: {', '.join(names[:20]) or 'none'}"
