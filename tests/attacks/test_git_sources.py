@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +25,28 @@ from repositories import SKILL, File, Repository, serving
 pytestmark = pytest.mark.anyio
 ENVIRON = {"PATH": os.defpath}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def packet(text: str) -> bytes:
+    """A line as git's protocol has it: its length comes first."""
+    return f"{len(text) + 4:04x}{text}".encode()
+
+
+class EndlessRefs(BaseHTTPRequestHandler):
+    """A server that has ever more branches."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+        self.end_headers()
+        first, line = packet(f"{COMMIT} HEAD\0agent=x\n"), packet(f"{COMMIT} refs/heads/{'x' * 200}\n")
+        with suppress(OSError):
+            self.wfile.write(packet("# service=git-upload-pack\n") + b"0000" + first)
+            while True:
+                self.wfile.write(line * 4_000)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody reads it."""
 
 
 class Ground(NamedTuple):
@@ -479,3 +504,20 @@ async def test_a_git_that_never_ends_is_ended(ground: Ground, tmp_path: Path, mo
     with pytest.raises(ClawftError) as caught:
         await install(ground.repository.url, ground.folder, environ={"PATH": str(tmp_path)})
     assert caught.value.code == "git-timeout"
+
+
+async def test_a_server_with_branches_without_end_does_not_fill_the_memory(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_objects, "REFS_KB", 300 << 10)
+    with HTTPServer(("127.0.0.1", 0), EndlessRefs) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            with pytest.raises(Refused) as caught:
+                await install(f"http://127.0.0.1:{server.server_address[1]}/x.git", ground.folder)
+        finally:
+            server.shutdown()
+            thread.join()
+
+    assert caught.value.code == "git-too-large"

@@ -14,6 +14,8 @@ __all__ = ["Entry", "Objects"]
 
 MAX_PACK = 512 << 20  # bytes of what comes, packed
 MAX_LISTING = 64 << 20
+MAX_REFS = 8 << 20
+REFS_KB = 1 << 20  # of memory: git keeps all names that a server sends, before it leaves out those nobody asked for
 MAX_ENTRIES = 400_000
 _FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--quiet")
 _HEAD = "ref: refs/heads/none\n"
@@ -53,7 +55,8 @@ class Objects:
     async def list_refs(self, patterns: Sequence[str]) -> list[tuple[str, str]]:
         """Names of refs with what they point to; a symbolic one points to `ref: NAME`. Raises: ClawftError."""
         await self._check()
-        out = await self._git.need(self._room(8 << 20), ["ls-remote", "--symref", "--", self.url, *patterns])
+        room = Room(self._folder, MAX_REFS, REFS_KB)
+        out = await self._git.need(room, ["ls-remote", "--symref", "--", self.url, *patterns])
         lines = (line.split("\t", 1) for line in _take(out).decode("utf-8", errors="replace").splitlines())
         return [(parts[1], parts[0]) for parts in lines if len(parts) == 2]
 

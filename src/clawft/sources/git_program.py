@@ -23,6 +23,7 @@ _OLDEST = (2, 37)  # the first that connects to the address it is told to (http.
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _PIN = "http.curloptResolve="
 _MEMORY_KB = 4 << 20
+_TOO_MUCH = (b"File too large", b"signal 25", b"ut of memory")
 _LIMITED = 'ulimit -c 0; ulimit -f "$1"; ulimit -v "$2" 2>/dev/null; umask 077; out=$3; shift 3; exec "$@" >"$out"'
 _CONFIG = (
     *("protocol.allow=never", "protocol.version=2", "transfer.bundleURI=false", "fetch.recurseSubmodules=no"),
@@ -39,10 +40,11 @@ _SSH_HOST = re.compile(r"(?:ssh://)?(?:[^@/]*@)?(\[[^\]]*\]|[^:/]*)(?::([0-9]+)(
 
 
 class Room(Struct, frozen=True):
-    """Where git works, and how large a file it may write there."""
+    """Where git works, how large a file it may write there, and how much memory it may take."""
 
     folder: str
     max_bytes: int
+    max_kb: int = _MEMORY_KB
 
 
 class Git(Struct, frozen=True):
@@ -56,7 +58,7 @@ class Git(Struct, frozen=True):
     async def run(self, room: Room, words: Sequence[str], stdin: bytes = b"") -> tuple[Finished, str]:
         """How it ended, and the file that holds what it wrote. Raises: ClawftError if it took too long, or too much."""
         out = os.path.join(room.folder, f"out-{os.urandom(8).hex()}")
-        limits = (str(max(1, room.max_bytes >> 9)), str(_MEMORY_KB), out)
+        limits = (str(max(1, room.max_bytes >> 9)), str(room.max_kb), out)
         config = [word for one in self.config for word in ("-c", one)]
         command = ("/bin/sh", "-c", _LIMITED, "sh", *limits, self.program, *config, *words)
         env = {**self.env, "HOME": room.folder, "XDG_CONFIG_HOME": room.folder, "GIT_DIR": room.folder}
@@ -73,7 +75,7 @@ class Git(Struct, frozen=True):
             raise ClawftError("git-failed", f"git cannot be started: {error.strerror}") from error
         if done.timed_out:
             raise ClawftError("git-timeout", f"The repository took longer than {TIMEOUT_S:.0f} s", hint="Try again")
-        if done.code and (b"File too large" in done.output or b"signal 25" in done.output or done.code in (-25, 153)):
+        if done.code and (done.code in (-25, 153) or any(sign in done.output for sign in _TOO_MUCH)):
             raise Refused("git-too-large", "The repository has more in it than is taken", hint="Nothing was installed")
         return done, out
 
