@@ -110,6 +110,9 @@ def test_a_verdict_that_is_worse_than_at_the_time_is_told_with_who_gave_it(
 def test_a_skill_that_is_gone_or_was_changed_is_no_clean_one(weft: Weft, tool: Path) -> None:
     (tool / "SKILL.md").write_bytes(TEXT + b"More.\n")
     assert codes(audit(weft, 1)) == ["audit-changed"]
+    shown = weft("skills", "audit", "--offline").stdout
+    assert "not those of the lock: SKILL.md" in shown
+    assert "weft skills verify tool" in shown
     tool.rename(tool.parent.parent / "elsewhere")
     assert codes(audit(weft, 1)) == ["audit-missing"]
 
@@ -128,3 +131,20 @@ def test_sync_refuses_a_version_under_which_its_registry_has_other_bytes(
     hub.publish("acme", "tool", "2.0.0", {"SKILL.md": TEXT + b"Newer.\n"})
     assert weft("skills", "sync", "--frozen", "--yes").returncode == 0
     assert (tool / "SKILL.md").read_bytes() == TEXT
+
+
+def test_copies_for_several_clients_are_one_skill(weft: Weft, tool: Path) -> None:
+    assert weft("skills", "install", "@acme/tool", "--yes", "--to", "all").returncode == 0
+    done = weft("skills", "audit", "--offline")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "tool"]
+    assert "~/.claude/skills" in done.stdout
+    assert "1 skill;" in done.stderr
+    assert "1 skill is as installed (4 folders)" in weft("skills", "verify").stderr
+
+
+def test_what_nobody_signed_is_told_where_every_skill_is_to_be_signed(weft: Weft, tool: Path, own: Path) -> None:
+    with (own.parent / "config.toml").open("a") as file:
+        file.write("\n[skills.security]\nrequire_signature = true\n")
+    assert codes(audit(weft, 1)) == ["audit-unsigned"]
+    refused = weft("skills", "install", "@acme/tool", "--yes")
+    assert "skills.security" in refused.stderr

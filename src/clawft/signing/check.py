@@ -142,7 +142,7 @@ def find_refusal(signature: Signature, *, required: bool) -> Diagnostic | None:
     if signature.state == "good" or (signature.state not in ("bad", "revoked") and not required):
         return None
     if signature.state == "unsigned":
-        hint = "Ask its publisher to sign it; or install it without --require-signature, if no setting asks for it"
+        hint = "Ask its publisher to sign it. Who wants that: --require-signature, or skills.security in your config"
         return Diagnostic(
             "signature-missing", "error", "The skill is not signed, and a signature is required", hint=hint
         )

@@ -1,23 +1,26 @@
 """Installed skills looked at again: with the scanner of today, and with what their registries say of them by now."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct, structs
 
 from clawft import __version__
-from clawft.errors import ClawftError, Diagnostic
+from clawft.errors import ClawftError, Diagnostic, Severity
 from clawft.locks.clawhub import load_origin
 from clawft.locks.model import LockedSkill, Origin
 from clawft.scan.findings import VERDICTS, Report
 from clawft.sources.choose import Sources
 from clawft.sources.model import Verdict, Version
 from clawft.supply.targets import Site
-from clawft.supply.verified import Checked
+from clawft.supply.verified import Checked, compare_signature
 from clawft.supply.verify import Signed
 
-__all__ = ["Audited", "Installed", "ask_registries", "judge", "list_installed"]
+__all__ = ["Audited", "Installed", "add_unsigned", "ask_registries", "judge", "list_installed"]
 
 YANKED = "version.yanked"
+SYNC = "To have it as it was: weft skills sync"
+_SHOWN = 5  # files
 _ASKED = ("clawhub", "contract", "well-known")  # who could say something
 
 Allowed = Callable[[str, Report], bool]  # whether a person allowed what the scanner objects to in a folder
@@ -94,19 +97,23 @@ def judge(
     checked, locked = installed.checked, installed.locked
     audited = Audited(installed)
     if checked.state == "missing":
-        return _add(audited, "audit-missing", "error", "It is not there any more", unchecked=True)
+        return _add(audited, "audit-missing", "error", "It is not there any more", SYNC, means="unchecked")
     if report is None or report.failed:
-        audited = _add(audited, "audit-unscanned", "error", "It could not be scanned whole", unchecked=True)
+        audited = _add(audited, "audit-unscanned", "error", "It could not be scanned whole", means="unchecked")
     if report is not None:
         audited = _judge_report(audited, report, allowed)
     if checked.state == "changed":
-        why = checked.why or "Its files are not those of the lock"
-        audited = _add(audited, "audit-changed", "warning", why, unchecked=True)
+        files = _list_files((*checked.difference.changed, *checked.difference.extra, *checked.difference.missing))
+        why = checked.why or f"Its files are not those of the lock: {files}"
+        hint = f"See: weft skills verify {checked.name}. {SYNC}" if checked.ours else ""
+        audited = _add(audited, "audit-changed", "warning", why, hint, means="unchecked")
     if locked is not None and checked.state == "same":
         found = signed(checked.folder, locked)
         if found is not None:
             why = f"Its signature counts no more: {found.line}"
-            audited = _add(audited, "audit-signature", "error", why, malicious=True)
+            restorable = compare_signature(found, known=bool(locked.signed_by)).any
+            hint = SYNC if restorable else f"To be rid of it: weft skills remove {checked.name}"
+            audited = _add(audited, "audit-signature", "error", why, hint, means="malicious")
     return _judge_registry(audited, verdict) if verdict is not None else audited
 
 
@@ -117,7 +124,9 @@ def _judge_report(audited: Audited, report: Report, allowed: Allowed) -> Audited
         if allowed(folder, report):
             return _add(audited, "audit-allowed", "note", "The scanner finds an attack in it, which somebody allowed")
         rules = ", ".join(dict.fromkeys(one.rule for one in report.findings if one.severity == "critical"))
-        return _add(audited, "audit-malicious", "error", f"The scanner finds an attack in it: {rules}", malicious=True)
+        return _add(
+            audited, "audit-malicious", "error", f"The scanner finds an attack in it: {rules}", means="malicious"
+        )
     if locked is not None and locked.verdict in VERDICTS and _worse(report.verdict, locked.verdict):
         by = f", by weft {locked.engine}" if locked.engine and locked.engine != __version__ else ""
         message = f"It was {locked.verdict} when it was installed{by}; the scanner says {report.verdict} now"
@@ -132,14 +141,18 @@ def _judge_registry(audited: Audited, verdict: Verdict) -> Audited:
     if YANKED in verdict.reasons:
         audited = structs.replace(audited, registry="yanked")
         taken = "Its registry took this version back" + (f": {verdict.yanked}" if verdict.yanked else "")
-        audited = _add(audited, "audit-yanked", "warning", taken, unchecked=True)
+        audited = _add(audited, "audit-yanked", "warning", taken, means="unchecked")
     if verdict.status == "malicious":
-        return _add(audited, "registry-malicious", "error", message, malicious=True)
+        return _add(audited, "registry-malicious", "error", message, means="malicious")
     if verdict.status == "suspicious":
         return _add(audited, "registry-verdict", "warning", message)
     if verdict.status == "unknown" and verdict.reasons and YANKED not in verdict.reasons:
-        return _add(audited, "registry-verdict", "warning", message, unchecked=True)
+        return _add(audited, "registry-verdict", "warning", message, means="unchecked")
     return audited
+
+
+def _list_files(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
 
 
 def _worse(now: str, before: str) -> bool:
@@ -147,13 +160,29 @@ def _worse(now: str, before: str) -> bool:
     return order.index(now) > order.index(before)
 
 
+def add_unsigned(audited: Audited) -> Audited:
+    """With what there is to say where the user wants every skill signed: what was there before stays, and is told."""
+    locked = audited.installed.locked
+    if locked is None or locked.signed_by or audited.installed.checked.state != "same":
+        return audited
+    message = "No publisher of yours signed it, and skills.security.require_signature wants that"
+    hint = "Ask its publisher to sign it, then: weft skills update"
+    return _add(audited, "audit-unsigned", "warning", message, f"{hint} {locked.name}", means="unchecked")
+
+
 def _add(
-    audited: Audited, code: str, severity: str, message: str, *, malicious: bool = False, unchecked: bool = False
+    audited: Audited,
+    code: str,
+    severity: Severity,
+    message: str,
+    hint: str = "",
+    *,
+    means: Literal["malicious", "unchecked", ""] = "",
 ) -> Audited:
-    one = Diagnostic(code, "error" if severity == "error" else "warning" if severity == "warning" else "note", message)
+    one = Diagnostic(code, severity, message, hint=hint)
     return structs.replace(
         audited,
         said=(*audited.said, one),
-        malicious=audited.malicious or malicious,
-        unchecked=audited.unchecked or unchecked,
+        malicious=audited.malicious or means == "malicious",
+        unchecked=audited.unchecked or means == "unchecked",
     )

@@ -1,7 +1,7 @@
 """`weft skills audit`: installed skills scanned again, and what their registries say of them by now."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import anyio
@@ -22,8 +22,9 @@ from clawft.scan.findings import Report
 from clawft.scan.kept import scan_kept
 from clawft.scan.screening import screen_report
 from clawft.scan.targets import Target
+from clawft.signing.check import is_required
 from clawft.sources.model import Verdict
-from clawft.supply.audit import Audited, Installed, ask_registries, judge, list_installed
+from clawft.supply.audit import Audited, Installed, add_unsigned, ask_registries, judge, list_installed
 from clawft.supply.others import verify_others
 from clawft.supply.verify import verify_site
 from clawft.supplying import open_sources
@@ -54,7 +55,7 @@ def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> i
     """Look at installed skills again: scan them, check their locks and signatures, ask their registries.
 
     It fails with 3 if one is malicious or its signature counts no more, and with 1 if one was changed, was taken back
-    by its registry, or could not be checked.
+    by its registry, could not be checked, or is not signed where your config wants that.
     """
     app = open_here()
     finish(app)
@@ -62,6 +63,8 @@ def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> i
     verdicts, problems = ({}, {}) if offline else anyio.run(_ask, app, found.installed)
     audited = _audit(app, found.installed, verdicts)
     audited = [_unasked(one, problems.get(at)) for at, one in enumerate(audited)]
+    if is_required(app.config, app.workspace.user_dir, app.environ):
+        audited = list(map(add_unsigned, audited))
     code = 3 if any(one.malicious for one in audited) else 1 if found.said or any(map(_is_open, audited)) else 0
     if output == "json":
         skills = [_as_json(one) for one in audited]
@@ -157,20 +160,32 @@ def _as_json(audited: Audited) -> dict[str, Any]:
     }
 
 
+def _count(audited: Iterable[Audited]) -> int:
+    """How many skills these are, wherever each lies."""
+    return len({(one.installed.checked.scope, one.installed.checked.name) for one in audited})
+
+
+def _line(one: Diagnostic) -> str:
+    return f"{one.severity}[{one.code}]: {one.message}" + (f". {one.hint}" if one.hint else "")
+
+
 def _show(app: App, found: _Found, audited: Sequence[Audited], *, offline: bool) -> None:
     for one in found.said:
         show_diagnostic(one, where=app.workspace.shorten(one.path))
     if not audited:
         return say("Nothing is installed that a lock names. See: weft skills install")
-    rows, after = [], []
+    rows: dict[tuple[str, ...], list[str]] = {}  # copies of which there is the same to say are one row
     for entry in audited:
         checked = entry.installed.checked
-        registry = entry.registry or "-"
-        rows.append((checked.name, checked.version, checked.scope, checked.state, entry.verdict or "?", registry))
-        after.append("; ".join(f"{one.severity}[{one.code}]: {one.message}" for one in entry.said))
-    print_table(("NAME", "VERSION", "SCOPE", "FILES", "VERDICT", "REGISTRY"), rows, wide=0, after=after)
-    bad, open_ones = sum(one.malicious for one in audited), sum(one.unchecked for one in audited)
-    counts = [f"{len(audited)} {'skill' if len(audited) == 1 else 'skills'}"]
+        cells = checked.name, checked.version, checked.scope, checked.state, entry.verdict or "?", entry.registry or "-"
+        folders = rows.setdefault((*cells, "; ".join(map(_line, entry.said))), [])
+        folders.append(app.workspace.shorten(os.path.dirname(checked.folder)))
+    heads = ("NAME", "VERSION", "SCOPE", "FILES", "VERDICT", "REGISTRY", "IN")
+    table = [(*cells, ", ".join(folders)) for (*cells, _), folders in rows.items()]
+    print_table(heads, table, wide=6, after=[said for *_, said in rows])
+    bad, open_ones = _count(one for one in audited if one.malicious), _count(one for one in audited if one.unchecked)
+    total = _count(audited)
+    counts = [f"{total} {'skill' if total == 1 else 'skills'}"]
     counts += [f"{bad} must not be used"] if bad else []
     counts += [f"{open_ones} to look at"] if open_ones else []
     say(", ".join(counts) + ("; no registry was asked" if offline else ""))

@@ -122,16 +122,22 @@ def _show(found: Verified, workspace: Workspace, *, whole: bool) -> None:
         print_table(("NAME", "VERSION", "SCOPE", "STATE", "FOLDER"), rows, wide=4, after=list(map(_tell, shown)))
     if not found.locks:
         return say("There is no lock here: nothing was installed that could be checked. See: weft skills install")
-    counts = {state: sum(one.state == state for one in found.checked) for state in ("same", "unknown")}
-    different = len(found.checked) - sum(counts.values())
-    many = "1 skill is" if counts["same"] == 1 else f"{counts['same']} skills are"
-    said = [f"{many} as installed"]
-    said += [f"{different} {'differs' if different == 1 else 'differ'}"] if different else []
-    said += [f"{counts['unknown']} cannot be told"] if counts["unknown"] else []
-    say(", ".join(said))
+    different = _names(one for one in found.checked if one.state not in ("same", "unknown"))
+    unknown = _names(one for one in found.checked if one.state == "unknown") - different
+    same = _names(found.checked) - different - unknown
+    said = [f"{'1 skill is' if len(same) == 1 else f'{len(same)} skills are'} as installed"]
+    said += [f"{len(different)} {'differs' if len(different) == 1 else 'differ'}"] if different else []
+    said += [f"{len(unknown)} cannot be told"] if unknown else []
+    folders = len({one.folder for one in found.checked})
+    say(", ".join(said) + (f" ({folders} folders)" if folders > len(same | different | unknown) else ""))
     if any(one.difference.any for one in found.checked if one.ours):
         say("To have them as the lock says: weft skills sync")
     return None
+
+
+def _names(checked: Iterable[Checked]) -> set[tuple[str, str]]:
+    """Which skills these are: one may lie in the folders of several clients, and stand in several locks."""
+    return {(one.scope, one.name) for one in checked}
 
 
 def _tell(checked: Checked) -> str:
