@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -361,3 +362,49 @@ def test_a_version_may_be_named_where_it_is_pinned(weft: Weft, home: Path, proje
     assert not load_lock(str(home / ".clawft" / "skills.lock"))["hello"].pinned
     assert weft("skills", "pin", "hello", "--version", "1.2.3").stdout == "hello is pinned at 1.2.3\n"
     assert "is pinned at 1.2.3" in weft("skills", "update", "hello", "--yes").stderr
+
+
+def test_what_came_from_elsewhere_until_now_is_said_and_asked_even_if_nothing_else_differs(
+    weft: Weft, home: Path, hello: Path, project: Path
+) -> None:
+    assert weft("skills", "install", "./hello", "--yes").returncode == 0
+    other = shutil.copytree(hello, project / "other" / "hello")
+    refused = weft("skills", "install", "./other/hello", "--yes")
+    assert (refused.returncode, refused.stderr.count("install-source")) == (3, 1)
+    done = weft("skills", "install", "./other/hello", "--force")
+    assert (done.returncode, "needs-yes" in done.stderr) == (3, True)
+    assert f"Until now from: {hello}\n" in done.stderr
+    assert weft("skills", "install", "./other/hello", "--force", "--yes").stdout.startswith("Installed: hello")
+    assert load_lock(str(home / ".clawft" / "skills.lock"))["hello"].origin.url == str(other)
+
+
+def test_what_a_skill_still_needs_is_said_when_it_is_installed(weft: Weft, project: Path) -> None:
+    dish = make_skill(project / "dish")
+    needs = "{openclaw: {requires: {bins: [dishctl]}, install: [{kind: brew, formula: dishctl}]}}"
+    (dish / "SKILL.md").write_text(f"---\nname: dish\ndescription: Points it.\nmetadata: {needs}\n---\nPoint.\n")
+    done = weft("skills", "install", "./dish", "--yes")
+    assert 'skill "dish" requires binary "dishctl"\n  hint: brew install dishctl\n' in done.stderr
+    assert "dish is not offered to models until it has that" in done.stderr
+    told = json.loads(weft("skills", "install", "./dish", "--yes", "--format", "json").stdout)
+    assert [one["code"] for one in told["skills"][0]["unmet"]] == ["requires-bin"]
+
+
+def test_each_refusal_is_said_once(weft: Weft, project: Path, home: Path) -> None:
+    make_skill(project / "evil", EVIL)
+    make_skill(home / ".clawft" / "skills" / "evil", "Mine.")
+    said = weft("skills", "install", "./evil", "--yes").stderr
+    codes = re.findall(r"error\[([a-z-]+)\]", said)
+    assert "install-exists" in codes
+    assert "scan-blocked" in codes
+    assert len(codes) == len(set(re.findall(r"error\[[a-z-]+\]: .*", said)))
+
+
+def test_many_skills_are_told_in_a_line_each_and_counted(weft: Weft, project: Path) -> None:
+    for number in range(12):
+        make_skill(project / "many" / f"skill-{number:02}")
+    done = weft("skills", "install", "./many", "--all", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "skill-03: clean\n" in done.stderr
+    assert "\n12 skills: 12 clean." in done.stderr
+    assert len(done.stderr.splitlines()) == 13
+    assert done.stdout == "Would be installed: 12 skills\n"

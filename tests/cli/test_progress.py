@@ -33,7 +33,7 @@ def test_what_takes_long_is_told_now_and_then_and_wiped(clock: list[float], caps
     tell(4, 9)
     tell(9, 9)
     shown = capsys.readouterr().err.split("\r")  # what is no terminal gets no escapes
-    assert [one.rpartition(": ")[2] for one in shown] == ["", "2 of 9", "4 of 9", ""]
+    assert [one.rpartition(": ")[2] for one in shown] == ["", "2 of 9", "4 of 9 (2 s)", ""]
 
 
 def test_without_a_terminal_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:

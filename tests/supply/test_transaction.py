@@ -238,3 +238,20 @@ def test_clients_that_share_a_folder_by_a_link_get_one_copy(app: App, site: Site
     install(app, site, source, "agents", "claude")
     assert digests(site, "agents", "claude") == {load_lock(site.lock)["hello"].digest}
     assert left(site, app) == []
+
+
+def test_that_it_goes_on_is_told_while_nothing_is_done_yet(app: App, site: Site) -> None:
+    told: list[tuple[int, int]] = []
+
+    async def wait_until_told() -> list[Wanted]:
+        with anyio.fail_after(10):
+            while len(told) < 2:
+                await anyio.sleep(0.01)
+        return []
+
+    async def stage_slowly(scans: Scans) -> None:
+        await transaction.stage([wait_until_told], scans, lambda *said: told.append(said))
+
+    with begin("install", site, (), open_supplies(app)) as transaction, Scans(1, app.scan_dir) as scans:
+        anyio.run(stage_slowly, scans)
+    assert told == [(0, 1), (0, 1), (1, 1)]

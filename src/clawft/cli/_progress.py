@@ -8,6 +8,7 @@ import click
 
 __all__ = ["ScanProgress", "is_watched", "scan_progress"]
 
+LONG_S = 2.0  # then seconds are counted
 SILENT_S = 0.5  # what is done sooner needs no progress
 _EVERY_S = 0.1
 _SCANNING = "Scanning skills that are new or changed"
@@ -19,6 +20,7 @@ class ScanProgress:
     def __init__(self, doing: str = _SCANNING) -> None:
         self.doing = doing
         self.due = 0.0
+        self.began = 0.0
         self.shown = False
 
     def __call__(self, done: int, total: int) -> None:
@@ -28,11 +30,12 @@ class ScanProgress:
                 click.echo("\r\x1b[K", nl=False, err=True)
             self.due, self.shown = 0.0, False
         elif not self.due:
-            self.due = now + SILENT_S
+            self.began, self.due = now, now + SILENT_S
         elif now >= self.due:
             self.due = now + _EVERY_S
             self.shown = True
-            click.echo(f"\r\x1b[K{self.doing}: {done} of {total}", nl=False, err=True)
+            took = f" ({now - self.began:.0f} s)" if now - self.began >= LONG_S else ""  # that it goes on is seen
+            click.echo(f"\r\x1b[K{self.doing}: {done} of {total}{took}", nl=False, err=True)
 
 
 def scan_progress(doing: str = _SCANNING) -> ScanProgress | None:

@@ -37,6 +37,7 @@ from clawft.trust.kept import Kept
 __all__ = ["Finder", "Options", "Supplies", "Transaction", "Wanted", "begin"]
 
 DOWNLOADS = 8  # at once
+TICK_S = 0.25
 
 Tell = Callable[[int, int], None]
 
@@ -128,12 +129,14 @@ class Transaction:
         self._count = 0
         self._hidden: dict[str, str] = {}  # by root: the hidden folder that skills are put into now
         self._given: set[str] = set()
+        self._tell: Tell = lambda *_: None
 
     async def stage(self, things: "Sequence[Wanted | Finder]", scans: Scans, tell: Tell | None = None) -> list[Staged]:
         """Find, download, read and scan, several at once: nobody waits for the slowest to be found.
 
         Raises: ClawftError for the first that goes wrong.
         """
+        self._tell = tell or self._tell
         room = anyio.Semaphore(DOWNLOADS)
         staged: dict[tuple[int, int], Staged] = {}
         errors: list[ClawftError] = []
@@ -161,12 +164,19 @@ class Transaction:
             except OSError as error:
                 errors.append(_unwritable(error))
                 group.cancel_scope.cancel()
-            if tell is not None:
-                tell(len(staged), max(total, len(things)))
 
-        async with anyio.create_task_group() as group:
-            for number, thing in enumerate(things):
-                group.start_soon(find, number, thing)
+        async def tick() -> None:
+            while True:  # also while nothing is done, so that somebody sees that it goes on
+                self._tell(len(staged), max(total, len(things), 1))
+                await anyio.sleep(TICK_S)
+
+        async with anyio.create_task_group() as ticking:
+            ticking.start_soon(tick)
+            async with anyio.create_task_group() as group:
+                for number, thing in enumerate(things):
+                    group.start_soon(find, number, thing)
+            ticking.cancel_scope.cancel()
+        self._tell(1, 1)
         if errors:
             raise errors[0]
         return _distinct([staged[number] for number in sorted(staged)])

@@ -65,7 +65,12 @@ class Planned(Struct, frozen=True):
         if self.old is None or self.taken or self.absent or self.resigned:
             return False
         lost = self.old.signed_by and self.signature.state == "unsigned"
-        return self.old.digest == self.staged.digest and not lost
+        return self.old.digest == self.staged.digest and not lost and not self.is_moved
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it comes from another place, or owner, than the one that is installed."""
+        return self.old is not None and _place(self.old.origin) != _place(self.staged.resolved.origin)
 
 
 class Planner(Struct, frozen=True):
@@ -141,7 +146,7 @@ class Planner(Struct, frozen=True):
         objections: list[Diagnostic] = []
         edits: tuple[FileChange, ...] | None = ()
         old, name = planned.old, planned.name
-        if old is not None and not self.force and _place(old.origin) != _place(planned.staged.resolved.origin):
+        if old is not None and not self.force and planned.is_moved:
             where = " ".join(filter(None, _place(old.origin)))
             message = f"The '{name}' that is installed comes from elsewhere: {where}"
             hint = "Remove it first; or, if this one is to take its place: --force"

@@ -1,20 +1,26 @@
 """What a person reads of skills that are to be installed: `install`, `update` and `sync` share it."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+from msgspec import structs
 
 from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.output import one_line, say, show_diagnostic, to_json
-from clawft.cli.skills._review import file_lines, review_json, review_lines, short_lines
+from clawft.cli.skills._review import file_lines, list_programs, review_json, review_lines, short_lines
+from clawft.cli.skills._scanned import power_lines
 from clawft.errors import Diagnostic, Refused
+from clawft.scan.findings import VERDICTS
 from clawft.signing.check import Signature
 from clawft.supply.install import Transaction
 from clawft.supply.plan import Planned, worst_verdict
 from clawft.supplying import finish_broken
 
 __all__ = [
+    "MANY",
     "agree",
     "check_objections",
     "finish",
@@ -25,20 +31,41 @@ __all__ = [
 
 SHOWN = 5  # names in a question
 CHANGELOG = 500  # letters of it: a publisher's words do not push the rest off the screen
+MANY = 10  # more than so many are told in a line each, but for those to stop at
 WHOLE = 3  # so many skills are shown with all there is to say
 
 
 def show_plans(app: App, transaction: Transaction, plans: Sequence[Planned]) -> None:
     """Each skill: what it is, where it goes, verdict, power, files, and what speaks against it."""
+    many = len(plans) > MANY
     for one in plans:
-        for line in _lines(app, transaction, one, whole=len(plans) <= WHOLE):
+        brief = many and _is_plain(one)
+        for line in [_brief(one)] if brief else _lines(app, transaction, one, whole=len(plans) <= WHOLE):
             say(line)
         needing = [other.name for other in plans if one.name in other.dependencies]
         if needing and not one.requested:
             say(one_line(f"Needed by: {list_names(needing)}"))
-        for problem in (*one.said, *one.objections):
+        for problem in one.said:
             show_diagnostic(problem, where=app.workspace.shorten(problem.where), indent="  ")
-        say()
+        if not brief:
+            say()
+    if many:
+        verdicts = Counter(worst_verdict(one.staged, one.review) for one in plans)
+        counts = ", ".join(f"{verdicts[one]} {one}" for one in VERDICTS if one in verdicts)
+        say(f"{len(plans)} skills: {counts}. All there is to say of them: --format json, or --dry-run with one")
+
+
+def _is_plain(one: Planned) -> bool:
+    """Whether there is nothing about a skill that somebody should stop at, among many."""
+    settled = one.old is None or one.is_same
+    return settled and not one.objections and not one.review.hooks and one.review.report.verdict == VERDICTS[0]
+
+
+def _brief(one: Planned) -> str:
+    power = power_lines("would use", one.review.report.power)
+    brings = [f"brings {len(found)} programs"] if (found := list_programs(one.review.found.folder)) else []
+    said = [worst_verdict(one.staged, one.review), *power, *brings]
+    return one_line(f"{one.name} {one.staged.resolved.version}".strip() + f": {'; '.join(said)}")[:200]
 
 
 def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> list[str]:
@@ -49,6 +76,8 @@ def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> 
     resolved = one.staged.resolved
     before = f"{one.old.version} → " if one.old and one.old.version != resolved.version and resolved.version else ""
     head = [one_line(f"From: {resolved.origin.line}")]
+    if one.is_moved and one.old is not None:
+        head.append(one_line(f"Until now from: {one.old.origin.line}"))
     if resolved.version or resolved.commit:
         commit = f" (commit {resolved.commit[:12]})" if resolved.commit else ""
         head.append(one_line(f"Version: {before}{resolved.version}{commit}"))
@@ -63,6 +92,7 @@ def _lines(app: App, transaction: Transaction, one: Planned, *, whole: bool) -> 
         head.append("Only its signature differs: the files are those that are installed")
     also = [app.workspace.shorten(transaction.site.folder(client, one.name)) for client in one.to[1:]]
     head += [one_line(f"Also to: {', '.join(also)}")] if also else []
+    head += [one_line(f"Needs the skills: {', '.join(one.dependencies)}")] if one.dependencies else []
     return [lines[0], *head, *lines[1:], *_edit_lines(one)]
 
 
@@ -86,14 +116,14 @@ def _shorten(app: App, staged: str, place: str) -> Callable[[str], str]:
 
 
 def check_objections(named: Iterable[tuple[str, Sequence[Diagnostic]]], what: str = "installed") -> None:
-    """Raises: Refused for the first thing that speaks against any of them."""
-    found = [(name, one) for name, said in named for one in said]
-    if not found:
-        return
-    name, one = found[0]
-    more = f" (and {len(found) - 1} more objections)" if len(found) > 1 else ""
-    message = f"'{name}' is not {what}: {one.message}{more}"
-    raise Refused(one.code, message, path=one.path, hint=one.hint or f"Nothing was {what}")
+    """Say all that speaks against any of them, each once. Raises: Refused for the first."""
+    found = [
+        structs.replace(one, message=f"'{name}' is not {what}: {one.message}") for name, said in named for one in said
+    ]
+    for one in found[1:]:
+        show_diagnostic(one, where=one.path)
+    for one in found[:1]:
+        raise Refused(one.code, one.message, path=one.path, hint=one.hint or f"Nothing was {what}")
 
 
 def agree(app: App, plans: Sequence[Planned], verb: str) -> bool:

@@ -1,6 +1,7 @@
 """`weft skills install REF...`: skills from wherever they are, looked at first; nothing of them runs."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
-from clawft.cli.skills._supply import agree, check_objections, finish, planned_json, show_plans
+from clawft.cli.skills._supply import MANY, agree, check_objections, finish, planned_json, show_plans
 from clawft.cli.skills._targets import allow_options, scope_choice, to_option
+from clawft.config import SkillEntry
+from clawft.discovery import check_requirements
 from clawft.errors import Diagnostic
 from clawft.sources.model import Reference
 from clawft.sources.reference import parse_reference
@@ -88,12 +91,12 @@ def command(references: tuple[str, ...], **given: Any) -> int:
             show_plans(app, transaction, plans)
         check_objections((one.name, one.objections) for one in plans)
         if asked.dry_run:
-            return _tell(transaction, plans, asked, (), installed=False)
+            return _tell(app, transaction, plans, asked, None)
         if not asked.yes and not agree(app, plans, "Install"):
             say("Nothing was installed")
             return 1
         said = transaction.commit(plans, options)
-    return _tell(transaction, plans, asked, said, installed=True)
+    return _tell(app, transaction, plans, asked, said)
 
 
 async def _stage(
@@ -121,16 +124,39 @@ def _parse(app: App, text: str, registry: str, registries: Any) -> Reference:
 
 
 def _tell(
-    transaction: Transaction, plans: Sequence[Planned], asked: _Asked, said: Sequence[Diagnostic], *, installed: bool
+    app: App, transaction: Transaction, plans: Sequence[Planned], asked: _Asked, said: Sequence[Diagnostic] | None
 ) -> int:
-    for problem in said:
+    """What came of it; nothing was installed where there is nothing that it could have said."""
+    installed = said is not None
+    unmet = {one.name: _find_unmet(app, one) for one in plans}
+    for problem in said or ():
         show_diagnostic(problem, where=problem.path)
     if asked.output == "json":
-        skills = [planned_json(transaction, one) for one in plans]
-        told = [to_json(one) for one in said]
+        skills = [planned_json(transaction, one) | {"unmet": list(map(to_json, unmet[one.name]))} for one in plans]
+        told = [to_json(one) for one in said or ()]
         print_json("clawft.skills.install.v1", installed=installed, skills=skills, diagnostics=told)
         return 0
-    for one in plans:
-        done = "Already installed" if one.is_same else "Installed" if installed else "Would be installed"
-        click.echo(one_line(f"{done}: {one.name} {one.staged.resolved.version}"))
+    done = Counter(_name_outcome(one, installed) for one in plans)
+    for one in plans if len(plans) <= MANY else ():
+        click.echo(one_line(f"{_name_outcome(one, installed)}: {one.name} {one.staged.resolved.version}"))
+    for what, count in done.items() if len(plans) > MANY else ():
+        click.echo(f"{what}: {count} skills")
+    for name, needs in unmet.items():
+        for need in needs:
+            show_diagnostic(need, where="")
+        if needs and installed:
+            say(one_line(f"{name} is not offered to models until it has that"))
     return 0
+
+
+def _name_outcome(one: Planned, installed: bool) -> str:
+    return "Already installed" if one.is_same else "Installed" if installed else "Would be installed"
+
+
+def _find_unmet(app: App, one: Planned) -> tuple[Diagnostic, ...]:
+    """What a skill still needs of this machine; other skills that it needs came with it, or it would not be here."""
+    skill, entries = one.staged.found.skill, app.config.skills.entries
+    if skill is None:
+        return ()
+    entry = entries.get(skill.name) or entries.get(skill.skill_key) or SkillEntry()
+    return tuple(need for need in check_requirements(skill, app.host, entry) if need.code != "requires-skill")

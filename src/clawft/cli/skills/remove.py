@@ -35,7 +35,7 @@ def command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: bool, ye
     lock = load_lock(site.lock)
     removals = plan_removal(site, lock, names)
     if output == "table" or not yes:
-        _show(app, removals)
+        _show(app, removals, force=force)
     if not force:
         check_objections(((one.name, one.objections) for one in removals), "removed")
     if not dry_run:
@@ -61,11 +61,11 @@ def command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: bool, ye
     return 0
 
 
-def _show(app: App, removals: Sequence[Removal]) -> None:
+def _show(app: App, removals: Sequence[Removal], *, force: bool) -> None:
     for one in removals:
         for place in one.places:
             say(one_line(f"{one.name} ({app.workspace.shorten(place)})"))
         if not one.places:
             say(one_line(f"{one.name}: its folders are gone already; its entry in the lock goes"))
-        for problem in one.objections:
+        for problem in one.objections if force else ():  # else it is refused with them
             show_diagnostic(problem, where=app.workspace.shorten(problem.where), indent="  ")
