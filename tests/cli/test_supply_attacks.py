@@ -11,7 +11,7 @@ import pytest
 from clawft.locks.file import render_lock
 from clawft.locks.model import LockedFile, LockedSkill, Origin
 from clawft.packing.place import remove_tree
-from scripted_site import ScriptedRegistry, ScriptedSite
+from scripted_site import Reply, ScriptedRegistry, ScriptedSite
 
 LONG_KEY = f"version = 1\n{'a.' * 300_000}a = 1\n"  # whoever reads it as a table takes hours
 
@@ -232,3 +232,17 @@ def test_a_file_of_a_skill_cannot_keep_the_scanner_busy(weft: Weft, project: Pat
     done = weft("skills", "install", "./tides", "--yes")
 
     assert done.returncode == 0, done.stderr
+
+
+def test_that_a_needed_skill_is_somebody_elses_is_told(weft: Weft, project: Path) -> None:
+    with ScriptedSite() as site:
+        use_registry(project, site)
+        registry = ScriptedRegistry(site)
+        needing = "---\nname: tides\ndescription: d\nrequires: {skills: [waves]}\n---\nTell the tides.\n"
+        registry.publish("ada", "tides", "1.0.0", {"SKILL.md": needing.encode()})
+        registry.publish("mallory", "waves", "1.0.0", {"SKILL.md": TEXT.format("waves", "Tell.").encode()})
+        site.answers["/api/v1/skills/waves"] = Reply("not there", 404)  # of @ada there is none
+
+        done = weft("skills", "install", "@ada/tides", "--yes")
+
+        assert (done.returncode, "warning[dependency-owner]" in done.stderr) == (0, True), done.stderr

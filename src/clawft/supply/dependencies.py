@@ -154,7 +154,7 @@ async def _resolve(search: _Search, origin: Origin, required: _Required) -> Want
         except NotFound:
             if need.owner or not required.must:
                 raise
-        return _one(await source.resolve(structs.replace(asked, owner="")), source, need)
+        return _of_another(_one(await source.resolve(structs.replace(asked, owner="")), source, need), origin)
     if origin.kind in ("folder", "archive") and "://" not in origin.url and not origin.path:
         beside = os.path.join(os.path.dirname(origin.url), need.name)
         if origin.kind == "archive" or not os.path.isfile(os.path.join(beside, "SKILL.md")):
@@ -164,6 +164,16 @@ async def _resolve(search: _Search, origin: Origin, required: _Required) -> Want
         asked = Reference(need.text, origin.kind, url=origin.url, ref=origin.ref, skill=need.name)
     source = search.sources.find(Origin(asked.kind, asked.url), own=search.own)
     return _one(await source.resolve(asked), source, need)
+
+
+def _of_another(wanted: Wanted, origin: Origin) -> Wanted:
+    """Of a bare name anybody may publish a skill: whose it is that comes along is told."""
+    owner = wanted.resolved.origin.owner
+    if not origin.owner or owner.lower() == origin.owner.lower():
+        return wanted
+    message = f"'{wanted.resolved.name}' is of @{owner}, and is needed by a skill of @{origin.owner}"
+    note = Diagnostic("dependency-owner", "warning", message, hint="Is it the one that is meant?")
+    return structs.replace(wanted, resolved=structs.replace(wanted.resolved, notes=(*wanted.resolved.notes, note)))
 
 
 def _one(found: Sequence[Resolved], source: object, need: Need) -> Wanted:
