@@ -17,8 +17,6 @@ from anyio import to_thread
 
 from clawft.scan.batch import failed_report, scan_target
 from clawft.scan.findings import Report
-from clawft.scan.kept import scan_one_kept
-from clawft.scan.rescan import is_short
 from clawft.scan.targets import Target
 from clawft.scan.workers import PATIENCE_S, choose_context, safe_imports
 
@@ -86,6 +84,8 @@ class Scans:
 
     async def scan(self, path: str) -> Report:
         """The report on a folder; where the scanner died or did not end, one that says so."""
+        from clawft.scan.rescan import is_short
+
         if self._alone and is_short(path):
             return await to_thread.run_sync(_scan, path, self._cache_dir)
         if self._room is None:
@@ -141,7 +141,7 @@ def serve_all(connections: Sequence[Connection], inherited: Sequence[Connection]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it tells it to stop
     own, *others = connections
     if others:
-        scan_target(Target(_SAMPLE))  # what is compiled on the way is there for all
+        _scan(_SAMPLE, None)  # what is compiled on the way is there for all
     for number, other in enumerate(others):
         if os.fork() == 0:
             own.close()
@@ -162,4 +162,6 @@ def serve(connection: Connection, cache_dir: str | None) -> None:
 
 
 def _scan(path: str, cache_dir: str | None) -> Report:
+    from clawft.scan.kept import scan_one_kept  # this module is loaded before there is a process that scans: quickly
+
     return scan_one_kept(Target(path), cache_dir) if cache_dir else scan_target(Target(path))
