@@ -16,7 +16,7 @@ SKILL = [
     "user_invocable", "model_invocable", "context", "allowed_tools", "requires", "emoji", "homepage", "tokens",
 ]  # fmt: skip
 REASON = ["code", "severity", "message", "path", "line", "hint"]
-REQUIRES = ["bins", "any_bins", "env", "config", "os", "tools"]
+REQUIRES = ["bins", "any_bins", "env", "config", "os", "tools", "skills"]
 
 
 def _write(path: Path, text: str) -> None:
@@ -250,3 +250,20 @@ def test_folder_without_the_right_to_read_it_is_said(
     assert done.returncode == 0
     assert " public " in done.stdout
     assert "Permission denied" in done.stdout + done.stderr
+
+
+def test_copies_for_several_clients_are_one_row_and_no_reason_to_rename(weft: Weft, own: Path, tmp_path: Path) -> None:
+    _skill(tmp_path / "hello")
+    assert weft("skills", "install", tmp_path / "hello", "--yes", "--to", "all").returncode == 0
+    listed = weft("skills", "list", "--scope", "user")
+    assert [line.split()[1] for line in listed.stdout.splitlines()[1:]] == ["hello"]
+    assert "1 skill: 1 ready" in listed.stderr
+    assert "copies of these" in listed.stderr
+    why = weft("skills", "why", "hello").stdout
+    assert "note[skill-copy]" in why
+    assert "Rename one" not in why
+    (own.parent / "approvals.json").unlink()  # as in a fresh clone
+    untrusted = weft("skills", "list", "--scope", "user")
+    assert untrusted.stdout.count("untrusted") == 1
+    (own / "hello" / "SKILL.md").write_text("---\nname: hello\ndescription: Other.\n---\nOther.\n")
+    assert weft("skills", "list", "--scope", "user").stdout.count("untrusted") == 2

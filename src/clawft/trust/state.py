@@ -1,5 +1,6 @@
 """The state of a skill, and why (DESIGN.md). One function decides it; every surface prints its answer."""
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ from clawft.format.model import Skill
 if TYPE_CHECKING:
     from clawft.trust.blocking import Scanned
 
-__all__ = ["STATES", "AgentStanding", "Standing", "State", "judge_agents", "judge_skills"]
+__all__ = ["STATES", "AgentStanding", "Standing", "State", "is_copy", "judge_agents", "judge_skills"]
 
 State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 STATES: dict[State, str] = {
@@ -161,17 +162,38 @@ def _shadow(standings: list[Standing]) -> list[Standing]:
         for index in indexes:
             if index < first:
                 standings[index] = _not_hiding(standings[index], standings[first])
+            elif index > first and standings[index].usable and is_copy(standings[index].found, standings[first].found):
+                standings[index] = _copied(standings[index], standings[first])
             elif index > first and standings[index].usable:
                 standings[first] = _overriding(standings[first], standings[index])
                 standings[index] = _hidden(standings[index], standings[first], name)
     return standings
 
 
+def is_copy(found: Found, other: Found) -> bool:
+    """Whether two skills of one scope are one, in the folders of two clients: what `install --to` makes."""
+    same = found.location.scope == other.location.scope and found.skill == other.skill
+    if not same or not found.base_dir or os.path.basename(found.folder) != os.path.basename(other.folder):
+        return False
+    from clawft.discovery.digest import compute_digest  # few are alike up to here
+
+    digest = compute_digest(found.folder).value
+    return bool(digest) and digest == compute_digest(other.folder).value
+
+
+def _copied(copy: Standing, winner: Standing) -> Standing:
+    message = f"It is a copy of the one in {_where(winner)}, which comes first"
+    return Standing(copy.found, "shadowed", (Diagnostic("skill-copy", "note", message, winner.found.file),))
+
+
+def _where(standing: Standing) -> str:
+    at = standing.found.location
+    return f"{at.scope} ({at.layer})" if at.layer != at.scope else at.scope
+
+
 def _hidden(loser: Standing, winner: Standing, name: str) -> Standing:
-    at = winner.found.location
-    where = f"{at.scope} ({at.layer})" if at.layer != at.scope else at.scope
-    prefix = loser.found.location.prefix
-    hint = f"Name it as {prefix}:{name}" if at.prefix != prefix else "Rename one"
+    where, prefix = _where(winner), loser.found.location.prefix
+    hint = f"Name it as {prefix}:{name}" if winner.found.location.prefix != prefix else "Rename one"
     return Standing(
         loser.found,
         "shadowed",

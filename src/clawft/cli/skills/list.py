@@ -8,6 +8,7 @@ from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.options import dir_option, format_option, open_here, scope_option
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
 from clawft.trust import Standing
+from clawft.trust.state import is_copy
 
 __all__ = ["command", "count_skills", "skill_lines"]
 
@@ -34,14 +35,29 @@ def command(outdated: bool, scope: str, output: str, dirs: tuple[str, ...]) -> i
         listed = [skill_json(one, digest_of(one)) for one in skills]
         print_json("clawft.skills.list.v1", skills=listed, diagnostics=[to_json(one) for one in said])
         return None
+    skills, copies = _fold(skills)
     if skills:
         click.echo("\n".join(skill_lines(skills, terminal_width())))  # at once: each call flushes
     for diagnostic in said:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     say(count_skills(skills))
+    if copies:
+        many = "1 copy" if copies == 1 else f"{copies} copies"
+        say(f"{many} of these in the folders of other clients: weft skills why NAME tells where")
     if any(app.strangers.object_to_use(one.found) for one in skills if one.found.location.scope == "dir"):
         say("They are only looked at: to run one asks first. See: weft skills trust --help")
     return None
+
+
+def _fold(skills: Sequence[Standing]) -> tuple[list[Standing], int]:
+    """Each skill once, and how many rows are not shown: copies in the folders of several clients of one scope."""
+    shown: list[Standing] = []
+    for one in skills:
+        alike = [other for other in shown if other.name == one.name and other.state == one.state == "untrusted"]
+        copied = bool(one.reasons) and one.reasons[0].code == "skill-copy"
+        if not copied and not any(is_copy(one.found, other.found) for other in alike):
+            shown.append(one)
+    return shown, len(skills) - len(shown)
 
 
 def skill_lines(skills: Sequence[Standing], columns: int | None) -> list[str]:
