@@ -1,5 +1,6 @@
 """What a hub checks before it keeps a version, with the real scanner in its own process."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,6 +191,20 @@ def test_a_scan_that_does_not_end_in_time_is_no_yes(tmp_path: Path) -> None:
     finally:
         intake.close()
         store.close()
+
+
+def test_what_one_who_was_killed_had_laid_out_is_taken_away(
+    hub: tuple[HubStore, Intake], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
+    for name in ("weft-hub-left", "weft-hub-new", "others", "elsewhere"):
+        (tmp_path / "temp" / name / "deep").mkdir(parents=True)
+        (tmp_path / "temp" / name / "deep" / "run.sh").write_text("rm -rf ~")
+    (tmp_path / "temp" / "weft-hub-link").symlink_to("others")
+    for name in ("weft-hub-left", "others"):
+        os.utime(tmp_path / "temp" / name, (0, 0))
+    hub[1].sweep()
+    assert sorted(os.listdir(tmp_path / "temp")) == ["elsewhere", "others", "weft-hub-link", "weft-hub-new"]
 
 
 def test_a_size_that_is_not_that_of_the_bytes_is_refused(hub: tuple[HubStore, Intake]) -> None:

@@ -5,7 +5,10 @@ The files are laid out in a folder of their own and scanned by another process. 
 
 import os
 import re
+import stat
 import tempfile
+import time
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -30,6 +33,7 @@ from clawft.hub.store import HubStore, VersionExists
 from clawft.hub.tokens import is_owner
 from clawft.hub.versions import is_version
 from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.packing.place import remove_folder
 from clawft.packing.unpack import unpack
 from clawft.scan.apart import Order, ScanProcess
 
@@ -43,6 +47,8 @@ MAX_TAGS = 20  # of one version
 MAX_SUMMARY = 1_024  # as much as a description should have; lists show it, and all of it is in SKILL.md
 TAGS = f"Tags are small letters, digits, '.', '_' and '-', at most {MAX_TAGS} of them"
 _MAX_FRONT = 16_384
+_LAID_OUT = "weft-hub-"
+_LEFT_S = 3_600.0  # longer than anybody needs to publish
 _SLUG = re.compile(r"[a-z0-9](?:(?!--)[a-z0-9-])*[a-z0-9]")
 _TAG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -78,6 +84,15 @@ class Intake:
             self._store.discard([file.sha256 for file in draft.files])
             raise
 
+    def sweep(self, older_s: float = _LEFT_S) -> None:
+        """Take away what was laid out by one who was killed meanwhile."""
+        before = time.time() - older_s
+        with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+            for one in entries:
+                if one.name.startswith(_LAID_OUT) and _is_ours(one.stat(follow_symlinks=False), before):
+                    with suppress(OSError):
+                        remove_folder(one.path)
+
     def close(self) -> None:
         self._scanner.close()
 
@@ -99,7 +114,7 @@ class Intake:
             if len(content) != file.size:
                 raise Refused("hub-path", f"'{file.path[:200]}' has {len(content)} bytes, not {file.size}")
         check_quota(self._store.database.read, draft, self._settings.quota)
-        with tempfile.TemporaryDirectory(prefix="weft-hub-") as place:
+        with tempfile.TemporaryDirectory(prefix=_LAID_OUT) as place:
             archive, folder = os.path.join(place, "files.zip"), os.path.join(place, draft.slug)
             with open(archive, "wb") as target:
                 target.write(make_archive(contents))
@@ -127,6 +142,10 @@ class Intake:
             front=front,
             dependencies=tuple(dict.fromkeys((*skill.dependencies, *skill.requires.skills))),
         )
+
+
+def _is_ours(found: os.stat_result, before: float) -> bool:
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and found.st_mtime < before
 
 
 def _check_report(report: dict[str, Any], digest: str) -> None:

@@ -135,6 +135,7 @@ async def _live(app: Starlette) -> AsyncIterator[None]:
         async with app.state.mcp.run(), anyio.create_task_group() as group:
             group.start_soon(_every, _FLUSH_S, hub, hub.store.flush)
             group.start_soon(_every, _SWEEP_S, hub, hub.store.sweep)
+            group.start_soon(_every, _SWEEP_S, hub, hub.intake.sweep)
             yield
             group.cancel_scope.cancel()
     finally:
