@@ -37,13 +37,13 @@ def environ() -> Iterator[MutableMapping[str, str]]:
 def child_env(tmp_path: Path) -> dict[str, str]:
     """An environment for child processes: `weft` on PATH, a home of its own, no settings of the developer.
 
-    Passes on what coverage needs to measure the child, where it is to be measured.
+    What `weft` did not foresee is shown with its traceback. Passes on what coverage needs to measure the child, where it is to be measured.
     """
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
-    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **coverage}
+    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "CLAWFT_DEBUG": "1", **coverage}
 
 
 @pytest.fixture(scope="session")

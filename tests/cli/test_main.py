@@ -1,12 +1,14 @@
 """`weft` itself: help, version, aliases, exit codes, streams, pipes, and odd surroundings."""
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 
 from clawft.cli.output import width_of
@@ -232,6 +234,13 @@ def test_on_a_terminal_severities_have_colour(terminal: Terminal, project: Path)
     assert "\x1b[31merror[frontmatter-unterminated]\x1b[0m" in shown
 
 
+def test_a_long_error_is_broken_between_words_on_a_terminal(terminal: Terminal) -> None:
+    code, shown = terminal("skills", "show", "a-name-that-nobody-has", COLUMNS="40")
+
+    assert code == 1
+    assert click.unstyle(shown).splitlines()[:2] == ["error[skill-not-found]: No skill", "  'a-name-that-nobody-has'"]
+
+
 @pytest.mark.parametrize("columns", ["20", "40", "80", "200", "0", "-5", "wide", ""])
 def test_any_width_of_the_terminal_is_coped_with(weft: Weft, own: Path, columns: str) -> None:
     _skill(own / "one", "Words 漢字 and é " * 20)
@@ -334,3 +343,27 @@ def test_bad_config_is_an_error_with_its_place(weft: Weft, project: Path, tmp_pa
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error[config-invalid]: ")
     assert "config.toml:1" in done.stderr
+
+
+def test_what_nobody_foresaw_is_called_a_bug_in_a_few_lines(weft: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("an odd\x1b[2J number")
+
+    monkeypatch.setattr("os.mkdir", fail)
+    done = weft("skills", "new", "tides", "--dir", ".", CLAWFT_DEBUG="")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    first, place, hint = done.stderr.splitlines()
+    assert first == "error[bug]: This is a bug in weft: ValueError: an odd\ufffd[2J number"
+    assert re.fullmatch(r"  --> clawft/\w+/\w+\.py:[0-9]+", place)
+    assert hint.startswith(f"hint: Please report it, with what you typed: weft {version('clawft')}, Python 3.")
+    assert hint.endswith("With CLAWFT_DEBUG=1 it tells all it knows")
+
+
+def test_a_bug_is_raised_as_it_is_where_that_is_asked_for(weft: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr("os.mkdir", fail)
+    with pytest.raises(ValueError, match="odd"):
+        weft("skills", "new", "tides", "--dir", ".")

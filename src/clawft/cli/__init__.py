@@ -9,6 +9,7 @@ from typing import NoReturn
 __all__ = ["main"]
 
 _DURABLE = ("dbos", "psycopg", "sqlalchemy")  # what only runs in the background need
+_DEBUG = "CLAWFT_DEBUG"  # the variable that shows bugs as they are
 
 
 def main() -> None:
@@ -38,17 +39,29 @@ def main() -> None:
         code = 130
     except (SystemExit, BrokenPipeError):  # the reader has seen enough, as in `weft skills list | head`
         code = 0
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _DURABLE:
-            raise
+    except Exception as error:
+        code = _tell_unforeseen(error)
+    _leave(code)
+
+
+def _tell_unforeseen(error: Exception) -> int:
+    """A part that is not installed, what the system refuses, or a bug: raised as it is if that is asked for."""
+    from clawft.cli.output import show_error
+    from clawft.errors import ClawftError
+
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _DURABLE:
         from clawft.run.durable import missing
 
         show_error(missing())
-        code = 1
-    except OSError as error:
+    elif isinstance(error, OSError):
         show_error(ClawftError("system", f"The system refused: {error}"))
-        code = 1
-    _leave(code)
+    elif os.environ.get(_DEBUG):
+        raise error
+    else:
+        from clawft.cli._bug import describe_bug
+
+        show_error(describe_bug(error, _DEBUG))
+    return 1
 
 
 def _tell_stopped(text: str) -> None:

@@ -92,7 +92,8 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, indent: str = "") -> None:
     """`path:line: warning[code]: message`, and the hint below it."""
-    for line in diagnostic_lines(diagnostic, where=where, indent=indent):
+    message, *hint = diagnostic_lines(diagnostic, where=where, indent=indent)
+    for line in (_fold(message, err=err), *hint):  # a hint holds commands, which a person copies as one line
         click.echo(line, err=err)
 
 
@@ -107,11 +108,26 @@ def diagnostic_lines(diagnostic: Diagnostic, *, where: str, indent: str = "") ->
 def show_error(error: ClawftError) -> None:
     """`error[code]: message`, where it is and what to do about it."""
     diagnostic = error.diagnostic
-    say(f"{click.style(f'error[{diagnostic.code}]', fg='red')}: {one_line(diagnostic.message)}")
+    say(_fold(f"{click.style(f'error[{diagnostic.code}]', fg='red')}: {one_line(diagnostic.message)}"))
     if diagnostic.where:
         say(f"  --> {one_line(diagnostic.where)}")
     if diagnostic.hint:
         say(f"hint: {one_line(diagnostic.hint)}")
+
+
+def _fold(text: str, *, err: bool = True) -> str:
+    """A line as lines of whole words where a terminal would break it anywhere; elsewhere as it is."""
+    stream, columns = sys.stderr if err else sys.stdout, terminal_width()
+    if columns is None or stream is None or not stream.isatty():
+        return text
+    first, *words = text.split(" ")
+    lines = [first]
+    for word in words:
+        if width_of(click.unstyle(lines[-1])) + 1 + width_of(click.unstyle(word)) > columns:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return "\n".join(lines)
 
 
 def terminal_width() -> int | None:

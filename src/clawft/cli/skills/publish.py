@@ -90,7 +90,7 @@ def command(target: str, **given: Any) -> int:
     place = find_folder(app, target)
     with prepare(place, app.config.skills.max_skill_prompt_bytes, app.secrets) as prepared:
         for one in prepared.said:
-            if options.output == "table" or one.severity == "error":
+            if one.severity == "error" or (options.output == "table" and one.severity != "note"):
                 show_diagnostic(one, where=one.where)
         check_ready(prepared, allow_findings=options.allow_findings)
         check_text("changelog", options.changelog, app.secrets, allow_findings=options.allow_findings)
