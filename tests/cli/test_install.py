@@ -408,3 +408,13 @@ def test_many_skills_are_told_in_a_line_each_and_counted(weft: Weft, project: Pa
     assert "\n12 skills: 12 clean." in done.stderr
     assert len(done.stderr.splitlines()) == 13
     assert done.stdout == "Would be installed: 12 skills\n"
+
+
+def test_a_broken_skill_among_several_is_named_with_how_to_leave_it_out(weft: Weft, project: Path) -> None:
+    make_skill(project / "two" / "good")
+    (project / "two" / "bad").mkdir()
+    (project / "two" / "bad" / "SKILL.md").write_text("---\nname: bad\n")
+    done = weft("skills", "install", "./two", "--all", "--yes")
+    assert (done.returncode, "skill/bad" in done.stderr) == (1, False)
+    assert "error[skill-broken]: The skill 'bad' is broken: " in done.stderr
+    assert "without it, name each: --skill NAME" in done.stderr

@@ -147,8 +147,7 @@ class Planner(Struct, frozen=True):
         edits: tuple[FileChange, ...] | None = ()
         old, name = planned.old, planned.name
         if old is not None and not self.force and planned.is_moved:
-            where = " ".join(filter(None, _place(old.origin)))
-            message = f"The '{name}' that is installed comes from elsewhere: {where}"
+            message = f"The '{name}' that is installed comes from elsewhere: {old.origin.line}"
             hint = "Remove it first; or, if this one is to take its place: --force"
             objections.append(Diagnostic("install-source", "error", message, self.site.lock, 0, hint))
         for client in planned.taken:

@@ -103,8 +103,11 @@ def _find_skill(folder: str, resolved: Resolved, max_prompt_bytes: int) -> Found
         hint = f"Name one of the skills in it: {', '.join(inner[:20])}" if inner else "A skill has a SKILL.md"
         raise ClawftError("no-skill", f"There is no skill at the top of '{resolved.name}'", path=where, hint=hint)
     if found.skill is None:
-        why = found.problem.message if found.problem else "it cannot be read"
-        raise ClawftError("skill-broken", f"The skill '{resolved.name}' is broken: {why}", path=where)
+        why = found.problem.message.removeprefix(f"skill/{found.name}: ") if found.problem else "it cannot be read"
+        beside = resolved.origin.path  # in a place that may hold others
+        hint = "To install others from there without it, name each: --skill NAME" if beside else ""
+        where = f"{where}, {beside}" if beside else where
+        raise ClawftError("skill-broken", f"The skill '{resolved.name}' is broken: {why}", path=where, hint=hint)
     return found
 
 

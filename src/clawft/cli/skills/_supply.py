@@ -52,7 +52,7 @@ def show_plans(app: App, transaction: Transaction, plans: Sequence[Planned]) -> 
     if many:
         verdicts = Counter(worst_verdict(one.staged, one.review) for one in plans)
         counts = ", ".join(f"{verdicts[one]} {one}" for one in VERDICTS if one in verdicts)
-        say(f"{len(plans)} skills: {counts}. All there is to say of them: --format json, or --dry-run with one")
+        say(f"{len(plans)} skills: {counts}. All there is to say of each: --format json")
 
 
 def _is_plain(one: Planned) -> bool:
@@ -63,7 +63,7 @@ def _is_plain(one: Planned) -> bool:
 
 def _brief(one: Planned) -> str:
     power = power_lines("would use", one.review.report.power)
-    brings = [f"brings {len(found)} programs"] if (found := list_programs(one.review.found.folder)) else []
+    brings = [f"brings {len(found)} program{'s' * (len(found) != 1)}"] if (found := list_programs(one.review.found.folder)) else []
     said = [worst_verdict(one.staged, one.review), *power, *brings]
     return one_line(f"{one.name} {one.staged.resolved.version}".strip() + f": {'; '.join(said)}")[:200]
 
