@@ -12,7 +12,7 @@ from clawft.errors import ClawftError, NotFound, Refused
 from clawft.hub.archives import make_archive, make_meta
 from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
 from clawft.hub.database import Database, Execute, HubAway, SqliteDatabase
-from clawft.hub.model import Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
+from clawft.hub.model import NO_REASON, Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
 from clawft.hub.quota import check_quota, read_usage
 from clawft.hub.reading import (
     RELEASE,
@@ -154,7 +154,7 @@ class HubStore:
 
     def yank(self, skill: int, version: str, reason: str) -> None:
         """Give a version only to those who name it. Raises: NotFound."""
-        self._set_yanked(skill, version, reason or "yanked")
+        self._set_yanked(skill, version, reason or NO_REASON)
 
     def unyank(self, skill: int, version: str) -> None:
         """Raises: NotFound."""
