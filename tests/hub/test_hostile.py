@@ -19,6 +19,8 @@ import msgspec
 import pytest
 from hub_drafts import keep, publish
 
+from clawft.hub.indexes import Indexes
+from clawft.hub.model import HubVersion
 from clawft.hub.store import HubStore
 from clawft.hub.tars import make_tar
 from hub_world import ServedHub
@@ -189,3 +191,31 @@ def test_more_connections_than_there_are_files_do_not_stop_a_hub_nor_fill_its_lo
             assert peer.recv(12) == b"HTTP/1.1 200"
         hub.communicate(timeout=20)
     assert (tmp_path / "log").stat().st_size < 20_000
+
+
+class CountingStore(HubStore):
+    """Says how often it was asked for a version."""
+
+    asked = 0
+
+    def find_version(self, skill: int, version: str = "") -> HubVersion | None:
+        self.asked += 1
+        return super().find_version(skill, version)
+
+
+def test_an_index_is_made_once_for_all_who_ask_whatever_else_they_ask_for(tmp_path: Path) -> None:
+    with closing(CountingStore.open_folder(str(tmp_path / "hub"))) as store:
+        assert isinstance(store, CountingStore)
+        for number in range(5):
+            publish(store, f"ann/tides-{number}")
+        indexes = Indexes(store, lambda: 0.0)
+        store.asked = 0
+        with ThreadPoolExecutor(8) as pool:
+            made = set(pool.map(lambda _: indexes.older(), range(8)))
+        for number in range(100):
+            assert indexes.older(f"nobody-{number}") == b""
+            assert indexes.newer("ann", "tides-1")
+        assert made == {indexes.older()}
+        assert store.asked == 5
+        found = (indexes.find("tides-1", "", ""), indexes.find("tides", "", ""))
+        assert [one.slug for one in found if one] == ["tides-1"]

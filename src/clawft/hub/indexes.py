@@ -31,6 +31,7 @@ class Indexes:
         self._store = store
         self._clock = clock
         self._alone = threading.Lock()
+        self._making = threading.Lock()
         self._kept: OrderedDict[tuple[str, ...], tuple[object, float, bytes]] = OrderedDict()
 
     def newer(self, owner: str = "", slug: str = "") -> bytes:
@@ -47,19 +48,33 @@ class Indexes:
         return next((one.skill for one in listed if one.skill.slug == name), None)
 
     def _keep(self, key: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
-        state = self._store.database.read("SELECT count(*), max(updated) FROM hub_skill")[0]
-        now = self._clock()
+        if key[-1]:  # of one skill: it is as soon made as found, and there are many
+            return make()
+        if found := self._find_kept(key):
+            return found
+        with self._making:  # by one for all who ask at once
+            if found := self._find_kept(key):
+                return found
+            state, now = self._read_state(), self._clock()
+            if made := make():
+                with self._alone:
+                    self._kept[key] = (state, now, made)
+                    if len(self._kept) > _KEPT:
+                        self._kept.popitem(last=False)
+            return made
+
+    def _find_kept(self, key: tuple[str, ...]) -> bytes:
+        """Empty where there is none that says what is there now."""
+        state = self._read_state()
         with self._alone:
             known = self._kept.get(key)
-            if known is not None and known[0] == state and now - known[1] < _KEPT_S:
-                self._kept.move_to_end(key)
-                return known[2]
-        made = make()
-        with self._alone:
-            self._kept[key] = (state, now, made)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return made
+            if known is None or known[0] != state or self._clock() - known[1] >= _KEPT_S:
+                return b""
+            self._kept.move_to_end(key)
+            return known[2]
+
+    def _read_state(self) -> object:
+        return self._store.database.read("SELECT count(*), max(updated) FROM hub_skill")[0]
 
     def _make_newer(self, owner: str, slug: str) -> bytes:
         listed, omitted = self._choose(owner, slug)
@@ -93,8 +108,9 @@ class Indexes:
         """The skills that an index holds, and those it cannot hold: a name that two owners have is no name."""
         seen: dict[str, list[Listed]] = {}
         for one in self._all(owner, slug):
-            if slug in ("", one.skill.slug):
-                seen.setdefault(one.skill.slug, []).append(one)
+            if slug not in ("", one.skill.slug):  # those of that name come first
+                break
+            seen.setdefault(one.skill.slug, []).append(one)
         chosen = [found[0] for found in seen.values() if len(found) == 1 and _is_held(found[0])]
         kept = {one.skill.id for one in chosen}
         others = [one.skill for found in seen.values() for one in found if one.skill.id not in kept]
