@@ -30,7 +30,8 @@ def command(references: tuple[str, ...], **given: Any) -> int:
 
     REF is a name in a registry (slug, @owner/slug, slug@1.2.3, REGISTRY:slug), a repository (owner/repo, any address of
     git, with #ref), an address of an archive or of a site that offers skills, or a path. Nothing of a skill runs, and
-    either all of them are installed or none. See: weft help install
+    either all of them are installed or none. A version that you name is not held: weft skills pin NAME --version does
+    that. See: weft help install
     """
     app = open_here()
     count = max(len(references), 4 if given["every"] else len(given["skills"]))
