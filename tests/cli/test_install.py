@@ -92,6 +92,7 @@ def test_what_the_scanner_calls_malicious_is_refused_unless_each_rule_is_allowed
     assert not (home / ".clawft" / "skills" / "evil").exists()
     rules = {line.split("[")[1].split("]")[0] for line in refused.stderr.splitlines() if line.startswith("critical[")}
     words = [word for rule in sorted(rules) for word in ("--allow", rule)]
+    assert f'To use it anyway: {" ".join(words)} --because "…"' in refused.stderr
     assert weft("skills", "install", "./evil", "--yes", *words).returncode == 2  # nobody said why
     allowed = weft("skills", "install", "./evil", "--yes", *words, "--because", "a test")
     assert allowed.returncode == 0, allowed.stderr

@@ -64,7 +64,7 @@ def test_one_skill_says_its_versions_and_how_each_client_installs_it(
         '<span class="clean">clean</span>',
     ):
         assert text in shown
-    assert f"weft registries add hub {served_hub.url}\nweft skills install hub:@alice/tides" in shown
+    assert f"weft registries add team {served_hub.url}\nweft skills install team:@alice/tides" in shown
     assert f"npx skills add {served_hub.url}/@alice/tides" in shown
     assert f"CLAWHUB_REGISTRY={served_hub.url} clawhub install tides" in shown
     archive = re.search(r'href="\.\.(/api/v1/agent-skills/[^"]+)"', shown)

@@ -110,7 +110,7 @@ def _state(skill: HubSkill, latest: HubVersion | None) -> Markup:
 def _install(address: str, skill: HubSkill, latest: HubVersion, *, alone: bool) -> Markup:
     name = f"@{skill.owner}/{skill.slug}"
     ways = [
-        ("weft", f"weft registries add hub {address}\nweft skills install hub:{name}"),
+        ("weft", f"weft registries add team {address}\nweft skills install team:{name}"),
         ("skills", f"npx skills add {address}/{name}"),
     ]
     if alone:  # the `clawhub` command knows no owners

@@ -196,7 +196,8 @@ class Planner(Struct, frozen=True):
         blocked, found = check_screening(planned.review.found, screening, Scanned((screening,), tuple(known), True))
         grave = [one for one in found if one.code in ("scan-blocked", "scan-failed")] if blocked else []
         told = [structs.replace(one, path=os.path.relpath(one.path, folder)) for one in grave]
-        hint = 'Look at what was found. To use it anyway: --allow RULE --because "…"'
+        rules = dict.fromkeys(f"--allow {one.rule}" for one in screening.critical)
+        hint = f'Look at what was found. To use it anyway: {" ".join(rules)} --because "…"'
         blocking += [structs.replace(one, hint=hint if one.code == "scan-blocked" else "") for one in told]
         return blocking, said
 
