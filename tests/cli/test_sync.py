@@ -97,6 +97,19 @@ def test_what_is_there_as_the_lock_says_is_approved_with_yes_and_named_without(
     assert "Would use" in done.stderr  # it is shown what is approved
     assert state_of(weft, "tool") == "ready"
     assert lock.read_bytes() == before
+    (tool / "SKILL.md").write_text((tool / "SKILL.md").read_text() + "More.\n")
+    assert "weft skills verify tool" in weft("skills", "why", "tool").stdout
+
+
+def test_what_is_there_is_not_approved_unsigned_where_every_skill_is_to_be_signed(
+    weft: Weft, tool: Path, lock: Path, project: Path
+) -> None:
+    forget_copies(project)
+    config = project.parent / "home" / ".clawft" / "config.toml"
+    config.write_text("[skills.security]\nrequire_signature = true\n")
+    done = weft("skills", "sync", "--frozen", "--yes")
+    assert "error[signature-missing]" in done.stderr
+    assert state_of(weft, "tool") == "untrusted"
 
 
 def test_what_the_lock_does_not_name_is_not_approved_by_it(weft: Weft, tool: Path, lock: Path) -> None:

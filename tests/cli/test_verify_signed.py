@@ -46,6 +46,7 @@ def test_a_key_that_was_revoked_counts_no_more(weft: Weft, signed: Path) -> None
     assert done.returncode == 1
     assert "stolen" in done.stdout
     assert " untrusted " in done.stdout  # no file of it was changed
+    assert "1 must not be used" in done.stderr
     assert "weft skills sync" not in done.stderr  # which would change nothing
     assert codes(weft, 3) == ["audit-signature"]
 

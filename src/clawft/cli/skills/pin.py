@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-REASON = "it was pinned"
+REASON = "by weft skills pin"
 
 
 @click.command("pin")
@@ -70,7 +70,7 @@ def _check_version(site: "Site", name: str, asked: list[str]) -> None:
     locked = load_lock(site.lock).get(name)
     if locked is not None and asked != [locked.version]:
         has = f"{name} is installed as {locked.version or 'what has no version'}"
-        raise click.UsageError(f"{has}, and pinned is what is installed. Install {asked[0]} first, then pin it")
+        raise click.UsageError(f"{has}: only that can be pinned. Install {asked[0]} first, then pin it")
 
 
 def _tell_how(names: tuple[str, ...], scope: Scope) -> None:

@@ -6,18 +6,21 @@ from typing import Any
 
 import anyio
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._review import review_lines
+from clawft.cli.skills._signature import load_signature
 from clawft.cli.skills._supply import agree, check_objections, finish, list_names, planned_json, show_plans
 from clawft.cli.skills._targets import allow_options
 from clawft.cli.skills._verifying import make_judge
+from clawft.discovery import Found
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.model import LockedSkill
+from clawft.signing.check import Signature, is_required, require_signature
 from clawft.supply.install import Options, Transaction, begin
 from clawft.supply.plan import Allowing, look_at
 from clawft.supply.remove import Removal
@@ -26,6 +29,8 @@ from clawft.supply.stage import Staged
 from clawft.supply.sync import Task, check_exact, check_signed, find_tasks, find_unlocked, load_or_heal, want_exact
 from clawft.supply.targets import Scope, Site, find_site
 from clawft.supplying import open_hands, open_sources, open_supplies
+from clawft.trust.approvals import make_approval
+from clawft.trust.review import Review
 
 __all__ = ["command"]
 
@@ -188,22 +193,34 @@ def _approve(app: App, asked: _Asked, outcome: _Outcome) -> None:
     places = {site.folder(client, one.name): one for one in locked for client in one.to if client in site.roots}
     waiting = [one for one in app.skills if one.found.folder in places and one.state == "untrusted"]
     reviews = []
+    told: set[str] = set()
     for one in waiting:
         try:
             app.strangers.check_key(one.found)
-            reviews += [app.desk.review(one.found)] if asked.yes and not asked.dry_run else []
+            reviews += [_review(app, one.found)] if asked.yes and not asked.dry_run else []
         except ClawftError as error:
-            outcome.said += (error.diagnostic,)
+            outcome.said += (error.diagnostic,) if one.name not in told else ()  # once for all copies
+            told.add(one.name)
             waiting = [other for other in waiting if other is not one]
     reviews = [one for one in reviews if one.digest == places[one.found.folder].digest]
-    for review in reviews:
+    for review in {one.found.name: one for one in reversed(reviews)}.values():  # copies are alike: their digest is
         for line in review_lines(review, app.workspace.shorten):
             say(line)
         say()
-    app.desk.approve(reviews)
+    made = [make_approval("skill", one.found.folder, one.digest, one.found.name, one.report.power) for one in reviews]
+    outcome.said += app.desk.approve_placed([structs.replace(one, installed=True) for one in made])
     approved = {one.found.folder for one in reviews}
     outcome.approved = sorted({places[folder].name for folder in approved})
     outcome.untrusted = sorted({places[one.found.folder].name for one in waiting if one.found.folder not in approved})
+
+
+def _review(app: App, found: Found) -> Review:
+    """Raises: Refused for a skill that would not be installed either: its signature is in the way."""
+    review = app.desk.review(found)
+    signature = load_signature(app, found, review.digest) or Signature("unsigned")
+    required = is_required(app.config, app.workspace.user_dir, app.environ)
+    require_signature(signature, required=required, path=found.folder)
+    return review
 
 
 def _prune(app: App, asked: _Asked, outcome: _Outcome) -> None:

@@ -122,14 +122,16 @@ def _show(found: Verified, workspace: Workspace, *, whole: bool) -> None:
         print_table(("NAME", "VERSION", "SCOPE", "STATE", "FOLDER"), rows, wide=4, after=list(map(_tell, shown)))
     if not found.locks:
         return say("There is no lock here: nothing was installed that could be checked. See: weft skills install")
-    different = _names(one for one in found.checked if one.state not in ("same", "unknown"))
+    different = _names(one for one in found.checked if one.state in ("changed", "missing"))
+    untrusted = _names(one for one in found.checked if one.state == "untrusted") - different
     unknown = _names(one for one in found.checked if one.state == "unknown") - different
-    same = _names(found.checked) - different - unknown
+    same = _names(found.checked) - different - untrusted - unknown
     said = [f"{'1 skill is' if len(same) == 1 else f'{len(same)} skills are'} as installed"]
     said += [f"{len(different)} {'differs' if len(different) == 1 else 'differ'}"] if different else []
+    said += [f"{len(untrusted)} must not be used"] if untrusted else []
     said += [f"{len(unknown)} cannot be told"] if unknown else []
     folders = len({one.folder for one in found.checked})
-    say(", ".join(said) + (f" ({folders} folders)" if folders > len(same | different | unknown) else ""))
+    say(", ".join(said) + (f" ({folders} folders)" if folders > len(_names(found.checked)) else ""))
     if any(one.difference.any for one in found.checked if one.ours):
         say("To have them as the lock says: weft skills sync")
     return None
