@@ -42,10 +42,11 @@ class Asked(msgspec.Struct, frozen=True):
         """What it means that nobody answers at an address: its own, or one that it leads to."""
         who = str(self) if origin == self.origin else f"{origin}, to which {self} leads,"
         if error.code == "fetch-unresolved":
-            message, hint = f"{who} cannot be found: its name has no address", "Is there a network? Is it spelt so?"
-            hint += f" To do without it: weft registries remove {self.name}" if self.name == CLAWHUB else ""
+            message, hint = f"{who} cannot be found: its name has no address", "Is there a network? "
+            drop = f"To do without it: weft registries remove {CLAWHUB}"
+            hint += drop if self.name == CLAWHUB else "If there is, check its spelling"
         else:
-            message, hint = f"{who} does not answer: {plain_line(str(error).partition(': ')[2] or str(error), 100)}", ""
+            message = f"{who} does not answer: {plain_line(str(error).partition(': ')[2] or str(error), 100)}"
             hint = "Is it running, and is this its address? " + (_LIST if self.name else "Is there a network?")
         return FetchError(error.code, message, hint=hint)
 
