@@ -1,7 +1,7 @@
 """What a signature is worth: of what, by whom, and when."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -176,14 +176,14 @@ def test_a_key_that_was_vouched_for_falls_with_the_one_that_vouched(
 
 
 def test_no_program_has_a_say_in_whether_a_signature_holds(
-    sign: Sign, trusted: Publishers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sign: Sign, trusted: Publishers, tmp_path: Path, environ: MutableMapping[str, str]
 ) -> None:
     folder = sign()
     (folder / SIGNATURE_NAME).write_bytes((Path(__file__).parent / "rsa-signature.txt").read_bytes())
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "ssh-keygen").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "bin" / "ssh-keygen").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    environ["PATH"] = str(tmp_path / "bin")
 
     assert check_signature(str(folder), STATEMENT, trusted).state == "untrusted"  # it holds
     other = Statement("weather", "1.2.1", STATEMENT.digest)
