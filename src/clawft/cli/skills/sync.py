@@ -9,7 +9,7 @@ import click
 from msgspec import Struct, structs
 
 from clawft.app import App
-from clawft.cli._confirm import confirm
+from clawft.cli._confirm import confirm, stopped_before
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._review import review_lines
@@ -165,6 +165,7 @@ def _restore(app: App, tasks: Sequence[Task], asked: _Asked, outcome: _Outcome) 
     with (
         Scans(len(tasks), app.scan_dir) as scans,
         begin(f"sync {list_names([task.skill.name for task in tasks])}", site, to, open_supplies(app)) as transaction,
+        stopped_before("restored", lambda: transaction.written),
     ):
         staged = anyio.run(_stage, app, transaction, tasks, scans)
         check_exact(staged, tasks, site.lock)
@@ -242,7 +243,7 @@ def _prune(app: App, asked: _Asked, outcome: _Outcome) -> None:
         return
     question = f"Remove {list_names(names)}? They are in no lock, and cannot be had back"
     if not asked.yes and not confirm(question, "To remove skills", "Look at them, then pass --yes"):
-        raise click.Abort
+        raise click.Abort("Nothing was removed")
     with begin("sync --prune", site, ("clawft",), open_supplies(app)) as transaction:
         removals = [Removal(name, (place,)) for name, place in zip(names, places, strict=True)]
         outcome.said += transaction.remove(removals)
