@@ -84,7 +84,7 @@ def test_a_bare_word_is_a_name_in_a_registry_and_the_folder_of_that_name_is_told
     config.write_text('[registries.near]\nurl = "http://127.0.0.1:1"\ndefault = true\n')
     done = weft("skills", "install", "notes", "--yes")
     assert done.returncode == 1
-    assert "notes is asked for in the registry near; the folder here is ./notes" in done.stderr
+    assert "notes is looked for in the registry near; the folder here is ./notes" in done.stderr
     assert weft("skills", "install", "./notes", "--yes").stdout == "Installed: notes 1.0.0\n"
 
 

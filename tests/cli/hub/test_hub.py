@@ -108,7 +108,7 @@ def test_tokens_are_made_listed_and_revoked(weft: Weft, tmp_path: Path) -> None:
     made = weft("hub", "token", "new", "ann", "--label", "laptop")
     secret = made.stdout.strip()
     (listed,) = _json(weft("hub", "token", "list", "--format", "json"))["tokens"]
-    assert (listed["owner"], listed["scopes"], listed["state"]) == ("ann", ["read", "publish"], "counts")
+    assert (listed["owner"], listed["scopes"], listed["state"]) == ("ann", ["read", "publish"], "valid")
     assert secret not in str(listed)
     assert secret not in (tmp_path / "home" / ".clawft" / "audit.jsonl").read_text()
     assert f"token {listed['id']} for ann" in weft("audit", "show").stdout

@@ -89,7 +89,7 @@ def _parse(app: App, text: str, registry: str, registries: Any) -> Reference:
     workspace = app.workspace
     found = parse_reference(text, registries, workspace.cwd, workspace.home)
     if found.registry and os.path.isdir(os.path.join(workspace.cwd, text)):
-        say(one_line(f"{text} is asked for in the registry {registry or found.registry}; the folder here is ./{text}"))
+        say(one_line(f"{text} is looked for in the registry {registry or found.registry}; the folder here is ./{text}"))
     if not registry:
         return found
     if not found.registry:

@@ -52,7 +52,7 @@ def command(folder: str | None, output: str) -> None:
 def _state(token: HubToken) -> str:
     if token.revoked:
         return "revoked"
-    return "expired" if token.expires and token.expires <= time.time() * 1000 else "counts"
+    return "expired" if token.expires and token.expires <= time.time() * 1000 else "valid"
 
 
 def _day(moment: int) -> str:
