@@ -232,7 +232,8 @@ class Registry:
         if error.status not in (401, 403):
             return error
         hint = f"It must be one that may publish, as this owner. To store another: weft registries token {self.name}"
-        return Refused("publish-token", f"'{self.name}' does not take this token: {error}", hint=hint)
+        said = f": {error.said}" if error.said else ""
+        return Refused("publish-token", f"'{self.name}' does not take this token{said}", hint=hint)
 
 
 def _payload(publication: Publication) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class HttpError(ClawftError):
 
     status = 0
     body = b""
+    said = ""  # the server's own words
 
 
 class _Missing(HttpError, NotFound):
@@ -61,7 +62,7 @@ def tell_status(place: Asked, status: int, body: bytes, url: str = "") -> HttpEr
         hint = f"Give it one: weft registries token {place.name}" if place.name else f"Add it as a registry: {add}"
     kind = _Missing if status == 404 else HttpError
     error = kind(code, f"{place} {message}" + (f": {said}" if said else ""), path=plain_line(url, 200), hint=hint)
-    error.status, error.body = status, body
+    error.status, error.body, error.said = status, body, said
     return error
 
 
