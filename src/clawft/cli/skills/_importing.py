@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 
 from clawft.app import App
+from clawft.cli._progress import scan_progress
 from clawft.cli.output import say, show_diagnostic
 from clawft.cli.skills._supply import agree, check_objections, planned_json, show_plans
 from clawft.errors import Diagnostic
@@ -56,7 +57,8 @@ async def _stage(
 ) -> tuple[list[Staged], list[tuple[str, str]]]:
     async with open_sources(app) as sources:
         wanted, left = await want_foreign(sources, transaction.site, found)
-        staged, changed = keep_same(await transaction.stage(wanted, scans), found)
+        came = await transaction.stage(wanted, scans, scan_progress("Fetching and scanning skills"))
+        staged, changed = keep_same(came, found)
         return staged, left + changed
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.cli._confirm import confirm, stopped_before
+from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
 from clawft.cli.skills._review import review_lines
@@ -184,7 +185,9 @@ def _restore(app: App, tasks: Sequence[Task], asked: _Asked, outcome: _Outcome) 
 
 async def _stage(app: App, transaction: Transaction, tasks: Sequence[Task], scans: Scans) -> list[Staged]:
     async with open_sources(app) as sources:
-        return await transaction.stage(await want_exact(sources, transaction.site, tasks), scans)
+        return await transaction.stage(
+            await want_exact(sources, transaction.site, tasks), scans, scan_progress("Fetching and scanning skills")
+        )
 
 
 def _approve(app: App, asked: _Asked, outcome: _Outcome) -> None:
