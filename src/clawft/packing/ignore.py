@@ -81,17 +81,23 @@ def choose_files(folder: str) -> Chosen:
     down and, in a repository, further up. Raises: Refused for links and all else that nobody would unpack; ClawftError;
     OSError.
     """
+    try:
+        return _choose(folder)
+    except Refused as error:  # said of archives, of which nothing is kept; this is somebody's own
+        hint = "Change it, or leave it out: name it in .clawftignore"
+        raise Refused(error.code, str(error), path=folder, hint=hint) from error
+
+
+def _choose(folder: str) -> Chosen:
     target = Target("", folder, SKILL)
     files: list[SkillFile] = []
     left_out: list[LeftOut] = []
     for entry, path in _walk(folder, left_out):
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            hint = "Put the file itself there, or name the link in .clawftignore"
-            raise Refused("archive-link", f"'{path[:80]}' is a link", path=folder, hint=hint)
+            raise refuse("archive-link", f"'{path[:80]}' is a link", folder)
         if not stat.S_ISREG(status.st_mode):
-            hint = "Name it in .clawftignore"
-            raise Refused("archive-device", f"'{path[:80]}' is no file", path=folder, hint=hint)
+            raise refuse("archive-device", f"'{path[:80]}' is no file", folder)
         target.claim(path)
         target.reserve(path, status.st_size)
         files.append(SkillFile(path, entry.path, status.st_size, bool(status.st_mode & 0o111)))

@@ -163,9 +163,17 @@ def test_a_link_is_not_packed_and_what_to_do_is_told(weft: Weft, skill: Path) ->
     (skill / "more.md").symlink_to("SKILL.md")
     done = weft("skills", "pack", "adder")
     assert (done.returncode, "error[archive-link]: 'more.md' is a link" in done.stderr) == (3, True)
-    assert "hint: Put the file itself there, or name the link in .clawftignore" in done.stderr
+    assert "hint: Change it, or leave it out: name it in .clawftignore" in done.stderr
     (skill / ".clawftignore").write_text("more.md\n")
     assert weft("skills", "pack", "adder").returncode == 0
+
+
+def test_a_file_that_is_too_large_is_told_how_to_leave_out(weft: Weft, skill: Path) -> None:
+    with open(skill / "large.bin", "wb") as file:
+        file.truncate(11 << 20)
+    done = weft("skills", "pack", "adder")
+    assert (done.returncode, "error[archive-too-large]" in done.stderr) == (3, True)
+    assert "hint: Change it, or leave it out: name it in .clawftignore" in done.stderr
 
 
 def test_a_folder_that_is_no_skill_says_which_are(weft: Weft, skill: Path) -> None:
