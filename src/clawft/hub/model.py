@@ -76,7 +76,7 @@ class HubVersion(Struct, frozen=True):
 
 
 class HubRelease(Struct, frozen=True):
-    """What lists say of a version: all but its files."""
+    """What lists say of a version: all but its files, and of its changelog how it begins."""
 
     version: str
     created: int

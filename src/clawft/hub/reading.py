@@ -28,8 +28,8 @@ __all__ = [
 MAX_PAGE = 200
 SORTS = {"updated": "updated", "created": "created", "downloads": "downloads", "name": "slug"}  # to columns
 SKILL = "id, owner, slug, display_name, summary, created, updated, latest, downloads, deleted"
-RELEASE = """v.version, v.created, v.changelog, v.verdict, v.digest, v.fingerprint, v.archive, v.archive_size,
-v.reasons, v.engine, v.yanked"""
+RELEASE = """v.version, v.created, substr(v.changelog, 1, 600), v.verdict, v.digest, v.fingerprint, v.archive,
+v.archive_size, v.reasons, v.engine, v.yanked"""  # of a changelog what a list shows: there may be a thousand
 VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
 verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front"""
 _BOTH = f"{', '.join(f's.{name}' for name in SKILL.split(', '))}, {RELEASE}"
