@@ -23,7 +23,7 @@ _OTHERS = (".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".txz", ".xz", ".zst") 
 
 
 @click.command("pack")
-@click.argument("skill", metavar="DIR|NAME", default=".", shell_complete=complete_targets)
+@click.argument("skill", metavar="[DIR|NAME]", default=".", shell_complete=complete_targets)
 @click.option(
     "-o", "--output", "target", default="", metavar="FILE", help="Where to; else NAME.skill here; - is stdout."
 )
