@@ -92,8 +92,10 @@ def _import(
         if flags["dry_run"]:
             return {**result, "state": "ready", "version": version, "verdict": prepared.report.verdict}
         shown = prepared.found.skill.display_name if prepared.found.skill else ""
-        app.audit.write("hub", f"import @{owner}/{slug}@{version}", decision="done", digest=prepared.digest)
+        subject = f"import @{owner}/{slug}@{version}"
+        app.audit.write("hub", subject, decision="allowed", digest=prepared.digest)
         kept = intake.take(Draft(owner, slug, shown or slug, version, changelog, _keep(store, prepared)), owner)
+        app.audit.tell("hub", subject, decision="done", digest=kept.digest)
         return {**result, "state": "kept", "version": kept.version, "verdict": kept.verdict}
 
 
