@@ -1,6 +1,7 @@
 """What the hub's endpoints share: the store, called where it belongs, and answers."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -73,8 +74,9 @@ class Hub(Struct, frozen=True):
         """
         turn = self.turns.get(token.id) or CapacityLimiter(_AT_ONCE)
         self.turns[token.id] = turn
+        is_awaited = partial(self.pending.is_awaited, but=token.id)
         async with turn:
-            return await to_thread.run_sync(self.intake.take, draft, token.owner, limiter=self.publishing)
+            return await to_thread.run_sync(self.intake.take, draft, token.owner, is_awaited, limiter=self.publishing)
 
     def address(self, request: Request) -> str:
         """What clients know this hub by, without a slash at the end."""

@@ -8,6 +8,7 @@ import re
 import stat
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -73,15 +74,17 @@ class Intake:
         self._settings = settings
         self._scanner = ScanProcess(scan_s)
 
-    def take(self, draft: Draft, publisher: str) -> HubVersion:
-        """Check and keep a version; of one that is refused nothing stays.
+    def take(
+        self, draft: Draft, publisher: str, is_awaited: Callable[[str], bool] = lambda _sha256: False
+    ) -> HubVersion:
+        """Check and keep a version; of one that is refused nothing stays, apart from bytes that somebody else sent too.
 
         Raises: Refused, VersionExists, ClawftError.
         """
         try:
             return self._take(draft, publisher)
         except (Refused, VersionExists):
-            self._store.discard([file.sha256 for file in draft.files])
+            self._store.discard([file.sha256 for file in draft.files if not is_awaited(file.sha256)])
             raise
 
     def sweep(self, older_s: float = _LEFT_S) -> None:

@@ -63,6 +63,11 @@ class Pending:
             for sha256 in hashes:
                 files.pop(sha256, None)
 
+    def is_awaited(self, sha256: str, *, but: str) -> bool:
+        """Whether another token has sent these bytes, and may be about to publish them."""
+        with self._alone:
+            return any(sha256 in files for token, (files, _) in self._sent.items() if token != but)
+
     def _get(self, token: str) -> tuple[dict[str, int], float]:
         now = self._clock()
         files, since = self._sent.get(token, ({}, now))
