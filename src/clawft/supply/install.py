@@ -7,8 +7,8 @@ with begin(…) as transaction:            # a claim, so that what is staged is 
 """
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import anyio
@@ -34,7 +34,7 @@ from clawft.supply.stage import Staged, copy_staged, read_staged, sync_trees
 from clawft.supply.targets import Site, check_name, staged_name
 from clawft.trust.kept import Kept
 
-__all__ = ["Finder", "Options", "Supplies", "Transaction", "Wanted", "begin"]
+__all__ = ["Finder", "Options", "Supplies", "Tell", "Transaction", "Wanted", "begin", "telling"]
 
 DOWNLOADS = 8  # at once
 TICK_S = 0.25
@@ -117,6 +117,22 @@ def _unwritable(error: OSError) -> ClawftError:
     return ClawftError("install-unwritable", message, path=str(error.filename or ""), hint=hint)
 
 
+@asynccontextmanager
+async def telling(tell: Tell, count: Callable[[], tuple[int, int]]) -> AsyncIterator[None]:
+    """Tell how far something is, now and then, also while nothing gets done: somebody sees that it goes on."""
+
+    async def tick() -> None:
+        while True:
+            tell(*count())
+            await anyio.sleep(TICK_S)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(tick)
+        yield
+        group.cancel_scope.cancel()
+    tell(1, 1)
+
+
 class Transaction:
     """Skills on their way into the folders of one scope."""
 
@@ -165,18 +181,12 @@ class Transaction:
                 errors.append(_unwritable(error))
                 group.cancel_scope.cancel()
 
-        async def tick() -> None:
-            while True:  # also while nothing is done, so that somebody sees that it goes on
-                self._tell(len(staged), max(total, len(things), 1))
-                await anyio.sleep(TICK_S)
-
-        async with anyio.create_task_group() as ticking:
-            ticking.start_soon(tick)
-            async with anyio.create_task_group() as group:
-                for number, thing in enumerate(things):
-                    group.start_soon(find, number, thing)
-            ticking.cancel_scope.cancel()
-        self._tell(1, 1)
+        async with (
+            telling(self._tell, lambda: (len(staged), max(total, len(things), 1))),
+            anyio.create_task_group() as group,
+        ):
+            for number, thing in enumerate(things):
+                group.start_soon(find, number, thing)
         if errors:
             raise errors[0]
         return _distinct([staged[number] for number in sorted(staged)])

@@ -12,6 +12,7 @@ from clawft.locks.model import LockedSkill
 from clawft.sources.choose import Sources
 from clawft.sources.model import Resolved, Source, Version
 from clawft.supply.choosing import each
+from clawft.supply.install import Tell, telling
 from clawft.supply.targets import Site
 
 __all__ = ["Renewed", "choose_installed", "find_newer"]
@@ -46,10 +47,17 @@ def choose_installed(
     return [one for name, one in lock.items() if not names or name in names]
 
 
-async def find_newer(sources: Sources, site: Site, installed: Sequence[LockedSkill]) -> list[Renewed]:
+async def find_newer(
+    sources: Sources, site: Site, installed: Sequence[LockedSkill], tell: Tell | None = None
+) -> list[Renewed]:
     """What the sources have of each; one that cannot be asked fails alone."""
+    done: list[Renewed] = []
 
     async def ask(locked: LockedSkill) -> Renewed:
+        done.append(await look(locked))
+        return done[-1]
+
+    async def look(locked: LockedSkill) -> Renewed:
         try:
             _check_local(site, locked)
             source = sources.find(locked.origin, own=site.scope == "user")
@@ -58,7 +66,8 @@ async def find_newer(sources: Sources, site: Site, installed: Sequence[LockedSki
             return Renewed(locked, "failed", problem=error.diagnostic)
         return Renewed(locked, "pinned" if locked.pinned else _compare(locked, newest), newest, source)
 
-    return await each(installed, ask)
+    async with telling(tell or (lambda *_: None), lambda: (len(done), len(installed) or 1)):
+        return await each(installed, ask)
 
 
 def _check_local(site: Site, locked: LockedSkill) -> None:

@@ -7,6 +7,7 @@ import click
 from msgspec import Struct, structs
 
 from clawft.app import App
+from clawft.cli._progress import scan_progress
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
 from clawft.cli.skills._supply import finish, list_names
 from clawft.errors import ClawftError, Diagnostic
@@ -89,7 +90,9 @@ async def _ask(app: App, sites: list[Site]) -> list[_Row]:
     rows = []
     async with open_sources(app) as sources:
         for site in sites:
-            found = await find_newer(sources, site, list(load_lock(site.lock).values()))
+            found = await find_newer(
+                sources, site, list(load_lock(site.lock).values()), scan_progress("Asking sources")
+            )
             rows += [_Row(site, one) for one in found]
     return rows
 

@@ -63,7 +63,8 @@ def _is_plain(one: Planned) -> bool:
 
 def _brief(one: Planned) -> str:
     power = power_lines("would use", one.review.report.power)
-    brings = [f"brings {len(found)} program{'s' * (len(found) != 1)}"] if (found := list_programs(one.review.found.folder)) else []
+    count = len(list_programs(one.review.found.folder))
+    brings = [f"brings {count} program{'s' * (count != 1)}"] if count else []
     said = [worst_verdict(one.staged, one.review), *power, *brings]
     return one_line(f"{one.name} {one.staged.resolved.version}".strip() + f": {'; '.join(said)}")[:200]
 

@@ -130,7 +130,7 @@ async def _stage(
     outcome: _Outcome,
 ) -> list[Staged]:
     async with open_sources(app) as sources:
-        renewed = await find_newer(sources, transaction.site, installed)
+        renewed = await find_newer(sources, transaction.site, installed, scan_progress("Asking sources"))
         judge = make_judge(app.workspace)
         wanted = [one for one in renewed if _take(transaction.site, one, asked, outcome, judge)]
         staged = await transaction.stage(
