@@ -1,10 +1,25 @@
-"""Patterns that are compiled when they are first used: a scan needs few of them, and compiling takes longer than it."""
+"""What is made when it is first used: patterns, since a scan needs few of them, and compiling takes longer than it."""
 
 import re
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["lazy"]
+__all__ = ["lazy", "once"]
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801  (used as a word before a function)
+    """A property that is worked out once. `cached_property` does the same, but takes a lock before Python 3.12."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self._name = function.__name__
+
+    def __get__(self, owner: Any, _: type) -> T:
+        value = owner.__dict__[self._name] = self._function(owner)
+        return value
 
 
 class _Lazy:

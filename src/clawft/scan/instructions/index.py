@@ -97,6 +97,7 @@ class _Tables:
         self.stands = [stands.get(word, 0) for word in meets]
         self.things = [[(1 << number, self.wanted[number]) for number in members(own)] for own in self.stands]
         self.could_match = lru_cache(maxsize=64)(self._find_in)
+        self.stand_for = lru_cache(maxsize=4)(self._stand_for)
 
     def narrow(self, words: Iterable[int]) -> int:
         """The things all of whose needs are met by some words."""
@@ -109,6 +110,10 @@ class _Tables:
                 if wanted & met == wanted:
                     found |= thing
         return found
+
+    def _stand_for(self, wanted: int) -> list[int]:
+        """By word: those of some things that it stands for."""
+        return [own & wanted for own in self.stands]
 
     def _find_in(self, flat: bytes) -> int:
         return self.narrow([word for word, _, _ in self.automaton.find_matches_as_indexes(flat, overlapping=True)])
@@ -136,8 +141,8 @@ class Reading:
 
     def find(self, wanted: int) -> list[tuple[int, int]]:
         """Where the rarest need of one of some things is met, and of which, from left to right."""
-        stands = self._tables.stands
-        return [(end, own) for end, word in zip(self._ends, self._words, strict=True) if (own := stands[word] & wanted)]
+        stands = self._tables.stand_for(wanted)
+        return [(end, own) for end, word in zip(self._ends, self._words, strict=True) if (own := stands[word])]
 
     def could_match(self, start: int, end: int) -> int:
         """The things all of whose needs are met between two places of the text."""

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
 from msgspec import Struct
 
 from clawft.scan.instructions.index import Reading
 from clawft.scan.instructions.segments import Part
+from clawft.scan.lazy import once
 
 __all__ = ["Block", "Sentence", "find_offset", "fold", "split_sentences"]
 
 MAX_SENTENCE = 1200
 MAX_LEAD = 80
 _GAP = re.compile(r"[\s*>|#]+|__+")
+_UNEVEN = re.compile(r"[^\S ]|[*>|#]|  |__")  # without any of it, every gap is one blank already
 _END = re.compile(
     r"[.!?](?:[*_)\"'”\u2019]{0,3})(?=\s+[^a-z\s]|\s*$)|\n[ \t>]*(?=(?:[-*+]|\d{1,9}[.)]|#{1,6}|\|)[ \t])"
     r"|[。\uff01\uff1f\uff1b]|\n(?=\|)|\n[ \t>]*\n"
@@ -32,11 +33,11 @@ class Sentence(Struct, dict=True):
     reading: Reading
     item: bool = False  # it begins a list item or a row
 
-    @cached_property
+    @once
     def text(self) -> str:
         return fold(self.raw)
 
-    @cached_property
+    @once
     def could_match(self) -> int:
         """The phrases whose words it has."""
         return self.reading.could_match(self.start, self.end)
@@ -50,7 +51,7 @@ class Block(Struct, dict=True):
     reading: Reading
     lead: str = ""
 
-    @cached_property
+    @once
     def sentences(self) -> list[Sentence]:
         return list(split_sentences(self.text, self.part.start, self.reading))
 
@@ -67,9 +68,10 @@ class Block(Struct, dict=True):
 
 def fold(text: str) -> str:
     """Text as grammars read it: lower case, straight quotes, every run of marks and blanks as one blank."""
-    return _GAP.sub(
-        " ", text.lower().replace("\u2019", "'").replace("\u2018", "'").replace("“", '"').replace("”", '"')
-    ).strip()
+    text = text.lower()
+    if not text.isascii():
+        text = text.replace("\u2019", "'").replace("\u2018", "'").replace("“", '"').replace("”", '"')
+    return (_GAP.sub(" ", text) if _UNEVEN.search(text) else text).strip()
 
 
 def split_sentences(text: str, start: int, reading: Reading) -> Iterator[Sentence]:
