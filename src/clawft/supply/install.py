@@ -153,7 +153,7 @@ class Transaction:
         Raises: ClawftError for the first that goes wrong.
         """
         self._tell = tell or self._tell
-        room = anyio.Semaphore(DOWNLOADS)
+        finding, room = anyio.Semaphore(DOWNLOADS), anyio.Semaphore(DOWNLOADS)  # apart: what is found comes at once
         staged: dict[tuple[int, int], Staged] = {}
         errors: list[ClawftError] = []
         total = 0
@@ -161,7 +161,7 @@ class Transaction:
         async def find(number: int, thing: Wanted | Finder) -> None:
             nonlocal total
             try:
-                async with room:
+                async with finding:
                     wanted = [thing] if isinstance(thing, Wanted) else await thing()
             except ClawftError as error:
                 errors.append(error)
