@@ -37,8 +37,8 @@ def environ() -> Iterator[MutableMapping[str, str]]:
 def child_env(tmp_path: Path) -> dict[str, str]:
     """An environment for child processes: `weft` on PATH, a home of its own, no settings of the developer.
 
-    What `weft` did not foresee is shown with its traceback. Passes on what coverage needs to measure the child, where it
-    is to be measured.
+    What `weft` did not foresee is shown with its traceback. Passes on what coverage needs to measure the child, where
+    it is to be measured.
     """
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
