@@ -219,3 +219,17 @@ def test_an_index_is_made_once_for_all_who_ask_whatever_else_they_ask_for(tmp_pa
         assert store.asked == 5
         found = (indexes.find("tides-1", "", ""), indexes.find("tides", "", ""))
         assert [one.slug for one in found if one] == ["tides-1"]
+
+
+def test_who_asks_for_the_head_of_a_download_has_nothing_read_and_nothing_counted(
+    served_hub: ServedHub, client: httpx2.Client
+) -> None:
+    version = served_hub.put("alice/tides")
+    for place in (served_hub.folder / "hub" / "blobs").glob("*/*"):
+        place.unlink()
+    asked = client.head("/skills/tides/download")
+    assert (asked.status_code, asked.content) == (200, b"")
+    served_hub.store.flush()
+    assert served_hub.store.get_skill(version.skill).downloads == 0
+    with pytest.raises(httpx2.RemoteProtocolError):
+        client.get("/skills/tides/download")

@@ -15,9 +15,9 @@ from clawft.hub.answers import (
 )
 from clawft.hub.context import answer, find_skill, hub_of, number, owner_of, read_version, searched, send_blob
 from clawft.hub.errors import HubError
-from clawft.hub.model import HubFile, HubVersion, Listed
+from clawft.hub.model import HubFile, HubSkill, HubVersion, Listed
 
-__all__ = ["READING", "check_given", "find_file", "get_skill", "serve_archive"]
+__all__ = ["READING", "check_given", "count_download", "find_file", "get_skill", "serve_archive"]
 
 MAX_PREVIEW = 200 * 1024
 # ClawHub's orders; what this hub does not count is ordered by what comes nearest.
@@ -121,7 +121,7 @@ async def get_file(request: Request) -> Response:
     if request.query_params.get("preview") != "1":
         name = file.path.rpartition("/")[2]
         return await send_blob(
-            hub, file.sha256, file.size, media_type="application/octet-stream", name=quote(name, safe=" .-_")
+            request, file.sha256, file.size, media_type="application/octet-stream", name=quote(name, safe=" .-_")
         )
     if file.size > MAX_PREVIEW:
         raise HubError(413, "File is too large to preview")
@@ -175,13 +175,12 @@ def _no_install(slug: str, message: str, status: int) -> Response:
 
 async def download(request: Request) -> Response:
     """The zip that ClawHub's clients unpack: the files at its root, and `_meta.json`."""
-    hub = hub_of(request)
     skill = await find_skill(request, request.query_params.get("slug", ""))
     version = await read_version(request, skill)
     check_given(version)
-    hub.store.count_download(skill.id)
+    count_download(request, skill)
     name = f"{skill.slug}-{version.version}.zip"
-    return await send_blob(hub, version.download, version.download_size, media_type="application/zip", name=name)
+    return await send_blob(request, version.download, version.download_size, media_type="application/zip", name=name)
 
 
 async def archive(request: Request) -> Response:
@@ -199,9 +198,15 @@ async def serve_archive(request: Request, owner: str, slug: str, named: str) -> 
         raise HubError(410, "Skill was deleted")
     version = await read_version(request, found[0], named)
     check_given(version)
-    hub.store.count_download(found[0].id)
+    count_download(request, found[0])
     name = f"{slug}-{version.version}.zip"
-    return await send_blob(hub, version.archive, version.archive_size, media_type="application/zip", name=name)
+    return await send_blob(request, version.archive, version.archive_size, media_type="application/zip", name=name)
+
+
+def count_download(request: Request, skill: HubSkill) -> None:
+    """Somebody got it; to ask how large it is counts for nothing."""
+    if request.method == "GET":
+        hub_of(request).store.count_download(skill.id)
 
 
 def check_given(version: HubVersion) -> None:

@@ -158,13 +158,15 @@ async def read_version(request: Request, skill: HubSkill, named: str = "") -> Hu
     return found
 
 
-async def send_blob(hub: Hub, sha256: str, size: int, *, media_type: str, name: str) -> Response:
-    """Bytes of the store, as something to keep and not to show."""
+async def send_blob(request: Request, sha256: str, size: int, *, media_type: str, name: str) -> Response:
+    """Bytes of the store, as something to keep and not to show. Who asks for the head alone has none of them read."""
+    hub = hub_of(request)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "ETag": f'"{sha256}"'}
     path = hub.store.blob_path(sha256)
     if path and size > _INLINE:
         return FileResponse(path, media_type=media_type, headers=headers)
     if size > _INLINE:
         headers["Content-Length"] = str(size)
-        return StreamingResponse(hub.store.blobs.pieces(sha256), media_type=media_type, headers=headers)
+        pieces = hub.store.blobs.pieces(sha256) if request.method == "GET" else iter(())
+        return StreamingResponse(pieces, media_type=media_type, headers=headers)
     return Response(await hub.read(hub.store.get_blob, sha256), media_type=media_type, headers=headers)

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from clawft.hub.api_read import check_given, get_skill
+from clawft.hub.api_read import check_given, count_download, get_skill
 from clawft.hub.context import Hub, answer, find_skill, hub_of, number, read_version, searched
 from clawft.hub.model import Listed
 from clawft.hub.tars import make_tar
@@ -51,9 +51,10 @@ async def download(request: Request) -> Response:
     skill = await find_skill(request, slug, owner=owner)
     version = await read_version(request, skill)
     check_given(version)
-    hub.store.count_download(skill.id)
+    count_download(request, skill)
     headers = {"Content-Disposition": f'attachment; filename="{skill.slug}-{version.version}.tar.gz"'}
-    return StreamingResponse(make_tar(hub.store, version), media_type="application/gzip", headers=headers)
+    pieces = make_tar(hub.store, version) if request.method == "GET" else iter(())
+    return StreamingResponse(pieces, media_type="application/gzip", headers=headers)
 
 
 CONTRACT = [

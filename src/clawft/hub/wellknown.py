@@ -80,7 +80,7 @@ async def index_file(request: Request) -> Response:
         raise HubError(404, "Skill not found")
     file = find_file(version, request.path_params["path"])
     name = quote(file.path.rpartition("/")[2], safe=" .-_")
-    return await send_blob(hub, file.sha256, file.size, media_type="application/octet-stream", name=name)
+    return await send_blob(request, file.sha256, file.size, media_type="application/octet-stream", name=name)
 
 
 async def skills_search(request: Request) -> Response:
