@@ -24,10 +24,14 @@ def test_demo_shows_every_state_and_leaves_nothing_behind(weft: Weft, project: P
         "skills fix",
         "skills render",
         "agent",
+        "skills install",
+        "skills verify",
     ):
         assert f"$ weft {command}" in done.stdout
     assert "OPEN ask for a review" in done.stdout  # the turn ran the skill's commands
     assert "`touch counted`: refused" in done.stdout  # and did not do what nobody allowed
+    assert "secret-file-sent" in done.stdout  # a stranger's skill that attacks was refused
+    assert "1 skill is as installed" in done.stdout
     assert "Traceback" not in done.stdout
     assert "error: " not in done.stdout
     assert list(temporary.iterdir()) == []
