@@ -83,7 +83,7 @@ class Kept:
         if write is None:
             yield None
             return
-        folder = f"{self._place(digest)}.{os.urandom(6).hex()}.tmp"
+        folder = os.path.join(self._folder, f"copy-{os.urandom(8).hex()}")  # a name that a plugin can have
         os.mkdir(folder, 0o700)
         try:
             write(folder)
