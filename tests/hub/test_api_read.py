@@ -245,5 +245,5 @@ def test_what_the_hub_answers_is_described(client: httpx2.Client) -> None:
     document = get(client, "/api/v1/openapi.json")
     assert set(document["paths"]["/api/v1/skills"]) == {"get", "post"}
     assert all(verb["summary"] for path in document["paths"].values() for verb in path.values())
-    assert get(client, "/.well-known/clawhub.json") == {"apiBase": str(client.base_url).rstrip("/")}
+    assert get(client, "/.well-known/clawhub.json") == {"apiBase": str(client.base_url).rstrip("/"), "verifyBatch": 100}
     assert set(client.options("/api/v1/skills").headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}

@@ -483,3 +483,38 @@ async def test_a_bit_that_makes_a_file_a_program_is_kept(
 
     assert os.access(place / "scripts/run.sh", os.X_OK)
     assert not os.access(place / "SKILL.md", os.X_OK)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        [{"error": {"code": "NOT_FOUND"}}],
+        ["nonsense"],
+        [{"requestedSlug": "other", "slug": "other", "version": "6.6.6", "artifact": {"files": []}}],
+    ],
+)
+async def test_an_answer_for_many_that_is_none_for_this_one_is_not_taken_for_it(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, items: list[Any]
+) -> None:
+    registry.publish("ann", "demo", "1.2.0", FILES)
+    hostile.answers["/.well-known/clawhub.json"] = Reply({"apiBase": hostile.url, "verifyBatch": 100})
+    hostile.answers["/api/v1/skills/-/verify"] = Reply({"items": items})
+
+    found = await resolve(sources, owner="ann")
+
+    assert (found.origin.owner, found.version, bool(found.archive)) == ("ann", "1.2.0", True)
+    assert "/api/v1/skills/-/verify" in hostile.asked()
+
+
+async def test_an_answer_for_many_with_a_skill_of_somebody_else_is_refused(
+    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+) -> None:
+    registry.publish("ann", "demo", "1.2.0", FILES)
+    hostile.answers["/.well-known/clawhub.json"] = Reply({"apiBase": hostile.url, "verifyBatch": 100})
+    other = {"requestedSlug": "demo", "slug": "demo", "publisherHandle": "eve", "version": "1.2.0", "artifact": {}}
+    hostile.answers["/api/v1/skills/-/verify"] = Reply({"items": [other]})
+
+    error = await fails(sources, owner="ann")
+
+    assert (error.code, "eve" in str(error)) == ("source-answer", True)

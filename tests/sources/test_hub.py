@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from clawft.config.hub import HubSettings
@@ -178,3 +179,32 @@ async def test_what_is_not_there_is_told_with_its_address(hub: ServedHub) -> Non
     await fetching.aclose()
 
     assert caught.value.diagnostic.path == f"{hub.url}/api/v1/nothing"
+
+
+async def test_many_are_asked_for_in_few_requests_and_each_is_told_as_if_it_were_alone(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with serve_hub(tmp_path / "served", log=lambda line, _: lines.append(line)) as served:
+        names = [f"notes-{number}" for number in range(30)]
+        for name in names:
+            served.put(f"ann/{name}")
+        served.put("bob/notes-3")
+        found: dict[str, Resolved] = {}
+        told: dict[str, ClawftError] = {}
+
+        async def look(sources: Sources, name: str) -> None:
+            reference = Reference("", "clawhub", registry="clawhub", slug=name)
+            try:
+                (found[name],) = await sources.find(reference).resolve(reference)
+            except ClawftError as error:
+                told[name] = error
+
+        async with Sources(known(served), WebSettings(), {}) as sources, anyio.create_task_group() as group:
+            for name in (*names, "nowhere"):
+                group.start_soon(look, sources, name)
+    assert {name: one.origin.slug for name, one in found.items()} == {name: name for name in names if name != "notes-3"}
+    assert all(one.archive and one.files for one in found.values())
+    assert {name: one.code for name, one in told.items()} == {
+        "notes-3": "source-ambiguous",
+        "nowhere": "source-not-found",
+    }
+    assert sum("/verify" in line for line in lines) < 8, lines

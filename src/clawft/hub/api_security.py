@@ -1,5 +1,6 @@
 """What the hub says of the safety of its skills, as ClawHub's interface has it (INTEROP 3.3)."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -14,9 +15,12 @@ from clawft.hub.context import answer, find_skill, hub_of, read_version
 from clawft.hub.errors import HubError
 from clawft.hub.model import HubSkill, HubVersion
 
-__all__ = ["SECURITY"]
+__all__ = ["MAX_VERDICTS", "SECURITY"]
 
 MAX_VERDICTS = 100
+MAX_FILES = 5_000  # told of in one answer
+
+_Tell = Callable[[HubSkill, HubVersion, str], dict[str, Any]]
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -73,28 +77,29 @@ async def verify(request: Request) -> Response:
     version = await read_version(request, skill)
     tag = request.query_params.get("tag") or None
     named = "version" if request.query_params.get("version") else "tag" if tag else "latest"
-    return answer(
-        {
-            "schema": "clawhub.skill.verify.v1",
-            **_judge(skill, version, hub_of(request).address(request)),
-            "resolvedFrom": named,
-            "tag": tag if named == "tag" else None,
-            "changelog": version.changelog,
-            "card": {"available": False, "path": "skill-card.md", "url": None, "sha256": None, "size": None},
-            "artifact": {
-                "sourceFingerprint": version.fingerprint,
-                "bundleFingerprints": [version.fingerprint, version.bundle],
-                "files": describe_files(version.files),
-                # A hub of our own says at once what else the index would have to be asked for.
-                "archive": {
-                    "url": f"../../agent-skills/{skill.owner}/{skill.slug}/archive?version={quote(version.version)}",
-                    "digest": f"sha256:{version.archive}",
-                },
+    said = _verify(skill, version, hub_of(request).address(request))
+    return answer({**said, "resolvedFrom": named, "tag": tag if named == "tag" else None})
+
+
+def _verify(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]:
+    return {
+        "schema": "clawhub.skill.verify.v1",
+        **_judge(skill, version, address),
+        "changelog": version.changelog,
+        "card": {"available": False, "path": "skill-card.md", "url": None, "sha256": None, "size": None},
+        "artifact": {
+            "sourceFingerprint": version.fingerprint,
+            "bundleFingerprints": [version.fingerprint, version.bundle],
+            "files": describe_files(version.files),
+            # A hub of our own says at once what else the index would have to be asked for.
+            "archive": {
+                "url": f"../../agent-skills/{skill.owner}/{skill.slug}/archive?version={quote(version.version)}",
+                "digest": f"sha256:{version.archive}",
             },
-            "provenance": {"source": "unavailable"},
-            "signature": {"status": "signed" if _is_signed(version) else "unsigned"},
-        }
-    )
+        },
+        "provenance": {"source": "unavailable"},
+        "signature": {"status": "signed" if _is_signed(version) else "unsigned"},
+    }
 
 
 def _is_signed(version: HubVersion) -> bool:
@@ -149,6 +154,24 @@ def _judge(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]
 
 async def security_verdicts(request: Request) -> Response:
     """What the hub says of up to a hundred versions at once, as a lock names them."""
+    items = await _look_up_all(request, _judge)
+    return answer({"schema": "clawhub.skill.security-verdicts.v1", "items": items})
+
+
+async def verify_all(request: Request) -> Response:
+    """The same with every file: `verify` of up to a hundred versions at once, which only a hub of our own has."""
+    room = MAX_FILES
+
+    def tell(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]:
+        nonlocal room
+        room -= len(version.files)
+        return _verify(skill, version, address) if room >= 0 else _unknown("TOO_MANY_FILES", "Ask for it by itself")
+
+    return answer({"schema": "clawft.hub.verify.v1", "items": await _look_up_all(request, tell)})
+
+
+async def _look_up_all(request: Request, tell: _Tell) -> list[dict[str, Any]]:
+    """Raises: HubError."""
     try:
         asked = msgspec.convert(await read_json(request), _Items).items
     except msgspec.ValidationError as error:
@@ -157,11 +180,10 @@ async def security_verdicts(request: Request) -> Response:
         raise HubError(400, f"items must have 1 to {MAX_VERDICTS} entries")
     hub = hub_of(request)
     address = hub.address(request)
-    items = await hub.work(lambda: [_look_up(hub.store, one, address) for one in asked])
-    return answer({"schema": "clawhub.skill.security-verdicts.v1", "items": items})
+    return await hub.work(lambda: [_look_up(hub.store, one, address, tell) for one in asked])
 
 
-def _look_up(store: Any, item: _Item, address: str) -> dict[str, Any]:
+def _look_up(store: Any, item: _Item, address: str, tell: _Tell) -> dict[str, Any]:
     asked = {"requestedSlug": item.slug, "requestedOwnerHandle": item.ownerHandle, "requestedVersion": item.version}
     owner = (item.ownerHandle or "").removeprefix("@").lower()
     found = store.find(item.slug.lower(), owner)
@@ -176,7 +198,7 @@ def _look_up(store: Any, item: _Item, address: str) -> dict[str, Any]:
     version = store.find_version(there[0].id, item.version)
     if version is None:
         return {**asked, **_unknown("VERSION_NOT_FOUND", "Version not found")}
-    return {**asked, **_judge(there[0], version, address)}
+    return {**asked, **tell(there[0], version, address)}
 
 
 def _unknown(code: str, message: str) -> dict[str, Any]:
@@ -187,6 +209,7 @@ def _unknown(code: str, message: str) -> dict[str, Any]:
 _SKILL = "/api/v1/skills/{slug}"
 SECURITY = [
     Route("/api/v1/skills/-/security-verdicts", security_verdicts, methods=["POST"]),
+    Route("/api/v1/skills/-/verify", verify_all, methods=["POST"]),
     Route(f"{_SKILL}/moderation", moderation),
     Route(f"{_SKILL}/scan", scan),
     Route(f"{_SKILL}/verify", verify),

@@ -28,7 +28,8 @@ _CHUNK = 256 * 1024  # what is sent before it is seen whether the client takes i
 _OPEN = frozenset({"/healthz", "/.well-known/clawhub.json", "/.well-known/clawdhub.json"})
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 MCP_PATH = "/mcp"
-_ASKED = frozenset({MCP_PATH, "/api/v1/skills/-/security-verdicts"})  # what reads, whatever the method
+# What reads, whatever the method.
+_ASKED = frozenset({MCP_PATH, "/api/v1/skills/-/security-verdicts", "/api/v1/skills/-/verify"})
 _UPLOAD = "/api/v1/skills/-/upload"
 # What a hub serves is not to be run, framed or guessed at by a browser; its few pages bring a policy of their own.
 _HEADERS = [

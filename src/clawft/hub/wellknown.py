@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawft.hub.api_read import find_file, serve_archive
+from clawft.hub.api_security import MAX_VERDICTS
 from clawft.hub.context import answer, hub_of, number, searched, send_blob
 from clawft.hub.errors import HubError
 from clawft.hub.indexes import SCHEMA, describe_shortly
@@ -21,7 +22,7 @@ __all__ = ["WELL_KNOWN"]
 
 async def discovery(request: Request) -> Response:
     """Where ClawHub's clients find the interface."""
-    return answer({"apiBase": hub_of(request).address(request)})
+    return answer({"apiBase": hub_of(request).address(request), "verifyBatch": MAX_VERDICTS})
 
 
 async def index(request: Request) -> Response:

@@ -19,6 +19,7 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.locks.model import Origin
 from clawft.sources.arriving import arrive, check_files, clear_folder, hash_files
 from clawft.sources.clawhub_search import read_hits
+from clawft.sources.clawhub_together import Together
 from clawft.sources.clawhub_versions import MAX_CHANGELOG, fetch_changelog, fetch_releases, tell_yanked
 from clawft.sources.clawhub_wire import (
     Ambiguous,
@@ -72,6 +73,7 @@ class ClawHub:
         self._prefix = "" if default else f"{name}:"
         self._base = ""
         self._discovering = anyio.Lock()
+        self._together = Together(fetching, self.address)
 
     async def aclose(self) -> None:
         await self._fetching.aclose()
@@ -181,6 +183,7 @@ class ClawHub:
                 raise
             base = (said.api_base or said.registry or self._url).rstrip("/")
             self._fetching.judge(base)
+            self._together.most = said.verify_batch
             return base
         return self._url
 
@@ -211,6 +214,8 @@ class ClawHub:
     async def _verify(self, owner: str, slug: str, version: str) -> Verified | None:
         """All that is said of a version in one answer; None where the registry has no such answer."""
         address = await self.address(f"skills/{quote(slug)}/verify", {"ownerHandle": owner, "version": version})
+        if self._together.most and (found := await self._together.ask(owner, slug, version)) is not None:
+            return found
         try:
             return await self._fetching.ask(address, Verified)
         except HttpError as error:

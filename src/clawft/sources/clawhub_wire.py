@@ -31,6 +31,7 @@ _STATUS: dict[str, Status] = {one: one for one in ("clean", "suspicious", "malic
 class Discovery(Struct, frozen=True, rename="camel"):
     api_base: str | None = None
     registry: str | None = None
+    verify_batch: int = 0  # of `weft hub serve`: how many versions it tells of at once
 
 
 class Listed(Struct, frozen=True):
