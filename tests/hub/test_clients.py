@@ -124,6 +124,17 @@ def test_clawhub_publishes_searches_installs_and_updates(
     changed = verify(project, child_env)
     assert changed.returncode == 1
     assert "tides" in changed.stdout + changed.stderr
+
+
+@pytest.mark.soak
+def test_clawhub_sees_local_changes_inspects_and_deletes(
+    run: Client, token: str, project: Path, tmp_path: Path
+) -> None:
+    run("clawhub", "login", "--token", token)
+    source = write_skill(tmp_path / "sources" / "tides", "first")
+    run("clawhub", "publish", source, "--version", "1.1.0")
+    run("clawhub", "install", "tides")
+    (project / "skills" / "tides" / "scripts" / "look_up.py").write_text("print('changed')\n")
     assert "local changes" in run("clawhub", "update", "tides")
 
     shown = run("clawhub", "inspect", "tides", "--versions", "--files")
