@@ -168,8 +168,9 @@ async def test_private_temporary_files_are_gone_afterwards(box: Box) -> None:
 async def test_a_project_elsewhere_leaves_tmp_to_the_program(box: Box) -> None:
     with TemporaryDirectory(dir="/var/tmp") as folder:
         (Path(folder) / "src").mkdir()
+        mine = Path("/tmp", Path(folder).name)
         done = await box.sandbox.run(
-            "echo a > /tmp/a && cat /tmp/a && mktemp -d >/dev/null && echo x > $HOME/x && echo made > src/made && pwd",
+            f"echo a > {mine} && cat {mine} && mktemp -d >/dev/null && echo x > $HOME/x && echo made > src/made && pwd",
             cwd=folder,
             env=box.env,
             timeout_s=30,
@@ -178,7 +179,7 @@ async def test_a_project_elsewhere_leaves_tmp_to_the_program(box: Box) -> None:
         )
         assert (Path(folder) / "src/made").read_text() == "made\n"
     assert (done.code, done.output.decode()) == (0, f"a\n{folder}\n")
-    assert not Path("/tmp/a").exists()
+    assert not mine.exists()
 
 
 async def test_words_run_without_a_shell_and_options_are_only_words(box: Box) -> None:
