@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, NotFound, Refused
@@ -181,9 +180,3 @@ async def test_an_archive_without_a_skill_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotFound) as caught:
         await LocalSource().resolve(ask(zipped(tmp_path / "x.zip", {"README.md": b"hi"})))
     assert caught.value.code == "source-no-skill"
-
-
-async def test_nothing_is_asked_of_anybody_about_local_skills(tmp_path: Path) -> None:
-    installed = Version(Origin("folder", str(tmp_path)))
-    assert await LocalSource().check([installed, structs.replace(installed)]) == (None, None)
-    assert await LocalSource().search("notes", 3) == ()

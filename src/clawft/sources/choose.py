@@ -9,14 +9,14 @@ from clawft.config.tools import WebSettings
 from clawft.errors import Refused
 from clawft.locks.model import Origin
 from clawft.sources.local import LocalSource
-from clawft.sources.model import Reference, Source
+from clawft.sources.model import Reference, Registry, Source
 
 if TYPE_CHECKING:
-    from clawft.sources.opening import Closing
+    from clawft.sources.opening import Closing, ClosingRegistry
 
-__all__ = ["Sources"]
+__all__ = ["REGISTRIES", "Sources"]
 
-_REGISTRIES = ("clawhub", "contract")
+REGISTRIES = ("clawhub", "contract")  # asked only if they are the user's
 
 
 class Sources:
@@ -30,6 +30,7 @@ class Sources:
         self._settings = settings
         self._environ = environ
         self._open: dict[tuple[str, ...], Closing] = {}
+        self._registries: dict[str, ClosingRegistry] = {}
 
     async def __aenter__(self) -> "Sources":
         return self
@@ -40,8 +41,9 @@ class Sources:
         await self.aclose()
 
     async def aclose(self) -> None:
-        while self._open:
-            await self._open.popitem()[1].aclose()
+        for held in (self._open, self._registries):
+            while held:
+                await held.popitem()[1].aclose()
 
     def find(self, wanted: Reference | Origin, *, own: bool = False) -> Source:
         """What answers. An origin is what a lock says: a registry must be one of the user's, and any other address on a
@@ -55,24 +57,28 @@ class Sources:
             if wanted.registry:
                 return self.registry(wanted.registry)
             return self._find_elsewhere(wanted.kind, wanted.url, typed=True)
-        name = self._find_registry(wanted)
-        if name:
-            return self.registry(name)
-        if wanted.kind in _REGISTRIES:
-            hint = f"If you trust it: weft registries add NAME {wanted.url[:200]!a}"
-            raise Refused("registry-unknown", f"{wanted.url[:80]!a} is no registry of yours", hint=hint)
+        if wanted.kind in REGISTRIES or self._name_registry(wanted):
+            return self.find_registry(wanted)
         return self._find_elsewhere(wanted.kind, wanted.url, typed=own)
 
-    def registry(self, name: str) -> Source:
+    def find_registry(self, origin: Origin) -> Registry:
+        """The registry that something came from. Raises: ClawftError; Refused for one that is not the user's."""
+        name = self._name_registry(origin)
+        if not name:
+            hint = f"If you trust it: weft registries add NAME {origin.url[:200]!a}"
+            raise Refused("registry-unknown", f"{origin.url[:80]!a} is no registry of yours", hint=hint)
+        return self.registry(name)
+
+    def registry(self, name: str) -> Registry:
         """A registry by its name. Raises: ClawftError."""
-        if ("registry", name) not in self._open:
+        if name not in self._registries:
             from clawft.sources.opening import open_registry
 
             given = (self.registries[name], self._settings, self._environ)
-            self._open["registry", name] = open_registry(name, *given, default=name == next(iter(self.registries)))
-        return self._open["registry", name]
+            self._registries[name] = open_registry(name, *given, default=name == next(iter(self.registries)))
+        return self._registries[name]
 
-    def _find_registry(self, origin: Origin) -> str:
+    def _name_registry(self, origin: Origin) -> str:
         """The name of the registry that something came from; '' if it was none of those here."""
         place = origin.url.rstrip("/")
         named = (

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -25,7 +25,7 @@ from clawft.sources.git_objects import Entry, Objects
 from clawft.sources.git_place import Layout, is_file, list_files
 from clawft.sources.git_program import open_git
 from clawft.sources.git_refs import Found, find_ref
-from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
+from clawft.sources.model import Reference, Resolved, Version
 from clawft.sources.repository import MAX_DOCUMENT_BYTES, Held, find_skills, list_documents
 
 __all__ = ["GitRepository"]
@@ -63,10 +63,6 @@ class GitRepository:
         self._refs.clear()
         self._expected.clear()
         await anyio.to_thread.run_sync(self._clear)
-
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
-        """Nothing: a repository is named, not searched for."""
-        return ()
 
     async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
         """The skills of one commit. Raises: ClawftError."""
@@ -114,10 +110,6 @@ class GitRepository:
             found, path = await self._find(reference)
             await self._take(found, path, folder)
         return found.commit
-
-    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
-        """Nobody says anything about what lies in a repository."""
-        return (None,) * len(installed)
 
     async def _find(self, reference: Reference) -> tuple[Found, str]:
         """Which commit is meant, and which folder in it."""

@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import anyio.to_thread
@@ -18,7 +18,7 @@ from clawft.locks.model import Origin
 from clawft.packing.place import NEW, remove_tree
 from clawft.packing.unpack import MAX_BYTES, unpack
 from clawft.sources.address import read_path
-from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
+from clawft.sources.model import Reference, Resolved, Version
 from clawft.sources.repository import HOLDING, MAX_DOCUMENT_BYTES, Held, find_skills, list_documents
 
 __all__ = ["LocalSource", "find_in_folder", "find_top", "move_up"]
@@ -34,10 +34,6 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class LocalSource:
     """Folders and archives of this machine. It keeps nothing, and nothing is sent anywhere."""
 
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
-        """Nothing: `weft skills search` knows what is here."""
-        return ()
-
     async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
         """The skill, or the skills, of a folder or an archive. Raises: ClawftError."""
         origin = Origin("folder" if reference.kind == "folder" else "archive", reference.url, path=reference.path)
@@ -50,10 +46,6 @@ class LocalSource:
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
         """Put a copy of it into an empty folder. Raises: ClawftError; Refused."""
         return await anyio.to_thread.run_sync(_copy, resolved, folder)
-
-    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
-        """Nobody says anything about what lies here."""
-        return (None,) * len(installed)
 
 
 def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") -> tuple[Held, ...]:

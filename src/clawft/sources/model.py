@@ -8,7 +8,19 @@ from msgspec import Struct
 from clawft.errors import Diagnostic
 from clawft.locks.model import Kind, Origin
 
-__all__ = ["Hit", "Published", "Reference", "Release", "Resolved", "Shown", "Source", "Verdict", "Version"]
+__all__ = [
+    "Bringer",
+    "Hit",
+    "Published",
+    "Reference",
+    "Registry",
+    "Release",
+    "Resolved",
+    "Shown",
+    "Source",
+    "Verdict",
+    "Version",
+]
 
 
 class Reference(Struct, frozen=True):
@@ -101,17 +113,8 @@ class Version(Struct, frozen=True):
     digest: str = ""
 
 
-class Source(Protocol):
-    """One place that skills come from. Every method raises ClawftError; Refused for what must not be used."""
-
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:
-        """What fits, best first; nothing where the place cannot be searched."""
-
-    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
-        """What is meant: one skill, or all of a place that holds several. A name that several have is an error."""
-
-    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
-        """The newest of what is installed; `exact`: just the version and commit that the lock has."""
+class Bringer(Protocol):
+    """Who has the files of an exact version. Every method of these raises ClawftError; Refused for what must not be."""
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
         """Put its files into an empty folder, checked against all that the source said; `archive` is set then.
@@ -119,5 +122,22 @@ class Source(Protocol):
         Nothing of it is run. Raises: Refused.
         """
 
+
+class Source(Bringer, Protocol):
+    """One place that skills come from."""
+
+    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
+        """What is meant: one skill, or all of a place that holds several. A name that several have is an error."""
+
+    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
+        """The newest of what is installed; `exact`: just the version and commit that the lock has."""
+
+
+class Registry(Source, Protocol):
+    """A source that can be searched, and may have an opinion on what it gives out."""
+
+    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:
+        """What fits, best first."""
+
     async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
-        """What the registry says now of each; None where it says nothing."""
+        """What it says now of each; None where it says nothing."""

@@ -10,11 +10,11 @@ from clawft.sources.clawhub import ClawHub
 from clawft.sources.contract import Contract
 from clawft.sources.fetching import Fetching
 from clawft.sources.git import GitRepository
-from clawft.sources.model import Source
+from clawft.sources.model import Registry, Source
 from clawft.sources.remote import RemoteArchive
 from clawft.sources.wellknown import WellKnown
 
-__all__ = ["Closing", "open_address", "open_registry"]
+__all__ = ["Closing", "ClosingRegistry", "open_address", "open_registry"]
 
 
 class Closing(Source, Protocol):
@@ -23,9 +23,13 @@ class Closing(Source, Protocol):
     async def aclose(self) -> None: ...
 
 
+class ClosingRegistry(Registry, Closing, Protocol):
+    """A registry that does."""
+
+
 def open_registry(
     name: str, settings: RegistrySettings, web: WebSettings, environ: Mapping[str, str], *, default: bool
-) -> Closing:
+) -> ClosingRegistry:
     """A registry of the user's. Raises: ClawftError for one that has no token where it should."""
     token = settings.token.resolve(environ) if settings.token else ""
     if settings.token and not token:

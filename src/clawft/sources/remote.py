@@ -4,7 +4,7 @@ at is what is installed.
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import unquote, urlsplit
 
@@ -18,7 +18,7 @@ from clawft.packing.place import remove_tree
 from clawft.sources.arriving import source_changed
 from clawft.sources.fetching import Downloaded, Fetching
 from clawft.sources.local import LocalSource
-from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
+from clawft.sources.model import Reference, Resolved, Version
 
 __all__ = ["RemoteArchive"]
 
@@ -40,10 +40,6 @@ class RemoteArchive:
             remove_tree(self._folder)
             self._folder, self._came = "", None
 
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
-        """An archive is not searched."""
-        return ()
-
     async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
         """The skill, or the skills, in it. Raises: ClawftError; Refused."""
         async with self._fetched() as here:
@@ -62,10 +58,6 @@ class RemoteArchive:
             local = structs.replace(here, path=resolved.origin.path)
             await self._local.download(structs.replace(resolved, origin=local, archive=""), folder)
         return resolved
-
-    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
-        """Nobody says anything about an archive somewhere."""
-        return (None,) * len(installed)
 
     @asynccontextmanager
     async def _fetched(self) -> AsyncIterator[Origin]:

@@ -10,9 +10,8 @@ from clawft.errors import ClawftError, Diagnostic, Severity
 from clawft.locks.clawhub import load_origin
 from clawft.locks.model import LockedSkill, Origin
 from clawft.scan.findings import VERDICTS, Report
-from clawft.sources.choose import Sources
+from clawft.sources.choose import REGISTRIES, Sources
 from clawft.sources.model import Verdict, Version
-from clawft.supply.targets import Site
 from clawft.supply.verified import Checked, compare_signature
 from clawft.supply.verify import Signed
 
@@ -21,7 +20,6 @@ __all__ = ["Audited", "Installed", "add_unsigned", "ask_registries", "judge", "l
 YANKED = "version.yanked"
 SYNC = "To have it as it was: weft skills sync"
 _SHOWN = 5  # files
-_ASKED = ("clawhub", "contract", "well-known")  # who could say something
 
 Allowed = Callable[[str, Report], bool]  # whether a person allowed what the scanner objects to in a folder
 
@@ -32,7 +30,6 @@ class Installed(Struct, frozen=True):
     checked: Checked
     version: Version | None = None
     locked: LockedSkill | None = None
-    own: bool = True  # the lock is the user's, not a project's
 
 
 class Audited(Struct, frozen=True):
@@ -46,13 +43,13 @@ class Audited(Struct, frozen=True):
     unchecked: bool = False
 
 
-def list_installed(site: Site, checked: Iterable[Checked], lock: Mapping[str, LockedSkill]) -> list[Installed]:
+def list_installed(checked: Iterable[Checked], lock: Mapping[str, LockedSkill]) -> list[Installed]:
     """What was looked at by `verify`, with where it came from as far as that is known."""
     found = []
     for one in checked:
         locked = lock.get(one.name) if one.ours else None
         version = Version(locked.origin, locked.version, locked.commit, locked.digest) if locked else _guess(one)
-        found.append(Installed(one, version, locked, site.scope == "user"))
+        found.append(Installed(one, version, locked))
     return found
 
 
@@ -71,16 +68,16 @@ async def ask_registries(
     sources: Sources, installed: Sequence[Installed]
 ) -> tuple[dict[int, Verdict | None], dict[int, Diagnostic]]:
     """What registries say of each, by its place; and why some could not be asked. Each is asked once for all."""
-    groups: dict[tuple[str, str, bool], list[int]] = {}
+    groups: dict[tuple[str, str], list[int]] = {}
     for at, one in enumerate(installed):
-        if one.version is not None and one.version.origin.kind in _ASKED:
-            groups.setdefault((one.version.origin.kind, one.version.origin.url, one.own), []).append(at)
+        if one.version is not None and one.version.origin.kind in REGISTRIES:
+            groups.setdefault((one.version.origin.kind, one.version.origin.url), []).append(at)
     said: dict[int, Verdict | None] = {}
     problems: dict[int, Diagnostic] = {}
-    for (_, url, own), places in groups.items():
+    for (_, url), places in groups.items():
         versions = [version for at in places if (version := installed[at].version) is not None]
         try:
-            answers = await sources.find(versions[0].origin, own=own).check(versions)
+            answers = await sources.find_registry(versions[0].origin).check(versions)
         except ClawftError as error:
             why = f"Its registry could not be asked: {error}"
             problem = Diagnostic("audit-unasked", "error", why, url, 0, error.hint)

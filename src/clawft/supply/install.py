@@ -22,7 +22,7 @@ from clawft.locks.model import LockedSkill
 from clawft.signing.check import check_signature
 from clawft.signing.publishers import Publishers
 from clawft.signing.statements import Statement
-from clawft.sources.model import Resolved, Source
+from clawft.sources.model import Bringer, Resolved
 from clawft.supply.apply import Hands, carry_out, inode_of, recover_in_turn, sweep
 from clawft.supply.beside import Beside
 from clawft.supply.journal import Journal, Move, Text
@@ -70,7 +70,7 @@ class Options(Struct, frozen=True):
 class Wanted(Struct, frozen=True):
     """One exact version, and who brings it."""
 
-    source: Source
+    source: Bringer
     resolved: Resolved
     requested: bool = True
     name: str = ""  # under which it is installed, and stays, whatever it calls itself by now

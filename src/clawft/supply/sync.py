@@ -16,7 +16,7 @@ from clawft.locks.model import LockedSkill
 from clawft.locks.names import MAX_LOCK_BYTES
 from clawft.packing.unpack import unpack
 from clawft.sources.choose import Sources
-from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
+from clawft.sources.model import Resolved, Version
 from clawft.supply.choosing import each
 from clawft.supply.install import Wanted
 from clawft.supply.plan import Planned
@@ -48,28 +48,15 @@ class Task(Struct, frozen=True):
     copy: Write | None = None
 
 
-class CopySource:
+class KeptHere:
     """A skill that this machine still has, whole: nobody is asked for it."""
 
-    def __init__(self, name: str, copy: Write) -> None:
-        self._name = name
+    def __init__(self, copy: Write) -> None:
         self._copy = copy
-
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:  # noqa: ARG002
-        return ()
-
-    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:  # noqa: ARG002
-        return ()
-
-    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:  # noqa: ARG002
-        return Resolved(installed.origin, self._name, installed.version, installed.commit)
 
     async def download(self, resolved: Resolved, folder: str) -> Resolved:
         await anyio.to_thread.run_sync(self._copy, folder)
         return resolved
-
-    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
-        return (None,) * len(installed)
 
 
 def load_or_heal(site: Site, *, write: bool) -> tuple[dict[str, LockedSkill], bool]:
@@ -151,9 +138,8 @@ async def want_exact(sources: Sources, site: Site, tasks: Sequence[Task]) -> lis
         skill = task.skill
         version = Version(skill.origin, skill.version, skill.commit, skill.digest)
         if task.copy:
-            copy = CopySource(skill.name, task.copy)
             found = Resolved(skill.origin, skill.name, skill.version, skill.commit)
-            return Wanted(copy, found, skill.requested, skill.name)
+            return Wanted(KeptHere(task.copy), found, skill.requested, skill.name)
         source = sources.find(skill.origin, own=site.scope == "user")
         try:
             return Wanted(source, await source.renew(version, exact=True), skill.requested, skill.name)
