@@ -9,15 +9,13 @@ from contextlib import suppress
 from typing import Protocol
 
 from clawft.errors import ClawftError, NotFound
-from clawft.files import sync_folder
+from clawft.files import replace_file, sync_folder
 from clawft.hub.database import Database, Execute
 
 __all__ = ["Blobs", "DatabaseBlobs", "FolderBlobs"]
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PARTIAL = ".new-"
 _PIECE = 256 * 1024
 _ROW_PIECE = 1 << 20  # a server looks through all that comes before
 
@@ -103,7 +101,7 @@ class FolderBlobs:
                 with os.scandir(folder) as entries:
                     files = [one for one in entries if one.stat(follow_symlinks=False).st_mtime < before]
                 for one in files:
-                    if one.name.startswith(_PARTIAL):  # of somebody who was killed
+                    if one.name.startswith("."):  # of somebody who was killed
                         with suppress(OSError):
                             os.unlink(one.path)
                     elif _HASH.fullmatch(one.name):
@@ -124,23 +122,12 @@ class FolderBlobs:
 
     def _write(self, place: str, content: bytes) -> None:
         folder = os.path.dirname(place)
-        partial = os.path.join(folder, f"{_PARTIAL}{os.urandom(8).hex()}")
         try:
             if not os.path.isdir(folder):
                 os.makedirs(self._folder, mode=0o700, exist_ok=True)
                 os.makedirs(folder, mode=0o700, exist_ok=True)
                 sync_folder(self._folder)
-            try:
-                with open(os.open(partial, _NEW, 0o600), "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.rename(partial, place)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(partial)
-                raise
-            sync_folder(folder)
+            replace_file(place, content)
         except OSError as error:
             raise _failed(error, place) from error
 

@@ -52,7 +52,7 @@ def check_installed() -> None:
     """Raises: ClawftError where what serves a hub is not there."""
     missing = [name for name in ("starlette", "uvicorn", "mcp", "python_multipart") if find_spec(name) is None]
     if missing:
-        message = f"A hub cannot be served: {', '.join(missing)} is not installed"
+        message = f"A hub cannot be served: {', '.join(missing)} {'are' if len(missing) > 1 else 'is'} not installed"
         raise ClawftError("hub-not-installed", message, hint="Run: pip install 'clawft[hub]'")
 
 

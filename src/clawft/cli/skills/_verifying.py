@@ -1,9 +1,11 @@
-"""What `verify` and `audit` share: the scopes that are meant, and how a signature is judged. Light to import."""
+"""What `verify`, `audit` and `sync` share: which scopes are meant, how a signature is judged. Light to import."""
 
 import os
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from clawft.errors import ClawftError
 from clawft.supply.targets import Site, find_site
@@ -16,9 +18,16 @@ if TYPE_CHECKING:
     from clawft.signing.check import Signature
     from clawft.signing.publishers import Publishers
 
-__all__ = ["find_sites", "make_judge"]
+__all__ = ["find_sites", "installed_scope_option", "make_judge"]
 
 _MAX_PROMPT = 1 << 20
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def installed_scope_option(function: F) -> F:
+    choice = click.Choice(["user", "project", "all"])
+    text = "Only what was installed for you, or for this project."
+    return click.option("--scope", type=choice, default="all", show_default=True, help=text)(function)
 
 
 def find_sites(workspace: Workspace, scope: str) -> list[Site]:

@@ -13,7 +13,7 @@ from clawft.cli._complete import complete_installed
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
 from clawft.cli.skills._supply import finish
-from clawft.cli.skills._verifying import find_sites, make_judge
+from clawft.cli.skills._verifying import find_sites, installed_scope_option, make_judge
 from clawft.discovery import Location, load_catalog
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.file import load_lock
@@ -42,13 +42,7 @@ class _Found(Struct):
 
 @click.command("audit")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed)
-@click.option(
-    "--scope",
-    type=click.Choice(["user", "project", "all"]),
-    default="all",
-    show_default=True,
-    help="Only what was installed for you, or for this project.",
-)
+@installed_scope_option
 @click.option("--offline", is_flag=True, help="Ask no registry.")
 @format_option
 def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> int:
@@ -88,7 +82,7 @@ def _find(app: App, scope: str, names: Sequence[str]) -> _Found:
         lock = {} if ours.diagnostics else load_lock(site.lock)
         folders = {one.folder for one in ours.checked}
         more = [one for one in others.checked if one.folder and one.folder not in folders]
-        found.installed += list_installed(site, (*ours.checked, *more), lock)
+        found.installed += list_installed((*ours.checked, *more), lock)
     known = {one.checked.name for one in found.installed}
     for name in names:
         if name not in known and not found.said:

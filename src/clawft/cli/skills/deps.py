@@ -83,7 +83,7 @@ def _show(programs: Sequence[Program], installers: Sequence[Installer]) -> None:
     for one in programs:
         say(one_line(f"{'✓' if one.there else '✗'} {one.name}"))
     if not programs:
-        say("It needs no programs that it would name")
+        say("It names no programs that it needs")
     if installers:
         rows = [
             (one.id, _MARKS[one.state], shlex.join(one.words or (one.url or one.label,)), one.why) for one in installers

@@ -17,7 +17,7 @@ from clawft.cli.skills._review import review_lines
 from clawft.cli.skills._signature import load_signature
 from clawft.cli.skills._supply import agree, check_objections, finish, list_names, planned_json, show_plans
 from clawft.cli.skills._targets import allow_options
-from clawft.cli.skills._verifying import make_judge
+from clawft.cli.skills._verifying import installed_scope_option, make_judge
 from clawft.discovery import Found
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.model import LockedSkill
@@ -64,13 +64,7 @@ class _Outcome(Struct):
 
 
 @click.command("sync")
-@click.option(
-    "--scope",
-    type=click.Choice(["user", "project", "all"]),
-    default="all",
-    show_default=True,
-    help="Only what is installed for you, or for this project.",
-)
+@installed_scope_option
 @click.option(
     "--frozen", is_flag=True, help="For CI: ask nothing, and never change the lock. Approves only with --yes."
 )

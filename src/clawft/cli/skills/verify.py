@@ -8,7 +8,7 @@ import click
 
 from clawft.cli._complete import complete_installed
 from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
-from clawft.cli.skills._verifying import find_sites, make_judge
+from clawft.cli.skills._verifying import find_sites, installed_scope_option, make_judge
 from clawft.errors import ClawftError, NotFound, find_close
 from clawft.supply.targets import Site
 from clawft.supply.verified import Checked, Verified
@@ -22,13 +22,7 @@ _SHOWN = 20  # files of one skill
 
 @click.command("verify")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed)
-@click.option(
-    "--scope",
-    type=click.Choice(["user", "project", "all"]),
-    default="all",
-    show_default=True,
-    help="Only what was installed for you, or for this project.",
-)
+@installed_scope_option
 @click.option(
     "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
 )
