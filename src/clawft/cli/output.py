@@ -25,7 +25,6 @@ __all__ = [
     "show_error",
     "table_lines",
     "terminal_width",
-    "to_json",
     "width_of",
 ]
 
@@ -75,19 +74,6 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_encodable(key): _encodable(inner) for key, inner in value.items()}
     return [_encodable(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def to_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic or reason as other programs read it."""
-    return {
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "path": diagnostic.path,
-        "line": diagnostic.line or None,
-        "hint": diagnostic.hint or None,
-        "fixable": bool(diagnostic.fix),
-    }
 
 
 def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, indent: str = "") -> None:

@@ -9,7 +9,8 @@ import msgspec
 
 from clawft.app import App
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import clean, one_line, print_json, to_json
+from clawft.cli.output import clean, one_line, print_json
+from clawft.describe.diagnostics import to_json
 from clawft.messages import Event, Noticed
 from clawft.providers.request import Request
 from clawft.run import Turn, TurnRequest

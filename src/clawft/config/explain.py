@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from clawft.config.keys import Path, join_path
-from clawft.config.load import LATER, SECTIONS, Layer, section_type
+from clawft.config.load import SECTIONS, Layer, section_type
 from clawft.config.locate import find_line, find_twice, locate_keys
 from clawft.config.schema import Problem, find_meant, find_problem
 from clawft.errors import ClawftError
@@ -51,7 +51,7 @@ def _find_problems(layer: Layer, convert: Callable[[Any, Any], Any]) -> Iterator
             problem = find_problem(value, section_type(name), convert, (name,))
             if problem:
                 yield problem
-        elif name not in LATER:
+        else:
             yield Problem((name,))
 
 

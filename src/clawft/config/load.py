@@ -30,11 +30,11 @@ if TYPE_CHECKING:  # a list of skills needs none of these
     from clawft.config.registries import RegistrySettings
     from clawft.config.runs import RunsSettings
     from clawft.config.sandbox import SandboxSettings
+    from clawft.config.serve import ServeSettings
     from clawft.config.tools import ToolsSettings
 
 __all__ = [
     "CONFIG_NAMES",
-    "LATER",
     "SECTIONS",
     "Config",
     "Layer",
@@ -55,9 +55,8 @@ MAX_CONFIG_BYTES = 1 << 20
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
 SECTIONS = (
     *("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs", "hooks"),
-    *("plugins", "gateway", "registries", "hub"),
+    *("plugins", "gateway", "registries", "hub", "serve"),
 )
-LATER = ("serve",)  # kept as written until something reads them
 
 
 class Layer(Struct, frozen=True):
@@ -144,6 +143,11 @@ class Config(Struct, frozen=True):
     @property
     def hub(self) -> "HubSettings":
         section: HubSettings = self._section("hub")
+        return section
+
+    @property
+    def serve(self) -> "ServeSettings":
+        section: ServeSettings = self._section("serve")
         return section
 
     def _section(self, name: str) -> Any:
@@ -236,7 +240,7 @@ def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
 def check_layer(layer: Layer, environ: Mapping[str, str], *, strict: bool = True) -> None:
     """Whether a layer makes sense on its own. Raises: ClawftError."""
     try:
-        if any(name not in SECTIONS and name not in LATER for name in layer.values):
+        if any(name not in SECTIONS for name in layer.values):
             raise msgspec.ValidationError("there is no such section")
         _convert(layer.values, environ, strict=strict)
     except msgspec.ValidationError as error:

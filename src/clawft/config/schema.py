@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from msgspec import Struct, ValidationError
 
 from clawft.config.keys import Path, join_path
-from clawft.config.load import LATER, SECTIONS, section_type
+from clawft.config.load import SECTIONS, section_type
 from clawft.errors import find_close
 
 __all__ = ["Problem", "choices_of", "fields_of", "find_kind", "find_meant", "find_problem", "plain", "walk_sections"]
@@ -68,8 +68,6 @@ def choices_of(kind: Any) -> tuple[Any, ...]:
 
 def find_kind(path: Sequence[str]) -> Any:
     """The type of the setting at a path; None where there is none. What other programs own may be Any."""
-    if path[0] in LATER:
-        return Any
     kind: Any = section_type(path[0]) if path[0] in SECTIONS else None
     for part in path[1:]:
         kind = plain(kind)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clawft.cli.output import to_json
+from clawft.describe.diagnostics import to_json
 from clawft.format.model import Agent
 from clawft.trust import AgentStanding
 

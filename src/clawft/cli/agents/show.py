@@ -6,7 +6,8 @@ from clawft.cli._complete import complete_agents
 from clawft.cli.agents._json import agent_json
 from clawft.cli.agents._plan import AgentPlan, find_agent_in_use, plan_agent
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, show_diagnostic, to_json
+from clawft.cli.output import clean, one_line, print_json, show_diagnostic
+from clawft.describe.diagnostics import to_json
 from clawft.format.model import Agent
 from clawft.trust import AgentStanding
 

@@ -6,8 +6,9 @@ from clawft.app import App
 from clawft.cli._complete import complete_agents
 from clawft.cli.agents._plan import plan_agent
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.config.edit import Change, Scope
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
 from clawft.trust import AgentStanding
 

@@ -6,8 +6,9 @@ import click
 
 from clawft.cli.config._text import with_state
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
+from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
 from clawft.config.listing import Setting, get_path, list_settings
+from clawft.describe.diagnostics import to_json
 from clawft.trust.unfollowed import find_unfollowed
 from clawft.workspace import Workspace
 

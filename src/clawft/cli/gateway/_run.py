@@ -11,8 +11,9 @@ import click
 
 from clawft.cli.gateway._open import choose_here, find_notes, settings_here, take_lock
 from clawft.cli.options import open_here
-from clawft.cli.output import print_json, say, show_diagnostic, to_json
+from clawft.cli.output import print_json, say, show_diagnostic
 from clawft.cli.worker import Tell, make_plan, make_tell, work_here
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
 
 if TYPE_CHECKING:

@@ -1,17 +1,14 @@
 """What hooks ask for, and which of them a skill brings: for whoever decides about either."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgspec
 
 from clawft.cli.output import one_line
 from clawft.config.hooks import Permissions
+from clawft.describe.reviews import list_commands
 from clawft.discovery.hooks import FoundHook
-from clawft.format.command_hooks import CommandHook, parse_skill_commands
 from clawft.format.model import Skill
 
-__all__ = ["NOTHING", "asks_line", "brought_json", "brought_lines", "command_line", "say_reach"]
+__all__ = ["NOTHING", "asks_line", "brought_lines", "command_line", "say_reach"]
 
 NOTHING = "nothing beside its own folder and the project, which it reads"
 _WORDS = {"read": "read {}", "write": "change {}", "net": "reach {}", "env": "variables {}"}
@@ -38,7 +35,7 @@ def brought_lines(hooks: Sequence[FoundHook], skill: Skill | None, file: str) ->
         else:
             events = ", ".join(one.hook.events) or "no event that happens here"
             lines += [f"  {one_line(f'{one.name} at {events}')}", f"    asks for: {asks_line(one.hook.wants)}"]
-    for each in _commands(skill, file):
+    for each in list_commands(skill, file):
         matcher = f" ({each.matcher})" if each.matcher else ""
         lines.append("  " + one_line(f"a command at {each.event}{matcher}: ") + " " + command_line(each.command))
     return ["Brings hooks, which run by themselves:", *lines] if lines else []
@@ -47,27 +44,3 @@ def brought_lines(hooks: Sequence[FoundHook], skill: Skill | None, file: str) ->
 def command_line(command: str) -> str:
     """A command as it is shown to whoever agrees to it: whole, and what ends a comment in it is seen."""
     return one_line(command.replace("\n", " ⏎ "))
-
-
-def brought_json(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:
-    """The same for other programs."""
-    deno = [
-        {
-            "kind": "deno",
-            "name": one.name,
-            "path": one.file,
-            "events": one.hook.events if one.hook else [],
-            "asks": msgspec.to_builtins(one.hook.wants) if one.hook else None,
-            "problem": one.problem.message if one.problem else None,
-        }
-        for one in hooks
-    ]
-    commands = [
-        {"kind": "command", "events": [one.event], "matcher": one.matcher, "command": one.command}
-        for one in _commands(skill, file)
-    ]
-    return [*deno, *commands]
-
-
-def _commands(skill: Skill | None, file: str) -> Sequence[CommandHook]:
-    return parse_skill_commands(skill, file).hooks if skill is not None else ()

@@ -10,7 +10,8 @@ from clawft.cli._complete import complete_hooks
 from clawft.cli.hooks._given import find_vain, load_given
 from clawft.cli.hooks.show import all_reasons
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, show_diagnostic
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
 from clawft.hooking import HookRow, find_row, hook_settings, load_rows
 from clawft.hooks.deno import Deno, find_deno

@@ -13,8 +13,9 @@ from clawft.cli.hooks._entries import as_enabled, tell, write_enabled
 from clawft.cli.hooks._given import given_lines, load_given
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, say
-from clawft.cli.skills._review import review_json, review_lines
+from clawft.cli.skills._review import review_lines
 from clawft.cli.skills._scanned import finding_lines, power_lines
+from clawft.describe.reviews import review_json
 from clawft.discovery import Found
 from clawft.discovery.locations import Location
 from clawft.errors import ClawftError, Refused

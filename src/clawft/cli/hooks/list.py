@@ -7,7 +7,8 @@ import click
 from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
+from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
+from clawft.describe.diagnostics import to_json
 from clawft.hooking import HookRow, check_folders, load_rows
 
 __all__ = ["command", "count_rows", "row_lines"]

@@ -18,7 +18,8 @@ from clawft.cli.hooks._entries import as_enabled
 from clawft.cli.hooks._examples import expand_events, make_example
 from clawft.cli.hooks._files import tell_files
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.files import read_regular
 from clawft.format.hook import EVENTS

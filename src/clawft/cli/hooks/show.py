@@ -11,7 +11,8 @@ from clawft.cli.hooks._brought import asks_line, command_line
 from clawft.cli.hooks._given import Given, find_vain, given_json, given_lines, load_given
 from clawft.cli.hooks._json import row_json
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
+from clawft.cli.output import diagnostic_lines, one_line, print_json
+from clawft.describe.diagnostics import to_json
 from clawft.discovery.installing import install_command
 from clawft.errors import Diagnostic
 from clawft.hooking import HookRow, find_row, hook_settings, load_rows

@@ -9,7 +9,8 @@ from clawft.app import App
 from clawft.cli._complete import complete_folders
 from clawft.cli.hub._open import folder_option, open_hub, settings_here
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, NotFound
 from clawft.files import read_regular
 from clawft.hub.intake import Intake

@@ -3,7 +3,8 @@
 import click
 
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import print_json, print_table, say, show_diagnostic
+from clawft.describe.diagnostics import to_json
 from clawft.trust.modes import MODES, default_mode
 from clawft.trust.rules import load_rules
 from clawft.trust.unfollowed import find_unfollowed

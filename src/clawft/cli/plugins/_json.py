@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from clawft.cli.output import to_json
 from clawft.contracts import Permissions
+from clawft.describe.diagnostics import to_json
 from clawft.trust.plugins import PluginStanding
 
 __all__ = ["permissions_json", "plugin_json"]

@@ -8,8 +8,9 @@ from clawft.app import App
 from clawft.cli.output import one_line
 from clawft.cli.plugins._json import permissions_json
 from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines
-from clawft.cli.skills._review import review_json, review_lines
+from clawft.cli.skills._review import review_lines
 from clawft.contracts import Permissions
+from clawft.describe.reviews import review_json
 from clawft.discovery.plugin_contents import PluginContents
 from clawft.plugging import plugin_settings
 from clawft.trust.covering import find_held

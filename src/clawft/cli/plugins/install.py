@@ -12,11 +12,12 @@ from msgspec import structs
 from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.plugins._json import permissions_json, plugin_json
 from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines, permission_words
 from clawft.cli.plugins.enable import enable_plugins
 from clawft.contracts import Permissions
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
 from clawft.plugging import find_plugin, load_found, load_plugin_contents, load_plugin_standings
 from clawft.plugins.install import Staged, place_plugin, stage_plugin

@@ -7,10 +7,11 @@ import click
 from clawft.app import App
 from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width, to_json
+from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
 from clawft.cli.plugins._gone import GONE, load_missed
 from clawft.cli.plugins._json import plugin_json
 from clawft.cli.plugins._words import brings_line
+from clawft.describe.diagnostics import to_json
 from clawft.plugging import load_plugin_standings
 from clawft.trust.plugins import PluginStanding
 

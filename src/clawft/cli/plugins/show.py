@@ -11,12 +11,13 @@ from msgspec import Struct
 from clawft.app import App
 from clawft.cli._complete import complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
+from clawft.cli.output import diagnostic_lines, one_line, print_json
 from clawft.cli.plugins._json import permissions_json, plugin_json
 from clawft.cli.plugins._variables import add_missing
 from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines, say_held
 from clawft.config.secret import names_secret
 from clawft.contracts import Permissions
+from clawft.describe.diagnostics import to_json
 from clawft.discovery.digest import compute_digest
 from clawft.discovery.plugin_contents import PluginContents
 from clawft.errors import ClawftError, Diagnostic

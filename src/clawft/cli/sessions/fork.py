@@ -4,8 +4,9 @@ import click
 
 from clawft.cli._complete import complete_sessions
 from clawft.cli.options import format_option
-from clawft.cli.output import one_line, print_json, to_json
+from clawft.cli.output import one_line, print_json
 from clawft.cli.sessions._store import open_store, show_all
+from clawft.describe.diagnostics import to_json
 
 __all__ = ["command"]
 

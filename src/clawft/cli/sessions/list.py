@@ -7,8 +7,9 @@ import click
 import msgspec
 
 from clawft.cli.options import format_option
-from clawft.cli.output import print_json, print_table, say, to_json
+from clawft.cli.output import print_json, print_table, say
 from clawft.cli.sessions._store import open_store, show_all
+from clawft.describe.diagnostics import to_json
 from clawft.sessions import SessionSummary, is_fork_key
 from clawft.sessions.search import MAX_PER_SESSION, Hit
 

@@ -9,8 +9,9 @@ import click
 from clawft.cli._complete import complete_sessions
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option
-from clawft.cli.output import one_line, print_json, say, to_json
+from clawft.cli.output import one_line, print_json, say
 from clawft.cli.sessions._store import open_store, show_all
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
 from clawft.sessions import SessionStore, SessionSummary, encode_key
 

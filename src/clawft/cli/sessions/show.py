@@ -7,8 +7,9 @@ import msgspec
 
 from clawft.cli._complete import complete_sessions
 from clawft.cli.options import format_option
-from clawft.cli.output import clean, one_line, print_json, to_json
+from clawft.cli.output import clean, one_line, print_json
 from clawft.cli.sessions._store import open_store, show_all
+from clawft.describe.diagnostics import to_json
 from clawft.messages import Message
 from clawft.sessions import CompactionRecord, MessageRecord, SkillRecord, Transcript, TurnRecord
 from clawft.sessions.export import describe, turn_note

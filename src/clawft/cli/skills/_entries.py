@@ -4,9 +4,10 @@ import click
 
 from clawft.app import App
 from clawft.cli.options import open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.config import SkillEntry, join_path
 from clawft.config.edit import Change, Scope
+from clawft.describe.diagnostics import to_json
 from clawft.trust import STATES, Standing
 
 __all__ = ["entry_name", "entry_of", "set_entries"]

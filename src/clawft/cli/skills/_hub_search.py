@@ -6,7 +6,8 @@ import anyio
 
 from clawft.app import App
 from clawft.cli._progress import is_watched
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.describe.diagnostics import to_json
 from clawft.errors import NotFound, find_close
 from clawft.sources.model import Hit
 from clawft.sources.searching import Searched, search_registries

@@ -12,9 +12,10 @@ from msgspec import Struct
 from clawft.app import App
 from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
-from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.skills._supply import MANY, agree, check_objections, finish, planned_json, show_plans
 from clawft.config import SkillEntry
+from clawft.describe.diagnostics import to_json
 from clawft.discovery import check_requirements
 from clawft.errors import Diagnostic
 from clawft.sources.model import Reference

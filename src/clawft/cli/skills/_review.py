@@ -1,26 +1,19 @@
 """What a person reads before they approve a skill: `trust`, `run` and the terminal share it."""
 
-import os
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import msgspec
-
-from clawft.cli.hooks._brought import brought_json, brought_lines
+from clawft.cli.hooks._brought import brought_lines
 from clawft.cli.output import clean, one_line
 from clawft.cli.skills._scanned import finding_lines, power_lines
+from clawft.describe.reviews import is_executable, list_programs, walk_files
 from clawft.trust.kept import FileChange
 from clawft.trust.review import AgentReview, Review
 
-__all__ = ["agent_json", "agent_lines", "file_lines", "list_programs", "review_json", "review_lines", "short_lines"]
+__all__ = ["agent_lines", "file_lines", "review_lines", "short_lines"]
 
 MAX_AGENT_LINES = 200
 MAX_NAMES = 20
 _SPEAKS = "beyond what it tells the model"
-_PROGRAMS = (
-    *(".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua"),
-    *(".r", ".jl", ".go", ".ps1", ".bat", ".cmd", ".exe", ".jar", ".wasm", ".applescript", ".awk", ".tcl"),
-)
 
 
 def review_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
@@ -49,28 +42,11 @@ def short_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
     return [one_line(f"{found.name} ({shorten(found.folder)})"), *([said] if said else []), verdict, *power, *hooks]
 
 
-def list_programs(folder: str) -> list[str]:
-    """The files that can be run, or are written in a language that is."""
-    return [name for name in _walk(folder) if name.lower().endswith(_PROGRAMS) or _is_executable(folder, name)]
-
-
 def _name_files(folder: str) -> list[str]:
     """What there is to read: nothing for what is one file. What can be run is marked."""
-    marks = {name: "*" for name in _walk(folder) if _is_executable(folder, name)}
-    names = [f"{name}{marks.get(name, '')}" for name in _walk(folder)]
+    marks = {name: "*" for name in walk_files(folder) if is_executable(folder, name)}
+    names = [f"{name}{marks.get(name, '')}" for name in walk_files(folder)]
     return [f"Files: {_list(names)}{' (*: executable)' if marks else ''}"] if names else []
-
-
-def _walk(folder: str) -> list[str]:
-    found = (os.path.join(at, name) for at, _, files in os.walk(folder) for name in files)
-    return sorted(os.path.relpath(one, folder) for one in found)
-
-
-def _is_executable(folder: str, name: str) -> bool:
-    try:
-        return bool(os.lstat(os.path.join(folder, name)).st_mode & 0o111)
-    except OSError:  # it went away meanwhile
-        return False
 
 
 def _list(names: Sequence[str]) -> str:
@@ -109,35 +85,3 @@ def agent_lines(review: AgentReview, shorten: Callable[[str], str], *, whole: bo
     text = review.content.decode("utf-8", "replace").splitlines() if whole or before else []
     lines += [f"  {clean(line)}" for line in text[:MAX_AGENT_LINES]]
     return lines + ([f"  (and {len(text) - MAX_AGENT_LINES} lines more)"] if len(text) > MAX_AGENT_LINES else [])
-
-
-def agent_json(review: AgentReview) -> dict[str, Any]:
-    """The same for other programs."""
-    found, before = review.found, review.previous
-    return {
-        "name": found.name,
-        "path": found.file,
-        "digest": found.digest,
-        "tools": review.power.tools,
-        "previous": {"digest": before.digest, "at": before.at} if before else None,
-        "power_change": msgspec.to_builtins(review.change) if before else None,
-        "file": msgspec.to_builtins(review.file) if review.file else None,
-    }
-
-
-def review_json(review: Review) -> dict[str, Any]:
-    """The same for other programs."""
-    found, before = review.found, review.previous
-    return {
-        "name": found.name,
-        "path": found.folder,
-        "digest": review.digest,
-        "verdict": review.report.verdict,
-        "power": msgspec.to_builtins(review.report.power),
-        "programs": list_programs(found.folder),
-        "undeclared": msgspec.to_builtins(review.undeclared),
-        "previous": {"digest": before.digest, "at": before.at} if before else None,
-        "power_change": msgspec.to_builtins(review.power) if before and not review.is_same else None,
-        "files": msgspec.to_builtins(review.files) if review.files is not None else None,
-        "hooks": brought_json(review.hooks, found.skill, found.file),
-    }

@@ -9,9 +9,11 @@ from msgspec import structs
 
 from clawft.app import App
 from clawft.cli._confirm import confirm
-from clawft.cli.output import one_line, say, show_diagnostic, to_json
-from clawft.cli.skills._review import file_lines, list_programs, review_json, review_lines, short_lines
+from clawft.cli.output import one_line, say, show_diagnostic
+from clawft.cli.skills._review import file_lines, review_lines, short_lines
 from clawft.cli.skills._scanned import power_lines
+from clawft.describe.diagnostics import to_json
+from clawft.describe.reviews import list_programs, review_json
 from clawft.errors import Diagnostic, Refused
 from clawft.scan.findings import VERDICTS
 from clawft.signing.check import Signature

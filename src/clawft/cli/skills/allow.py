@@ -13,7 +13,8 @@ from clawft.cli._complete import complete_skills
 from clawft.cli._confirm import confirm
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
-from clawft.cli.skills._scanned import finding_lines, load_scanned, override_json, scanned_lines
+from clawft.cli.skills._scanned import finding_lines, scanned_lines
+from clawft.describe.scanned import load_scanned, override_json
 from clawft.discovery.digest import compute_digest
 from clawft.discovery.hooks import HOOK_FILE
 from clawft.errors import NotFound, Refused

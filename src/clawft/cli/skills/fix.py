@@ -7,8 +7,9 @@ import click
 from msgspec import Struct
 
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic
 from clawft.cli.skills._targets import find_targets
+from clawft.describe.diagnostics import to_json
 from clawft.discovery import Found
 from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.errors import ClawftError, Diagnostic

@@ -9,9 +9,10 @@ import click
 
 from clawft.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.skills._scanned import finding_lines
 from clawft.cli.skills._targets import complete_targets, find_folder
+from clawft.describe.diagnostics import to_json
 from clawft.errors import NotFound, Refused
 from clawft.publishing.check import Prepared, check_ready, prepare
 from clawft.workspace import resolve_path

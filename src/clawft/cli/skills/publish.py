@@ -12,9 +12,10 @@ from clawft.app import App
 from clawft.cli._complete import complete_registries
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.skills._signing import choose_signer
 from clawft.cli.skills._targets import complete_targets, find_folder
+from clawft.describe.diagnostics import to_json
 from clawft.errors import Diagnostic, Refused
 from clawft.files import read_optional, replace_file
 from clawft.publishing.bump import Part

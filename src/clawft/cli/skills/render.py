@@ -8,7 +8,8 @@ import msgspec
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import clean, print_json, say, show_diagnostic, to_json
+from clawft.cli.output import clean, print_json, say, show_diagnostic
+from clawft.describe.diagnostics import to_json
 from clawft.errors import Refused
 from clawft.render import Arguments, Rendered, Variables, render_skill, split_arguments
 from clawft.trust import STATES, Standing

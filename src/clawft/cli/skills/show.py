@@ -7,12 +7,15 @@ import msgspec
 
 from clawft.app import App
 from clawft.cli._complete import complete_skills
-from clawft.cli.hooks._brought import brought_json, brought_lines
+from clawft.cli.hooks._brought import brought_lines
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
-from clawft.cli.skills._json import digest_of, skill_json, tokens_of
-from clawft.cli.skills._scanned import finding_lines, load_scanned, scanned_json, scanned_lines
+from clawft.cli.output import diagnostic_lines, one_line, print_json
+from clawft.cli.skills._scanned import finding_lines, scanned_lines
 from clawft.cli.skills._signature import load_signature, signature_json
+from clawft.describe.diagnostics import to_json
+from clawft.describe.reviews import brought_json
+from clawft.describe.scanned import load_scanned, scanned_json
+from clawft.describe.skills import digest_of, skill_json, tokens_of
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import Digest
 from clawft.discovery.hooks import load_skill_hooks

@@ -10,9 +10,11 @@ from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli._confirm import confirm
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
 from clawft.cli.skills._approved import holds, list_approvals, matches
-from clawft.cli.skills._review import agent_json, agent_lines, review_json, review_lines, short_lines
+from clawft.cli.skills._review import agent_lines, review_lines, short_lines
+from clawft.describe.diagnostics import to_json
+from clawft.describe.reviews import agent_json, review_json
 from clawft.discovery.agents import FoundAgent
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.trust import Standing

@@ -5,8 +5,9 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import print_json, say, show_diagnostic, to_json
+from clawft.cli.output import print_json, say, show_diagnostic
 from clawft.cli.skills._targets import find_targets
+from clawft.describe.diagnostics import to_json
 from clawft.discovery import Found
 from clawft.discovery.read import load_bytes
 from clawft.errors import Diagnostic

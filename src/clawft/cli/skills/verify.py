@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from clawft.cli._complete import complete_installed
-from clawft.cli.output import print_json, print_table, say, show_diagnostic, to_json
+from clawft.cli.output import print_json, print_table, say, show_diagnostic
 from clawft.cli.skills._verifying import find_sites, installed_scope_option, make_judge
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, NotFound, find_close
 from clawft.supply.targets import Site
 from clawft.supply.verified import Checked, Verified

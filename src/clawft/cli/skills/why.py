@@ -5,7 +5,8 @@ import click
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json, to_json
+from clawft.cli.output import diagnostic_lines, one_line, print_json
+from clawft.describe.diagnostics import to_json
 from clawft.trust import STATES, Standing
 
 __all__ = ["command", "why_lines"]

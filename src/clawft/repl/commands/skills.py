@@ -43,8 +43,8 @@ def _collisions(skills: Sequence[Standing]) -> list[str]:
 
 
 def _show(repl: "Repl", name: str) -> None:
-    from clawft.cli.skills._json import digest_of
     from clawft.cli.skills.show import detail_lines
+    from clawft.describe.skills import digest_of
 
     standing = find_skill(repl, name)
     if standing is not None:

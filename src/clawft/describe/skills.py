@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.cli.output import to_json
+from clawft.describe.diagnostics import to_json
 from clawft.discovery.digest import Digest, compute_digest
 from clawft.format.model import Skill
 from clawft.trust import Standing

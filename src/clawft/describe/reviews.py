@@ -1,0 +1,92 @@
+"""What a person is to see before they approve, as other programs read it: of skills and agents."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from clawft.discovery.hooks import FoundHook
+from clawft.format.command_hooks import CommandHook, parse_skill_commands
+from clawft.format.model import Skill
+from clawft.trust.review import AgentReview, Review
+
+__all__ = ["agent_json", "brought_json", "is_executable", "list_commands", "list_programs", "review_json", "walk_files"]
+
+_PROGRAMS = (
+    *(".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua"),
+    *(".r", ".jl", ".go", ".ps1", ".bat", ".cmd", ".exe", ".jar", ".wasm", ".applescript", ".awk", ".tcl"),
+)
+
+
+def review_json(review: Review) -> dict[str, Any]:
+    """The same for other programs."""
+    found, before = review.found, review.previous
+    return {
+        "name": found.name,
+        "path": found.folder,
+        "digest": review.digest,
+        "verdict": review.report.verdict,
+        "power": msgspec.to_builtins(review.report.power),
+        "programs": list_programs(found.folder),
+        "undeclared": msgspec.to_builtins(review.undeclared),
+        "previous": {"digest": before.digest, "at": before.at} if before else None,
+        "power_change": msgspec.to_builtins(review.power) if before and not review.is_same else None,
+        "files": msgspec.to_builtins(review.files) if review.files is not None else None,
+        "hooks": brought_json(review.hooks, found.skill, found.file),
+    }
+
+
+def agent_json(review: AgentReview) -> dict[str, Any]:
+    """The same for other programs."""
+    found, before = review.found, review.previous
+    return {
+        "name": found.name,
+        "path": found.file,
+        "digest": found.digest,
+        "tools": review.power.tools,
+        "previous": {"digest": before.digest, "at": before.at} if before else None,
+        "power_change": msgspec.to_builtins(review.change) if before else None,
+        "file": msgspec.to_builtins(review.file) if review.file else None,
+    }
+
+
+def list_programs(folder: str) -> list[str]:
+    """The files that can be run, or are written in a language that is."""
+    return [name for name in walk_files(folder) if name.lower().endswith(_PROGRAMS) or is_executable(folder, name)]
+
+
+def brought_json(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:
+    """The same for other programs."""
+    deno = [
+        {
+            "kind": "deno",
+            "name": one.name,
+            "path": one.file,
+            "events": one.hook.events if one.hook else [],
+            "asks": msgspec.to_builtins(one.hook.wants) if one.hook else None,
+            "problem": one.problem.message if one.problem else None,
+        }
+        for one in hooks
+    ]
+    commands = [
+        {"kind": "command", "events": [one.event], "matcher": one.matcher, "command": one.command}
+        for one in list_commands(skill, file)
+    ]
+    return [*deno, *commands]
+
+
+def list_commands(skill: Skill | None, file: str) -> Sequence[CommandHook]:
+    return parse_skill_commands(skill, file).hooks if skill is not None else ()
+
+
+def walk_files(folder: str) -> list[str]:
+    found = (os.path.join(at, name) for at, _, files in os.walk(folder) for name in files)
+    return sorted(os.path.relpath(one, folder) for one in found)
+
+
+def is_executable(folder: str, name: str) -> bool:
+    try:
+        return bool(os.lstat(os.path.join(folder, name)).st_mode & 0o111)
+    except OSError:  # it went away meanwhile
+        return False
