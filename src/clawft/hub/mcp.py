@@ -3,7 +3,6 @@
 Every request stands for itself, so that several instances can serve one client. Who may ask is decided before.
 """
 
-import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
@@ -14,7 +13,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    BlobResourceContents,
     CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
@@ -25,7 +23,6 @@ from mcp_types import (
     RequestParams,
     Resource,
     TextContent,
-    TextResourceContents,
     Tool,
 )
 from starlette.responses import PlainTextResponse
@@ -33,20 +30,12 @@ from starlette.responses import PlainTextResponse
 from clawft import __version__
 from clawft.errors import ClawftError
 from clawft.hub.context import Hub
-from clawft.hub.mcp_skills import (
-    Served,
-    describe_folder,
-    describe_skill,
-    find_served,
-    list_served,
-    read_mime,
-    serve_listed,
-)
+from clawft.hub.mcp_skills import Served, find_served, list_served, serve_listed
 from clawft.hub.model import Listed
+from clawft.mcp.skills_extension import ENTRY_FILE, EXTENSION, describe_content, describe_folder, describe_skill
 
 __all__ = ["HubMcp"]
 
-EXTENSION = "io.modelcontextprotocol/skills"
 MAX_REQUEST = 256 * 1024
 TTL_MS = 60_000
 _PAGE = 50
@@ -133,7 +122,7 @@ class HubMcp:
 
     async def _get_skill(self, _context: Any, params: _Address) -> dict[str, Any]:
         served, path = await self._find(params.uri)
-        if path != "SKILL.md":
+        if path != ENTRY_FILE:
             raise MCPError(INVALID_PARAMS, f"{params.uri[:200]} is not the SKILL.md of a skill")
         return {"skill": describe_skill(served), **self._cache, "resultType": "complete"}
 
@@ -158,13 +147,8 @@ class HubMcp:
         if file is None:
             raise MCPError(INVALID_PARAMS, f"No file is served at {address[:200]}")
         content = await self._ask(self._store.get_blob, file.sha256)
-        mime = read_mime(path)
-        try:
-            text = TextResourceContents(uri=address, mime_type=mime, text=content.decode())
-        except UnicodeDecodeError:
-            blob = BlobResourceContents(uri=address, mime_type=mime, blob=base64.b64encode(content).decode())
-            return ReadResourceResult(contents=[blob], **self._caching())
-        return ReadResourceResult(contents=[text], **self._caching())
+        contents = [describe_content(address, path, content)]
+        return ReadResourceResult.model_validate({"contents": contents, **self._cache})
 
     async def _list_tools(self, _context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_SEARCH], **self._caching())
@@ -193,16 +177,16 @@ class HubMcp:
             "verdict": one.release.verdict if one.release else "",
         }
         served = await self._ask(serve_listed, self._store, one)
-        return {**found, "uri": f"{served.root}/SKILL.md"} if served else found
+        return {**found, "uri": served.uri} if served else found
 
     def _caching(self) -> dict[str, Any]:
         return {"ttl_ms": TTL_MS, "cache_scope": self._cache["cacheScope"]}
 
 
 def _describe_resource(served: Served) -> Resource:
-    file = served.file("SKILL.md")
+    file = served.file(ENTRY_FILE)
     return Resource(
-        uri=f"{served.root}/SKILL.md",
+        uri=served.uri,
         name=served.front["name"],
         description=served.front["description"],
         mime_type="text/markdown",
