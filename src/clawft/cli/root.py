@@ -60,6 +60,7 @@ class LazyGroup(click.Group):
         "agents": "clawft.cli.agents",
         "hooks": "clawft.cli.hooks",
         "plugins": "clawft.cli.plugins",
+        "mcp": "clawft.cli.mcp",
         "hub": "clawft.cli.hub",
         "registries": "clawft.cli.registries",
         "publishers": "clawft.cli.publishers",
