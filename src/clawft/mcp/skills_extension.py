@@ -11,7 +11,13 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from clawft.errors import ClawftError
+from clawft.format import decode_text
+from clawft.format.fields import json_safe
+from clawft.format.frontmatter import split_frontmatter
 from clawft.format.names import is_canonical
+from clawft.format.notes import Notes
+from clawft.format.yaml import load_yaml
 
 __all__ = [
     "ENTRY_FILE",
@@ -26,6 +32,7 @@ __all__ = [
     "describe_content",
     "describe_folder",
     "describe_skill",
+    "read_front",
     "read_mime",
 ]
 
@@ -112,3 +119,16 @@ def read_mime(path: str) -> str:
     dot = path.rfind(".")
     known = _KNOWN.get(path[dot:].lower()) if dot >= 0 else None
     return known or mimetypes.guess_type(path)[0] or "application/octet-stream"
+
+
+def read_front(data: bytes) -> dict[str, Any] | None:
+    """The frontmatter of a SKILL.md as JSON has it; None where there is none, or none that every client reads alike."""
+    try:
+        text = decode_text(data, ENTRY_FILE).text.replace("\r\n", "\n").replace("\r", "\n")
+        front = split_frontmatter(text, ENTRY_FILE, "skill")
+    except ClawftError:
+        return None
+    if front is None:
+        return None
+    written, complaint = load_yaml(front.yaml, Notes(ENTRY_FILE))
+    return json_safe(written) if isinstance(written, dict) and not complaint else None
