@@ -1,0 +1,6 @@
+"""Hot reload: everything that is read from disk, swapped as a whole when it changes, and who is told of it."""
+
+from clawft.reloading.generation import Generation
+from clawft.reloading.live import LiveSkills
+
+__all__ = ["Generation", "LiveSkills"]
