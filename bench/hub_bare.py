@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from clawft.hub.server import listen
+from clawft.web.listening import listen
 
 _SKILL = "SELECT * FROM hub_skill WHERE slug = ? ORDER BY owner"
 _VERSION = "SELECT * FROM hub_version WHERE skill = ? AND version = ?"
@@ -29,7 +29,7 @@ def main(database: str) -> None:
         tags = connection.execute(_TAGS, (skill["id"],)).fetchall()
         return JSONResponse({"skill": dict(skill), "version": dict(version), "tags": [dict(one) for one in tags]})
 
-    listening = listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", 0, name="The hub", code="hub-address")
     print(listening.getsockname()[1], flush=True)
     app = Starlette(routes=[Route("/api/v1/skills/{slug}", show)])
     config = uvicorn.Config(app, http="h11", ws="none", log_config=None, access_log=False, backlog=1_024)

@@ -17,7 +17,7 @@ from clawft.hub.tokens import HubTokens
 from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
 
 if TYPE_CHECKING:
-    from clawft.hub.door import Log
+    from clawft.web.visit import Log
 
 START_S = 20.0
 OPEN = QuotaSettings(reads_per_minute=10_000_000, writes_per_minute=10_000_000)
@@ -72,14 +72,16 @@ def serve_hub(
     folder: Path, settings: HubSettings | None = None, log: "Log | None" = None, database: str = ""
 ) -> Iterator[ServedHub]:
     """Serve a hub on loopback until the end of the block; `database` is a PostgreSQL that others may serve too."""
-    from clawft.hub.server import HubServer, listen, make_app  # what tests without a hub need not wait for
+    from clawft.hub.server import make_app  # what tests without a hub need not wait for
+    from clawft.web.listening import listen
+    from clawft.web.server import WebServer
 
     settings = settings or HubSettings(quota=OPEN)
     store = HubStore.open_shared(database) if database else HubStore.open_folder(str(folder / "hub"))
-    listening = listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", 0, name="The hub", code="hub-address")
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     hosts = frozenset({"127.0.0.1", "localhost"})
-    server = HubServer(make_app(store, settings, hosts=hosts, log=log))
+    server = WebServer(make_app(store, settings, hosts=hosts, log=log))
     ready = threading.Event()
 
     async def run() -> None:

@@ -9,9 +9,9 @@ import httpx2
 import pytest
 
 from clawft.config.hub import HubSettings, QuotaSettings
-from clawft.hub.errors import HubError
 from clawft.hub.pending import Pending
 from clawft.hub.tickets import Tickets, Upload
+from clawft.web.errors import WebError
 from hub_world import ServedHub, serve_hub
 
 SKILL = b"---\nname: tides\ndescription: Tells the tides of a harbour when somebody asks.\n---\n\nLook them up.\n"
@@ -144,10 +144,10 @@ def test_tickets_end_and_purposes_are_not_mixed() -> None:
     ticket = tickets.make_ticket(file)
     assert tickets.check_ticket(ticket).path == "a"
     for check in (tickets.check_receipt, Tickets(b"x" * 32, lambda: 0.0).check_ticket):
-        with pytest.raises(HubError):
+        with pytest.raises(WebError):
             check(ticket)
     now[0] += 4000
-    with pytest.raises(HubError, match="expired"):
+    with pytest.raises(WebError, match="expired"):
         tickets.check_ticket(ticket)
 
 
@@ -157,27 +157,27 @@ def test_nobody_fills_the_disk_with_what_they_do_not_publish() -> None:
     pending.add("one", "a", 6 << 20)
     pending.add("one", "a", 6 << 20)  # the same bytes are kept once
     pending.add("two", "b", 10 << 20)
-    with pytest.raises(HubError) as refused:
+    with pytest.raises(WebError) as refused:
         pending.add("one", "c", 5 << 20)
     assert refused.value.status == 429
     assert int(refused.value.headers["Retry-After"]) > 0
     for _ in range(3):
         pending.settle("one", ["a"])  # once, however often it is published
     pending.add("one", "d", 10 << 20)
-    with pytest.raises(HubError):
+    with pytest.raises(WebError):
         pending.add("one", "c", 1)
     now[0] += 7 * 3600
     pending.add("two", "e", 10 << 20)
     for name in ("f", "g"):
         pending.add("two", name, 0)
-    with pytest.raises(HubError):
+    with pytest.raises(WebError):
         pending.add("two", "h", 0)
 
 
 def test_nobody_fills_the_memory_with_what_they_send_at_once() -> None:
     pending = Pending(10 << 20, 3)
     with pending.receiving("one", 6 << 20), pending.receiving("two", 6 << 20), pending.receiving("one", 0):
-        with pytest.raises(HubError) as refused, pending.receiving("one", 5 << 20):
+        with pytest.raises(WebError) as refused, pending.receiving("one", 5 << 20):
             pass
         assert refused.value.status == 429
     with pending.receiving("one", 10 << 20):

@@ -12,10 +12,8 @@ import httpx2
 import pytest
 
 from clawft.config.hub import HubSettings, QuotaSettings
-from clawft.hub import door
-from clawft.hub.connection import HubConnection
-from clawft.hub.errors import HubError
-from clawft.hub.limits import ClientLimits, name_client
+from clawft.web import visit
+from clawft.web.connection import Connection
 from hub_world import ServedHub, serve_hub
 
 
@@ -104,26 +102,11 @@ def test_who_asks_too_much_is_told_when_to_come_back(tmp_path: Path) -> None:
         assert client.get("/healthz").status_code == 200
 
 
-def test_clients_are_counted_each_and_are_forgotten_in_turn() -> None:
-    now = [0.0]
-    limits = ClientLimits(QuotaSettings(reads_per_minute=60, writes_per_minute=1), lambda: now[0])
-    for _ in range(60):
-        limits.take("one", "reads")
-    with pytest.raises(HubError):
-        limits.take("one", "reads")
-    assert limits.take("two", "reads").left == 59
-    limits.take("one", "writes")
-    now[0] += 2
-    assert limits.take("one", "reads").left == 1
-    assert name_client("2001:db8::1") == name_client("2001:db8::ffff:1") != name_client("2001:db8:0:1::1")
-    assert name_client("::ffff:10.0.0.1") == name_client("10.0.0.1")
-
-
 def test_a_client_that_speaks_too_slowly_is_not_waited_for(
     served_hub: ServedHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HubConnection, "head_s", 0.6)
-    monkeypatch.setattr(door, "BODY_S", 0.6)
+    monkeypatch.setattr(Connection, "head_s", 0.6)
+    monkeypatch.setattr(visit, "BODY_S", 0.6)
     token = served_hub.token("alice")
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nContent-Length: 90"
     for begun, answer in (
@@ -143,7 +126,7 @@ def test_a_client_that_speaks_too_slowly_is_not_waited_for(
 
 
 def test_a_client_that_takes_nothing_is_not_waited_for(served_hub: ServedHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HubConnection, "stall_s", 0.2)
+    monkeypatch.setattr(Connection, "stall_s", 0.2)
     size = 30 << 20
     served_hub.put("alice/tides", files={"large.bin": b"x" * size})
     with closing(socket.socket()) as peer:

@@ -13,13 +13,13 @@ from starlette.routing import Route
 
 from clawft.errors import Refused
 from clawft.hub.archives import META
-from clawft.hub.bodies import MAX_JSON, bound, parse_json, read_body, read_json
 from clawft.hub.context import Hub, answer, find_skill, hub_of, need, owner_of
-from clawft.hub.errors import HubError
 from clawft.hub.intake import TAGS, is_tag
 from clawft.hub.model import Draft, HubFile, HubSkill, HubToken
 from clawft.hub.store import VersionExists
 from clawft.hub.tickets import Upload
+from clawft.web.bodies import MAX_JSON, bound, parse_json, read_body, read_json
+from clawft.web.errors import WebError
 
 __all__ = ["PUBLISHING"]
 
@@ -76,13 +76,13 @@ async def upload_url(request: Request) -> Response:
     wanted = _convert(await read_json(request), _Wanted)
     most = hub.settings.quota.file_mb << 20
     if not 0 <= wanted.size <= most:
-        raise HubError(413, f"A file may have {most} bytes")
+        raise WebError(413, f"A file may have {most} bytes")
     if len(wanted.path) > _MAX_PATH:
-        raise HubError(400, "The path is too long")
+        raise WebError(400, "The path is too long")
     try:
         upload = Upload(token.id, wanted.path, wanted.sha256.lower(), wanted.size, _media_type(wanted.contentType))
     except ValueError as error:
-        raise HubError(400, str(error)) from error
+        raise WebError(400, str(error)) from error
     ticket = hub.tickets.make_ticket(upload)
     url = f"{hub.address(request)}/api/v1/skills/-/upload?ticket={quote(ticket)}"
     return answer({"uploadUrl": url, "uploadTicket": ticket})
@@ -93,12 +93,12 @@ async def upload(request: Request) -> Response:
     hub = hub_of(request)
     allowed = hub.tickets.check_ticket(request.query_params.get("ticket", ""))
     if not await hub.work(hub.tokens.counts, allowed.token):
-        raise HubError(401, "Unauthorized")
+        raise WebError(401, "Unauthorized")
     hub.pending.add(allowed.token, allowed.sha256, allowed.size)
     with hub.pending.receiving(allowed.token, allowed.size):
         content = await read_body(request, allowed.size)
         if len(content) != allowed.size or hashlib.sha256(content).hexdigest() != allowed.sha256:
-            raise HubError(400, "These are not the bytes that the ticket is for")
+            raise WebError(400, "These are not the bytes that the ticket is for")
         await hub.work(hub.store.put_blob, content)
     return answer({"storageId": hub.tickets.make_receipt(allowed)})
 
@@ -114,7 +114,7 @@ async def publish(request: Request) -> Response:
         files = [_check_sent(hub, token, one) for one in wanted.files if one.path != META]
     owner = (wanted.ownerHandle or token.owner).removeprefix("@").lower()
     if owner != token.owner and "admin" not in token.scopes:
-        raise HubError(403, f"This token is @{token.owner}'s, and may not publish as @{owner}")
+        raise WebError(403, f"This token is @{token.owner}'s, and may not publish as @{owner}")
     draft = Draft(
         owner=owner,
         slug=wanted.slug.strip().lower(),
@@ -146,15 +146,15 @@ async def publish(request: Request) -> Response:
 
 
 def _check_sent(hub: Hub, token: HubToken, sent: _Sent) -> HubFile:
-    """A file that this token did upload, under this path. Raises: HubError."""
+    """A file that this token did upload, under this path. Raises: WebError."""
     receipt = hub.tickets.check_receipt(sent.storageId)
     if (receipt.token, receipt.path, receipt.sha256) != (token.id, sent.path, sent.sha256.lower()):
-        raise HubError(403, f"'{sent.path[:200]}' is not what was uploaded")
+        raise WebError(403, f"'{sent.path[:200]}' is not what was uploaded")
     return HubFile(sent.path, receipt.size, receipt.sha256, receipt.content_type, sent.executable)
 
 
 async def _read_form(request: Request, hub: Hub, token: HubToken) -> tuple[_Publication, list[HubFile], list[str]]:
-    """A publication in one form: `payload`, and the `files` with their paths as names. Raises: HubError.
+    """A publication in one form: `payload`, and the `files` with their paths as names. Raises: WebError.
 
     What the hub adds by itself is left out: clients that installed a skill send it back.
     """
@@ -166,22 +166,22 @@ async def _read_form(request: Request, hub: Hub, token: HubToken) -> tuple[_Publ
         with hub.pending.receiving(token.id, announced):
             return await _read_parts(bounded, hub, token)
     except ClientDisconnect as error:
-        raise HubError(400, "The body did not come to its end") from error
+        raise WebError(400, "The body did not come to its end") from error
 
 
 async def _read_parts(request: Request, hub: Hub, token: HubToken) -> tuple[_Publication, list[HubFile], list[str]]:
-    """Raises: HubError, ClientDisconnect."""
+    """Raises: WebError, ClientDisconnect."""
     quota = hub.settings.quota
     files, left_out = [], []
     async with request.form(max_files=quota.version_files, max_fields=8, max_part_size=MAX_JSON) as form:
         payload = form.get("payload")
         if not isinstance(payload, str):
-            raise HubError(400, "The form has no payload")
+            raise WebError(400, "The form has no payload")
         wanted = _convert(parse_json(payload, "payload"), _Publication)
         executable = frozenset(wanted.executable)
         for one in form.getlist("files"):
             if not isinstance(one, UploadFile):
-                raise HubError(400, "files must be files")
+                raise WebError(400, "files must be files")
             path = (one.filename or "").removeprefix("./")
             if path == META:
                 left_out.append(path)
@@ -193,7 +193,7 @@ async def _read_parts(request: Request, hub: Hub, token: HubToken) -> tuple[_Pub
 async def _keep_part(hub: Hub, token: HubToken, part: UploadFile, *, executable: bool) -> HubFile:
     path = (part.filename or "").removeprefix("./")
     if (part.size or 0) > hub.settings.quota.file_mb << 20:
-        raise HubError(413, f"'{path[:200]}' is larger than {hub.settings.quota.file_mb} MB")
+        raise WebError(413, f"'{path[:200]}' is larger than {hub.settings.quota.file_mb} MB")
     content = await part.read()
     hub.pending.add(token.id, hashlib.sha256(content).hexdigest(), len(content))
     sha256 = await hub.work(hub.store.put_blob, content)
@@ -236,9 +236,9 @@ async def set_tag(request: Request) -> Response:
     """Let a name stand for a version; DELETE takes the name away."""
     hub, skill, tag = hub_of(request), await _own_skill(request), request.path_params["tag"]
     if tag == "latest":
-        raise HubError(400, "Which version is the latest follows from their numbers: yank what is not to be it")
+        raise WebError(400, "Which version is the latest follows from their numbers: yank what is not to be it")
     if not is_tag(tag):
-        raise HubError(400, TAGS)
+        raise WebError(400, TAGS)
     version = "" if request.method == "DELETE" else _convert(await read_json(request), _Tagged).version
     await hub.work(hub.store.set_tag, skill.id, tag, version)
     return answer({"ok": True})
@@ -250,13 +250,13 @@ async def ignore_telemetry(_request: Request) -> Response:
 
 
 async def _own_skill(request: Request) -> HubSkill:
-    """The skill that a token may change: of its owner, or, for an admin, of anybody. Raises: HubError."""
+    """The skill that a token may change: of its owner, or, for an admin, of anybody. Raises: WebError."""
     token = need(request, "publish")
     slug = request.path_params["slug"]
     is_admin = "admin" in token.scopes
     skill = await find_skill(request, slug, owner=owner_of(request) or ("" if is_admin else token.owner), deleted=True)
     if skill.owner != token.owner and not is_admin:
-        raise HubError(403, f"This token is @{token.owner}'s, and may not change what is @{skill.owner}'s")
+        raise WebError(403, f"This token is @{token.owner}'s, and may not change what is @{skill.owner}'s")
     return skill
 
 
@@ -269,7 +269,7 @@ def _convert(document: Any, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        raise HubError(400, str(error)) from error
+        raise WebError(400, str(error)) from error
 
 
 _SKILL = "/api/v1/skills/{slug}"

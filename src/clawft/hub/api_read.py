@@ -14,8 +14,8 @@ from clawft.hub.answers import (
     describe_version_shortly,
 )
 from clawft.hub.context import answer, find_skill, hub_of, number, owner_of, read_version, searched, send_blob
-from clawft.hub.errors import HubError
 from clawft.hub.model import HubFile, HubSkill, HubVersion, Listed
+from clawft.web.errors import WebError
 
 __all__ = ["READING", "check_given", "count_download", "find_file", "get_skill", "serve_archive"]
 
@@ -73,7 +73,7 @@ async def list_skills(request: Request) -> Response:
     query = request.query_params
     sort = _SORTS.get(query.get("sort", "updated"))
     if sort is None:
-        raise HubError(400, f"Unknown sort. Choose one of: {', '.join(_SORTS)}")
+        raise WebError(400, f"Unknown sort. Choose one of: {', '.join(_SORTS)}")
     page = await hub.read(
         hub.store.list_skills,
         sort,
@@ -124,19 +124,19 @@ async def get_file(request: Request) -> Response:
             request, file.sha256, file.size, media_type="application/octet-stream", name=quote(name, safe=" .-_")
         )
     if file.size > MAX_PREVIEW:
-        raise HubError(413, "File is too large to preview")
+        raise WebError(413, "File is too large to preview")
     try:
         return PlainTextResponse((await hub.read(hub.store.get_blob, file.sha256)).decode())
     except UnicodeDecodeError as error:
-        raise HubError(415, "File is not text") from error
+        raise WebError(415, "File is not text") from error
 
 
 def find_file(version: HubVersion, path: str) -> HubFile:
-    """Raises: HubError."""
+    """Raises: WebError."""
     for one in version.files:
         if one.path == path:
             return one
-    raise HubError(404, "File not found")
+    raise WebError(404, "File not found")
 
 
 async def resolve(request: Request) -> Response:
@@ -144,7 +144,7 @@ async def resolve(request: Request) -> Response:
     hub = hub_of(request)
     fingerprint = request.query_params.get("hash", "").lower()
     if len(fingerprint) != 64 or not all(letter in "0123456789abcdef" for letter in fingerprint):
-        raise HubError(400, "hash must be 64 hexadecimal digits")
+        raise WebError(400, "hash must be 64 hexadecimal digits")
     skill = await find_skill(request, request.query_params.get("slug", ""))
     match = await hub.read(hub.store.resolve, skill.id, fingerprint)
     latest = {"version": skill.latest} if skill.latest else None
@@ -156,7 +156,7 @@ async def get_install(request: Request) -> Response:
     slug = request.path_params["slug"]
     try:
         skill = await find_skill(request, slug)
-    except HubError as error:
+    except WebError as error:
         if error.status != 410:
             raise
         return _no_install(slug, error.text, 410)
@@ -189,13 +189,13 @@ async def archive(request: Request) -> Response:
 
 
 async def serve_archive(request: Request, owner: str, slug: str, named: str) -> Response:
-    """A version's plain zip. Raises: HubError."""
+    """A version's plain zip. Raises: WebError."""
     hub = hub_of(request)
     found = await hub.read(hub.store.find, slug, owner.removeprefix("@").lower())
     if not found:
-        raise HubError(404, "Skill not found")
+        raise WebError(404, "Skill not found")
     if found[0].deleted:
-        raise HubError(410, "Skill was deleted")
+        raise WebError(410, "Skill was deleted")
     version = await read_version(request, found[0], named)
     check_given(version)
     count_download(request, found[0])
@@ -210,9 +210,9 @@ def count_download(request: Request, skill: HubSkill) -> None:
 
 
 def check_given(version: HubVersion) -> None:
-    """Raises: HubError."""
+    """Raises: WebError."""
     if version.verdict == "malicious":
-        raise HubError(403, "Blocked: this version was found to be malicious")
+        raise WebError(403, "Blocked: this version was found to be malicious")
 
 
 _SKILL = "/api/v1/skills/{slug}"

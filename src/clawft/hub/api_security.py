@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawft.hub.answers import describe_files, describe_moderation, describe_security, reason_codes
-from clawft.hub.bodies import read_json
 from clawft.hub.context import answer, find_skill, hub_of, read_version
-from clawft.hub.errors import HubError
 from clawft.hub.model import HubSkill, HubVersion
+from clawft.web.bodies import read_json
+from clawft.web.errors import WebError
 
 __all__ = ["MAX_VERDICTS", "SECURITY"]
 
@@ -171,13 +171,13 @@ async def verify_all(request: Request) -> Response:
 
 
 async def _look_up_all(request: Request, tell: _Tell) -> list[dict[str, Any]]:
-    """Raises: HubError."""
+    """Raises: WebError."""
     try:
         asked = msgspec.convert(await read_json(request), _Items).items
     except msgspec.ValidationError as error:
-        raise HubError(400, f"items: {error}") from error
+        raise WebError(400, f"items: {error}") from error
     if not 0 < len(asked) <= MAX_VERDICTS:
-        raise HubError(400, f"items must have 1 to {MAX_VERDICTS} entries")
+        raise WebError(400, f"items must have 1 to {MAX_VERDICTS} entries")
     hub = hub_of(request)
     address = hub.address(request)
     return await hub.work(lambda: [_look_up(hub.store, one, address, tell) for one in asked])

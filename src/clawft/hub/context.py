@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from clawft.config.hub import HubSettings
-from clawft.hub.errors import HubError
 from clawft.hub.indexes import Indexes
 from clawft.hub.intake import Intake
 from clawft.hub.model import Draft, HubSkill, HubToken, HubVersion, Scope
@@ -21,6 +20,7 @@ from clawft.hub.store import HubStore
 from clawft.hub.tars import TarDigests
 from clawft.hub.tickets import Tickets
 from clawft.hub.tokens import HubTokens
+from clawft.web.errors import WebError
 
 __all__ = [
     "Hub",
@@ -89,12 +89,12 @@ def hub_of(request: Request) -> Hub:
 
 
 def need(request: Request, scope: Scope | None = None) -> HubToken:
-    """The token of a request that must have this scope, or any. Raises: HubError."""
+    """The token of a request that must have this scope, or any. Raises: WebError."""
     token: HubToken | None = request.state.token
     if token is None:
-        raise HubError(401, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
+        raise WebError(401, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
     if scope is not None and scope not in token.scopes and "admin" not in token.scopes:
-        raise HubError(403, f"This token may not do that: it lacks the scope {scope}")
+        raise WebError(403, f"This token may not do that: it lacks the scope {scope}")
     return token
 
 
@@ -120,7 +120,7 @@ def number(request: Request, name: str, default: int, most: int) -> int:
 
 
 async def find_skill(request: Request, slug: str, *, owner: str = "", deleted: bool = False) -> HubSkill:
-    """The one skill that a request means. Raises: HubError."""
+    """The one skill that a request means. Raises: WebError."""
     hub = hub_of(request)
     found = await hub.read(hub.store.find, slug.strip().lower(), owner or owner_of(request))
     there = [one for one in found if deleted or not one.deleted]
@@ -137,24 +137,24 @@ async def find_skill(request: Request, slug: str, *, owner: str = "", deleted: b
             for one in there
         ]
         document = {"code": "AMBIGUOUS_SKILL_SLUG", "message": message, "slug": there[0].slug, "matches": matches}
-        raise HubError(409, message, document=document)
+        raise WebError(409, message, document=document)
     if there:
         return there[0]
-    raise HubError(410, "Skill was deleted") if found else HubError(404, "Skill not found")
+    raise WebError(410, "Skill was deleted") if found else WebError(404, "Skill not found")
 
 
 async def read_version(request: Request, skill: HubSkill, named: str = "") -> HubVersion:
-    """The version that a request means, by number, by tag, or the latest. Raises: HubError."""
+    """The version that a request means, by number, by tag, or the latest. Raises: WebError."""
     hub = hub_of(request)
     version = named or request.query_params.get("version", "")
     tag = "" if version else request.query_params.get("tag", "")
     if tag:
         version = (await hub.read(hub.store.tags, skill.id)).get(tag, "")
         if not version:
-            raise HubError(404, "Unknown tag")
+            raise WebError(404, "Unknown tag")
     found = await hub.read(hub.store.find_version, skill.id, version)
     if found is None:
-        raise HubError(404, "Version not found")
+        raise WebError(404, "Version not found")
     return found
 
 

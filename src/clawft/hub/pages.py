@@ -13,9 +13,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from clawft.hub.context import find_skill, hub_of, searched
-from clawft.hub.errors import HubError
 from clawft.hub.markup import CONTENT_POLICY, Markup, fill, join, page
 from clawft.hub.model import NO_REASON, HubFile, HubRelease, HubSkill, HubVersion, Listed, Page
+from clawft.web.errors import WebError
 
 __all__ = ["PAGES"]
 
@@ -35,7 +35,7 @@ async def show_skills(request: Request) -> Response:
     else:
         found = await hub.work(lambda: hub.store.list_skills("updated", LISTED, cursor, owner=owner))
     if owner and not query and not cursor and not found.items:
-        raise HubError(404, "There is no such owner")
+        raise WebError(404, "There is no such owner")
     title = f"Skills of @{owner}" if owner and not query else "Skills"
     more = fill('<p><a href="?{query}">More</a></p>', query=urlencode({"cursor": found.cursor}))
     body = join(

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from clawft.hub.errors import HubError
+from clawft.web.errors import WebError
 
 __all__ = ["Pending"]
 
@@ -26,12 +26,12 @@ class Pending:
 
     @contextmanager
     def receiving(self, token: str, size: int) -> Iterator[None]:
-        """While so many bytes may come. Raises: HubError where it is too much at once."""
+        """While so many bytes may come. Raises: WebError where it is too much at once."""
         with self._alone:
             coming = self._coming.get(token, 0)
             if coming and coming + size > self._most:
                 message = f"Too much is being sent at once: {self._most >> 20} MB are taken"
-                raise HubError(429, message, headers={"Retry-After": "2"})
+                raise WebError(429, message, headers={"Retry-After": "2"})
             self._coming[token] = coming + size
         try:
             yield
@@ -42,7 +42,7 @@ class Pending:
                     self._coming[token] = left
 
     def add(self, token: str, sha256: str, size: int) -> None:
-        """Bytes that are kept from now on. Raises: HubError where it is too much."""
+        """Bytes that are kept from now on. Raises: WebError where it is too much."""
         with self._alone:
             files, since = self._get(token)
             if sha256 in files:  # they are kept once
@@ -50,7 +50,7 @@ class Pending:
             if sum(files.values()) + size > self._most or len(files) >= self._most_files:
                 headers = {"Retry-After": str(max(1, int(since + _FORGET_S - self._clock())))}
                 message = f"Too much was sent without being published: {self._most >> 20} MB are kept"
-                raise HubError(429, message, headers=headers)
+                raise WebError(429, message, headers=headers)
             if len(self._sent) >= _MAX_KNOWN:
                 self._sent.pop(next(iter(self._sent)))
             files[sha256] = size

@@ -1,14 +1,12 @@
-"""The hub as a web application, and the server that runs it."""
+"""The hub as a web application."""
 
 import logging
-import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -20,14 +18,12 @@ from clawft.errors import ClawftError
 from clawft.hub.api_publish import PUBLISHING
 from clawft.hub.api_read import READING
 from clawft.hub.api_security import SECURITY
-from clawft.hub.connection import AT_ONCE, HubConnection, make_room
 from clawft.hub.context import Hub, answer
 from clawft.hub.contract import CONTRACT
-from clawft.hub.door import MCP_PATH, Door, Log, answer_error
-from clawft.hub.errors import HubError, from_error
+from clawft.hub.door import MCP_PATH, Door
+from clawft.hub.errors import from_error
 from clawft.hub.indexes import Indexes
 from clawft.hub.intake import Intake
-from clawft.hub.limits import ClientLimits
 from clawft.hub.mcp import HubMcp
 from clawft.hub.openapi import describe_routes
 from clawft.hub.pages import PAGES
@@ -37,14 +33,13 @@ from clawft.hub.tars import TarDigests
 from clawft.hub.tickets import Tickets, load_key
 from clawft.hub.tokens import HubTokens
 from clawft.hub.wellknown import WELL_KNOWN
+from clawft.web.errors import WebError, answer_error
+from clawft.web.limits import ClientLimits, Kind
+from clawft.web.visit import Log
 
-__all__ = ["HubServer", "listen", "make_app"]
+__all__ = ["make_app"]
 
 _REST = "/api/{rest:path}"
-_MAX_HEAD = 32 * 1024
-_WAITING = 1_024  # to be let in
-_KEEP_S = 30  # a connection that is not used
-_END_S = 10  # for answers that are being sent when it ends
 _UNPUBLISHED = 4  # how many times as much as one version somebody may have sent and not published
 _PUBLISHING = 8  # publications at a time; the others wait
 _FLUSH_S = 5.0
@@ -82,16 +77,20 @@ def make_app(
         Route(MCP_PATH, mcp),
         Route(_REST, _not_here),
     ]
-    handlers: dict[Any, Any] = {HubError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
+    handlers: dict[Any, Any] = {WebError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=_live)
     app.router.redirect_slashes = False
     app.state.hub = hub
     app.state.mcp = mcp
+    per_minute: dict[Kind, int] = {
+        "reads": settings.quota.reads_per_minute,
+        "writes": settings.quota.writes_per_minute,
+    }
     return Door(
         app,
         hosts=hosts,
         find_token=lambda secret: hub.work(hub.tokens.check, secret),
-        limits=ClientLimits(settings.quota, time.monotonic),
+        limits=ClientLimits(per_minute, time.monotonic),
         public_read=settings.public_read,
         log=log,
     )
@@ -156,69 +155,9 @@ async def _tell(_request: Request, error: Exception) -> Response:
         return answer_error(from_error(error))
     if isinstance(error, HTTPException):
         return PlainTextResponse(error.detail, error.status_code, headers=error.headers)
-    assert isinstance(error, HubError)
+    assert isinstance(error, WebError)
     return answer_error(error)
 
 
 async def _tell_bug(_request: Request, _error: Exception) -> Response:
     return PlainTextResponse("Internal error", 500)
-
-
-class HubServer(uvicorn.Server):
-    """Uvicorn, whose end the caller decides: `stop` lets answers that are being sent come to their end."""
-
-    def __init__(self, app: Door, *, behind_proxy: bool = False) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=HubConnection,
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=behind_proxy,  # a proxy on this machine says who asks; else anybody could say so
-                forwarded_allow_ips=["127.0.0.1", "::1"],
-                limit_concurrency=make_room(),
-                backlog=AT_ONCE,
-                timeout_keep_alive=_KEEP_S,
-                timeout_graceful_shutdown=_END_S,
-                h11_max_incomplete_event_size=_MAX_HEAD,
-            )
-        )
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for one in sockets or ():
-            one.listen(_WAITING)  # again: more may wait than are let in at once
-
-    def stop(self) -> None:
-        self.force_exit = self.should_exit  # the second time it waits for nobody
-        self.should_exit = True
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals are the caller's."""
-        yield
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes one that is free. Raises: ClawftError."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listening = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise ClawftError(
-            "hub-address", f"'{host}' is no address of this machine: {error.strerror or error}"
-        ) from error
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_WAITING)
-        listening.setblocking(False)
-    except OSError as error:
-        listening.close()
-        message = f"The hub cannot listen on {host} port {port}: {error.strerror or error}"
-        raise ClawftError("hub-address", message, hint="Choose another: --port 0 takes one that is free") from error
-    return listening

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.hub.database import Database
-from clawft.hub.errors import HubError
+from clawft.web.errors import WebError
 
 __all__ = ["Tickets", "Upload", "load_key"]
 
@@ -66,11 +66,11 @@ class Tickets:
         return self._seal("receipt", msgspec.structs.replace(upload, until=int(self._clock()) + TICKET_S))
 
     def check_ticket(self, text: str) -> Upload:
-        """Raises: HubError."""
+        """Raises: WebError."""
         return self._check("ticket", text)
 
     def check_receipt(self, text: str) -> Upload:
-        """Raises: HubError."""
+        """Raises: WebError."""
         return self._check("receipt", text)
 
     def _seal(self, purpose: _Purpose, upload: Upload) -> str:
@@ -81,13 +81,13 @@ class Tickets:
         try:
             raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         except (BadBase64, ValueError) as error:
-            raise HubError(403, f"This is no upload {purpose} of this hub") from error
+            raise WebError(403, f"This is no upload {purpose} of this hub") from error
         seal, payload = raw[:32], raw[32:]
         if not hmac.compare_digest(seal, self._sign(purpose, payload)):
-            raise HubError(403, f"This is no upload {purpose} of this hub")
+            raise WebError(403, f"This is no upload {purpose} of this hub")
         upload = msgspec.json.decode(payload, type=Upload)
         if upload.until < self._clock():
-            raise HubError(403, f"The upload {purpose} has expired")
+            raise WebError(403, f"The upload {purpose} has expired")
         return upload
 
     def _sign(self, purpose: _Purpose, payload: bytes) -> bytes:

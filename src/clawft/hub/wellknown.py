@@ -14,8 +14,8 @@ from starlette.routing import Route
 from clawft.hub.api_read import find_file, serve_archive
 from clawft.hub.api_security import MAX_VERDICTS
 from clawft.hub.context import answer, hub_of, number, searched, send_blob
-from clawft.hub.errors import HubError
 from clawft.hub.indexes import SCHEMA, describe_shortly
+from clawft.web.errors import WebError
 
 __all__ = ["WELL_KNOWN"]
 
@@ -39,7 +39,7 @@ async def older_index(request: Request) -> Response:
 
 def _answer_index(document: bytes) -> Response:
     if not document:
-        raise HubError(404, "There is no such owner, or no such skill")
+        raise WebError(404, "There is no such owner, or no such skill")
     return Response(document, media_type="application/json")
 
 
@@ -49,10 +49,10 @@ async def agent_index(request: Request) -> Response:
     owner, slug = request.path_params["owner"].removeprefix("@").lower(), request.path_params["slug"]
     found = await hub.read(hub.store.find, slug, owner)
     if not found or found[0].deleted:
-        raise HubError(410, "Skill was deleted") if found else HubError(404, "Skill not found")
+        raise WebError(410, "Skill was deleted") if found else WebError(404, "Skill not found")
     version = await hub.read(hub.store.find_version, found[0].id, request.query_params.get("version", ""))
     if version is None:
-        raise HubError(404, "Version not found")
+        raise WebError(404, "Version not found")
     entry = {
         "name": found[0].slug,
         "type": "archive",
@@ -68,7 +68,7 @@ async def index_archive(request: Request) -> Response:
     """A zip that an index names."""
     values = request.path_params
     if not values["file"].endswith(".zip"):
-        raise HubError(404, "Not found")
+        raise WebError(404, "Not found")
     return await serve_archive(request, values["of"], values["slug"], values["file"].removesuffix(".zip"))
 
 
@@ -78,7 +78,7 @@ async def index_file(request: Request) -> Response:
     skill = await hub.work(hub.indexes.find, request.path_params["name"], *_whose(request))
     version = await hub.read(hub.store.find_version, skill.id) if skill else None
     if version is None or version.verdict == "malicious":
-        raise HubError(404, "Skill not found")
+        raise WebError(404, "Skill not found")
     file = find_file(version, request.path_params["path"])
     name = quote(file.path.rpartition("/")[2], safe=" .-_")
     return await send_blob(request, file.sha256, file.size, media_type="application/octet-stream", name=name)

@@ -3,7 +3,6 @@
 import signal
 from collections.abc import Callable
 from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ from clawft.cli.worker import Tell, make_tell
 from clawft.config.hub import HubSettings
 from clawft.errors import ClawftError, Refused
 from clawft.hub.opening import describe_place
+from clawft.web.listening import bracket, is_loopback, listen
 
 if TYPE_CHECKING:
     import socket
@@ -93,7 +93,7 @@ def _check_url(text: str) -> str:
 
 def _check_exposed(store: "HubStore", settings: HubSettings, token: str, *, plain: bool) -> None:
     """`token` is the command that makes one. Nobody opens a hub to a network by accident. Raises: Refused."""
-    if _is_loopback(settings.host):
+    if is_loopback(settings.host):
         return
     if not settings.public_url.startswith("https://") and not plain:
         message = f"On {settings.host} other machines reach the hub, and without TLS tokens can be read on the way"
@@ -106,26 +106,20 @@ def _check_exposed(store: "HubStore", settings: HubSettings, token: str, *, plai
         raise Refused("hub-no-token", message, hint=f"Make one first: {token}")
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
 def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_json: bool, quiet: bool) -> int:
     import anyio
 
-    from clawft.hub.server import HubServer, listen, make_app
+    from clawft.hub.server import make_app
+    from clawft.web.server import WebServer
 
     heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
-    listening = listen(settings.host, settings.port)
+    listening = listen(settings.host, settings.port, name="The hub", code="hub-address")
     try:
         url = _name_address(settings, listening)
-        hosts = _names(settings) if _is_loopback(settings.host) else frozenset[str]()
+        hosts = _names(settings) if is_loopback(settings.host) else frozenset[str]()
         tell = make_tell(_SCHEMA if as_json else "")
         app = make_app(store, settings, hosts=hosts, log=None if quiet else tell)
-        server = HubServer(app, behind_proxy=bool(settings.public_url))
+        server = WebServer(app, behind_proxy=bool(settings.public_url))
 
         async def run() -> None:
             async with anyio.create_task_group() as group:
@@ -150,13 +144,12 @@ def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_j
 
 
 def _name_address(settings: HubSettings, listening: "socket.socket") -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return settings.public_url or f"http://{host}:{listening.getsockname()[1]}"
+    return settings.public_url or f"http://{bracket(settings.host)}:{listening.getsockname()[1]}"
 
 
 def _names(settings: HubSettings) -> frozenset[str]:
     """What a hub of this machine alone goes by: a page that gets here under another name is refused."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    host = bracket(settings.host)
     public = urlsplit(settings.public_url).hostname or ""
     return frozenset({"127.0.0.1", "localhost", "[::1]", host.lower(), public} - {""})
 

@@ -1,17 +1,16 @@
-"""How much one client may ask of the hub in a minute, and how much may wait for it. Each instance counts for itself."""
+"""How much one client may ask of a server in a minute, and how much may wait for it. Each process counts for itself."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from typing import Literal
 
 from msgspec import Struct
 
-from clawft.config.hub import QuotaSettings
 from clawft.config.tools import RateLimit, RateLimitStrategy
-from clawft.hub.errors import HubError
 from clawft.sandbox.limit import Limiter
+from clawft.web.errors import WebError
 
 __all__ = ["ClientLimits", "Kind", "Room", "Taken", "name_client"]
 
@@ -38,8 +37,7 @@ class Taken(Struct, frozen=True, gc=False):
 class ClientLimits:
     """Counts the requests of each client, on a clock that never goes back. A burst is let through, then a pace."""
 
-    def __init__(self, quota: QuotaSettings, clock: Callable[[], float]) -> None:
-        per_minute = {"reads": quota.reads_per_minute, "writes": quota.writes_per_minute}
+    def __init__(self, per_minute: Mapping[Kind, int], clock: Callable[[], float]) -> None:
         self._settings = {
             kind: RateLimit(max_requests=most, window_s=_WINDOW_S, strategy=RateLimitStrategy.TOKEN_BUCKET)
             for kind, most in per_minute.items()
@@ -48,7 +46,7 @@ class ClientLimits:
         self._known: OrderedDict[tuple[str, Kind], Limiter] = OrderedDict()
 
     def take(self, client: str, kind: Kind) -> Taken:
-        """Count a request of a client. Raises: HubError, if there were too many."""
+        """Count a request of a client. Raises: WebError, if there were too many."""
         settings = self._settings[kind]
         limiter = self._known.pop((client, kind), None) or Limiter(settings, self._clock)
         self._known[client, kind] = limiter  # the last who asked
@@ -65,7 +63,7 @@ class ClientLimits:
             "X-RateLimit-Limit": str(settings.max_requests),
             "X-RateLimit-Remaining": "0",
         }
-        raise HubError(429, "Rate limit exceeded", headers=headers)
+        raise WebError(429, "Rate limit exceeded", headers=headers)
 
 
 class Room:

@@ -1,4 +1,4 @@
-"""A connection of the hub's server: one that brings no request in time, or takes no answer, is closed."""
+"""A connection of a server: one that brings no request in time, or takes no answer, is closed."""
 
 import asyncio
 import resource
@@ -7,29 +7,28 @@ from contextlib import suppress
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["AT_ONCE", "HubConnection", "make_room"]
+__all__ = ["AT_ONCE", "Connection", "make_room"]
 
-MAX_CONNECTIONS = 2_000
 AT_ONCE = 64  # are let in before one of them is looked at
 _MARGIN = 100  # that are told there are too many; more than that are hung up on
 _FILES = 4 * AT_ONCE + 100  # of everything else; it takes some turns until one who was hung up on is gone
 _FEWEST = 10
 
 
-def make_room() -> int:
+def make_room(connections: int) -> int:
     """How many connections there may be, where each may need a file, too. The system is asked for as many."""
     rest = _MARGIN + _FILES
-    wanted = 2 * MAX_CONNECTIONS + rest
+    wanted = 2 * connections + rest
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         with suppress(ValueError, OSError):  # not everywhere may one ask
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-        wanted = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        wanted = min(wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     return max(_FEWEST, (wanted - rest) // 2)
 
 
-class HubConnection(H11Protocol):
+class Connection(H11Protocol):
     """Uvicorn waits for ever for the head of a request, and for a client that does not read; here both have an end.
 
     It also keeps those who come when there are too many. With no file left for the next one, the loop only logs that.
@@ -58,6 +57,15 @@ class HubConnection(H11Protocol):
         super().on_response_complete()
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:  # a part of the next came with the last
             self._wait_for_head()
+
+    def _should_upgrade(self) -> bool:
+        """Where there are too many, a WebSocket is told so as all others are; uvicorn would let it in."""
+        wanted = super()._should_upgrade()
+        return wanted and (self.limit_concurrency is None or len(self.connections) < self.limit_concurrency)
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        super().handle_websocket_upgrade(event)
+        self._stop_waiting()  # it is somebody else's from now on
 
     def pause_writing(self) -> None:
         super().pause_writing()

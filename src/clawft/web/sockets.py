@@ -1,0 +1,62 @@
+"""A WebSocket's connection: one that takes nothing, or breaks its messages into crumbs, is closed."""
+
+import asyncio
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+
+from clawft.web.connection import Connection
+
+__all__ = ["SocketConnection"]
+
+GOING_AWAY = 1012  # "service restart": come again
+TOO_BIG = 1009
+_MOST_PIECES = 1_024  # of one message; each needs memory, even one with nothing in it
+
+
+class SocketConnection(WebSocketsSansIOProtocol):
+    """Uvicorn's, with the same end to a client that does not read as a request has."""
+
+    stopping = "The server is stopping"
+    _stalled: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(Connection.stall_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._stop_waiting()
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def handle_cont(self, event: Frame) -> None:
+        if len(self.frames) >= _MOST_PIECES:
+            self.conn.fail(TOO_BIG, "too many pieces")
+            self.handle_parser_exception()
+            return
+        super().handle_cont(event)
+
+    def handle_ping(self) -> None:
+        """One that asks and takes no answer gets none: what is unread would grow without end."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
+
+    def shutdown(self) -> None:
+        if self.handshake_complete and not self.close_sent:
+            self.stop_keepalive()
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": GOING_AWAY})
+            self.conn.send_close(GOING_AWAY, self.stopping)
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.transport.close()
+            return
+        super().shutdown()
+
+    def _stop_waiting(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None

@@ -1,0 +1,136 @@
+"""One request and its answer, seen from the door of a server: bounded in time and in memory, whatever the client."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+import anyio
+from starlette.responses import Response
+
+from clawft.web.errors import WebError, answer_error
+from clawft.web.limits import Room, name_client
+
+__all__ = ["App", "Log", "Message", "Receive", "Scope", "Send", "Visit", "parse_host"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Log = Callable[[str, Mapping[str, object]], None]  # a line, and the same for a program
+Tell = Callable[[WebError], Response]
+
+BODY_S = 30.0  # for a body to come, and more for a large one
+BYTES_PER_S = 16 * 1024  # what the slowest client brings
+_LARGE = 2 << 20  # what is counted of whole answers; no piece of what is sent in pieces is so large
+_CHUNK = 256 * 1024  # what is sent before it is seen whether the client takes it
+# What is served is not to be run, framed or guessed at by a browser; pages bring a policy of their own.
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+class Visit:
+    """What an application receives and sends, with an end to what is slow, and no more memory than there is room."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, room: Room, tell: Tell = answer_error) -> None:
+        self.scope = scope
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.began = time.perf_counter()
+        self.client = name_client(scope["client"][0]) if scope.get("client") else "local"
+        self.owner = ""  # whose token came with it
+        self.taken: list[tuple[bytes, bytes]] = []  # headers that say what is left of a limit
+        self.status = 0
+        self._receive = receive
+        self._send = send
+        self._room = room
+        self._tell = tell
+        self._held = 0
+        self._start: Message | None = None  # sent with what follows, when it is known how much that is
+        self._is_refused = False
+        self._got = 0
+        self._is_whole = self.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in self.headers
+
+    async def receive(self) -> Message:
+        if self._is_whole:  # there is no more, but the client may go
+            return await self._receive()
+        until = self.began + BODY_S + self._got / BYTES_PER_S
+        message: Message | None = None
+        with anyio.move_on_after(max(0.0, until - time.perf_counter())):
+            message = await self._receive()
+        if message is None:
+            raise WebError(408, "The body did not come in time")
+        self._got += len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self._is_refused:
+            return
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        body = message.get("body", b"")
+        if self._start is not None:
+            if len(body) > _LARGE and not self._room.take(self.client, len(body)):
+                await self._refuse()
+                return
+            self._held = len(body) if len(body) > _LARGE else 0
+            await self._open(self._start)
+        if len(body) <= _CHUNK and not message.get("more_body", False):
+            await self._send(message)
+            return
+        for start in range(0, len(body) or 1, _CHUNK):
+            more = start + _CHUNK < len(body) or message.get("more_body", False)
+            await self._send({**message, "body": body[start : start + _CHUNK], "more_body": more})
+
+    async def answer(self, error: WebError) -> None:
+        """Say what was wrong, unless an answer has begun."""
+        if not self.status:
+            await self._tell(error)(self.scope, self._receive, self.send)
+
+    def close(self) -> None:
+        if self._held:
+            self._room.free(self.client, self._held)
+            self._held = 0
+
+    def log(self, log: Log) -> None:
+        """What is logged has no query, no header and no body: those hold tokens and tickets."""
+        spent_ms = round((time.perf_counter() - self.began) * 1000)
+        method, path, status = self.scope["method"], self.scope["path"], self.status or 499
+        about = {
+            "event": "request",
+            "client": self.client,
+            "owner": self.owner,
+            "method": method,
+            "path": path,
+            "status": status,
+            "ms": spent_ms,
+        }
+        log(f"{self.client} {self.owner or '-'} {method} {path} {status} {spent_ms} ms", about)
+
+    async def _open(self, start: Message) -> None:
+        self._start = None
+        self.status = start["status"]
+        own = [*start.get("headers", ())]
+        named = {name for name, _ in own}
+        headers = [*own, *(one for one in _HEADERS if one[0] not in named), *self.taken]
+        if not self._is_whole:  # nobody wants the rest of it
+            headers.append((b"connection", b"close"))
+        await self._send({**start, "headers": headers})
+
+    async def _refuse(self) -> None:
+        """Say that there is no room, in place of the answer."""
+        self._is_refused = True
+        refusal = self._tell(WebError(503, "Too many large answers wait to be taken", headers={"Retry-After": "5"}))
+        await self._open({"type": "http.response.start", "status": 503, "headers": refusal.raw_headers})
+        await self._send({"type": "http.response.body", "body": refusal.body})
+
+
+def parse_host(header: bytes) -> str:
+    """The name in a `Host` header, without the port."""
+    text = header.decode("latin-1").lower()
+    return text[: text.find("]") + 1] if text.startswith("[") else text.partition(":")[0]
