@@ -1,7 +1,7 @@
 """The rest of the composition root: from an app to all that turns need."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime
 from functools import partial
@@ -45,6 +45,7 @@ from clawft.tools.build import build_tools
 from clawft.tools.skill import skill_tools
 from clawft.tools.skill_env import Supplies
 from clawft.tools.tool import Tool
+from clawft.trust import Standing
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -74,10 +75,17 @@ def _until(deadline: float) -> Callable[[ClawftError], None]:
 
 
 @asynccontextmanager
-async def open_runtime(app: "App", only: str = "", records: Records | None = None) -> AsyncIterator[Runtime]:
+async def open_runtime(
+    app: "App",
+    only: str = "",
+    records: Records | None = None,
+    load_skills: Callable[[], Sequence[Standing]] | None = None,
+) -> AsyncIterator[Runtime]:
     """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
 
-    Costs and paces are kept in the user's file, unless `records` says otherwise; those are closed too.
+    Costs and paces are kept in the user's file, unless `records` says otherwise; those are closed too. `load_skills`
+    gives the skills of a turn where somebody keeps them up to date (`reloading.LiveRuntimes`): they are read from disk
+    at every turn otherwise.
 
     Raises: ClawftError.
     """
@@ -118,7 +126,7 @@ async def open_runtime(app: "App", only: str = "", records: Records | None = Non
             app.environ,
             config,
             app.secrets,
-            lambda: app.load_skills(only),
+            load_skills or (lambda: app.load_skills(only)),
             app.load_cleared,
             lambda name: app.reopen().choose_agent(name),
             app.sessions,

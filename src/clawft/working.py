@@ -3,7 +3,6 @@
 A worker does runs of many projects. Those of one project share a runtime, as long as its settings stay as they are.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from clawft.cron import find_zone, name_zone
 from clawft.cron.file import file_path
 from clawft.errors import ClawftError
 from clawft.hooking import open_hooks
+from clawft.reloading.runtimes import Held
 from clawft.run import Runtime
 from clawft.run.durable import open_runs
 from clawft.run.durable.request import RunRequest
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from clawft.run.durable.worker import Chore, Plan, RunWorker
 
 __all__ = ["Runtimes", "open_app_runs", "open_gateway", "open_worker", "run_settings", "start_run", "take_over_jobs"]
-
-_KEEP_S = 10.0  # how long a runtime that nobody uses stays open
 
 
 def run_settings(app: App) -> RunsSettings:
@@ -148,7 +146,7 @@ class Runtimes:
     def __init__(self, environ: Mapping[str, str], share: "Callable[[], Records | None]") -> None:
         self._environ = environ
         self._share = share
-        self._open: dict[Hashable, _Held] = {}
+        self._open: dict[Hashable, Held] = {}
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[Runtime]:
@@ -159,7 +157,8 @@ class Runtimes:
         key = (request.cwd, app.workspace.project, only, request.dirs, *own, *_stamps(app))
         held = self._open.get(key)
         if held is None:
-            held = self._open[key] = _Held(app, only, self._share(), lambda: self._open.pop(key, None))
+            opening = open_runtime(app, only, self._share())
+            held = self._open[key] = Held(opening, lambda: self._open.pop(key, None))
         async with held.use() as runtime:
             yield runtime
 
@@ -176,56 +175,6 @@ class Runtimes:
     async def close(self) -> None:
         for held in tuple(self._open.values()):
             await held.close()
-
-
-class _Held:
-    """One open runtime, in a task of its own, since it must be closed where it was opened."""
-
-    def __init__(self, app: App, only: str, shared: "Records | None", forget: Callable[[], object]) -> None:
-        self._app = app
-        self._only = only
-        self._shared = shared
-        self._forget = forget
-        self._users = 0
-        self._opened: asyncio.Future[Runtime] = asyncio.get_running_loop().create_future()
-        self._wake = asyncio.Event()
-        self._task = asyncio.create_task(self._hold())
-
-    @asynccontextmanager
-    async def use(self) -> AsyncIterator[Runtime]:
-        self._users += 1
-        try:
-            yield await asyncio.shield(self._opened)
-        finally:
-            self._users -= 1
-            self._wake.set()
-
-    async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.wait({self._task})
-
-    async def _hold(self) -> None:
-        try:
-            async with open_runtime(self._app, self._only, self._shared) as runtime:
-                self._opened.set_result(runtime)
-                await self._wait_unused()
-                self._forget()  # before it is closed: whoever comes now opens another
-        except Exception as error:
-            if self._opened.done():
-                raise
-            self._opened.set_exception(error)
-        finally:
-            self._forget()
-
-    async def _wait_unused(self) -> None:
-        while True:
-            self._wake.clear()
-            try:
-                async with asyncio.timeout(_KEEP_S if not self._users else None):
-                    await self._wake.wait()
-            except TimeoutError:
-                if not self._users:
-                    return
 
 
 def _stamps(app: App) -> tuple[object, ...]:

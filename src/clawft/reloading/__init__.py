@@ -2,5 +2,6 @@
 
 from clawft.reloading.generation import Generation
 from clawft.reloading.live import LiveSkills
+from clawft.reloading.runtimes import LiveRuntimes
 
-__all__ = ["Generation", "LiveSkills"]
+__all__ = ["Generation", "LiveRuntimes", "LiveSkills"]

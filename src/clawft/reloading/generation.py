@@ -13,10 +13,11 @@ class Generation(Struct, frozen=True):
     number: int
     app: App
     at: str
+    base: int = 0  # the generation since which only skills changed: what was opened with it still holds
 
 
 def load_generation(number: int, app: App, at: str) -> Generation:
     """Read everything anew. Raises: ClawftError."""
     now = app.reopen()
     now.skills, now.agents  # noqa: B018  read now, on this thread
-    return Generation(number, now, at)
+    return Generation(number, now, at, number)

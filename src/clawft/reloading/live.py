@@ -7,6 +7,7 @@ from typing import Literal
 
 import anyio
 from anyio import to_thread
+from msgspec import structs
 
 from clawft.app import App
 from clawft.errors import ClawftError, Diagnostic
@@ -62,7 +63,7 @@ class LiveSkills:
             self.failure = None
             change = compare(before, made)
             if change is not None:
-                self.current = made
+                self.current = made if change.also else structs.replace(made, base=before.base)
                 self._tell(change)
             return self.current
 
