@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 __all__ = [
     "Answer",
+    "AnyEvent",
     "ApprovalNeeded",
     "By",
     "CatalogShown",
@@ -247,3 +248,24 @@ class TurnFailed(Event, frozen=True, kw_only=True):
     hint: str = ""
     exit_code: int = 1
     usage: Usage = field(default_factory=Usage)
+
+
+# Every event there is, for who reads them again.
+AnyEvent = (
+    TurnStarted
+    | CatalogShown
+    | SkillActivated
+    | TextDelta
+    | ToolStarted
+    | ToolFinished
+    | ApprovalNeeded
+    | ForkStarted
+    | ForkActed
+    | ForkFinished
+    | UsageReported
+    | Compacted
+    | MessageSent
+    | Noticed
+    | TurnFinished
+    | TurnFailed
+)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
     from clawft.run.runtime import Runtime
 
-__all__ = ["SKILL_TOOLS", "assemble", "build_prompt", "choose_tools", "join_tools", "rank_skills"]
+__all__ = ["SKILL_TOOLS", "assemble", "build_prompt", "choose_tools", "describe_offered", "join_tools", "rank_skills"]
 
 SKILL_TOOLS = ("Skill", "skill_search", "skill_read")
 _PLAN = """The session is in mode plan: you may only look. Tools that change something, and commands that do more than
@@ -119,7 +119,7 @@ def _injects_all(runtime: "Runtime") -> bool:
 def _with_catalog(turn: Turn, tools: Registry) -> Registry:
     pinned = frozenset(one.name for one in turn.skills.offered if turn.runtime.is_pinned(one))
     ranked = rank_skills(turn.skills.offered, turn.request.text, turn.runtime.stats.load(), pinned)
-    entries = [(one.name, _describe(one)) for one in ranked]
+    entries = [(one.name, describe_offered(one)) for one in ranked]
     turn.catalog = render_catalog(entries, budget_for(turn.runtime.char_budget, turn.context_window))
     return Registry(
         describe_skill_tool(tool, turn.catalog.text, turn.catalog.listed) if tool.name == "Skill" else tool
@@ -127,7 +127,7 @@ def _with_catalog(turn: Turn, tools: Registry) -> Registry:
     )
 
 
-def _describe(standing: Standing) -> str:
+def describe_offered(standing: Standing) -> str:
     skill = standing.found.skill
     return f"{skill.description} {skill.when_to_use}".strip() if skill else ""
 

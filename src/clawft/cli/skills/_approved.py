@@ -26,7 +26,8 @@ class Listed(Struct, frozen=True):
 
 def list_approvals(app: App) -> list[Listed]:
     """Every approval of the user, by kind, name and place. Raises: ClawftError."""
-    known = sorted(app.approvals.load(), key=lambda one: (one.kind, one.name, one.path))
+    approved = (one for one in app.approvals.load() if one.kind != "former")
+    known = sorted(approved, key=lambda one: (one.kind, one.name, one.path))
     return [Listed(hash_bytes(f"{one.kind}\0{one.path}".encode("utf-8", "replace"))[7 : 7 + _ID], one) for one in known]
 
 

@@ -5,12 +5,13 @@ import click
 from clawft.app import App
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.config import SkillEntry, join_path
+from clawft.config import join_path
 from clawft.config.edit import Change, Scope
 from clawft.describe.diagnostics import to_json
+from clawft.describe.entries import entry_name, entry_of
 from clawft.trust import STATES, Standing
 
-__all__ = ["entry_name", "entry_of", "set_entries"]
+__all__ = ["set_entries"]
 
 
 def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope, output: str) -> None:
@@ -35,18 +36,6 @@ def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope,
             say(one_line(f"note: something else sets {key}.{setting} too, and wins. Run: weft config show {key}"))
     say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
     return None
-
-
-def entry_name(app: App, standing: Standing) -> str:
-    """Under which name the config has a skill: its own, or the key that it gives itself."""
-    key = standing.found.skill.skill_key if standing.found.skill else ""
-    entries = app.config.skills.entries
-    return key if key in entries and standing.name not in entries else standing.name
-
-
-def entry_of(app: App, standing: Standing) -> SkillEntry:
-    """What the config says of a skill."""
-    return app.config.skills.entries.get(entry_name(app, standing), SkillEntry())
 
 
 def _to_json(app: App, standing: Standing) -> dict[str, object]:

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.cli._supply import Owner, Stored, is_variable, store_value
-from clawft.cli.skills._entries import entry_name, entry_of
 from clawft.config.secret import SecretRef
+from clawft.describe.entries import entry_name, entry_of
 from clawft.trust import Standing
 
 __all__ = ["Variable", "find_missing", "find_owner", "list_variables", "store_variable"]

@@ -7,7 +7,6 @@ import click
 from clawft.cli._states import NARROW, count_states, tell_reason
 from clawft.cli.options import dir_option, format_option, open_here, scope_option
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
-from clawft.describe.diagnostics import to_json
 from clawft.trust import Standing
 from clawft.trust.state import is_copy
 
@@ -31,6 +30,7 @@ def command(outdated: bool, scope: str, output: str, dirs: tuple[str, ...]) -> i
     skills = sorted((one for one in app.skills if scope in ("all", one.found.location.scope)), key=lambda one: one.name)
     said = (*app.config.diagnostics, *app.catalog.diagnostics)
     if output == "json":
+        from clawft.describe.diagnostics import to_json
         from clawft.describe.skills import digest_of, skill_json
 
         listed = [skill_json(one, digest_of(one)) for one in skills]

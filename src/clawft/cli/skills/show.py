@@ -3,7 +3,7 @@
 import shlex
 
 import click
-import msgspec
+from msgspec import structs
 
 from clawft.app import App
 from clawft.cli._complete import complete_skills
@@ -12,10 +12,11 @@ from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json
 from clawft.cli.skills._scanned import finding_lines, scanned_lines
 from clawft.cli.skills._signature import load_signature, signature_json
+from clawft.describe.detail import all_fields
 from clawft.describe.diagnostics import to_json
 from clawft.describe.reviews import brought_json
 from clawft.describe.scanned import load_scanned, scanned_json
-from clawft.describe.skills import digest_of, skill_json, tokens_of
+from clawft.describe.skills import describe_skill, digest_of, tokens_of
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import Digest
 from clawft.discovery.hooks import load_skill_hooks
@@ -48,7 +49,9 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     digest = digest_of(standing)
     if output == "json":
         said = (*app.diagnose(standing.found), *digest.diagnostics)
-        fields = {**_all_fields(standing, digest), "scan": scanned_json(load_scanned(app, standing))}
+        summary = describe_skill(standing, digest)
+        fields = {**structs.asdict(summary), **all_fields(standing, summary)}
+        fields["scan"] = scanned_json(load_scanned(app, standing))
         brought = load_skill_hooks([standing.found])
         fields["brings_hooks"] = brought_json(brought, standing.found.skill, standing.found.file)
         fields["signature"] = signature_json(load_signature(app, standing.found, digest.value))
@@ -73,15 +76,6 @@ def detail_lines(app: App, standing: Standing, digest: Digest) -> list[str]:
     for one in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found), *digest.diagnostics)):
         lines += diagnostic_lines(one, where=app.workspace.shorten(one.where))
     return lines
-
-
-def _all_fields(standing: Standing, digest: Digest) -> dict[str, object]:
-    """The summary that `list` gives, and every other field of the skill."""
-    summary = skill_json(standing, digest)
-    skill = standing.found.skill or Skill(name=standing.name)
-    hidden = {"prompt", "diagnostics", *summary}
-    others = {name: getattr(skill, name) for name in skill.__struct_fields__ if name not in hidden}
-    return {**summary, **msgspec.to_builtins(others)}
 
 
 def _lines(app: App, standing: Standing, folder: str) -> list[tuple[str, str]]:
@@ -117,7 +111,7 @@ def _lines(app: App, standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Compatibility", skill.compatibility),
         ("Author", skill.author),
         ("Homepage", skill.homepage),
-        ("Tokens", f"about {tokens['catalog']} in a catalog, {tokens['body']} when loaded"),
+        ("Tokens", f"about {tokens.catalog} in a catalog, {tokens.body} when loaded"),
     ]
     return [(label, value) for label, value in lines if value]
 

@@ -76,7 +76,7 @@ def command(names: tuple[str, ...], **given: Any) -> int:
 
 def _choose_all(app: App) -> _Chosen:
     chosen = _Chosen()
-    strangers = [one for one in app.skills if app.strangers.is_strange(one.found)]
+    strangers = [one for one in app.skills if app.strangers.is_strange(one.found) and one.found.location.scope != "mcp"]
     for one in strangers:
         if one.state == "untrusted" or (one.found.location.scope == "dir" and one.state not in ("broken", "blocked")):
             _take(app, one, chosen)

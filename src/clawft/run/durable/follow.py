@@ -12,25 +12,7 @@ import msgspec
 from anyio import to_thread
 
 from clawft.errors import ClawftError
-from clawft.messages import (
-    ApprovalNeeded,
-    CatalogShown,
-    Compacted,
-    Event,
-    ForkActed,
-    ForkFinished,
-    ForkStarted,
-    MessageSent,
-    Noticed,
-    SkillActivated,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-    UsageReported,
-)
+from clawft.messages import AnyEvent, ApprovalNeeded, Event, Noticed
 from clawft.run.durable.database import is_passing
 from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import OVER, Question, Run
@@ -42,24 +24,7 @@ _SOON_S, _LATER_S, _GROWTH = 0.2, 1.0, 1.3
 _PAGE = 500
 _PATIENCE = 60  # looks into a database that is away before the watcher is told to give up
 _MOMENTS = 4  # looks that the event of a question may come later than itself
-_EVENT = msgspec.json.Decoder(
-    TurnStarted
-    | CatalogShown
-    | SkillActivated
-    | TextDelta
-    | ToolStarted
-    | ToolFinished
-    | ApprovalNeeded
-    | ForkStarted
-    | ForkActed
-    | ForkFinished
-    | UsageReported
-    | Compacted
-    | MessageSent
-    | Noticed
-    | TurnFinished
-    | TurnFailed
-)
+_EVENT = msgspec.json.Decoder(AnyEvent)
 
 
 def decode_event(text: str) -> Event | None:

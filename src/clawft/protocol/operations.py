@@ -1,0 +1,103 @@
+"""The one table of what a client may ask for: which message, what it is answered with, who may, and where over HTTP."""
+
+from functools import reduce
+from operator import or_
+
+import msgspec
+from msgspec import Struct
+
+from clawft.protocol.base import Answer, Request, Scope
+from clawft.protocol.deciding import (
+    ApproveSkill,
+    BlockSkill,
+    EnableSkill,
+    ReviewSkill,
+    RevokeSkill,
+    SkillDecided,
+    SkillReview,
+)
+from clawft.protocol.running import (
+    AnswerQuestion,
+    Cancel,
+    Cancelled,
+    Chat,
+    ExecuteSkill,
+    ExecutionsList,
+    ListExecutions,
+    ListQuestions,
+    QuestionAnswered,
+    QuestionsList,
+    SkillResult,
+    TurnResult,
+)
+from clawft.protocol.skills import (
+    GetSkill,
+    ListSkills,
+    ScanResult,
+    ScanSkill,
+    SearchSkills,
+    SkillAnswer,
+    SkillsFound,
+    SkillsList,
+)
+from clawft.protocol.watching import GetStatus, Status, Subscribe, Subscribed, Unsubscribe
+
+__all__ = ["OPERATIONS", "Operation", "decode_request", "find_operation", "type_name"]
+
+
+class Operation(Struct, frozen=True):
+    """One thing a client may ask for. Without a `path` it is for connections that stay, and not for HTTP."""
+
+    request: type[Request]
+    answer: type[Answer]
+    scope: Scope
+    method: str = ""
+    path: str = ""
+    streams: bool = False  # events come before the answer
+
+    @property
+    def name(self) -> str:
+        return type_name(self.request)
+
+    @property
+    def summary(self) -> str:
+        """What it does: the words of the request."""
+        return " ".join((self.request.__doc__ or "").split())
+
+
+OPERATIONS = (
+    Operation(ListSkills, SkillsList, "read", "GET", "/skills"),
+    Operation(GetSkill, SkillAnswer, "read", "GET", "/skills/{name}"),
+    Operation(SearchSkills, SkillsFound, "read", "GET", "/search"),
+    Operation(ScanSkill, ScanResult, "read", "POST", "/scan"),
+    Operation(ExecuteSkill, SkillResult, "run", "POST", "/skills/{name}/execute", streams=True),
+    Operation(Chat, TurnResult, "run", "POST", "/chat", streams=True),
+    Operation(ListExecutions, ExecutionsList, "run", "GET", "/executions"),
+    Operation(Cancel, Cancelled, "run", "POST", "/executions/{execution}/cancel"),
+    Operation(ListQuestions, QuestionsList, "approve", "GET", "/questions"),
+    Operation(AnswerQuestion, QuestionAnswered, "approve", "POST", "/questions/{question}"),
+    Operation(ReviewSkill, SkillReview, "approve", "GET", "/skills/{name}/review"),
+    Operation(ApproveSkill, SkillDecided, "approve", "POST", "/skills/{name}/approve"),
+    Operation(RevokeSkill, SkillDecided, "approve", "POST", "/skills/{name}/revoke"),
+    Operation(BlockSkill, SkillDecided, "approve", "POST", "/skills/{name}/block"),
+    Operation(EnableSkill, SkillDecided, "approve", "POST", "/skills/{name}/enable"),
+    Operation(GetStatus, Status, "read", "GET", "/status"),
+    Operation(Subscribe, Subscribed, "read"),
+    Operation(Unsubscribe, Subscribed, "read"),
+)
+_BY_TYPE = {one.request: one for one in OPERATIONS}
+_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, _BY_TYPE))
+
+
+def type_name(kind: type[Struct]) -> str:
+    """The `type` that a message carries."""
+    return str(kind.__struct_config__.tag)
+
+
+def find_operation(request: Request) -> Operation:
+    return _BY_TYPE[type(request)]
+
+
+def decode_request(text: bytes | str) -> Request:
+    """Raises: msgspec.DecodeError, msgspec.ValidationError for what is none."""
+    return _decoder.decode(text)

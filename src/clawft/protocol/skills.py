@@ -1,0 +1,151 @@
+"""Skills as they are told of: the list, one of them whole, what fits a request, and what the scanner says."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from clawft.protocol.base import Answer, Name, Problem, Request
+
+__all__ = [
+    "FileEntry",
+    "FoundSkill",
+    "GetSkill",
+    "ListSkills",
+    "Requires",
+    "ScanResult",
+    "ScanSkill",
+    "SearchSkills",
+    "SkillAnswer",
+    "SkillDetail",
+    "SkillSummary",
+    "SkillsFound",
+    "SkillsList",
+    "State",
+    "Tokens",
+]
+
+State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
+
+
+class Requires(Struct, frozen=True, kw_only=True):
+    """What a skill needs of the machine."""
+
+    bins: tuple[str, ...] = ()
+    any_bins: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    config: tuple[str, ...] = ()
+    os: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+
+
+class Tokens(Struct, frozen=True, kw_only=True):
+    """About what a skill costs: as a line of the catalog, and loaded."""
+
+    catalog: int
+    body: int
+
+
+class SkillSummary(Struct, frozen=True, kw_only=True):
+    """One skill of a list: an object of `clawft.skills.list.v1`."""
+
+    name: str
+    display_name: str
+    description: str
+    version: str
+    scope: str
+    layer: str
+    format: str
+    path: str
+    digest: str | None
+    state: State
+    reasons: tuple[Problem, ...]
+    user_invocable: bool
+    model_invocable: bool
+    context: str
+    allowed_tools: tuple[str, ...]
+    requires: Requires
+    emoji: str | None
+    homepage: str | None
+    tokens: Tokens
+
+
+class ListSkills(Request, frozen=True, kw_only=True, tag="list_skills"):
+    """Every skill found, usable or not, with its state and why. `state` keeps those of one state."""
+
+    state: State | Literal[""] = ""
+
+
+class SkillsList(Answer, frozen=True, kw_only=True, tag="skills_list"):
+    """`generation` grows whenever something on disk changed."""
+
+    generation: int
+    skills: tuple[SkillSummary, ...]
+    diagnostics: tuple[Problem, ...] = ()
+
+
+class GetSkill(Request, frozen=True, kw_only=True, tag="get_skill"):
+    """One skill: by its name, or as `scope:name` or `plugin:name`."""
+
+    name: Name
+
+
+class FileEntry(Struct, frozen=True, kw_only=True):
+    """A file of a skill."""
+
+    path: str
+    size: int
+    executable: bool = False
+
+
+class SkillDetail(Struct, frozen=True, kw_only=True):
+    """All there is to know about a skill. `model_sees` is its line of the catalog, `body` what is loaded."""
+
+    summary: SkillSummary
+    fields: dict[str, Any]
+    body: str
+    model_sees: str
+    files: tuple[FileEntry, ...]
+    scan: dict[str, Any]
+    diagnostics: tuple[Problem, ...]
+    strange: bool  # it needs an approval, or has one
+    enabled: bool
+    pinned: bool
+
+
+class SkillAnswer(Answer, frozen=True, kw_only=True, tag="skill"):
+    generation: int
+    skill: SkillDetail
+
+
+class SearchSkills(Request, frozen=True, kw_only=True, tag="search_skills"):
+    """Skills that fit a request, best first."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=2_000)]
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 10
+
+
+class FoundSkill(Struct, frozen=True, kw_only=True):
+    name: str
+    score: float
+    description: str
+    state: State
+
+
+class SkillsFound(Answer, frozen=True, kw_only=True, tag="skills_found"):
+    query: str
+    results: tuple[FoundSkill, ...]
+
+
+class ScanSkill(Request, frozen=True, kw_only=True, tag="scan_skill"):
+    """What the scanner says of a skill: by its name, or with the scope `admin` of any folder at a `path`."""
+
+    name: Annotated[str, Meta(max_length=256)] = ""
+    path: Annotated[str, Meta(max_length=4_096)] = ""
+
+
+class ScanResult(Answer, frozen=True, kw_only=True, tag="scan_result"):
+    """The worst verdict, and the results as `clawft.scan.v1` has them: one for each skill there is."""
+
+    verdict: Literal["clean", "suspicious", "malicious"]
+    results: tuple[dict[str, Any], ...]

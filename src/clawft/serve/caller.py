@@ -1,0 +1,58 @@
+"""Who asks: a name, and what they may do. The same for every way in."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from clawft.errors import Refused
+from clawft.protocol.base import Answer, Scope
+from clawft.protocol.watching import Topic
+
+__all__ = ["ALL_SCOPES", "Call", "Caller", "Subscriptions"]
+
+ALL_SCOPES: frozenset[Scope] = frozenset({"read", "run", "approve", "admin"})
+
+
+class Caller(Struct, frozen=True):
+    """Whoever holds a token, or sits at the other end of a pipe."""
+
+    name: str
+    scopes: frozenset[Scope]
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes or "admin" in self.scopes
+
+    def need(self, scope: Scope) -> None:
+        """Raises: Refused without that scope."""
+        if not self.may(scope):
+            message = f"'{self.name}' may not do that: its token lacks the scope {scope}"
+            raise Refused("scope-missing", message, hint="Make one that may: weft serve token new")
+
+    def owns(self, name: str) -> bool:
+        """Whether what another caller started is this one's business."""
+        return self.name == name or "admin" in self.scopes
+
+    def session_key(self, key: str) -> str:
+        """The key that a session is kept under: whoever may not see those of others has a drawer of their own."""
+        return key if not key or "admin" in self.scopes else f"{self.name}:{key}"
+
+
+class Subscriptions(Protocol):
+    """What a connection that stays is told of."""
+
+    def add(self, topics: tuple[Topic, ...]) -> None: ...
+
+    def remove(self, topics: tuple[Topic, ...]) -> None: ...
+
+    @property
+    def topics(self) -> tuple[Topic, ...]: ...
+
+
+class Call(Struct, frozen=True):
+    """One request on its way: who asks, and where what happens before the answer goes. `send` never waits."""
+
+    caller: Caller
+    send: Callable[[Answer], None]
+    subscriptions: Subscriptions | None = None  # of a connection that stays
+    can_answer: bool = False  # questions reach whoever is at the other end, who may answer them

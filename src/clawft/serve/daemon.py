@@ -1,0 +1,84 @@
+"""The daemon itself: its parts, started in order and ended in reverse, for whichever way people come in."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from clawft.app import App
+from clawft.config.serve import ServeSettings
+from clawft.errors import Diagnostic
+from clawft.protocol.base import Answer, Request
+from clawft.protocol.operations import find_operation
+from clawft.serve.caller import Call
+from clawft.serve.executions import Executions
+from clawft.serve.questions import Questions
+from clawft.serve.registry import SkillRegistry
+from clawft.serve.runtimes import CurrentRuntime
+from clawft.serve.topics import Topics
+
+__all__ = ["Daemon", "Handler", "Subsystem", "open_daemon"]
+
+
+class Subsystem(Protocol):
+    """A part that lives as long as the daemon."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check(self) -> Diagnostic | None:
+        """What is wrong with it now."""
+
+
+class Daemon:
+    """What every front end works with. `started` is when it began."""
+
+    def __init__(self, app: App, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.topics = Topics()
+        self.registry = SkillRegistry(app, self.topics)
+        self.runtimes = CurrentRuntime(self.registry)
+        self.questions = Questions(self.topics, settings.approval_timeout_s)
+        self.executions = Executions(
+            self.runtimes.open,
+            lambda name: self.registry.app.choose_agent(name),
+            self.questions,
+            self.topics,
+            settings.limits,
+        )
+
+    @property
+    def app(self) -> App:
+        """Everything as it was read last: taken once for whatever is done with it."""
+        return self.registry.app
+
+    @property
+    def subsystems(self) -> tuple[Subsystem, ...]:
+        return (self.registry, self.runtimes, self.questions, self.executions)
+
+    async def answer(self, call: Call, request: Request) -> Answer:
+        """Do what a client asks for, if it may. Raises: ClawftError."""
+        from clawft.serve.operations import HANDLERS  # they know the daemon
+
+        operation = find_operation(request)
+        call.caller.need(operation.scope)
+        return await HANDLERS[operation.request](self, call, request)
+
+
+# What does one kind of request, for a daemon and a call.
+Handler = Callable[[Daemon, Call, Any], Awaitable[Answer]]
+
+
+@asynccontextmanager
+async def open_daemon(app: App, settings: ServeSettings) -> AsyncIterator[Daemon]:
+    """A daemon at work; what goes on when the block ends has `drain_s` to end too. Raises: ClawftError."""
+    daemon = Daemon(app, settings)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(daemon.registry.running())
+        await stack.enter_async_context(daemon.runtimes.running())
+        try:
+            yield daemon
+        finally:
+            daemon.questions.close()
+            await daemon.executions.drain(settings.drain_s)

@@ -1,0 +1,224 @@
+"""Work that a daemon does for its callers: a bounded number of turns at a time, each in the task of its request."""
+
+import asyncio
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, aclosing
+from datetime import UTC, datetime
+
+import anyio
+from msgspec import Struct, structs
+
+from clawft.config.serve import LimitSettings
+from clawft.errors import ClawftError, Diagnostic, NotFound
+from clawft.format.model import Agent
+from clawft.messages import Answer, AnyEvent, ApprovalNeeded, Event, TurnFailed, TurnFinished, Usage
+from clawft.protocol.base import Problem
+from clawft.protocol.running import Ended, ExecutionEntry, ExecutionFinished, ExecutionStarted, TurnEvent
+from clawft.run import Conversation, Runtime, TurnRequest
+from clawft.serve.caller import Call, Caller
+from clawft.serve.questions import Questions
+from clawft.serve.topics import Topics
+
+__all__ = ["Executions", "Outcome", "Work"]
+
+MAX_REMEMBERED = 1_000  # sessions whose "yes for this session" is known while the daemon runs
+_LOOK_S = 0.05
+OpenRuntime = Callable[[], AbstractAsyncContextManager[Runtime]]
+
+
+class Work(Struct, frozen=True):
+    """What is to be done: a skill with its arguments, or a message."""
+
+    text: str
+    skill: str = ""
+    session: str = ""
+    model: str = ""
+    agent: str = ""
+
+
+class Outcome(Struct, frozen=True):
+    """How it ended."""
+
+    execution: str
+    session: str
+    status: Ended
+    text: str = ""
+    usage: Usage = Usage()
+    refused: int = 0
+    events: int = 0
+    error: Problem | None = None
+
+
+class _Execution:
+    """One piece of work, from the moment it is asked for."""
+
+    def __init__(self, call: Call, work: Work) -> None:
+        self.id = uuid.uuid4().hex[:12]
+        self.call = call
+        self.work = work
+        self.session = call.caller.session_key(work.session)
+        self.started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.is_waiting = True
+        self.events = 0
+        self.last: Event | None = None
+        self.conversation: Conversation | None = None
+        self.scope = anyio.CancelScope()
+
+    @property
+    def entry(self) -> ExecutionEntry:
+        return ExecutionEntry(
+            execution=self.id,
+            session=self.session,
+            skill=self.work.skill,
+            caller=self.call.caller.name,
+            started=self.started,
+            waiting=self.is_waiting,
+            events=self.events,
+        )
+
+    def tell(self, event: AnyEvent) -> None:
+        self.events += 1
+        self.last = event
+        self.call.send(TurnEvent(execution=self.id, sequence=self.events, event=event))
+
+    def cancel(self) -> None:
+        """In order, where the turn runs: it says so itself, and what came so far is kept."""
+        if self.conversation is not None:
+            self.conversation.cancel()
+        else:
+            self.scope.cancel()
+
+    def outcome(self) -> Outcome:
+        last, begun = self.last, Outcome(self.id, self.session, "cancelled", events=self.events)
+        if isinstance(last, TurnFailed):
+            error = Problem(code=last.code, severity="error", message=last.message, hint=last.hint or None)
+            return structs.replace(begun, status="failed", usage=last.usage, error=error)
+        if isinstance(last, TurnFinished):
+            return structs.replace(begun, status=last.stop, text=last.text, usage=last.usage, refused=last.refused)
+        return begun
+
+
+class Executions:
+    """All work of a daemon. `open_runtime` gives what turns need as it is now; `choose_agent` one that may answer."""
+
+    name = "executions"
+
+    def __init__(
+        self,
+        open_runtime: OpenRuntime,
+        choose_agent: Callable[[str], Agent],
+        questions: Questions,
+        topics: Topics,
+        limits: LimitSettings,
+    ) -> None:
+        self._open_runtime = open_runtime
+        self._choose_agent = choose_agent
+        self._questions = questions
+        self._topics = topics
+        self._limits = limits
+        self._slots = anyio.CapacityLimiter(limits.executions)
+        self._known: dict[str, _Execution] = {}
+        self._approved: OrderedDict[str, set[str]] = OrderedDict()
+        self._is_stopping = False
+        self.ended: dict[Ended, int] = {}
+
+    @property
+    def entries(self) -> tuple[ExecutionEntry, ...]:
+        return tuple(one.entry for one in self._known.values())
+
+    def check(self) -> Diagnostic | None:
+        """Whether there is no room for more."""
+        return _busy(len(self._known)).diagnostic if self._is_full() else None
+
+    async def run(self, call: Call, work: Work) -> Outcome:
+        """Do it, and tell the caller every event. Raises: ClawftError if it could not begin."""
+        execution = self._admit(call, work)
+        try:
+            with execution.scope:
+                async with self._slots:
+                    execution.is_waiting = False
+                    await self._work(execution)
+            outcome = execution.outcome()
+            self.ended[outcome.status] = self.ended.get(outcome.status, 0) + 1
+            return outcome
+        finally:
+            del self._known[execution.id]
+
+    def cancel(self, caller: Caller, execution: str) -> None:
+        """Raises: NotFound for one that is over, or another's."""
+        found = self._known.get(execution)
+        if found is None or not caller.owns(found.call.caller.name):
+            message = f"No execution '{execution}' goes on"
+            raise NotFound("execution-not-found", message, hint="It is over, or another's")
+        found.cancel()
+
+    async def drain(self, wait_s: float) -> None:
+        """Begin nothing more; let what goes on end in time, then end it."""
+        self._is_stopping = True
+        with anyio.move_on_after(wait_s):
+            while self._known:
+                await asyncio.sleep(_LOOK_S)
+        for one in tuple(self._known.values()):
+            one.cancel()
+
+    def _admit(self, call: Call, work: Work) -> _Execution:
+        if self._is_stopping:
+            raise ClawftError("serve-stopping", "The daemon is about to end", hint="Try again when it runs again")
+        if self._is_full():
+            raise _busy(len(self._known))
+        execution = _Execution(call, work)
+        self._known[execution.id] = execution
+        return execution
+
+    def _is_full(self) -> bool:
+        return len(self._known) >= self._limits.executions + self._limits.waiting
+
+    async def _work(self, execution: _Execution) -> None:
+        work = execution.work
+        agent = self._choose_agent(work.agent)
+
+        async def approve(event: ApprovalNeeded) -> Answer:
+            return await self._questions.ask(execution.call, event, execution.entry)
+
+        async with (
+            self._open_runtime() as runtime,
+            runtime.open_conversation(agent, key=execution.session, approve=approve) as conversation,
+        ):
+            execution.session = conversation.session.key
+            conversation.approved = self._remember(execution.session)
+            execution.conversation = conversation
+            self._topics.publish("executions", ExecutionStarted(execution=execution.entry))
+            try:
+                request = TurnRequest(work.text, model=work.model, skill=work.skill)
+                async with aclosing(conversation.run(request)) as events:
+                    async for event in events:
+                        execution.tell(event)  # type: ignore[arg-type]
+            finally:
+                execution.conversation = None
+                self._tell_finished(execution)
+
+    def _tell_finished(self, execution: _Execution) -> None:
+        outcome = execution.outcome()
+        finished = ExecutionFinished(
+            execution=execution.id,
+            session=execution.session,
+            skill=execution.work.skill,
+            status=outcome.status,
+            events=outcome.events,
+        )
+        self._topics.publish("executions", finished)
+
+    def _remember(self, session: str) -> set[str]:
+        """What the person said yes to for this session, as long as the daemon runs."""
+        approved = self._approved.pop(session, set())
+        self._approved[session] = approved
+        if len(self._approved) > MAX_REMEMBERED:
+            self._approved.popitem(last=False)
+        return approved
+
+
+def _busy(count: int) -> ClawftError:
+    message = f"{count} pieces of work go on or wait already"
+    return ClawftError("serve-busy", message, hint="Try again later, or raise serve.limits.waiting")

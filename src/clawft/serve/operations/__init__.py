@@ -1,0 +1,14 @@
+"""What the daemon does for each request of the table in `protocol/operations.py`: a function for each, by topic."""
+
+from clawft.protocol.base import Request
+from clawft.serve.daemon import Handler
+from clawft.serve.operations import deciding, running, skills, watching
+
+__all__ = ["HANDLERS"]
+
+HANDLERS: dict[type[Request], Handler] = {
+    **skills.HANDLERS,
+    **running.HANDLERS,
+    **deciding.HANDLERS,
+    **watching.HANDLERS,
+}

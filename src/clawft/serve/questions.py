@@ -1,0 +1,103 @@
+"""Questions that tools ask while a daemon works: pushed to whoever may answer; the first answer counts."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime, timedelta
+
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
+from clawft.messages import Answer, ApprovalNeeded
+from clawft.protocol.running import ExecutionEntry, Question, QuestionAsked, QuestionClosed, Verdict
+from clawft.serve.caller import Call, Caller
+from clawft.serve.topics import Topics
+
+__all__ = ["Questions"]
+
+_MOST = 10_000
+
+
+class _Asking:
+    """A question that waits."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.answered: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
+
+
+class Questions:
+    """All that wait, in the order they were asked."""
+
+    name = "questions"
+
+    def __init__(self, topics: Topics, timeout_s: float) -> None:
+        self._topics = topics
+        self._timeout_s = timeout_s
+        self._waiting: dict[str, _Asking] = {}
+
+    def check(self) -> Diagnostic | None:
+        return None  # they wait for people
+
+    @property
+    def waiting(self) -> tuple[Question, ...]:
+        return tuple(one.question for one in self._waiting.values())
+
+    async def ask(self, call: Call, event: ApprovalNeeded, about: ExecutionEntry) -> Answer:
+        """Put a question to whoever may answer; "nobody" where there is no one, or no answer in time."""
+        can_answer = call.can_answer and call.caller.may("approve")
+        if not can_answer and not self._topics.has_listeners("approvals"):
+            return "nobody"
+        asking = self._open(event, about)
+        message = QuestionAsked(question=asking.question)
+        self._topics.publish("approvals", message)
+        if can_answer:
+            call.send(message)
+        answer: Answer = "nobody"
+        by = ""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer, by = await asking.answered
+        except TimeoutError:
+            pass
+        finally:
+            del self._waiting[asking.question.question]
+            closed = QuestionClosed(question=asking.question.question, answer=answer, by=by)
+            self._topics.publish("approvals", closed)
+            if can_answer:
+                call.send(closed)
+        return answer
+
+    def answer(self, caller: Caller, question: str, answer: Verdict) -> None:
+        """Raises: NotFound for one that does not wait; Refused; ClawftError for an answer that it does not take."""
+        asking = self._waiting.get(question)
+        if asking is None or asking.answered.done():
+            message = f"No question '{question}' waits for an answer"
+            raise NotFound("question-not-found", message, hint="It was answered, or its time is over")
+        caller.need("approve")
+        if asking.question.grave and answer not in ("once", "no"):
+            raise ClawftError("question-grave", "This is answered each time: once, or no")
+        asking.answered.set_result((answer, caller.name))
+
+    def close(self) -> None:
+        """Nobody answers any more."""
+        for one in self._waiting.values():
+            if not one.answered.done():
+                one.answered.set_result(("nobody", ""))
+
+    def _open(self, event: ApprovalNeeded, about: ExecutionEntry) -> _Asking:
+        if len(self._waiting) >= _MOST:
+            raise Refused("questions-full", "Too many questions wait for an answer already")
+        now = datetime.now(UTC)
+        question = Question(
+            question=uuid.uuid4().hex[:12],
+            execution=about.execution,
+            session=about.session,
+            skill=about.skill,
+            caller=about.caller,
+            tool=event.tool,
+            text=event.question,
+            reason=event.reason,
+            grave=event.grave,
+            asked=now.isoformat(timespec="seconds"),
+            until=(now + timedelta(seconds=self._timeout_s)).isoformat(timespec="seconds"),
+        )
+        asking = self._waiting[question.question] = _Asking(question)
+        return asking

@@ -1,0 +1,193 @@
+"""Tokens of the daemon: who may do what. The user's own lies in a file of theirs; of others only a hash is kept."""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from clawft.config.serve import ServeSettings
+from clawft.errors import ClawftError, NotFound, Unreadable, find_close
+from clawft.files import lock_file, read_optional, replace_file
+from clawft.protocol.base import Scope
+from clawft.serve.caller import ALL_SCOPES, Caller
+
+__all__ = ["OWN", "SCOPES", "ServeToken", "ServeTokens", "load_own", "own_token_file"]
+
+OWN = "owner"  # the name of whoever holds the user's own token
+SCOPES: tuple[Scope, ...] = ("read", "run", "approve", "admin")
+PREFIX = "wft_"
+MAX_TOKENS = 1_000
+_MAX_FILE = 1 << 20
+_MAX_LABEL = 100
+_FEWEST = 16  # characters of a token that a person chose
+_LOCK_S = 5.0
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?")
+_SECRET = re.compile(r"[\x21-\x7e]{1,500}")
+
+
+class ServeToken(Struct, frozen=True, kw_only=True):
+    """What is kept of a token. Times are as ISO has them; without `expires` it counts for ever."""
+
+    name: str
+    hash: str
+    scopes: tuple[Scope, ...]
+    label: str = ""
+    created: str = ""
+    expires: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.expires) and datetime.fromisoformat(self.expires) <= datetime.now(UTC)
+
+
+class _Kept(Struct, frozen=True, kw_only=True):
+    version: int = 1
+    tokens: tuple[ServeToken, ...] = ()
+
+
+def own_token_file(user_dir: str) -> str:
+    return os.path.join(user_dir, "serve-token")
+
+
+def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str], *, make: bool = False) -> str:
+    """The user's own token: of the settings, else of the file, which is made where it is asked for; '' for none.
+
+    Raises: ClawftError.
+    """
+    if settings.token is not None:
+        return _check_chosen(settings.token.resolve(environ))
+    path = own_token_file(user_dir)
+    kept = (read_optional(path, 4_096) or b"").decode("ascii", "replace").strip()
+    if kept:
+        return _check_chosen(kept, path)
+    if not make:
+        return ""
+    os.makedirs(user_dir, mode=0o700, exist_ok=True)
+    made = PREFIX + secrets.token_urlsafe(32)
+    with suppress(FileExistsError):  # another came first
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(made + "\n")
+    return load_own(settings, user_dir, environ)
+
+
+def _check_chosen(secret: str, path: str = "") -> str:
+    if not _SECRET.fullmatch(secret) or len(secret) < _FEWEST:
+        message = f"The token of the daemon needs at least {_FEWEST} characters, without spaces"
+        raise ClawftError("serve-token", message, path=path, hint="Remove it, and one is made: weft serve")
+    return secret
+
+
+class ServeTokens:
+    """The tokens of a user folder. A file that others change is read again, so that a token that went is gone."""
+
+    def __init__(self, user_dir: str, own: str = "") -> None:
+        self._path = os.path.join(user_dir, "serve-tokens.json")
+        self._own = _hash(own) if own else ""
+        self._seen: tuple[int, int, int] | None = None
+        self._kept: dict[str, ServeToken] = {}
+
+    def check(self, secret: str) -> Caller | None:
+        """Whose token this is, if it is one that counts. Raises: Unreadable."""
+        if not _SECRET.fullmatch(secret):
+            return None
+        # Looked up by a hash: how long that takes tells nothing of a token, as it would with the token itself.
+        wanted = _hash(secret)
+        if self._own and hmac.compare_digest(wanted, self._own):
+            return Caller(OWN, ALL_SCOPES)
+        found = self._load().get(wanted)
+        if found is None or found.is_over:
+            return None
+        return Caller(found.name, frozenset(found.scopes))
+
+    def list(self) -> tuple[ServeToken, ...]:
+        """All, oldest first. Raises: Unreadable."""
+        return tuple(self._load().values())
+
+    def create(self, name: str, scopes: Sequence[str], label: str = "", *, days: int = 0) -> tuple[str, ServeToken]:
+        """A new token, which nobody can be shown again, and what is kept of it. Raises: ClawftError."""
+        if not _NAME.fullmatch(name) or name == OWN:
+            hint = "Up to 40 small letters, digits, '.', '_' and '-', with a letter or digit at both ends"
+            raise ClawftError("serve-token-name", f"A token cannot be called '{name[:60]}'", hint=hint)
+        now = time.time()
+        secret = PREFIX + secrets.token_urlsafe(32)
+        token = ServeToken(
+            name=name,
+            hash=_hash(secret),
+            scopes=tuple(one for one in SCOPES if one in scopes),
+            label="".join(one for one in label if one.isprintable())[:_MAX_LABEL],
+            created=_moment(now),
+            expires=_moment(now + days * 86_400) if days else "",
+        )
+        with self._changing() as kept:
+            if any(one.name == name for one in kept):
+                raise ClawftError(
+                    "serve-token-name", f"There is a token '{name}' already", hint=f"Run: weft serve token remove {name}"
+                )
+            if len(kept) >= MAX_TOKENS:
+                raise ClawftError("serve-token-name", f"There are {MAX_TOKENS} tokens already")
+            kept.append(token)
+        return secret, token
+
+    def remove(self, name: str) -> ServeToken:
+        """Let a token count no more, at once. Raises: NotFound."""
+        with self._changing() as kept:
+            found = next((one for one in kept if one.name == name), None)
+            if found is None:
+                close = find_close(name, [one.name for one in kept])
+                hint = f"Did you mean '{close}'?" if close else "Run: weft serve token list"
+                raise NotFound("serve-token-none", f"There is no token '{name[:60]}'", hint=hint)
+            kept.remove(found)
+        return found
+
+    def _load(self) -> dict[str, ServeToken]:
+        try:
+            status = os.stat(self._path)
+            seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+        except OSError:
+            seen = None
+        if seen != self._seen:
+            self._kept = {one.hash: one for one in self._read()}
+            self._seen = seen
+        return self._kept
+
+    def _read(self) -> tuple[ServeToken, ...]:
+        text = read_optional(self._path, _MAX_FILE)
+        if text is None:
+            return ()
+        try:
+            return msgspec.json.decode(text, type=_Kept).tokens
+        except msgspec.DecodeError as error:
+            hint = "Remove it, and make new tokens: weft serve token new"
+            raise Unreadable("serve-tokens", f"The tokens cannot be read: {error}", path=self._path, hint=hint) from error
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[ServeToken]]:
+        """The tokens, to be changed; one process at a time does."""
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        descriptor = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if not lock_file(descriptor, _LOCK_S):
+                raise ClawftError("serve-tokens", "Another process is changing the tokens", path=self._path)
+            kept = [*self._read()]
+            yield kept
+            replace_file(self._path, msgspec.json.encode(_Kept(tokens=tuple(kept))) + b"\n")
+        finally:
+            os.close(descriptor)
+
+
+def _hash(secret: str) -> str:
+    """A token has 256 bits of chance in it: nobody finds it by trying, so a plain hash will do."""
+    return hashlib.sha256(secret.encode("ascii", "replace")).hexdigest()
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
