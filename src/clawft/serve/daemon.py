@@ -10,11 +10,11 @@ from clawft.config.serve import ServeSettings
 from clawft.errors import Diagnostic
 from clawft.protocol.base import Answer, Request
 from clawft.protocol.operations import find_operation
+from clawft.reloading import LiveRuntimes
 from clawft.serve.caller import Call
 from clawft.serve.executions import Executions
 from clawft.serve.questions import Questions
 from clawft.serve.registry import SkillRegistry
-from clawft.serve.runtimes import CurrentRuntime
 from clawft.serve.topics import Topics
 
 __all__ = ["Daemon", "Handler", "Subsystem", "open_daemon"]
@@ -38,10 +38,10 @@ class Daemon:
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self.topics = Topics()
         self.registry = SkillRegistry(app, self.topics)
-        self.runtimes = CurrentRuntime(self.registry)
+        self.runtimes = LiveRuntimes(self.registry.live)
         self.questions = Questions(self.topics, settings.approval_timeout_s)
         self.executions = Executions(
-            self.runtimes.open,
+            self.runtimes.use,
             lambda name: self.registry.app.choose_agent(name),
             self.questions,
             self.topics,
@@ -55,7 +55,7 @@ class Daemon:
 
     @property
     def subsystems(self) -> tuple[Subsystem, ...]:
-        return (self.registry, self.runtimes, self.questions, self.executions)
+        return (self.registry, self.questions, self.executions)
 
     async def answer(self, call: Call, request: Request) -> Answer:
         """Do what a client asks for, if it may. Raises: ClawftError."""
@@ -76,7 +76,7 @@ async def open_daemon(app: App, settings: ServeSettings) -> AsyncIterator[Daemon
     daemon = Daemon(app, settings)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(daemon.registry.running())
-        await stack.enter_async_context(daemon.runtimes.running())
+        stack.push_async_callback(daemon.runtimes.close)
         try:
             yield daemon
         finally:

@@ -98,7 +98,7 @@ def _note(app: App, call: Call, subject: str) -> None:
 
 
 async def _tell(daemon: Daemon, name: str) -> SkillDecided:
-    generation = await daemon.registry.live.refresh()
+    generation = await daemon.registry.live.reload()
     standing = generation.app.get_skill(name)
     return SkillDecided(skill=await to_thread.run_sync(_describe, standing))
 
