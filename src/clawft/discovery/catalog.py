@@ -57,10 +57,14 @@ class Found(Struct, frozen=True, eq=False, gc=False):
 
 
 class Catalog(Struct, frozen=True):
-    """All skills found, highest precedence first. Which of them is usable is decided in `trust.state`."""
+    """All skills found, highest precedence first. Which of them is usable is decided in `trust.state`.
+
+    `linked`: links were met among them, so that an edit in one folder may change what is found elsewhere.
+    """
 
     found: tuple[Found, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    linked: bool = False
 
     @property
     def versions(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from clawft.discovery.cache import load_cache, store_cache
 from clawft.discovery.catalog import Catalog, Found, encode_skill
@@ -14,7 +15,7 @@ from clawft.discovery.walk import Walk
 from clawft.errors import ClawftError, Diagnostic
 from clawft.format.model import Skill
 
-__all__ = ["load_catalog", "load_prompt"]
+__all__ = ["load_catalog", "load_folder", "load_location", "load_prompt"]
 
 _BATCH_BYTES = 1 << 18
 _ODD = frozenset(
@@ -35,34 +36,54 @@ def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_
 
     Sidecars are a step of their own: `apply_sidecars`.
     """
-    # Thousands of small values that all stay: looking for cycles among them takes longer than making them.
+    found: list[Found] = []
+    diagnostics: list[Diagnostic] = []
+    linked = False
+    with _no_cycles():
+        for location in locations:
+            one = load_location(location, max_prompt_bytes, cache_dir)
+            found += one.found
+            diagnostics += one.diagnostics
+            linked |= one.linked
+    return Catalog(tuple(found), tuple(diagnostics), linked)
+
+
+@contextmanager
+def _no_cycles() -> Iterator[None]:
+    """Thousands of small values that all stay: looking for cycles among them takes longer than making them."""
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _load_catalog(locations, max_prompt_bytes, cache_dir)
+        yield
     finally:
         if collects:
             gc.enable()
 
 
-def _load_catalog(locations: Sequence[Location], max_prompt_bytes: int, cache_dir: str | None) -> Catalog:
-    found: list[Found] = []
-    diagnostics: list[Diagnostic] = []
-    for location in locations:
-        if not os.path.isdir(location.path) and not _is_command(location):
-            if location.scope in ("dir", "extra"):
-                diagnostics.append(Diagnostic("no-folder", "warning", "There is no such folder", location.path))
-        elif location.kind == "commands":
-            from clawft.discovery.commands import load_commands  # where there are any
+def load_location(location: Location, max_prompt_bytes: int, cache_dir: str | None) -> Catalog:
+    """The same of one location."""
+    if not os.path.isdir(location.path) and not _is_command(location):
+        missed = location.scope in ("dir", "extra")
+        said = Diagnostic("no-folder", "warning", "There is no such folder", location.path)
+        return Catalog((), (said,) if missed else ())
+    if location.kind == "commands":
+        from clawft.discovery.commands import load_commands  # where there are any
 
-            commands, said = load_commands(location, max_prompt_bytes, cache_dir)
-            found += commands
-            diagnostics += said
-        else:
-            loader = _Loader(location, max_prompt_bytes, cache_dir)
-            diagnostics += loader.load()
-            found += map(_skip_odd, loader.found) if location.strict else loader.found
-    return Catalog(tuple(found), tuple(diagnostics))
+        commands, problems = load_commands(location, max_prompt_bytes, cache_dir)
+        return Catalog(tuple(commands), tuple(problems))
+    loader = _Loader(location, max_prompt_bytes, cache_dir)
+    walk = loader.load()
+    found = map(_skip_odd, loader.found) if location.strict else loader.found
+    return Catalog(tuple(found), tuple(walk.diagnostics), walk.linked)
+
+
+def load_folder(location: Location, folder: str, max_prompt_bytes: int) -> Found | None:
+    """The skill of one folder that has a SKILL.md, as a search of its location would find it; None if it has none."""
+    loader = _Loader(location, max_prompt_bytes, None)
+    if not loader.take_file(folder, "SKILL.md"):
+        return None
+    loader.parse()
+    return _skip_odd(loader.found[0]) if location.strict else loader.found[0]
 
 
 def _is_command(location: Location) -> bool:
@@ -107,7 +128,7 @@ class _Loader:
         self.files: list[SkillFile] = []
         self.unparsed_bytes = 0
 
-    def load(self) -> list[Diagnostic]:
+    def load(self) -> Walk:
         root, limit, folder = self.location.path, self.max_prompt_bytes, self.cache_dir
         known = load_cache(folder, root, limit) if folder else {}
         walk = Walk(self.take_skills, self.take_file, known)
@@ -115,7 +136,7 @@ class _Loader:
         self.parse()
         if folder and (self.changed or walk.listings != known):
             store_cache(folder, root, limit, {path: self.update(listing) for path, listing in walk.listings.items()})
-        return walk.diagnostics
+        return walk
 
     def take_skills(self, places: Iterable[Place]) -> Iterator[str]:
         """Take the SKILL.md of each place, as it is known if it has not changed; yields the folders without one."""

@@ -17,7 +17,7 @@ SIDECAR = "agents/openai.yaml"
 
 def apply_sidecars(catalog: Catalog) -> Catalog:
     """The catalog with what the sidecars say; a sidecar that cannot be used is said, not fatal."""
-    return Catalog(tuple([_apply(found) for found in catalog.found]), catalog.diagnostics)
+    return Catalog(tuple([_apply(found) for found in catalog.found]), catalog.diagnostics, catalog.linked)
 
 
 def _apply(found: Found) -> Found:

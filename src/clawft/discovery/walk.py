@@ -35,6 +35,7 @@ class Walk:
         self.seen: set[str] = set()
         self.folders = 0
         self.full = False
+        self.linked = False  # a link was met
         self.too_deep: list[str] = []
 
     def run(self, root: str) -> None:
@@ -70,6 +71,7 @@ class Walk:
             message = f"A Markdown file beside the skills is no skill{many}"
             self.say("loose-file", "note", message, entries.loose[0], "A skill is a folder with a SKILL.md")
         below: Iterable[Place] = self.limit(folder, entries.listing.places)
+        self.linked |= bool(entries.links)
         if entries.links:  # each is judged when its turn comes: it may lead where the walk has been by then
             below = (place for place in below if place.folder not in entries.links or self.follows(place.folder))
         if depth < MAX_DEPTH:

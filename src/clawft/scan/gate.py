@@ -19,7 +19,7 @@ from clawft.scan.stamps import is_unchanged
 if TYPE_CHECKING:
     from clawft.scan.screening import Screening
 
-__all__ = ["Tell", "is_first_scan", "screen_skills"]
+__all__ = ["Tell", "is_first_scan", "screen_contents", "screen_skills"]
 
 Tell = Callable[[int, int], None]  # how many of how many are scanned
 
@@ -31,6 +31,21 @@ def screen_skills(
 
     `by_content`: they are read though their status is as it was, since what is written through memory leaves no trace.
     """
+    return _screen(found, cache_dir, tell, by_content=by_content)[0]
+
+
+def screen_contents(
+    found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None
+) -> "tuple[tuple[Screening | None, ...], tuple[str, ...]]":
+    """The same, and for each a hash of all that the skill holds; '' where nothing is known of it."""
+    screenings, indexes = _screen(found, cache_dir, tell, by_content=False)
+    known = [indexes.get(one.location.path, {}).get(one.file) for one in found]
+    return screenings, tuple([entry.content if entry else "" for entry in known])
+
+
+def _screen(
+    found: Sequence[Found], cache_dir: str | None, tell: Tell | None, *, by_content: bool
+) -> "tuple[tuple[Screening | None, ...], dict[str, dict[str, Known]]]":
     results: list[Screening | None] = [None] * len(found)
     indexes: dict[str, dict[str, Known]] = {}
     changed: list[int] = []
@@ -60,7 +75,7 @@ def screen_skills(
 
         for number, screening in rescan(found, changed, indexes, cache_dir, tell):
             results[number] = screening
-    return tuple(results)
+    return tuple(results), indexes
 
 
 def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:

@@ -12,14 +12,14 @@ from clawft.errors import ClawftError, Unreadable
 from clawft.files import is_within, read_optional, real_path
 from clawft.workspace import Workspace
 
-__all__ = ["STRANGE_SCOPES", "Origins"]
+__all__ = ["STRANGE_SCOPES", "Origins", "list_locks"]
 
 MAX_LOCK_BYTES = 8 << 20
 _OWN_LOCK = "skills.lock"  # ours, in the user's folder
 # Where installers note what they brought: beside the folder of skills.
 _LOCKS = (".clawhub/lock.json", ".clawdhub/lock.json")
 _SHARED_LOCK = ".skill-lock.json"  # of one that copies or links what it brings into the folders of all clients
-STRANGE_SCOPES = frozenset({"project", "plugin", "dir"})
+STRANGE_SCOPES = frozenset({"project", "plugin", "mcp", "dir"})
 _ALL = frozenset("*")  # a lock that cannot be read: anything may have been brought
 
 
@@ -46,6 +46,8 @@ class Origins:
         at = found.location
         if at.scope == "plugin":
             return f"It comes with the plugin {at.layer}"
+        if at.scope == "mcp":
+            return f"It comes from the MCP server '{at.layer}'"
         if at.scope in STRANGE_SCOPES:
             return f"It comes with the {'folder' if at.scope == 'dir' else at.scope}"
         if at.scope in ("user", "extra") and self._project and self._lies_in_project(found):
@@ -67,6 +69,13 @@ class Origins:
             for folder in {found.folder, real_path(found.folder)}
             for base, names in self._installed
         )
+
+
+def list_locks(workspace: Workspace, locations: Iterable[Location]) -> set[str]:
+    """Every file, there or not, that tells what was installed."""
+    roots = {os.path.dirname(one.path) for one in locations if one.scope in ("user", "extra")}
+    beside = {os.path.join(root, lock) for root in roots for lock in (*_LOCKS, _SHARED_LOCK)}
+    return beside | {os.path.join(workspace.user_dir, _OWN_LOCK)}
 
 
 def _load_names(root: str, lock: str) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The state of a skill, and why (DESIGN.md). One function decides it; every surface prints its answer."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
@@ -16,7 +16,17 @@ from clawft.format.model import Skill
 if TYPE_CHECKING:
     from clawft.trust.blocking import Scanned
 
-__all__ = ["STATES", "AgentStanding", "Standing", "State", "is_copy", "judge_agents", "judge_skills"]
+__all__ = [
+    "STATES",
+    "AgentStanding",
+    "Standing",
+    "State",
+    "is_copy",
+    "judge_agents",
+    "judge_each",
+    "judge_skills",
+    "judge_together",
+]
 
 State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 STATES: dict[State, str] = {
@@ -80,10 +90,26 @@ def judge_skills(
 
     Without `scanned` none is blocked; `distrust` tells why a skill is untrusted, if it is.
     """
-    standings = [_judge(found, settings, host) for found in catalog.found]
+    return judge_together(judge_each(catalog.found, settings, host, scanned, distrust))
+
+
+def judge_each(
+    found: Sequence[Found],
+    settings: SkillsSettings,
+    host: Host,
+    scanned: "Scanned | None" = None,
+    distrust: Callable[[Found], Diagnostic | None] = lambda _: None,
+) -> list[Standing]:
+    """The state of each skill as if it were the only one of its name."""
+    standings = [_judge(one, settings, host) for one in found]
     if scanned is not None:
         standings = [_screen(one, scanned, number) for number, one in enumerate(standings)]
-    return tuple(_shadow([_distrust(one, distrust) for one in standings]))
+    return [_distrust(one, distrust) for one in standings]
+
+
+def judge_together(standings: Sequence[Standing]) -> tuple[Standing, ...]:
+    """The same where some share a name: one of them wins."""
+    return tuple(_shadow(list(standings)))
 
 
 def _distrust(standing: Standing, distrust: Callable[[Found], Diagnostic | None]) -> Standing:
@@ -159,6 +185,9 @@ def _shadow(standings: list[Standing]) -> list[Standing]:
         first = next((index for index in indexes if standings[index].usable), None)
         if first is None:
             continue
+        if standings[first].found.location.scope == "mcp":
+            _keep_apart(standings, indexes)
+            continue
         for index in indexes:
             if index < first:
                 standings[index] = _not_hiding(standings[index], standings[first])
@@ -168,6 +197,19 @@ def _shadow(standings: list[Standing]) -> list[Standing]:
                 standings[first] = _overriding(standings[first], standings[index])
                 standings[index] = _hidden(standings[index], standings[first], name)
     return standings
+
+
+def _keep_apart(standings: list[Standing], indexes: list[int]) -> None:
+    """What an MCP server served takes the place of nothing: not of another's skill that is not usable now, and not of
+    another server's. It is still there by the server's name."""
+    for index in indexes:
+        one = standings[index]
+        prefix = one.found.location.prefix
+        other = next((standings[at] for at in indexes if standings[at].found.location.prefix != prefix), None)
+        if one.usable and other is not None:
+            message = f"{_where(other)} has '{one.name}' too, and no MCP server's skill takes the place of another's"
+            said = Diagnostic("shadowed", "warning", message, other.found.file, 0, f"Name it as {prefix}:{one.name}")
+            standings[index] = Standing(one.found, "shadowed", (said,))
 
 
 def is_copy(found: Found, other: Found) -> bool:
