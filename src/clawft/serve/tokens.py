@@ -108,7 +108,7 @@ class ServeTokens:
             return None
         return Caller(found.name, frozenset(found.scopes))
 
-    def list(self) -> tuple[ServeToken, ...]:
+    def all(self) -> tuple[ServeToken, ...]:
         """All, oldest first. Raises: Unreadable."""
         return tuple(self._load().values())
 
@@ -130,7 +130,9 @@ class ServeTokens:
         with self._changing() as kept:
             if any(one.name == name for one in kept):
                 raise ClawftError(
-                    "serve-token-name", f"There is a token '{name}' already", hint=f"Run: weft serve token remove {name}"
+                    "serve-token-name",
+                    f"There is a token '{name}' already",
+                    hint=f"Run: weft serve token remove {name}",
                 )
             if len(kept) >= MAX_TOKENS:
                 raise ClawftError("serve-token-name", f"There are {MAX_TOKENS} tokens already")
@@ -167,7 +169,9 @@ class ServeTokens:
             return msgspec.json.decode(text, type=_Kept).tokens
         except msgspec.DecodeError as error:
             hint = "Remove it, and make new tokens: weft serve token new"
-            raise Unreadable("serve-tokens", f"The tokens cannot be read: {error}", path=self._path, hint=hint) from error
+            raise Unreadable(
+                "serve-tokens", f"The tokens cannot be read: {error}", path=self._path, hint=hint
+            ) from error
 
     @contextmanager
     def _changing(self) -> Iterator[list[ServeToken]]:

@@ -51,6 +51,7 @@ class Visit:
         self._held = 0
         self._start: Message | None = None  # sent with what follows, when it is known how much that is
         self._is_refused = False
+        self._is_sent = False  # all of the answer
         self._got = 0
         self._is_whole = self.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in self.headers
 
@@ -80,7 +81,8 @@ class Visit:
                 return
             self._held = len(body) if len(body) > _LARGE else 0
             await self._open(self._start)
-        if len(body) <= _CHUNK and not message.get("more_body", False):
+        self._is_sent = not message.get("more_body", False)
+        if len(body) <= _CHUNK and self._is_sent:
             await self._send(message)
             return
         for start in range(0, len(body) or 1, _CHUNK):
@@ -91,6 +93,11 @@ class Visit:
         """Say what was wrong, unless an answer has begun."""
         if not self.status:
             await self._tell(error)(self.scope, self._receive, self.send)
+
+    async def finish(self) -> None:
+        """Let an answer that was cut short end there."""
+        if self.status and not self._is_sent:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def close(self) -> None:
         if self._held:

@@ -1,0 +1,95 @@
+"""What waits for one connection: bounded in bytes. A client that does not read loses it, and is told so."""
+
+from collections import deque
+
+import anyio
+
+from clawft.errors import Diagnostic
+
+__all__ = ["Outbox"]
+
+_PIECE = 64 * 1024
+
+
+class Outbox:
+    """Messages as they go out. To put one never waits; `ended` tells why it was cut short."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._news = anyio.Event()
+        self._room: anyio.Event | None = None  # of whoever waits for it
+        self._is_finished = False
+        self.is_used = False
+        self.is_slow = False
+        self.ended: Diagnostic | None = None
+
+    def put(self, message: bytes) -> None:
+        if self._is_finished:
+            return
+        self.is_used = True
+        self._bytes += len(message)
+        if self._waiting and self._bytes > self._most:  # one alone may be larger
+            self.is_slow = True
+            self.end(
+                Diagnostic(
+                    "slow-consumer",
+                    "error",
+                    f"More than {self._most // 1024} kB waited to be read",
+                    hint="Read faster, subscribe to less, or raise serve.limits.unread_kb",
+                )
+            )
+            return
+        self._waiting.append(message)
+        self._news.set()
+
+    def end(self, why: Diagnostic) -> None:
+        """Nothing more comes, and what waits is lost."""
+        self.ended = self.ended or why
+        self._waiting.clear()
+        self._bytes = 0
+        self.finish()
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        self._is_finished = True
+        self._news.set()
+        self._make_room()
+
+    async def take(self) -> bytes:
+        """What waits, up to a piece that is worth sending; nothing (b"") when no more comes."""
+        while not self._waiting and not self._is_finished:
+            self._news = anyio.Event()
+            await self._news.wait()
+        taken = []
+        size = 0
+        while self._waiting and size < _PIECE:
+            taken.append(self._waiting.popleft())
+            size += len(taken[-1])
+        self._bytes -= size
+        self._make_room()
+        return b"".join(taken)
+
+    async def take_one(self) -> bytes:
+        """The next message; nothing (b"") when no more comes."""
+        while not self._waiting and not self._is_finished:
+            self._news = anyio.Event()
+            await self._news.wait()
+        if not self._waiting:
+            return b""
+        message = self._waiting.popleft()
+        self._bytes -= len(message)
+        self._make_room()
+        return message
+
+    async def wait_for_room(self) -> None:
+        """Until less than half of what may wait does, for whoever can wait."""
+        while self._bytes > self._most // 2 and not self._is_finished:
+            self._room = self._room or anyio.Event()
+            await self._room.wait()
+
+    def _make_room(self) -> None:
+        if self._room is not None:
+            self._room.set()
+            self._room = None

@@ -1,0 +1,142 @@
+"""The daemon as a web application: everything that is reached over HTTP, behind one door; and its end, in order."""
+
+import time
+from typing import Any
+
+import anyio
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from clawft.errors import ClawftError, Diagnostic
+from clawft.protocol.schemas import MESSAGES, schema_name, schema_of
+from clawft.protocol.watching import SubsystemHealth
+from clawft.serve.answers import answer_json, make_refusal, refuse, to_web
+from clawft.serve.daemon import Daemon
+from clawft.serve.door import Door
+from clawft.serve.http import PREFIX, Api
+from clawft.serve.metrics import CONTENT_TYPE, Metrics
+from clawft.serve.names import Names
+from clawft.serve.openapi import describe_api
+from clawft.serve.operations.watching import describe_health
+from clawft.serve.tokens import ServeTokens
+from clawft.web.errors import WebError
+from clawft.web.limits import ClientLimits, Kind
+from clawft.web.server import Bounds, Tls, WebServer
+from clawft.web.visit import Log
+
+__all__ = ["Shell", "make_server", "make_shell"]
+
+STOPPING = Diagnostic("serve-stopping", "error", "The daemon is about to end", hint="Try again when it runs again")
+_LAST_S = 2.0  # for streams to say that it is over
+
+
+class Shell:
+    """What is served, and how it ends."""
+
+    def __init__(self, daemon: Daemon, door: Door, api: Api) -> None:
+        self.daemon = daemon
+        self.door = door
+        self._api = api
+
+    async def drain(self, server: WebServer) -> None:
+        """Let nobody new in; let work come to its end, in time; then tell all who listen, and stop."""
+        for one in server.servers:
+            one.close()
+        await self.daemon.executions.drain(self.daemon.settings.drain_s)
+        self._api.end_streams(STOPPING)
+        server.stop()
+        await anyio.sleep(_LAST_S)
+        self.door.close()
+
+
+def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> Shell:
+    """The daemon, to be served by anything that speaks ASGI."""
+    settings = daemon.settings
+    metrics = Metrics(daemon)
+    api = Api(daemon, metrics, log)
+    handlers: dict[Any, Any] = {WebError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
+    app = Starlette(routes=_routes(daemon, metrics, api), exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    per_minute: dict[Kind, int] = {
+        "reads": settings.limits.reads_per_minute,
+        "writes": settings.limits.writes_per_minute,
+    }
+    door = Door(
+        app,
+        names=Names.of(settings),
+        tokens=tokens,
+        limits=ClientLimits(per_minute, time.monotonic),
+        metrics=metrics,
+        log=log,
+    )
+    return Shell(daemon, door, api)
+
+
+def make_server(shell: Shell) -> WebServer:
+    """Raises: ClawftError for a certificate that cannot be used."""
+    settings = shell.daemon.settings
+    tls = Tls(settings.tls_cert, settings.tls_key) if settings.tls_cert else None
+    bounds = Bounds(settings.limits.connections, settings.limits.message_kb << 10)
+    server = WebServer(shell.door, bounds=bounds, behind_proxy=bool(settings.public_url), tls=tls)
+    server.load("serve-tls")
+    return server
+
+
+def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:
+    document = msgspec.json.encode(describe_api(PREFIX))
+
+    async def healthz(request: Request) -> Response:
+        """How every part is; what is wrong with one is for those with a token."""
+        request.scope["operation"] = "healthz"
+        found = [describe_health(one) for one in daemon.subsystems]
+        return _answer_health(found, is_known="visitor" in request.scope["state"])
+
+    async def show_metrics(request: Request) -> Response:
+        request.scope["operation"] = "metrics"
+        request.scope["state"]["visitor"].caller.need("read")
+        return Response(metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def openapi(_request: Request) -> Response:
+        return Response(document, media_type="application/json")
+
+    return [
+        Route("/healthz", healthz),
+        Route("/metrics", show_metrics),
+        Route(f"{PREFIX}/openapi.json", openapi),
+        Route(f"{PREFIX}/schemas/{{file}}", _show_schema),
+        *api.routes(),
+    ]
+
+
+def _answer_health(found: list[SubsystemHealth], *, is_known: bool) -> Response:
+    is_well = not any(one.problem for one in found)
+    parts = {
+        one.name: {"ok": one.problem is None, **({"problem": one.problem} if is_known and one.problem else {})}
+        for one in found
+    }
+    return answer_json({"ok": is_well, "subsystems": parts}, 200 if is_well else 503)
+
+
+async def _show_schema(request: Request) -> Response:
+    file = request.path_params["file"]
+    message = next((one for one in MESSAGES if schema_name(one) == file), None)
+    if message is None:
+        raise WebError(404, "There is no schema of that name")
+    return Response(msgspec.json.encode(schema_of(message)), media_type="application/schema+json")
+
+
+async def _tell(_request: Request, error: Exception) -> Response:
+    if isinstance(error, ClawftError):
+        return refuse(to_web(error))
+    if isinstance(error, HTTPException):
+        return refuse(WebError(error.status_code, error.detail, headers=error.headers))
+    assert isinstance(error, WebError)
+    return refuse(error)
+
+
+async def _tell_bug(_request: Request, _error: Exception) -> Response:
+    return refuse(make_refusal(500, Diagnostic("bug", "error", "Internal error", hint="The daemon's log says more")))
