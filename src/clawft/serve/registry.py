@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 import anyio
 import msgspec
 from anyio import to_thread
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from clawft.app import App
 from clawft.describe.diagnostics import to_problem
 from clawft.describe.skills import describe_skill, digest_of
 from clawft.discovery.digest import Digest
 from clawft.errors import Diagnostic
+from clawft.protocol.base import Answer
 from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.skills import SkillsList, SkillSummary
 from clawft.reloading import Generation, LiveSkills
@@ -20,6 +21,9 @@ from clawft.serve.topics import Topics
 from clawft.trust import Standing
 
 __all__ = ["Described", "SkillRegistry"]
+
+_NAMED = b'{"type":"skills_list","id":%b'
+_NAMELESS = _NAMED % b'""'
 
 
 class Described:
@@ -76,6 +80,15 @@ class SkillRegistry:
             if self._described is None or self._described.number != current.number:
                 self._described = await to_thread.run_sync(self._describe, current)
             return self._described
+
+    def encode(self, answer: Answer, request: str = "") -> bytes:
+        """An answer with the id of its request. The list of all skills, which is large, is not encoded anew."""
+        described = self._described
+        if described is None or answer is not described.answer:
+            return msgspec.json.encode(structs.replace(answer, id=request) if request else answer)
+        if not request:
+            return bytes(described.encoded)
+        return _NAMED % msgspec.json.encode(request) + memoryview(described.encoded)[len(_NAMELESS) :]
 
     def _describe(self, generation: Generation) -> Described:
         standings = sorted(generation.app.skills, key=lambda one: one.name)

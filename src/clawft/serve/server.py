@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.schemas import MESSAGES, schema_name, schema_of
@@ -22,6 +22,7 @@ from clawft.serve.metrics import CONTENT_TYPE, Metrics
 from clawft.serve.names import Names
 from clawft.serve.openapi import describe_api
 from clawft.serve.operations.watching import describe_health
+from clawft.serve.socket import Sockets
 from clawft.serve.tokens import ServeTokens
 from clawft.web.errors import WebError
 from clawft.web.limits import ClientLimits, Kind
@@ -37,10 +38,11 @@ _LAST_S = 2.0  # for streams to say that it is over
 class Shell:
     """What is served, and how it ends."""
 
-    def __init__(self, daemon: Daemon, door: Door, api: Api) -> None:
+    def __init__(self, daemon: Daemon, door: Door, api: Api, sockets: Sockets) -> None:
         self.daemon = daemon
         self.door = door
         self._api = api
+        self._sockets = sockets
 
     async def drain(self, server: WebServer) -> None:
         """Let nobody new in; let work come to its end, in time; then tell all who listen, and stop."""
@@ -48,6 +50,7 @@ class Shell:
             one.close()
         await self.daemon.executions.drain(self.daemon.settings.drain_s)
         self._api.end_streams(STOPPING)
+        await self._sockets.close()
         server.stop()
         await anyio.sleep(_LAST_S)
         self.door.close()
@@ -58,8 +61,9 @@ def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> S
     settings = daemon.settings
     metrics = Metrics(daemon)
     api = Api(daemon, metrics, log)
+    sockets = Sockets(daemon, metrics, log)
     handlers: dict[Any, Any] = {WebError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
-    app = Starlette(routes=_routes(daemon, metrics, api), exception_handlers=handlers)
+    app = Starlette(routes=[*_routes(daemon, metrics, api), WebSocketRoute("/ws", sockets)], exception_handlers=handlers)
     app.router.redirect_slashes = False
     per_minute: dict[Kind, int] = {
         "reads": settings.limits.reads_per_minute,
@@ -73,7 +77,7 @@ def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> S
         metrics=metrics,
         log=log,
     )
-    return Shell(daemon, door, api)
+    return Shell(daemon, door, api, sockets)
 
 
 def make_server(shell: Shell) -> WebServer:

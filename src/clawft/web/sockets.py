@@ -1,6 +1,7 @@
 """A WebSocket's connection: one that takes nothing, or breaks its messages into crumbs, is closed."""
 
 import asyncio
+from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
@@ -45,6 +46,18 @@ class SocketConnection(WebSocketsSansIOProtocol):
             super().handle_ping()
         else:
             self.conn.data_to_send()
+
+    async def send(self, message: Any) -> None:
+        """To close waits for nobody: it goes behind what a client did not take yet, and that is not kept for long."""
+        if message["type"] == "websocket.close" and self.handshake_complete and not self.writable.is_set():
+            self.writable.set()
+            try:
+                await super().send(message)
+            finally:
+                self.writable.clear()
+            self.loop.call_later(self.close_timeout, self.transport.abort)
+            return
+        await super().send(message)
 
     def shutdown(self) -> None:
         if self.handshake_complete and not self.close_sent:
