@@ -22,6 +22,7 @@ from clawft.discovery import (
     skill_locations,
 )
 from clawft.discovery.agents import FoundAgent, load_agents
+from clawft.discovery.served import served_locations
 from clawft.discovery.sidecars import apply_sidecars
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.format.model import Agent, Skill
@@ -175,9 +176,18 @@ class App:
         """Where skills are looked for: only the `--dir` folders when there are any."""
         if self.dirs:
             return explicit_locations(self.dirs, self.workspace)
-        return skill_locations(
-            self.workspace, self.config.skills, self.plugin_places.skills if self.plugin_places else ()
-        )
+        brought = self.plugin_places.skills if self.plugin_places else ()
+        served = served_locations(self.workspace.user_dir, self._has_server)
+        return skill_locations(self.workspace, self.config.skills, brought, served)
+
+    def _has_server(self, name: str) -> bool:
+        """Whether there is an MCP server of a name."""
+        own = self.config.mcp.servers.get(name)
+        if own is not None:
+            return own.enabled
+        from clawft.borrowing import has_plugin_server  # few plugins bring servers that serve skills
+
+        return has_plugin_server(self, name)
 
     @cached_property
     def plugin_places(self) -> "Places | None":

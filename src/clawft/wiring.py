@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec import structs
 
-from clawft.config.mcp import find_confined
+from clawft.borrowing import ListingCheck, join_servers
 from clawft.contracts import MemoryBackend
 from clawft.errors import ClawftError
 from clawft.files import create_private
 from clawft.hooking import open_hooks, open_hosts
 from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
-from clawft.mcp.brought import PluginServers
-from clawft.mcp.confine import Confine
 from clawft.memory import open_memory
-from clawft.plugging import extend, guard_turns, open_plugins, pick_memory, supply_plugin
+from clawft.plugging import extend, guard_turns, open_plugins, pick_memory
 from clawft.plugins.native import call_native, native_plugins
 from clawft.plugins.telling import renew
 from clawft.run import Conversation, Runtime
@@ -32,8 +30,10 @@ from clawft.run.fork_skill import SkillForker
 from clawft.run.insertions import (
     TELL_SANDBOX,
     TELL_UNTRUSTED,
+    Renew,
     hook_insertions,
     memory_insertions,
+    served_insertion,
     server_insertion,
 )
 from clawft.run.invoke import INVOKE, TELL_CONFIG
@@ -96,16 +96,12 @@ async def open_runtime(
         hosts = await stack.enter_async_context(open_hosts(app, sandbox))
         hooks = open_hooks(app, sandbox, only, hosts)
         plugins = await stack.enter_async_context(open_plugins(app, sandbox))
-        confine = Confine(sandbox, find_confined(config, user_dir), app.audit)
-        hub = await stack.enter_async_context(McpHub(config.mcp, app.workspace, app.environ, confine=confine))
-        joining = PluginServers(
-            hub, app.workspace, lambda one: supply_plugin(app, one, plugins.settings), config.mcp.servers
-        )
+        hub, joining = join_servers(app, sandbox, plugins.settings)
+        await stack.enter_async_context(hub)
         servers = await stack.enter_async_context(joining)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, plugins) if config.memory.enabled else None
-        taking = server_insertion(hub, lambda: servers.renew(plugins.standings))
-        built_in = _built_in(app, hooks, taking, memory)
+        built_in = _built_in(app, hooks, _ask_servers(app, hub, lambda: servers.renew(plugins.standings)), memory)
 
         first = Extension(name="plugins", stages=(renew(plugins, lambda: rejoin()), *guard_turns(app, plugins)))
 
@@ -148,15 +144,23 @@ async def open_runtime(
         yield runtime
 
 
-def _built_in(app: "App", hooks: Hooks, servers: Insertion, memory: MemoryBackend | None) -> tuple[Extension, ...]:
+def _ask_servers(app: "App", hub: McpHub, renew_servers: Renew) -> tuple[Insertion, ...]:
+    """What asks MCP servers for what they offer now, and compares their skills with what was approved."""
+    check = ListingCheck(app, hub).run
+    return served_insertion(renew_servers, check), server_insertion(hub, renew_servers, check)
+
+
+def _built_in(
+    app: "App", hooks: Hooks, servers: tuple[Insertion, ...], memory: MemoryBackend | None
+) -> tuple[Extension, ...]:
     """What comes with the product. Its stages run in this order, before any plugin's. Raises: ClawftError."""
     tools = build_tools(app.config, memory)
     return (
         Extension(name="config", stages=(TELL_CONFIG,)),
         Extension(name="trust", stages=(TELL_UNTRUSTED, TELL_SANDBOX)),
         Extension(name="hooks", stages=hook_insertions(hooks)),
+        Extension(name="mcp", stages=servers),  # before a skill of theirs is started
         Extension(name="skills", make_tools=_make_skill_tools, names=_SKILL_TOOLS, stages=(INVOKE,)),
-        Extension(name="mcp", stages=(servers,)),
         *(Extension(name=name, tools=tools[name]) for name in ("files", "shell", "web")),
         Extension(name="memory", tools=tools["memory"], stages=memory_insertions(memory) if memory else ()),
         Extension(name="message", tools=tools["message"]),

@@ -37,13 +37,14 @@ _AGENTS = (".clawft/agents", ".claude/agents")
 _PROJECT_HOOKS = (".clawft/hooks", "hooks")
 _USER_HOOKS = (".clawft/hooks",)
 _INSTALLED_HOOKS = (".openclaw/hooks",)  # where another client puts what it installs
-SCOPES = ("project", "user", "plugin", "bundled", "extra", "dir")
+SCOPES = ("project", "user", "plugin", "bundled", "extra", "mcp", "dir")
 
 
 class Location(Struct, frozen=True):
     """A folder to search: whose it is (`scope`), which row of the table (`layer`), where, and what is in it.
 
-    The layer of a plugin's is its id. `strict`: what does not conform to Agent Skills is no skill there.
+    The layer of a plugin's is its id, that of an MCP server's its name. `strict`: what does not conform to Agent Skills
+    is no skill there.
     """
 
     scope: str
@@ -54,11 +55,14 @@ class Location(Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """What a name from here is told from others by: the id of a plugin, else the scope."""
-        return self.layer if self.scope == "plugin" else self.scope
+        """What a name from here is told from others by: the id of a plugin, the name of a server, else the scope."""
+        return self.layer if self.scope in ("plugin", "mcp") else self.scope
 
     def goes_by(self, word: str) -> bool:
-        """Whether a word before a colon means this place: its scope; of a plugin's its id, or the last part of it."""
+        """Whether a word before a colon means this place: its scope; of a plugin's its id, or the last part of it; the
+        name of an MCP server."""
+        if self.scope == "mcp":
+            return word == self.scope or (word == self.layer and word not in SCOPES)  # `user:x` stays the user's own
         return word == self.scope or (self.scope == "plugin" and word in (self.layer, self.layer.rpartition(".")[2]))
 
 
@@ -71,9 +75,9 @@ class PluginHooks(Struct, frozen=True):
 
 
 def skill_locations(
-    workspace: Workspace, settings: SkillsSettings, plugins: Sequence[Location] = ()
+    workspace: Workspace, settings: SkillsSettings, plugins: Sequence[Location] = (), served: Sequence[Location] = ()
 ) -> tuple[Location, ...]:
-    """Every folder that is searched for skills, highest precedence first."""
+    """Every folder that is searched for skills, highest precedence first; last what MCP servers served."""
     clients = tuple(f"{client}/skills" for client in settings.load.clients)
     project = _below("project", workspace.project, (*_PROJECT_SKILLS, *clients), workspace)
     user = _below("user", workspace.home, (*_USER_SKILLS, *clients), workspace)
@@ -90,7 +94,7 @@ def skill_locations(
         Location("extra", path, resolve_path(path, workspace.project, workspace.home))
         for path in settings.load.extra_dirs
     ]
-    return _distinct([*project, *user, *commands, *plugin, bundled, *extra])
+    return _distinct([*project, *user, *commands, *plugin, bundled, *extra, *served])
 
 
 def agent_locations(workspace: Workspace, plugins: Sequence[Location] = ()) -> tuple[Location, ...]:

@@ -22,6 +22,8 @@ from clawft.workspace import Workspace
 if TYPE_CHECKING:
     from clawft.mcp.confine import Confine
     from clawft.mcp.server import Connect, Server
+    from clawft.mcp.skill_entries import Offered
+    from clawft.mcp.skill_listing import SkillListing
 
 __all__ = ["McpHub"]
 
@@ -112,16 +114,56 @@ class McpHub:
     async def call(self, name: str, arguments: Mapping[str, Any]) -> RemoteResult:
         """Run the tool `server__tool`. Raises: RemoteError."""
         server_name, tool = split_name(name)
-        server = self._load().get(server_name)
-        if server is None or not tool:
-            close = find_close(server_name, self._settings)
-            hint = f"Did you mean '{close}'?" if close else "Look at [mcp.servers] in the config"
-            raise RemoteError("mcp-unknown", f"No MCP server '{server_name}' that could be used", hint=hint)
+        if not tool:
+            raise self._unknown(server_name)
+        server = self._get(server_name)
         try:
             msgspec.json.encode(arguments)
         except (TypeError, ValueError, RecursionError) as error:
             raise RemoteError("mcp-arguments", f"The arguments of {name} cannot be sent") from error
         return await server.call(tool, arguments)
+
+    async def skills(self, only: str = "") -> "dict[str, SkillListing]":
+        """What each server, or one of them, offers of skills, by its name. What is wrong with settings is in
+        `diagnostics`. Raises: RemoteError if there is no such server."""
+        servers = {only: self._get(only)} if only else dict(self._load())
+        listings: dict[str, SkillListing] = {}
+
+        async def ask(server: "Server") -> None:
+            listings[server.name] = await server.list_skills()
+
+        async with anyio.create_task_group() as group:
+            for server in servers.values():
+                group.start_soon(ask, server)
+        return {name: listings[name] for name in servers}
+
+    async def get_skill(self, server: str, uri: str) -> "Offered | None":
+        """One skill of a server, listed or not. Raises: RemoteError."""
+        return await self._get(server).get_skill(uri)
+
+    async def read_skill_file(self, server: str, uri: str, max_bytes: int) -> bytes:
+        """A file of a skill of a server. Raises: RemoteError."""
+        return await self._get(server).read_skill_file(uri, max_bytes)
+
+    def _get(self, name: str) -> "Server":
+        """Raises: RemoteError."""
+        server = self._load().get(name)
+        if server is None:
+            raise self._unknown(name)
+        return server
+
+    def _unknown(self, name: str) -> RemoteError:
+        for one in self._diagnostics:
+            if one.code == "mcp-missing" or f"'{name}'" in one.message:
+                return RemoteError(one.code, one.message, hint=one.hint)
+        close = find_close(name, self._settings)
+        hint = f"Did you mean '{close}'?" if close else "Look at [mcp.servers] in the config"
+        return RemoteError("mcp-unknown", f"No MCP server '{name}' that could be used", hint=hint)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the settings of servers, once they were needed."""
+        return self._diagnostics
 
     def _load(self) -> "dict[str, Server]":
         """The servers whose settings can be used; what is wrong with the others is said once and for all."""

@@ -5,6 +5,7 @@ A connection is entered and left in one task of the hub (anyio demands it); requ
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -32,6 +33,8 @@ from clawft.mcp.launch import HttpLaunch, Launch
 from clawft.mcp.listing import fetch_tools
 from clawft.mcp.remote import Listing, RemoteError, RemoteResult
 from clawft.mcp.results import convert_result
+from clawft.mcp.skill_entries import Offered
+from clawft.mcp.skill_listing import SkillListing, fetch_skill, fetch_skill_file, fetch_skills, has_skills
 from clawft.mcp.stdio import open_stdio
 from clawft.mcp.watch import Watch
 
@@ -65,6 +68,8 @@ class _Life:
         self.listed = 0  # how many changes the listing knows of
         self.changes = 0  # how many the server told of
         self.deaf = False  # it would tell, but we can no longer hear it
+        self.skills: SkillListing | None = None
+        self.skills_until = 0.0  # when its listing of skills is asked for again
 
     async def hear(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -117,6 +122,30 @@ class Server:
         if isinstance(result, InputRequiredResult):
             raise RemoteError("mcp-input", f"The tool {tool} of '{self.name}' asks for input that is not offered here")
         return convert_result(result)
+
+    async def list_skills(self) -> SkillListing:
+        """The skills that it offers, from memory as long as it said; a diagnostic where it does not answer."""
+        try:
+            life = await self._come_alive(self._failures.patience_s)
+            if life.session is not None and not has_skills(life.session):
+                return SkillListing(known=False)
+            if life.skills is None or anyio.current_time() >= life.skills_until:
+                life.skills = await self._ask(life, partial(fetch_skills, server=self.name))
+                life.skills_until = anyio.current_time() + life.skills.ttl_s
+            return life.skills
+        except RemoteError as error:
+            said = Diagnostic(error.code, "warning", str(error), hint=error.hint)
+            return SkillListing(diagnostics=(said,), known=False)
+
+    async def get_skill(self, uri: str) -> Offered | None:
+        """One of its skills as it is now, listed or not. Raises: RemoteError."""
+        life = await self._come_alive()
+        return await self._ask(life, partial(fetch_skill, server=self.name, uri=uri))
+
+    async def read_skill_file(self, uri: str, max_bytes: int) -> bytes:
+        """A file of one of its skills. Raises: RemoteError."""
+        life = await self._come_alive()
+        return await self._ask(life, partial(fetch_skill_file, uri=uri, max_bytes=max_bytes))
 
     async def close(self) -> None:
         """End the connection, if there is one, and wait until it has ended."""

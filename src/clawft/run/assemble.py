@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clawft.discovery.ranking import match_context
+from clawft.discovery.served import describe_origin
 from clawft.errors import ClawftError
 from clawft.messages import CatalogShown, Message, Noticed
 from clawft.providers.request import ToolSpec
@@ -129,7 +130,7 @@ def _with_catalog(turn: Turn, tools: Registry) -> Registry:
 
 def describe_offered(standing: Standing) -> str:
     skill = standing.found.skill
-    return f"{skill.description} {skill.when_to_use}".strip() if skill else ""
+    return f"{describe_origin(standing.found)}{skill.description} {skill.when_to_use}".strip() if skill else ""
 
 
 def rank_skills(
@@ -181,12 +182,13 @@ def _tell_still(turn: Turn, activation: Activation) -> None:
 
 
 def _inject(turn: Turn) -> str:
-    """Every offered skill's body (R72, R73); `include_disabled` adds those with unmet requirements."""
+    """Every offered skill's body (R72, R73), but for what MCP servers served, which nobody asked for here;
+    `include_disabled` adds those with unmet requirements."""
     settings = turn.runtime.config.skills.prompt
     states = ("ready", "ineligible") if settings.include_disabled else ("ready",)
     bodies = []
     for standing in turn.skills.standings:
-        if standing.state in states and standing.found.skill is not None:
+        if standing.state in states and standing.found.skill is not None and standing.found.location.scope != "mcp":
             try:
                 turn.skills.prompted.append(turn.runtime.clear(standing.found))
                 bodies.append(turn.skills.prompted[-1].skill)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Literal
 
 from anyio import to_thread
 
@@ -17,7 +18,19 @@ from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.mcp import server_tools
 from clawft.trust.unfollowed import find_unfollowed
 
-__all__ = ["TELL_SANDBOX", "TELL_UNTRUSTED", "hook_insertions", "memory_insertions", "server_insertion"]
+__all__ = [
+    "TELL_SANDBOX",
+    "TELL_UNTRUSTED",
+    "CheckSkills",
+    "Renew",
+    "hook_insertions",
+    "memory_insertions",
+    "served_insertion",
+    "server_insertion",
+]
+
+Renew = Callable[[], Awaitable[Sequence[Diagnostic]]]
+CheckSkills = Callable[[], Awaitable[tuple[Sequence[Diagnostic], bool]]]  # what there is to say; is anything revoked
 
 MAX_MEMORY = 6_000  # characters of MEMORY.md that every prompt holds; memory_read finds the rest
 MAX_RECALLED = 60  # facts of a plugin's memory that every prompt holds, at most
@@ -70,8 +83,37 @@ def hook_insertions(hooks: Hooks) -> tuple[Insertion, ...]:
     return Insertion(Phase.PRE_ROUTE, "hooks", tell), Insertion(Phase.POST_SCORE, "hooks", tell)
 
 
-def server_insertion(hub: McpHub, renew: Callable[[], Awaitable[Sequence[Diagnostic]]] | None = None) -> Insertion:
-    """Start servers that are not running, and take the tools they have now; `renew` has plugins join and leave."""
+def served_insertion(renew: Renew, check: CheckSkills) -> Insertion:
+    """Before a person's skill of an MCP server is loaded: ask the servers whether it is still what was approved."""
+
+    async def look(turn: Turn) -> None:
+        asked = {one.rpartition(":")[2] for one in (turn.request.skill, *turn.request.more_skills)}
+        if any(one.name in asked and one.found.location.scope == "mcp" for one in turn.skills.standings):
+            _tell(turn, await renew())
+            await _check_skills(turn, check)
+
+    return Insertion(Phase.PRE_ROUTE, "mcp-skills", look)
+
+
+async def _check_skills(turn: Turn, check: CheckSkills) -> None:
+    try:
+        said, is_changed = await check()
+    except ClawftError as error:  # approvals that cannot be read approve nothing, and that is said where they count
+        said, is_changed = [error.diagnostic], True
+    _tell(turn, said)
+    if is_changed:
+        turn.skills.reload()
+
+
+def _tell(turn: Turn, said: Sequence[Diagnostic]) -> None:
+    for one in said:
+        severity: Literal["warning", "note"] = "note" if one.severity == "note" else "warning"
+        turn.notice(Noticed(code=one.code, message=one.message, severity=severity, hint=one.hint))
+
+
+def server_insertion(hub: McpHub, renew: Renew | None = None, check: CheckSkills | None = None) -> Insertion:
+    """Start servers that are not running, and take the tools they have now; `renew` has plugins join and leave, `check`
+    compares the skills that servers offer with what was approved."""
     had_any = False
 
     async def join(turn: Turn) -> None:
@@ -83,6 +125,8 @@ def server_insertion(hub: McpHub, renew: Callable[[], Awaitable[Sequence[Diagnos
         had_any = bool(remote)
         for one in (*news, *diagnostics):
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
+        if check:
+            await _check_skills(turn, check)
 
     return Insertion(Phase.PRE_ASSEMBLE, "mcp", join)
 

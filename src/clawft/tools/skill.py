@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, structs
 
 from clawft.discovery.digest import compute_digest, hash_content, list_files
 from clawft.discovery.ranking import match_context
+from clawft.discovery.served import describe_origin
 from clawft.errors import ClawftError
 from clawft.messages import Noticed
 from clawft.render import split_arguments
@@ -132,7 +133,9 @@ def _search(skills: Skillset, arguments: SearchArguments) -> ToolResult:
     ranked = match_context(arguments.query, offered, arguments.limit)
     if not ranked:
         return ToolResult(f"No skill matches; there are {len(offered)} skills.", data={"results": []})
-    lines = [f"- {one.skill.name}: {' '.join(one.skill.description.split())[:300]}" for one in ranked]
+    origins = {one.name: describe_origin(one.found) for one in skills.offered}
+    told = [(one.skill.name, " ".join(one.skill.description.split())[:300]) for one in ranked]
+    lines = [f"- {name}: {origins[name]}{description}" for name, description in told]
     results = [{"name": one.skill.name, "score": one.score} for one in ranked]
     return ToolResult("\n".join(["Skills that match, best first:", *lines]), data={"results": results})
 

@@ -3,12 +3,14 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from html import escape
 
 from msgspec import Struct
 
 from clawft.discovery.catalog import Found
 from clawft.discovery.digest import list_files
 from clawft.discovery.locations import Location
+from clawft.discovery.served import find_origin
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.format.model import Skill
 from clawft.messages import By, Event, Noticed, SkillActivated
@@ -102,6 +104,10 @@ class Skillset:
         """R68: what changed on disk since the turn began is seen when the model asks for a skill."""
         if self.refresh_on_call:
             self.standings = tuple(self._load())
+
+    def reload(self) -> None:
+        """See what was decided meanwhile, whatever the settings say of edits."""
+        self.standings = tuple(self._load())
 
     def get_offered(self, name: str) -> Standing:
         """A skill that a model may load. Raises: ToolError."""
@@ -241,13 +247,17 @@ class Skillset:
 
 def _activate(standing: Standing, cleared: Cleared, rendered: Rendered) -> Activation:
     skill = cleared.skill
-    text = _wrap(skill.name, standing.found.base_dir, rendered.text)
+    text = _wrap(skill.name, standing.found, rendered.text)
     said = tuple(one for one in skill.diagnostics if one.code == "body-truncated")
     return Activation(standing, cleared, text, (*said, *rendered.diagnostics))
 
 
-def _wrap(name: str, folder: str, body: str) -> str:
-    """D55: the base directory first, if there is one, then the body, then the files. Nothing ends the wrapper early."""
+def _wrap(name: str, found: Found, body: str) -> str:
+    """D55: the base directory first, if there is one, then the body, then the files. Nothing ends the wrapper early.
+
+    What an MCP server served says so, and who it is there (SEP-2640).
+    """
+    folder = found.base_dir
     files = list_files(folder) if folder else ()
     shown = "".join(f"\n- {' '.join(one.split())}" for one in files[:MAX_LISTED_FILES])
     more = f"\n- … and {len(files) - MAX_LISTED_FILES} more" if len(files) > MAX_LISTED_FILES else ""
@@ -255,7 +265,8 @@ def _wrap(name: str, folder: str, body: str) -> str:
     base = f"Base directory for this skill: {folder}\n\n" if folder else ""
     inner = f"{base}{body}{listed}"
     safe = _WRAPPER.sub(r"<\\\1skill_content", inner)
-    return f'<skill_content name="{name}">\n{safe}\n</skill_content>'
+    origin = f' origin="{escape(find_origin(found))}"' if found.location.scope == "mcp" else ""
+    return f'<skill_content name="{name}"{origin}>\n{safe}\n</skill_content>'
 
 
 def load_failure(error: ClawftError) -> ToolError:

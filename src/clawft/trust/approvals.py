@@ -18,7 +18,8 @@ __all__ = ["Approval", "Approvals", "current_user", "hash_bytes", "make_approval
 class Approval(Struct, frozen=True, omit_defaults=True):
     """One decision: this content, at this place, may be used as what it is.
 
-    `kind` is skill, agent, hook, config, instructions, or tool for a lasting yes to a question.
+    `kind` is skill, agent, hook, config, instructions, or tool for a lasting yes to a question. A skill that became
+    another where it comes from is `former`: nothing is approved by that, and what changed since can be shown.
     """
 
     kind: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.discovery import Found, load_prompt
 from clawft.discovery.agents import FoundAgent
@@ -53,7 +53,8 @@ class Desk:
         reading = Reading(found.folder, known)
         if found.skill is not None:
             load_prompt(found, self._max_prompt_bytes, reading.load)
-        previous = self._stores.approvals.find("skill", place or found.folder)
+        approvals, at = self._stores.approvals, place or found.folder
+        previous = approvals.find("skill", at) or approvals.find("former", at)
         return make_review(found, reading, report or self._load_report(found), previous, self._stores.kept)
 
     def approve(self, reviews: Sequence[Review]) -> None:
@@ -93,15 +94,31 @@ class Desk:
         )
         self._stores.approvals.record(held)
         if held:
+            self._forget_former({one.path for one in held})
             self._prune()
         return tuple(said)
 
     def revoke_folders(self, folders: Collection[str]) -> None:
         """Take back the approvals of skills that are gone. Raises: ClawftError."""
         known = self._stores.approvals.load()
-        meant = [one for one in known if one.kind == "skill" and one.path in folders]
+        meant = [one for one in known if one.kind in ("skill", "former") and one.path in folders]
         if meant:
             self.revoke(meant)
+
+    def withdraw(self, folders: Collection[str], why: str) -> tuple[Approval, ...]:
+        """Take back the approvals of skills that became others where they come from, and keep what they were, to show
+        what changed; those that were there. Raises: ClawftError."""
+        taken = self._stores.approvals.remove(lambda one: one.kind == "skill" and one.path in folders)
+        self._stores.approvals.record(structs.replace(one, kind="former") for one in taken)
+        for one in taken:
+            told = {"decision": "revoked", "rule": why, "skill": one.name, "digest": one.digest}
+            self._stores.audit.tell("approval", f"skill {one.path}", **told)
+        return taken
+
+    def _forget_former(self, folders: Collection[str]) -> None:
+        known = self._stores.approvals.load()
+        if any(one.kind == "former" and one.path in folders for one in known):
+            self._stores.approvals.remove(lambda one: one.kind == "former" and one.path in folders)
 
     def approve_for_run(self, review: Review) -> None:
         """Approve a skill as it was reviewed, for as long as this process runs. Raises: ClawftError."""
@@ -163,5 +180,5 @@ class Desk:
         return taken
 
     def _prune(self) -> None:
-        kinds = ("skill", "agent", "config", "hook")
+        kinds = ("skill", "former", "agent", "config", "hook")
         self._stores.kept.prune([one.digest for one in self._stores.approvals.load() if one.kind in kinds])

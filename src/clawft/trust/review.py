@@ -43,7 +43,8 @@ class Review(Struct, frozen=True):
 
     @property
     def is_same(self) -> bool:
-        return self.previous is not None and self.previous.digest == self.digest
+        before = self.previous
+        return before is not None and before.kind == "skill" and before.digest == self.digest
 
 
 class HookReview(Struct, frozen=True):

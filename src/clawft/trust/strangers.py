@@ -74,7 +74,11 @@ class Strangers:
         return make_approval("run", found.folder, digest.value, found.name)
 
     def check_key(self, found: Found) -> None:
-        """Raises: Refused where the key that signed a skill was revoked: to approve it would change nothing."""
+        """Raises: Refused where to approve a skill as it lies there would change nothing: the key that signed it was
+        revoked, or it is for its MCP server to say what it is."""
+        if found.location.scope == "mcp":
+            message = f"The skill '{found.name}' comes from an MCP server, which is asked what it is now"
+            raise Refused("skill-mcp", message, path=found.file, hint=_hint(found))
         revoked = self._find_revoked(found)
         if revoked is not None:
             message = f"The skill '{found.name}' cannot be approved: {_lower(revoked.message)}"
@@ -98,7 +102,7 @@ class Strangers:
             return Diagnostic("untrusted", "warning", f"{why}, and {_lower(said.message)}", said.path, 0, said.hint)
         for_run = self._run.project and found.location.scope == "project"
         if known is None and not for_run and found.folder not in self._run.digests:
-            return Diagnostic("untrusted", "warning", f"{why} and is not approved", found.file, 0, _hint(found))
+            return Diagnostic("untrusted", "warning", f"{why} and {self._lacks(found)}", found.file, 0, _hint(found))
         from clawft.discovery.digest import compute_digest
 
         digest = digest or compute_digest(found.folder)  # read only where somebody decided about it
@@ -108,6 +112,11 @@ class Strangers:
         changed = f"It changed since it was approved on {known.at[:10]}" if known else "It changed since this run began"
         installed = known is not None and known.installed
         return Diagnostic("untrusted", "warning", changed, found.file, 0, _mend(found) if installed else _hint(found))
+
+    def _lacks(self, found: Found) -> str:
+        """What keeps a skill from use that has no approval."""
+        former = self._approvals().find("former", found.folder) if found.location.scope == "mcp" else None
+        return f"changed there since it was approved on {former.at[:10]}" if former else "is not approved"
 
 
 def why_unbindable(found: Found, digest: "Digest", linked: list[str]) -> Diagnostic | None:
@@ -136,6 +145,8 @@ def _hint(found: Found) -> str:
     at = found.location
     if at.scope == "plugin":  # whose ids need no quotes
         return f"Look at it, then: weft plugins enable {at.layer}"
+    if at.scope == "mcp":
+        return f"Look at it, then: weft mcp trust {at.layer}:{found.name}"
     import shlex
 
     where = f" --dir {shlex.quote(at.path)}" if at.scope == "dir" else ""

@@ -6,7 +6,7 @@ from clawft.cli.root import LazyGroup
 
 __all__ = ["command"]
 
-_COMMANDS: tuple[str, ...] = ()
+_COMMANDS = ("skills", "trust", "untrust")
 
 
 @click.group(

@@ -77,7 +77,7 @@ async def _fetch(context: DynamicContext, places: tuple[Dynamic, ...], use: Use)
     files = await to_thread.run_sync(read_files, context, [one for one in places if one.kind != "command"], use)
     if not commands:
         return files
-    if not context.prefixes:
+    if not context.prefixes or use.found.location.scope == "mcp":
         return Fetched(files.texts, files.files, (_tell_off(commands, use), *files.diagnostics))
     texts = await run_commands(context, commands, use)
     return Fetched({**files.texts, **texts}, files.files, files.diagnostics)
@@ -91,6 +91,9 @@ def _summarise(context: DynamicContext, places: tuple[Dynamic, ...]) -> str:
 def _tell_off(commands: list[Dynamic], use: Use) -> Diagnostic:
     """What the user is told where no command is allowed at all."""
     what = f"{len(commands)} commands, which stay" if len(commands) > 1 else f"`{commands[0].head}`, which stays"
+    if use.found.location.scope == "mcp":
+        message = f"The skill '{use.skill.name}' would run {what} as text: it came from an MCP server"
+        return Diagnostic("dynamic-context-off", "warning", message, use.found.file, use.line_of(commands[0]))
     message = f"The skill '{use.skill.name}' would run {what} as text, since {SETTING} is empty"
     setting = suggest_setting([line for one in commands for line in one.commands], ())
     hint = f"To allow it: {setting}" if setting else "It is not understood well enough to be allowed"

@@ -1,0 +1,139 @@
+"""The skills a server offers, asked for page by page and never without end; one of them; and the bytes of a file."""
+
+import binascii
+from base64 import b64decode
+from collections import Counter
+from typing import Any, Literal
+
+from mcp import ClientSession, MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    PaginatedRequestParams,
+    Request,
+    RequestParams,
+    Result,
+    TextResourceContents,
+)
+from msgspec import Struct
+
+from clawft.errors import Diagnostic
+from clawft.mcp.remote import RemoteError
+from clawft.mcp.skill_entries import Offered, parse_entry
+from clawft.mcp.skills_extension import EXTENSION
+
+__all__ = ["SkillListing", "fetch_skill", "fetch_skill_file", "fetch_skills", "has_skills"]
+
+MAX_SKILLS = 2_000
+_MAX_PAGES = 100
+_TTL_S, _MAX_TTL_S = 60.0, 3_600.0
+
+
+class SkillListing(Struct, frozen=True):
+    """What a server offers. `known` is False where it does not know the extension, or did not answer; `whole`, where it
+    lists more than is looked at."""
+
+    offered: tuple[Offered, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    known: bool = True
+    whole: bool = True
+    ttl_s: float = _TTL_S
+
+
+class _Page(Result):
+    skills: list[Any]
+    next_cursor: str | None = None
+    ttl_ms: Any = None
+
+
+class _One(Result):
+    skill: Any
+
+
+class _Address(RequestParams):
+    uri: str
+
+
+class _ListRequest(Request[PaginatedRequestParams, Literal["skills/list"]]):
+    method: Literal["skills/list"] = "skills/list"
+    params: PaginatedRequestParams
+
+
+class _GetRequest(Request[_Address, Literal["skills/get"]]):
+    method: Literal["skills/get"] = "skills/get"
+    params: _Address
+
+
+def has_skills(session: ClientSession) -> bool:
+    """Whether a server says that it offers skills."""
+    told = session.server_capabilities
+    return told is not None and EXTENSION in (told.extensions or {})
+
+
+async def fetch_skills(session: ClientSession, server: str) -> SkillListing:
+    """Every skill that a server lists, up to the limits. Raises: what the session raises."""
+    entries: list[Any] = []
+    seen: set[str] = set()
+    cursor: str | None = None
+    ttl_s, whole = _MAX_TTL_S, False
+    for _ in range(_MAX_PAGES):
+        request = _ListRequest(params=PaginatedRequestParams(cursor=cursor))
+        page = await session.send_request(request, _Page)
+        entries += page.skills[: MAX_SKILLS + 1 - len(entries)]
+        ttl_s, cursor = min(ttl_s, _read_ttl(page.ttl_ms)), page.next_cursor
+        if not cursor:
+            whole = len(entries) <= MAX_SKILLS
+            break
+        if cursor in seen or len(entries) > MAX_SKILLS:
+            break
+        seen.add(cursor)
+    offered = _sort_out([parse_entry(server, one) for one in entries[:MAX_SKILLS]])
+    return SkillListing(offered, () if whole else (_tell_cut(server),), whole=whole, ttl_s=ttl_s)
+
+
+async def fetch_skill(session: ClientSession, server: str, uri: str) -> Offered | None:
+    """One skill by its address; None where the server has none there. Raises: what the session raises."""
+    try:
+        answer = await session.send_request(_GetRequest(params=_Address(uri=uri)), _One)
+    except MCPError as error:
+        if error.code in (INVALID_PARAMS, METHOD_NOT_FOUND):
+            return None
+        raise
+    found = parse_entry(server, answer.skill)
+    return found if found.uri == uri else None
+
+
+async def fetch_skill_file(session: ClientSession, uri: str, max_bytes: int) -> bytes:
+    """The bytes of a file of a skill. Raises: RemoteError; what the session raises."""
+    answer = await session.read_resource(uri)
+    if len(answer.contents) != 1:
+        raise RemoteError("mcp-refused", f"The MCP server does not give one file for {uri[:120]!a}")
+    one = answer.contents[0]
+    try:
+        data = one.text.encode() if isinstance(one, TextResourceContents) else b64decode(one.blob, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise RemoteError("mcp-refused", f"What the MCP server gives for {uri[:120]!a} cannot be read") from error
+    if len(data) > max_bytes:
+        raise RemoteError("mcp-skill-digest", f"{uri[:120]!a} is larger than the server said")
+    return data
+
+
+def _read_ttl(ttl_ms: Any) -> float:
+    """How long a listing holds, by the server's word, within reason."""
+    known = type(ttl_ms) in (int, float) and ttl_ms >= 0
+    return min(ttl_ms / 1000, _MAX_TTL_S) if known else _TTL_S
+
+
+def _sort_out(offered: list[Offered]) -> tuple[Offered, ...]:
+    """The entries; none of those that share one address counts, since it would be two skills."""
+    counts = Counter(one.uri for one in offered)
+    twice = Diagnostic("mcp-skill-uri", "error", "The server lists this address more than once")
+    return tuple(
+        one if counts[one.uri] == 1 or one.problem else Offered(one.server, one.uri, one.name, problem=twice)
+        for one in offered
+    )
+
+
+def _tell_cut(server: str) -> Diagnostic:
+    message = f"The MCP server '{server}' lists more skills than are looked at ({MAX_SKILLS}), or pages without end"
+    return Diagnostic("mcp-skill-listing", "warning", message, hint="Name the one you want by its address")
