@@ -1,10 +1,15 @@
 """A user with skills and a model that follows a script, and a daemon on top: in this process, or as `weft serve`."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from clawft.app import open_app
 from clawft.config.serve import ServeSettings
@@ -42,6 +47,77 @@ class ServeWorld(World):
         app = open_app(self.environ, str(self.project))
         async with open_daemon(app, settings or ServeSettings(drain_s=1.0)) as daemon:
             yield daemon
+
+    @contextmanager
+    def serve(self, *options: str) -> Iterator["ServedDaemon"]:
+        """`weft serve` as a process of its own, on a free port of loopback."""
+        self.write_config()
+        command = [sys.executable, "-m", "clawft", "serve", "--port", "0", "--format", "json", *options]
+        process = subprocess.Popen(
+            command, cwd=self.project, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        served = ServedDaemon(process, self.user_dir)
+        try:
+            served.wait_ready()
+            yield served
+        finally:
+            served.stop()
+
+
+class ServedDaemon:
+    """A daemon that listens: where, the token of its user, and what it logged so far."""
+
+    def __init__(self, process: "subprocess.Popen[str]", user_dir: Path) -> None:
+        self.process = process
+        self.url = ""
+        self.log: list[dict[str, Any]] = []
+        self.errors: list[str] = []
+        self._user_dir = user_dir
+        self._ready: queue.Queue[dict[str, Any]] = queue.Queue()
+        for stream, take in ((process.stdout, self._take), (process.stderr, self.errors.append)):
+            assert stream is not None
+            threading.Thread(target=_read, args=(stream, take), daemon=True).start()
+
+    @property
+    def token(self) -> str:
+        return (self._user_dir / "serve-token").read_text().strip()
+
+    @property
+    def socket_url(self) -> str:
+        return f"{self.url.replace('http', 'ws', 1)}/ws"
+
+    @property
+    def rss_kb(self) -> int:
+        """How much memory it has now."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
+
+    def wait_ready(self) -> None:
+        try:
+            self.url = str(self._ready.get(timeout=30)["url"]).partition("#")[0].rstrip("/")
+        except queue.Empty:
+            raise AssertionError(f"It does not listen: {self.errors}") from None
+
+    def stop(self, wait_s: float = 30) -> int:
+        """End it as a service would; its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+    def _take(self, line: str) -> None:
+        told = json.loads(line)
+        if told.get("url") and not self.url:
+            self._ready.put(told)
+        self.log.append(told)
+
+
+def _read(stream: IO[str], take: Any) -> None:
+    for line in stream:
+        take(line.rstrip("\n"))
 
 
 class Client:
