@@ -67,16 +67,7 @@ class ServeSoak:
 
     async def run(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        clients = (
-            self._list,
-            self._execute,
-            self._chat,
-            self._cancel,
-            self._die,
-            self._babble,
-            self._stream,
-            self._mcp,
-        )
+        talking = (self._list, self._execute, self._chat, self._cancel, self._die, self._babble)
         with anyio.move_on_after(seconds + ANSWER_S):
             async with anyio.create_task_group() as group:
                 group.start_soon(self._measure, until)
