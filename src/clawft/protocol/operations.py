@@ -6,7 +6,8 @@ from operator import or_
 import msgspec
 from msgspec import Struct
 
-from clawft.protocol.base import Answer, Request, Scope
+from clawft.protocol.base import Answer, Refusal, Request, Scope
+from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.deciding import (
     ApproveSkill,
     BlockSkill,
@@ -22,12 +23,17 @@ from clawft.protocol.running import (
     Cancelled,
     Chat,
     ExecuteSkill,
+    ExecutionFinished,
     ExecutionsList,
+    ExecutionStarted,
     ListExecutions,
     ListQuestions,
     QuestionAnswered,
+    QuestionAsked,
+    QuestionClosed,
     QuestionsList,
     SkillResult,
+    TurnEvent,
     TurnResult,
 )
 from clawft.protocol.skills import (
@@ -40,9 +46,9 @@ from clawft.protocol.skills import (
     SkillsFound,
     SkillsList,
 )
-from clawft.protocol.watching import GetStatus, Status, Subscribe, Subscribed, Unsubscribe
+from clawft.protocol.watching import GetStatus, Status, Subscribe, Subscribed, Topic, Unsubscribe
 
-__all__ = ["OPERATIONS", "Operation", "decode_request", "find_operation", "type_name"]
+__all__ = ["OPERATIONS", "PUSHED", "Operation", "decode_answer", "decode_request", "find_operation", "type_name"]
 
 
 class Operation(Struct, frozen=True):
@@ -85,8 +91,20 @@ OPERATIONS = (
     Operation(Subscribe, Subscribed, "read"),
     Operation(Unsubscribe, Subscribed, "read"),
 )
+# What comes without being an answer, by the topic that it is pushed for; None where it comes for one's own request.
+PUSHED: dict[type[Answer], Topic | None] = {
+    Refusal: None,
+    TurnEvent: None,
+    QuestionAsked: "approvals",  # and for one's own request
+    QuestionClosed: "approvals",
+    ExecutionStarted: "executions",
+    ExecutionFinished: "executions",
+    SkillsChanged: "skills",
+}
 _BY_TYPE = {one.request: one for one in OPERATIONS}
+_ANSWERS = dict.fromkeys([*(one.answer for one in OPERATIONS), *PUSHED])
 _decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, _BY_TYPE))
+_answer_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(reduce(or_, _ANSWERS))
 
 
 def type_name(kind: type[Struct]) -> str:
@@ -101,3 +119,8 @@ def find_operation(request: Request) -> Operation:
 def decode_request(text: bytes | str) -> Request:
     """Raises: msgspec.DecodeError, msgspec.ValidationError for what is none."""
     return _decoder.decode(text)
+
+
+def decode_answer(text: bytes | str) -> Answer:
+    """Raises: msgspec.DecodeError, msgspec.ValidationError for what this version does not know."""
+    return _answer_decoder.decode(text)

@@ -8,7 +8,7 @@ import msgspec
 from clawft import __version__
 from clawft.protocol.base import Refusal
 from clawft.protocol.operations import OPERATIONS, Operation
-from clawft.protocol.schemas import MESSAGES, PUSHED
+from clawft.protocol.schemas import MESSAGES
 
 __all__ = ["describe_api"]
 
@@ -21,7 +21,7 @@ _ALL = "One of: " + ", ".join(f"`{one}`" for one in ("skills", "approvals", "exe
 
 def describe_api(prefix: str) -> dict[str, Any]:
     """The document."""
-    _, components = msgspec.json.schema_components([*MESSAGES.values(), *PUSHED], ref_template=_REF)
+    _, components = msgspec.json.schema_components([*MESSAGES.values()], ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for one in OPERATIONS:
         if one.path:

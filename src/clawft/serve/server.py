@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.protocol.schemas import MESSAGES, schema_name, schema_of
+from clawft.protocol.schemas import MESSAGES, list_schemas, schema_name, schema_of
 from clawft.protocol.watching import SubsystemHealth
 from clawft.serve.answers import answer_json, make_refusal, refuse, to_web
 from clawft.serve.daemon import Daemon
@@ -111,6 +111,7 @@ def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:
         Route("/healthz", healthz),
         Route("/metrics", show_metrics),
         Route(f"{PREFIX}/openapi.json", openapi),
+        Route(f"{PREFIX}/schemas", _list_schemas),
         Route(f"{PREFIX}/schemas/{{file}}", _show_schema),
         *api.routes(),
     ]
@@ -123,6 +124,10 @@ def _answer_health(found: list[SubsystemHealth], *, is_known: bool) -> Response:
         for one in found
     }
     return answer_json({"ok": is_well, "subsystems": parts}, 200 if is_well else 503)
+
+
+async def _list_schemas(_request: Request) -> Response:
+    return answer_json(list_schemas())
 
 
 async def _show_schema(request: Request) -> Response:
