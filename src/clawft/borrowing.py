@@ -212,7 +212,7 @@ class ListingCheck:
             if names and server not in self._told:
                 self._told.add(server)
                 more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-                message = f"The MCP server '{server}' offers skills: {', '.join(names[:_MAX_NAMED])}{more}"
+                message = f"The MCP server '{server}' offers skills that nobody approved: {', '.join(names[:_MAX_NAMED])}{more}"
                 yield Diagnostic("mcp-skills-waiting", "note", message, hint=f"Look at them: weft mcp skills {server}")
 
 

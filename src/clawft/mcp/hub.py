@@ -114,9 +114,9 @@ class McpHub:
     async def call(self, name: str, arguments: Mapping[str, Any]) -> RemoteResult:
         """Run the tool `server__tool`. Raises: RemoteError."""
         server_name, tool = split_name(name)
-        if not tool:
+        server = self._load().get(server_name)
+        if server is None or not tool:
             raise self._unknown(server_name)
-        server = self._get(server_name)
         try:
             msgspec.json.encode(arguments)
         except (TypeError, ValueError, RecursionError) as error:
@@ -148,14 +148,14 @@ class McpHub:
     def _get(self, name: str) -> "Server":
         """Raises: RemoteError."""
         server = self._load().get(name)
-        if server is None:
-            raise self._unknown(name)
-        return server
-
-    def _unknown(self, name: str) -> RemoteError:
+        if server is not None:
+            return server
         for one in self._diagnostics:
             if one.code == "mcp-missing" or f"'{name}'" in one.message:
-                return RemoteError(one.code, one.message, hint=one.hint)
+                raise RemoteError(one.code, one.message, hint=one.hint)
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> RemoteError:
         close = find_close(name, self._settings)
         hint = f"Did you mean '{close}'?" if close else "Look at [mcp.servers] in the config"
         return RemoteError("mcp-unknown", f"No MCP server '{name}' that could be used", hint=hint)
