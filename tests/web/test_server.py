@@ -20,7 +20,7 @@ from clawft.errors import ClawftError
 from clawft.web.connection import Connection
 from clawft.web.limits import Room
 from clawft.web.listening import listen
-from clawft.web.server import Bounds, Tls, WebServer
+from clawft.web.server import Bounds, Tls, WebServer, check_tls
 from clawft.web.visit import Receive, Scope, Send, Visit
 
 START_S = 20.0
@@ -53,7 +53,6 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 def serve_echo(bounds: Bounds, tls: Tls | None = None) -> Iterator[int]:
     listening = listen("127.0.0.1", 0, name="The echo", code="echo-address")
     server = WebServer(echo, bounds=bounds, tls=tls)
-    server.load("echo-tls")
     thread = threading.Thread(target=anyio.run, args=(server.serve, [listening]), daemon=True)
     thread.start()
     try:
@@ -177,7 +176,7 @@ def test_it_speaks_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
             peer.send("hello")
             assert peer.recv(START_S) == "hello"
     with pytest.raises(ClawftError, match="cannot be used"):
-        WebServer(echo, tls=Tls(str(key), str(cert))).load("echo-tls")
+        check_tls(Tls(str(key), str(cert)), "echo-tls")
 
 
 def make_certificate(cert: Path, key: Path) -> None:

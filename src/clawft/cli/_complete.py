@@ -30,6 +30,7 @@ __all__ = [
     "complete_plugins",
     "complete_registries",
     "complete_runs",
+    "complete_serve_tokens",
     "complete_sessions",
     "complete_skills",
     "complete_values",
@@ -115,6 +116,16 @@ def complete_hub_tokens(ctx: click.Context, _param: click.Parameter, incomplete:
         with need_store(_app(ctx), ctx.params.get("folder")) as store:
             for one, _ in HubTokens(store).list():
                 yield one.id, f"{one.owner} {one.label}"
+
+    return _offer(names(), incomplete)
+
+
+def complete_serve_tokens(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.serve.tokens import ServeTokens
+
+        for one in ServeTokens(_app(ctx).workspace.user_dir).all():
+            yield one.name, f"{' '.join(one.scopes)} {one.label}"
 
     return _offer(names(), incomplete)
 

@@ -60,6 +60,7 @@ class LazyGroup(click.Group):
         "agents": "clawft.cli.agents",
         "hooks": "clawft.cli.hooks",
         "plugins": "clawft.cli.plugins",
+        "serve": "clawft.cli.serve",
         "mcp": "clawft.cli.mcp",
         "hub": "clawft.cli.hub",
         "registries": "clawft.cli.registries",

@@ -1,5 +1,6 @@
 """The section `[serve]`: the daemon that `weft serve` runs, and the MCP server `weft mcp`."""
 
+import os
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -8,7 +9,7 @@ from msgspec import Meta, Struct
 from clawft.config.load import Config, own_section
 from clawft.config.secret import SecretRef
 
-__all__ = ["LimitSettings", "Section", "ServeSettings", "own_serve"]
+__all__ = ["LimitSettings", "Section", "ServeSettings", "own_serve", "own_token_file"]
 
 _Count = Annotated[int, Meta(ge=1, le=10_000_000)]
 _Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -60,6 +61,11 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: How long work that goes on may take when it is to end.
     drain_s: _Seconds = 10.0
     limits: LimitSettings = LimitSettings()
+
+
+def own_token_file(user_dir: str) -> str:
+    """Where the user's own token is, for them and their programs."""
+    return os.path.join(user_dir, "serve-token")
 
 
 def own_serve(config: Config, user_dir: str, environ: Mapping[str, str]) -> ServeSettings:

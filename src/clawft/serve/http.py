@@ -72,8 +72,11 @@ class Api:
             return self._stream(visitor, asked)
         call = Call(visitor.caller, _unheard)
         if operation.streams:
-            return _answer(await self._while_there(request, call, asked))
-        return _answer(await self._daemon.answer(call, asked))
+            return self._answer(await self._while_there(request, call, asked), asked)
+        return self._answer(await self._daemon.answer(call, asked), asked)
+
+    def _answer(self, answer: Answer, asked: Request) -> Response:
+        return Response(self._daemon.registry.encode(answer, asked.id), media_type="application/json")
 
     async def _while_there(self, request: HttpRequest, call: Call, asked: Request) -> Answer:
         """What takes long ends when the client goes."""
@@ -175,10 +178,6 @@ class Api:
 
 def _unheard(_answer: Answer) -> None:
     """Nobody listens before the result."""
-
-
-def _answer(answer: Answer) -> Response:
-    return Response(msgspec.json.encode(answer), media_type="application/json")
 
 
 def _named(answer: Answer, request: str) -> Answer:

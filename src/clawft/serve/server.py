@@ -15,6 +15,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.schemas import MESSAGES, list_schemas, schema_name, schema_of
 from clawft.protocol.watching import SubsystemHealth
 from clawft.serve.answers import answer_json, make_refusal, refuse, to_web
+from clawft.serve.console import console_routes
 from clawft.serve.daemon import Daemon
 from clawft.serve.door import Door
 from clawft.serve.http import PREFIX, Api
@@ -55,6 +56,13 @@ class Shell:
         await anyio.sleep(_LAST_S)
         self.door.close()
 
+    async def cut_short(self, server: WebServer) -> None:
+        """End everything now."""
+        await self.daemon.executions.drain(0)
+        self.door.close()
+        server.stop()
+        server.stop()
+
 
 def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> Shell:
     """The daemon, to be served by anything that speaks ASGI."""
@@ -63,7 +71,9 @@ def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> S
     api = Api(daemon, metrics, log)
     sockets = Sockets(daemon, metrics, log)
     handlers: dict[Any, Any] = {WebError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
-    app = Starlette(routes=[*_routes(daemon, metrics, api), WebSocketRoute("/ws", sockets)], exception_handlers=handlers)
+    app = Starlette(
+        routes=[*_routes(daemon, metrics, api), WebSocketRoute("/ws", sockets)], exception_handlers=handlers
+    )
     app.router.redirect_slashes = False
     per_minute: dict[Kind, int] = {
         "reads": settings.limits.reads_per_minute,
@@ -81,13 +91,10 @@ def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> S
 
 
 def make_server(shell: Shell) -> WebServer:
-    """Raises: ClawftError for a certificate that cannot be used."""
     settings = shell.daemon.settings
     tls = Tls(settings.tls_cert, settings.tls_key) if settings.tls_cert else None
     bounds = Bounds(settings.limits.connections, settings.limits.message_kb << 10)
-    server = WebServer(shell.door, bounds=bounds, behind_proxy=bool(settings.public_url), tls=tls)
-    server.load("serve-tls")
-    return server
+    return WebServer(shell.door, bounds=bounds, behind_proxy=bool(settings.public_url), tls=tls)
 
 
 def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:
@@ -114,6 +121,7 @@ def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:
         Route(f"{PREFIX}/schemas", _list_schemas),
         Route(f"{PREFIX}/schemas/{{file}}", _show_schema),
         *api.routes(),
+        *(console_routes() if daemon.settings.console else ()),
     ]
 
 

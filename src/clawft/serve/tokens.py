@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Struct
 
-from clawft.config.serve import ServeSettings
+from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
 from clawft.files import lock_file, read_optional, replace_file
 from clawft.protocol.base import Scope
 from clawft.serve.caller import ALL_SCOPES, Caller
 
-__all__ = ["OWN", "SCOPES", "ServeToken", "ServeTokens", "load_own", "own_token_file"]
+__all__ = ["OWN", "SCOPES", "ServeToken", "ServeTokens", "load_own"]
 
 OWN = "owner"  # the name of whoever holds the user's own token
 SCOPES: tuple[Scope, ...] = ("read", "run", "approve", "admin")
@@ -51,10 +51,6 @@ class ServeToken(Struct, frozen=True, kw_only=True):
 class _Kept(Struct, frozen=True, kw_only=True):
     version: int = 1
     tokens: tuple[ServeToken, ...] = ()
-
-
-def own_token_file(user_dir: str) -> str:
-    return os.path.join(user_dir, "serve-token")
 
 
 def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str], *, make: bool = False) -> str:
@@ -139,16 +135,14 @@ class ServeTokens:
             kept.append(token)
         return secret, token
 
-    def remove(self, name: str) -> ServeToken:
+    def get(self, name: str) -> ServeToken:
+        """Raises: NotFound."""
+        return _get(self.all(), name)
+
+    def remove(self, name: str) -> None:
         """Let a token count no more, at once. Raises: NotFound."""
         with self._changing() as kept:
-            found = next((one for one in kept if one.name == name), None)
-            if found is None:
-                close = find_close(name, [one.name for one in kept])
-                hint = f"Did you mean '{close}'?" if close else "Run: weft serve token list"
-                raise NotFound("serve-token-none", f"There is no token '{name[:60]}'", hint=hint)
-            kept.remove(found)
-        return found
+            kept.remove(_get(kept, name))
 
     def _load(self) -> dict[str, ServeToken]:
         try:
@@ -186,6 +180,15 @@ class ServeTokens:
             replace_file(self._path, msgspec.json.encode(_Kept(tokens=tuple(kept))) + b"\n")
         finally:
             os.close(descriptor)
+
+
+def _get(tokens: Sequence[ServeToken], name: str) -> ServeToken:
+    found = next((one for one in tokens if one.name == name), None)
+    if found is None:
+        close = find_close(name, [one.name for one in tokens])
+        hint = f"Did you mean '{close}'?" if close else "Run: weft serve token list"
+        raise NotFound("serve-token-none", f"There is no token '{name[:60]}'", hint=hint)
+    return found
 
 
 def _hash(secret: str) -> str:

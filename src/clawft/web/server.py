@@ -1,6 +1,7 @@
 """The server that runs an application: uvicorn, with bounds, and an end that the caller decides."""
 
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,7 +13,7 @@ from clawft.web.connection import AT_ONCE, Connection, make_room
 from clawft.web.listening import WAITING
 from clawft.web.visit import App
 
-__all__ = ["Bounds", "Tls", "WebServer"]
+__all__ = ["Bounds", "Tls", "WebServer", "check_tls"]
 
 _MAX_HEAD = 32 * 1024
 _KEEP_S = 30  # a connection that is not used
@@ -66,15 +67,6 @@ class WebServer(uvicorn.Server):
             )
         )
 
-    def load(self, code: str) -> None:
-        """Read the certificate, which `serve` does too, but too late to say what is wrong. Raises: ClawftError."""
-        try:
-            self.config.load()
-        except OSError as error:  # ssl.SSLError is one
-            files = f"{self.config.ssl_certfile} and {self.config.ssl_keyfile}"
-            message = f"The certificate and its key cannot be used: {error.strerror or error}"
-            raise ClawftError(code, message, path=files) from error
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for one in sockets or ():
@@ -88,6 +80,15 @@ class WebServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Signals are the caller's."""
         yield
+
+
+def check_tls(tls: Tls, code: str) -> None:
+    """Raises: ClawftError of the `code` for a certificate that cannot be used."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.cert, tls.key, lambda: "")
+    except (OSError, ValueError) as error:  # ssl.SSLError is one
+        message = f"The certificate and its key cannot be used: {getattr(error, 'strerror', None) or error}"
+        raise ClawftError(code, message, path=tls.cert, hint=f"Its key is {tls.key}") from error
 
 
 def _find_sockets() -> type:

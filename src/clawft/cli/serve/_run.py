@@ -1,0 +1,225 @@
+"""Runs the daemon here: listens, says where, and ends in order."""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+from msgspec import Struct, structs
+
+from clawft.cli.options import open_here
+from clawft.cli.output import say
+from clawft.cli.serve._open import check_installed, console_url, own_token, settings_here
+from clawft.cli.worker import Tell, make_tell
+from clawft.config.serve import ServeSettings
+from clawft.errors import ClawftError, Refused
+from clawft.files import replace_file
+
+if TYPE_CHECKING:
+    import socket
+
+    from clawft.app import App
+    from clawft.client.places import Place
+    from clawft.serve.server import Shell
+    from clawft.serve.tokens import ServeTokens
+    from clawft.web.server import WebServer
+
+__all__ = ["Wanted", "run_daemon"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SCHEMA = "clawft.serve.v1"
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What the command line says of it."""
+
+    host: str | None
+    port: int | None
+    as_json: bool
+    plain_http: bool
+    open_page: bool
+    quiet: bool
+
+
+def run_daemon(wanted: Wanted) -> int:
+    """Serve until it is stopped. Raises: ClawftError."""
+    check_installed()
+    app = open_here()
+    settings = _settle(settings_here(app), wanted)
+    from clawft.client.places import hold_place
+    from clawft.serve.tokens import ServeTokens
+
+    token = own_token(app, settings, make=True)
+    listening = _listen(app, settings)
+    tell = make_tell(_SCHEMA if wanted.as_json else "")
+    try:
+        place = _describe(app, settings, listening.getsockname()[1])
+        with hold_place(app.workspace.user_dir, place), _page(app, place, token, wanted) as page:
+            tokens = ServeTokens(app.workspace.user_dir, token)
+            is_whole = _serve(app, settings, listening, tokens, _Voice(tell, place, token, wanted, page))
+    finally:
+        listening.close()
+    tell("The daemon has stopped", {"event": "stopped"})
+    return 0 if is_whole else 1
+
+
+def _settle(settings: ServeSettings, wanted: Wanted) -> ServeSettings:
+    """The settings, with what the command line says. Nobody opens a daemon to a network by accident.
+
+    Raises: ClawftError.
+    """
+    from clawft.web.listening import is_loopback
+    from clawft.web.server import Tls, check_tls
+
+    public = urlsplit(settings.public_url)
+    if settings.public_url and (public.scheme not in ("http", "https") or not public.hostname):
+        message = f"serve.public_url is no address: '{settings.public_url[:100]}'"
+        raise ClawftError("serve-address", message, hint="As in https://skills.example.com")
+    host = wanted.host or settings.host
+    port = settings.port if wanted.port is None else wanted.port
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise ClawftError("serve-tls", "TLS needs both a certificate and its key: serve.tls_cert and serve.tls_key")
+    if settings.tls_cert:
+        check_tls(Tls(settings.tls_cert, settings.tls_key), "serve-tls")
+    elif not (is_loopback(host) or public.scheme == "https" or wanted.plain_http):
+        message = f"On {host} other machines reach the daemon, and without TLS tokens can be read on the way"
+        hint = "Set serve.tls_cert and serve.tls_key, or serve.public_url behind a proxy with TLS; or say --plain-http"
+        raise Refused("serve-plain-http", message, hint=hint)
+    return structs.replace(settings, host=host, port=port)
+
+
+def _listen(app: "App", settings: ServeSettings) -> "socket.socket":
+    from clawft.client.places import find_places
+    from clawft.web.listening import listen
+
+    try:
+        return listen(settings.host, settings.port, name="The daemon", code="serve-address")
+    except ClawftError as error:
+        there = next((one for one in find_places(app.workspace.user_dir) if one.port == settings.port), None)
+        if there is None:
+            raise
+        message = f"A daemon of yours listens there already: {there.url}, process {there.pid}"
+        hint = "Use that one: weft serve url; or choose another port: --port 0 takes one that is free"
+        raise ClawftError("serve-running", message, hint=hint) from error
+
+
+def _describe(app: "App", settings: ServeSettings, port: int) -> "Place":
+    from clawft.client.places import Place
+    from clawft.config.serve import own_token_file
+    from clawft.web.listening import bracket
+
+    scheme = "https" if settings.tls_cert else "http"
+    is_wild = settings.host in ("0.0.0.0", "::")
+    local = f"{scheme}://{'127.0.0.1' if is_wild else bracket(settings.host)}:{port}"
+    return Place(
+        port=port,
+        pid=os.getpid(),
+        url=settings.public_url or local,
+        local=local,
+        project=app.workspace.project,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        token_file="" if settings.token else own_token_file(app.workspace.user_dir),
+    )
+
+
+class _Voice(Struct, frozen=True):
+    """Tells what happens, to a person or to a program."""
+
+    tell: Tell
+    place: "Place"
+    token: str
+    wanted: Wanted
+    page: str
+
+    def announce(self) -> None:
+        place = self.place
+        if self.wanted.as_json:
+            about = {"event": "listening", "url": place.url, "token_file": place.token_file, "pid": place.pid}
+            self.tell(f"The daemon listens on {place.url}", about)
+        else:
+            # The token is shown to a person, and to no log.
+            is_seen = sys.stdout.isatty()
+            click.echo(console_url(place.url, self.token) if is_seen else place.url)
+            say(f"The daemon listens on {place.url}")
+            for what, words in (
+                ("console", "the address above, for your browser alone" if is_seen else "weft serve url"),
+                ("HTTP", f"{place.url}/api/v1/   described in {place.url}/api/v1/openapi.json"),
+                ("WebSocket", f"{place.url.replace('http', 'ws', 1)}/ws"),
+                ("MCP", f"{place.url}/mcp"),
+                ("tokens", f"yours: {place.token_file or 'serve.token'}   for others: weft serve token new NAME"),
+            ):
+                say(f"  {what:<10} {words}")
+            say("Ctrl-C ends it")
+        if self.page:
+            import webbrowser
+
+            with suppress(webbrowser.Error):
+                webbrowser.open(f"file://{self.page}")
+
+
+@contextmanager
+def _page(app: "App", place: "Place", token: str, wanted: Wanted) -> Iterator[str]:
+    """A page of the user's own that leads to the console: on a browser's command line all could read the token."""
+    if not wanted.open_page:
+        yield ""
+        return
+    path = os.path.join(app.workspace.user_dir, "serve", f"{place.port}.html")
+    target = console_url(place.url, token)
+    replace_file(path, f'<!doctype html><meta http-equiv="refresh" content="0;url={target}">\n'.encode())
+    try:
+        yield path
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _serve(
+    app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens", voice: _Voice
+) -> bool:
+    """Whether it could start."""
+    import anyio
+
+    from clawft.serve.daemon import open_daemon
+    from clawft.serve.server import make_server, make_shell
+
+    # What clients do wrong is answered, not logged; a bug is.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
+    started = False
+
+    async def run() -> None:
+        nonlocal started
+        with anyio.open_signal_receiver(*heard) as signals:
+            async with open_daemon(app, settings) as daemon:
+                shell = make_shell(daemon, tokens, None if voice.wanted.quiet else voice.tell)
+                server = make_server(shell)
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_hear, signals, shell, server, voice.tell)
+                    voice.announce()
+                    await server.serve([listening])
+                    group.cancel_scope.cancel()
+                started = server.started
+
+    anyio.run(run)
+    return started
+
+
+async def _hear(signals: AsyncIterator[signal.Signals], shell: "Shell", server: "WebServer", tell: Tell) -> None:
+    """The first signal lets work come to its end, the second cuts it short."""
+    import anyio
+
+    async with anyio.create_task_group() as group:
+        is_first = True
+        async for _ in signals:
+            if is_first:
+                tell("stopping: what is being done comes to its end; once more cuts it short", {"event": "stopping"})
+                group.start_soon(shell.drain, server)
+            else:
+                await shell.cut_short(server)
+            is_first = False
