@@ -4,7 +4,7 @@ import asyncio
 import io
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.posix_pipe import PosixPipeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
+from pyte.screens import Char
 
 from clawft.app import open_app
 from clawft.cli.options import TurnOptions
@@ -51,6 +52,12 @@ class _Glass(io.StringIO):
         return super().write(text)
 
 
+def _read_row(row: Mapping[int, Char], columns: int) -> str:
+    """A row's text. Only cells that were written are in it, so an empty screen costs nothing to read."""
+    written = min(columns, max(row, default=-1) + 1)
+    return "".join([row[at].data for at in range(written)]).rstrip()
+
+
 class Terminal:
     """One run of the REPL. Every wait is bounded, and ends as soon as the text is there."""
 
@@ -82,12 +89,13 @@ class Terminal:
 
     def lines(self) -> list[str]:
         """What stands on the screen now."""
-        return [line.rstrip() for line in self._glass.drawn.display]
+        buffer, columns = self._glass.drawn.buffer, self._glass.drawn.columns
+        return [_read_row(buffer[number], columns) for number in range(self._glass.drawn.lines)]
 
     def text(self) -> str:
         """The screen, and all that has moved above it."""
-        drawn = self._glass.drawn
-        above = ["".join(line[at].data for at in range(drawn.columns)).rstrip() for line in drawn.history.top]
+        columns = self._glass.drawn.columns
+        above = [_read_row(row, columns) for row in self._glass.drawn.history.top]
         return "\n".join([*above, *self.lines()])
 
     def cells(self) -> list[list[tuple[str, str, bool]]]:
