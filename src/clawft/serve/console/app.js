@@ -1,0 +1,44 @@
+// Where the console starts: a token, a connection, the shell, the pages.
+
+import { connect, request, subscribe, watchConnection } from "./connection.js";
+import { askToken } from "./gate.js";
+import { startKeys } from "./keys.js";
+import { PAGES } from "./pages/index.js";
+import { startQuestions } from "./questions.js";
+import { startRouter } from "./router.js";
+import { makeShell, offerPages, showPage } from "./shell.js";
+import { setMe, may } from "./me.js";
+import { takeToken, getToken } from "./token.js";
+import { toastError } from "./toasts.js";
+import { tellChanges } from "./changes.js";
+
+takeToken();
+addEventListener("hashchange", () => {
+  if (!location.hash.startsWith("#token=")) return;
+  takeToken(); // the address with a token, pasted into a tab that has the console already
+  location.reload();
+});
+if (getToken()) start();
+else askToken("", start);
+
+function start() {
+  const main = makeShell(PAGES);
+  let isBegun = false;
+  watchConnection(({ state }) => {
+    if (state === "refused") askToken("That token does not count.", () => location.reload());
+    if (state === "open" && !isBegun) {
+      isBegun = true;
+      begin(main).catch(toastError);
+    }
+  });
+  connect();
+}
+
+async function begin(main) {
+  setMe(await request("get_status"));
+  offerPages(PAGES, may);
+  subscribe("skills", tellChanges);
+  if (may("approve")) startQuestions();
+  startKeys(PAGES);
+  startRouter(main, PAGES.filter((page) => may(page.scope ?? "read")), showPage);
+}

@@ -1,0 +1,73 @@
+// Decisions about a skill: each asks once, and says what it means.
+
+import { request } from "./connection.js";
+import { confirm } from "./dialogs.js";
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+import { powerLines } from "./scanned.js";
+import { isUsable, referTo } from "./skillwords.js";
+import { toast, toastError } from "./toasts.js";
+
+export function decisionButtons(skill, review, again) {
+  const one = skill.summary;
+  const can = {
+    approve: one.state === "untrusted" && review && !(review instanceof Error),
+    enable: !skill.enabled,
+    revoke: skill.strange && skill.enabled && (isUsable(one.state) || one.state === "ineligible"),
+    block: skill.enabled && one.state !== "shadowed" && one.state !== "broken",
+  };
+  const make = (kind, text, attrs, ask, params = {}) =>
+    can[kind] && h("button", { type: "button", dataset: { decision: kind }, onclick: () => decide(kind, ask(skill, review), { name: referTo(one), ...params }, again), ...attrs }, attrs.icon && icon(attrs.icon), text);
+  return [
+    make("approve", "Approve", { class: "primary" }, askApprove, { digest: review?.digest }),
+    make("enable", "Enable", {}, askEnable),
+    make("revoke", "Revoke approval", {}, askRevoke),
+    make("block", "Block", { class: "danger" }, askBlock),
+  ];
+}
+
+async function decide(kind, question, params, again) {
+  if (!(await confirm(question))) return;
+  try {
+    const { skill } = await request(`${kind}_skill`, params);
+    toast(`${skill.name} is ${skill.state} now`, { kind: "good" });
+  } catch (error) {
+    toastError(error);
+  }
+  again();
+}
+
+function askApprove(skill, review) {
+  const name = skill.summary.name;
+  const power = powerLines(review.power, review.undeclared);
+  return {
+    title: `Approve ${name}?`,
+    action: "Approve",
+    body: [
+      h("p", {}, "The model and people can use it from now on, with the tools and rules of your config. If one of its files changes, it waits for an approval again."),
+      power && [h("p", {}, "When all it holds ran, it would use:"), power],
+      review.verdict !== "clean" && h("p", { class: "notice" }, `The scanner calls it ${review.verdict}.`),
+      h("p", { class: "quiet mono digest" }, review.digest),
+    ],
+  };
+}
+
+function askEnable(skill) {
+  const stranger = skill.strange ? " It came from somebody else: it still needs its approval." : "";
+  return { title: `Enable ${skill.summary.name}?`, action: "Enable", body: h("p", {}, `Your config lets it be used again.${stranger}`) };
+}
+
+function askRevoke(skill) {
+  return {
+    title: `Revoke the approval of ${skill.summary.name}?`, action: "Revoke", danger: true,
+    body: h("p", {}, "Nobody can use it until somebody looks at it and approves it again."),
+  };
+}
+
+function askBlock(skill) {
+  const approval = skill.strange ? ", and its approval is taken back" : "";
+  return {
+    title: `Block ${skill.summary.name}?`, action: "Block", danger: true,
+    body: h("p", {}, `Your config switches it off for everybody${approval}. Its files stay where they are. Enable lets it be used again.`),
+  };
+}

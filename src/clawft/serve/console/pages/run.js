@@ -1,0 +1,119 @@
+// Start a skill, or talk to the agent, and watch what happens.
+
+import { request, stream } from "../connection.js";
+import { h, replace } from "../dom.js";
+import { icon } from "../icons.js";
+import { me } from "../me.js";
+import { head } from "../parts.js";
+import { note } from "../questions.js";
+import { href } from "../router.js";
+import { isUsable } from "../skillwords.js";
+import { toastError } from "../toasts.js";
+import { transcript } from "../transcript.js";
+
+export const title = "Run";
+export const path = "/run";
+export const paths = ["/run/:name"];
+
+let work = null; // what was started last: it goes on while other pages are looked at
+
+export async function render(view, params) {
+  const names = await namesOf();
+  const turns = h("div", { class: "turns" });
+  const skill = h("input", { id: "run-skill", list: "run-skills", value: params.name ?? "", placeholder: "none: a message to the agent", autocomplete: "off", spellcheck: "false" });
+  const text = h("textarea", { id: "run-text", rows: "3", placeholder: "What it is to do", onkeydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit() });
+  const model = h("input", { id: "run-model", placeholder: me.model || "as the config says", autocomplete: "off", spellcheck: "false" });
+  const start = h("button", { type: "submit", class: "primary" });
+  const cancel = h("button", { type: "button", class: "danger", onclick: () => work?.cancel() }, icon("stop"), "Cancel");
+  const session = h("span", { class: "quiet" });
+  const fresh = h("button", { type: "button", class: "bare", onclick: forget }, "New session");
+
+  const form = h(
+    "form",
+    { class: "card run-form", onsubmit: submit },
+    h("div", { class: "run-fields" }, field("Skill", skill), field("Model", model)),
+    field("Arguments or message", text),
+    h("datalist", { id: "run-skills" }, names.map((one) => h("option", { value: one }))),
+    h("div", { class: "actions" }, start, cancel, fresh, session, h("span", { class: "quiet run-hint" }, h("kbd", {}, "Ctrl"), " ", h("kbd", {}, "Enter"))),
+  );
+
+  function submit(event) {
+    event.preventDefault();
+    const wanted = { skill: skill.value.trim().replace(/^\//, ""), text: text.value, model: model.value.trim() };
+    if (work?.isGoing || (!wanted.skill && !wanted.text.trim())) return;
+    work = startWork(wanted, work?.session ?? "", work?.turns ?? []);
+    skill.value = "";
+    text.value = "";
+    show();
+  }
+
+  function forget() {
+    if (work?.isGoing) return;
+    work = null;
+    show();
+    text.focus();
+  }
+
+  function show() {
+    if (view.isLeft) return;
+    if (work) work.onChange = show;
+    const isGoing = Boolean(work?.isGoing);
+    replace(start, icon("run"), work?.session ? "Go on" : "Start");
+    start.disabled = isGoing;
+    cancel.hidden = !isGoing;
+    fresh.hidden = !work || isGoing;
+    replace(session, work?.session ? ["in session ", h("a", { href: href(`/sessions/${encodeURIComponent(work.session)}`) }, work.session)] : "");
+    const here = work?.turns ?? [];
+    if (turns.childElementCount !== here.length || turns.lastChild !== here.at(-1)) replace(turns, here);
+  }
+
+  view.show(head("Run", { sub: "A skill with its arguments, or a message to the agent. It follows the same rules as at the command line." }), turns, form);
+  show();
+  if (params.name) text.focus();
+}
+
+function field(label, input) {
+  return h("div", { class: "field" }, h("label", { for: input.id }, label), input);
+}
+
+async function namesOf() {
+  try {
+    const { skills } = await request("list_skills");
+    return skills.filter((one) => isUsable(one.state) && one.user_invocable).map((one) => one.name);
+  } catch (error) {
+    toastError(error);
+    return [];
+  }
+}
+
+function startWork({ skill, text, model }, session, before) {
+  const shown = transcript();
+  const asked = h("div", { class: "asked" }, skill && h("strong", {}, `/${skill} `), text);
+  const turn = h("article", { class: "turn" }, asked, shown.element);
+  const mine = { isGoing: true, session, turns: [...before, turn], execution: "", onChange: () => {}, cancel };
+  const params = { session, model, ...(skill ? { name: skill, arguments: text } : { text }) };
+
+  async function cancel() {
+    try {
+      if (mine.execution) await request("cancel", { execution: mine.execution });
+    } catch (error) {
+      toastError(error);
+    }
+  }
+
+  const onEvent = (message) => {
+    mine.execution = message.execution ?? mine.execution;
+    note(message);
+    shown.add(message);
+  };
+  stream(skill ? "execute_skill" : "chat", params, onEvent)
+    .then((result) => {
+      mine.session = result.session;
+      shown.end(result);
+    }, shown.fail)
+    .finally(() => {
+      mine.isGoing = false;
+      mine.onChange();
+    });
+  return mine;
+}

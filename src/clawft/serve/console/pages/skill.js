@@ -1,0 +1,147 @@
+// One skill: what it is and how it stands, what it could do, what the model sees of it, and decisions about it.
+
+import { request } from "../connection.js";
+import { decisionButtons } from "../decisions.js";
+import { h, outside } from "../dom.js";
+import { bytes, count, plural } from "../format.js";
+import { icon } from "../icons.js";
+import { may } from "../me.js";
+import { code, facts, head, section, table } from "../parts.js";
+import { reviewSection } from "../review.js";
+import { href } from "../router.js";
+import { findingsSection, powerSection } from "../scanned.js";
+import { isUsable, problemNode, STATES, stateChip, verdictChip } from "../skillwords.js";
+
+export const title = "Skill";
+export const path = "/skills/:name";
+
+export async function render(view, params) {
+  const changed = h("div", { class: "notice", role: "status", hidden: true });
+  const read = async () => {
+    const { skill } = await request("get_skill", { name: params.name });
+    const review = needsReview(skill) ? await request("review_skill", { name: params.name }).then((one) => one.review, (error) => error) : null;
+    return { skill, review };
+  };
+  const again = () => view.load(read, show);
+  let digest = null;
+  await again();
+  view.subscribe("skills", async (message) => {
+    if (message.type !== "reconnected" && !concerns(message, params.name)) return;
+    const now = await request("get_skill", { name: params.name }).catch(() => null);
+    if (!now || now.skill.summary.digest !== digest) tellChanged();
+    else if (message.type === "skills_changed") again(); // its text is what was shown; how it stands may be new
+  });
+
+  // Not shown anew by itself: nobody is to approve what came under their hands a moment ago.
+  function tellChanged() {
+    for (const one of view.element.querySelectorAll("[data-decision]")) one.disabled = true;
+    changed.replaceChildren("This skill is not what is shown here any more. ", h("button", { type: "button", onclick: again }, "Show it as it is now"));
+    changed.hidden = false;
+  }
+
+  function show({ skill, review }) {
+    const one = skill.summary;
+    digest = one.digest;
+    changed.hidden = true;
+    view.setTitle(one.name);
+    const name = [one.emoji && h("span", { class: "emoji", "aria-hidden": "true" }, `${one.emoji} `), one.display_name];
+    return [
+      head(name, { back: { href: href("/skills"), text: "Skills" }, sub: one.description, actions: buttons(skill, review, again) }),
+      changed,
+      stateCard(skill),
+      h(
+        "div",
+        { class: "columns" },
+        h("div", { class: "column-main" },
+          review && reviewSection(review),
+          modelSection(skill),
+          findingsSection(skill.scan),
+          bodySection(skill),
+          diagnosticsSection(skill.diagnostics)),
+        h("div", { class: "column-side" }, factsSection(skill), powerSection(skill.scan.power, skill.scan.undeclared), filesSection(skill.files)),
+      ),
+    ];
+  }
+}
+
+function needsReview(skill) {
+  return skill.summary.state === "untrusted" && may("approve");
+}
+
+function concerns(message, reference) {
+  const name = reference.slice(reference.lastIndexOf(":") + 1);
+  return [...message.added, ...message.changed, ...message.removed].some((one) => one.name === name);
+}
+
+function buttons(skill, review, again) {
+  const one = skill.summary;
+  const runs = isUsable(one.state) && one.user_invocable && may("run");
+  return [
+    runs && h("a", { class: "button primary", href: href(`/run/${encodeURIComponent(one.name)}`) }, icon("run"), "Run"),
+    may("approve") && decisionButtons(skill, review, again),
+  ].filter(Boolean);
+}
+
+function stateCard(skill) {
+  const one = skill.summary;
+  return h(
+    "section",
+    { class: "card state-card", "aria-label": "State" },
+    h("div", { class: "state-line" }, stateChip(one.state), h("span", {}, STATES[one.state].means), h("span", { class: "state-verdict" }, "Scanner: ", verdictChip(skill.scan.verdict))),
+    one.reasons.length ? h("ul", { class: "problems" }, one.reasons.map((reason) => problemNode(reason))) : null,
+  );
+}
+
+function modelSection(skill) {
+  const { tokens, state } = skill.summary;
+  const seen = skill.model_sees
+    ? code(skill.model_sees)
+    : h("p", { class: "quiet" }, state === "manual" ? "Nothing: only people start it." : "Nothing, as it stands now.");
+  return section("What the model sees", { sub: `about ${plural(tokens.catalog, "token")} in every turn, ${count(tokens.body)} more when it is loaded` }, seen);
+}
+
+function bodySection(skill) {
+  if (!skill.body) return null;
+  return section("Text", { sub: "what is loaded when it is used" }, code(skill.body, { class: "body", "aria-label": "Text of the skill" }));
+}
+
+function diagnosticsSection(diagnostics) {
+  if (diagnostics.length === 0) return null;
+  return section("Notices about its file", {}, h("ul", { class: "card problems" }, diagnostics.map((one) => problemNode(one))));
+}
+
+function factsSection(skill) {
+  const one = skill.summary;
+  const by = [one.model_invocable && "the model", one.user_invocable && "people"].filter(Boolean).join(" and ");
+  const needs = Object.entries(one.requires).flatMap(([kind, names]) => names.map((name) => `${name} (${kind.replace("_", " ")})`));
+  return section("About", {}, h("div", { class: "card" }, facts([
+    ["Name", h("span", { class: "mono" }, one.name)],
+    ["Version", one.version],
+    ["Scope", one.layer && one.layer !== one.scope ? `${one.scope} (${one.layer})` : one.scope],
+    ["Written for", one.format],
+    ["Started by", by || "nobody"],
+    ["Runs in", one.context === "fork" ? "a conversation of its own" : one.context],
+    ["Tools", one.allowed_tools.length ? tags(one.allowed_tools) : null],
+    ["Needs", needs.length ? tags(needs) : null],
+    ["Homepage", one.homepage && outside(one.homepage)],
+    ["File", h("span", { class: "mono" }, one.path)],
+    ["Digest", one.digest && h("span", { class: "mono" }, one.digest)],
+    ["Config", [!skill.enabled && "switched off", skill.pinned && "pinned"].filter(Boolean).join(", ")],
+  ])));
+}
+
+function tags(values) {
+  return h("span", { class: "tags" }, values.map((one) => h("span", { class: "tag" }, one)));
+}
+
+function filesSection(files) {
+  if (files.length === 0) return null;
+  return section("Files", { sub: plural(files.length, "file") }, table({
+    label: "Files",
+    rows: files,
+    columns: [
+      { title: "Path", class: "wide mono", cell: (one) => [one.path, one.executable && h("span", { class: "quiet" }, " (program)")] },
+      { title: "Size", class: "number", cell: (one) => bytes(one.size) },
+    ],
+  }));
+}

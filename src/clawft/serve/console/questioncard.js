@@ -1,0 +1,45 @@
+// A question of a tool, with its answers.
+
+import { h } from "./dom.js";
+import { ago } from "./format.js";
+import { chip, code } from "./parts.js";
+import { answer } from "./questions.js";
+
+const ANSWERS = [
+  ["once", "Allow once", "primary"],
+  ["session", "For this session", null],
+  ["always", "Always in this project", null],
+  ["no", "No", "danger"],
+];
+
+export function questionCard(question, { about = false } = {}) {
+  const usable = ANSWERS.filter(([key]) => !question.grave || key === "once" || key === "no");
+  const buttons = usable.map(([key, text, kind]) =>
+    h("button", { type: "button", class: kind, onclick: () => decide(key) }, text),
+  );
+  const decide = (key) => {
+    for (const one of buttons) one.disabled = true;
+    answer(question, key).then(() => {
+      for (const one of buttons) one.disabled = false;
+    });
+  };
+  return h(
+    "article",
+    { class: "question card", "aria-label": `Question of ${question.tool}` },
+    h(
+      "div",
+      { class: "question-head" },
+      h("strong", {}, question.tool),
+      question.grave ? chip("asked each time", "bad") : null,
+      h("span", { class: "quiet" }, about ? from(question) : ago(question.asked)),
+    ),
+    code(question.text),
+    question.reason && h("p", { class: "quiet" }, question.reason),
+    h("div", { class: "actions" }, buttons),
+  );
+}
+
+function from(question) {
+  const what = question.skill ? `skill ${question.skill}` : "a message";
+  return `${what} · ${question.caller} · ${question.session} · ${ago(question.asked)}`;
+}

@@ -1,0 +1,132 @@
+// Pages by the hash of the address: "#/skills/NAME?q=words". A page lives until the next one is shown.
+
+import { connectionState, subscribe } from "./connection.js";
+import { h, replace } from "./dom.js";
+import { failed, loading } from "./states.js";
+
+let pages = [];
+let main = null;
+let onPage = () => {};
+let current = null;
+
+// The address of a page: href("/skills/" + encodeURIComponent(name), { q: "words" })
+export function href(path, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const words = new URLSearchParams(given).toString();
+  return `#${path}${words ? `?${words}` : ""}`;
+}
+
+export function navigate(path, query) {
+  location.hash = href(path, query);
+}
+
+// Keep what was chosen on a page in its address, without going anywhere.
+export function remember(path, query) {
+  history.replaceState(null, "", href(path, query));
+}
+
+export function startRouter(element, all, told) {
+  main = element;
+  pages = all;
+  onPage = told;
+  addEventListener("hashchange", show);
+  show();
+}
+
+// What a page works with.
+class View {
+  constructor(element) {
+    this.element = element;
+    this.leaving = new AbortController();
+    this.signal = this.leaving.signal; // aborts when the page is left
+  }
+
+  get isLeft() {
+    return this.signal.aborted;
+  }
+
+  // Put these in place of whatever the page shows.
+  show(...nodes) {
+    if (!this.isLeft) replace(this.element, nodes);
+  }
+
+  // Show that something is read; then what `render(answer)` returns, or why it could not be, with a way to try again.
+  async load(ask, render) {
+    const again = () => this.load(ask, render);
+    if (!this.element.hasChildNodes()) this.show(loading());
+    try {
+      const answer = await ask();
+      if (!this.isLeft) this.show(render(answer));
+    } catch (error) {
+      if (!error.problem) console.error(error);
+      this.show(failed(error, again));
+    }
+  }
+
+  // As subscribe() of connection.js, until the page is left.
+  subscribe(topic, fn) {
+    this.onLeave(subscribe(topic, fn));
+  }
+
+  onLeave(fn) {
+    this.signal.addEventListener("abort", fn, { once: true });
+  }
+
+  setTitle(text) {
+    if (!this.isLeft) onPage(current?.page, text);
+  }
+}
+
+function show() {
+  const [path, words] = location.hash.replace(/^#/, "").split("?", 2);
+  const found = find(path || "/");
+  if (!found) {
+    location.replace("#/skills");
+    return;
+  }
+  current?.view.leaving.abort();
+  const params = { ...Object.fromEntries(new URLSearchParams(words ?? "")), ...found.params };
+  const element = h("div", { class: "page" });
+  const view = new View(element);
+  const isFirst = current === null;
+  current = { page: found.page, view };
+  replace(main, element);
+  scrollTo(0, 0);
+  onPage(found.page, found.page.title);
+  if (!isFirst) main.focus({ preventScroll: true });
+  if (connectionState().state !== "open") view.show(loading());
+  Promise.resolve(found.page.render(view, params)).catch((error) => {
+    console.error(error);
+    view.show(failed(error));
+  });
+}
+
+function find(path) {
+  for (const page of pages) {
+    for (const pattern of [page.path, ...(page.paths ?? [])]) {
+      const params = match(pattern, path);
+      if (params) return { page, params };
+    }
+  }
+  return null;
+}
+
+function match(pattern, path) {
+  const wanted = pattern.split("/");
+  const given = path.split("/");
+  if (wanted.length !== given.length) return null;
+  const params = {};
+  for (const [index, part] of wanted.entries()) {
+    if (part.startsWith(":") && given[index]) params[part.slice(1)] = decode(given[index]);
+    else if (part !== given[index]) return null;
+  }
+  return params;
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

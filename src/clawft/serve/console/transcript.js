@@ -1,0 +1,120 @@
+// What happens in a turn, event by event, as a person follows it.
+
+import { h, replace } from "./dom.js";
+import { compact, count, money, plural } from "./format.js";
+import { icon } from "./icons.js";
+import { chip, code, fold } from "./parts.js";
+import { questionCard } from "./questioncard.js";
+
+const TONES = { success: "good", partial: "warn", error: "bad", done: "good", failed: "bad", cancelled: "off", timeout: "bad", max_iterations: "warn", length: "warn" };
+
+// transcript() -> {element, add(message), end(result), fail(error)}: messages are those of a stream.
+export function transcript() {
+  const list = h("div", { class: "events", role: "log", "aria-label": "What happens", "aria-live": "polite" });
+  const foot = h("p", { class: "quiet usage-line", "aria-live": "off" });
+  const element = h("div", { class: "transcript" }, list, foot);
+  const tools = new Map();
+  const questions = new Map();
+  const spent = { input: 0, output: 0, cost: 0, calls: 0, isPriced: false };
+  let text = null; // the text node that grows
+
+  const put = (...nodes) => {
+    text = null;
+    list.append(...nodes);
+  };
+  const line = (name, ...words) => put(h("p", { class: "event-line" }, icon(name), h("span", {}, words)));
+
+  const say = {
+    TurnStarted: (one) => line("run", "Model ", h("strong", {}, one.model), one.agent && `, agent ${one.agent}`),
+    CatalogShown: (one) => line("skills", `The model was told of ${plural(one.described.length + one.named.length, "skill")}`, one.left_out.length ? `; ${one.left_out.length} had no room` : ""),
+    SkillActivated: (one) => line("file", "Skill ", h("strong", {}, one.name), ` loaded by ${one.by === "user" ? "you" : `the ${one.by}`}`),
+    TextDelta(one) {
+      if (!text) {
+        text = document.createTextNode("");
+        list.append(h("div", { class: "said" }, text));
+      }
+      text.appendData(one.text);
+    },
+    ToolStarted(one) {
+      const tool = toolFold(one);
+      tools.set(one.call, tool);
+      put(tool.element);
+    },
+    ToolFinished: (one) => tools.get(one.call)?.finish(one),
+    ForkStarted: (one) => line("runs", one.skill ? `Skill ${one.skill} works in a conversation of its own` : "A task was given to a conversation of its own", one.run && `, in the background as run ${one.run}`),
+    ForkActed: (one) => line("tool", `It uses ${one.tool}`, one.summary && `: ${one.summary}`),
+    ForkFinished: (one) => line("check", `It is over: ${one.status}`, one.message && `, ${one.message}`),
+    UsageReported(one) {
+      spent.input += one.usage.input_tokens;
+      spent.output += one.usage.output_tokens;
+      spent.calls += 1;
+      spent.isPriced ||= one.cost_usd !== null;
+      spent.cost += one.cost_usd ?? 0;
+      showSpent();
+    },
+    Compacted: (one) => line("skills", `Old turns were summarised: ${compact(one.tokens_before)} → ${compact(one.tokens_after)} tokens`),
+    MessageSent: (one) => put(h("div", { class: "said said-aside" }, one.text)),
+    Noticed: (one) => put(h("p", { class: `event-line event-${one.severity}` }, icon("warning"), h("span", {}, one.message, one.hint && h("span", { class: "quiet" }, ` ${one.hint}`)))),
+  };
+
+  function showSpent() {
+    const parts = [`${count(spent.input)} tokens in`, `${count(spent.output)} out`, plural(spent.calls, "call")];
+    replace(foot, [...parts, spent.isPriced && money(spent.cost)].filter(Boolean).join(" · "));
+  }
+
+  function add(message) {
+    if (message.type === "event") say[message.event.event]?.(message.event);
+    else if (message.type === "question_asked") {
+      const card = questionCard(message.question);
+      questions.set(message.question.question, { card, tool: message.question.tool });
+      put(card);
+    } else if (message.type === "question_closed") {
+      const asked = questions.get(message.question);
+      asked?.card.replaceWith(h("p", { class: "event-line" }, icon("approvals"), h("span", {}, answered(message, asked.tool))));
+    }
+  }
+
+  function end(result) {
+    if (result.text && !list.querySelector(".said:not(.said-aside)")) put(h("div", { class: "said" }, result.text));
+    const refused = result.refused ? `${plural(result.refused, "action")} refused by the rules` : "";
+    put(h("div", { class: "ending", role: "status" }, chip(result.status.replace("_", " "), TONES[result.status]), refused && h("span", { class: "quiet" }, refused)));
+    if (result.error) put(problemCard(result.error));
+  }
+
+  const fail = (error) => put(problemCard(error.problem ?? { message: error.message, code: "console-error" }));
+  return { element, add, end, fail };
+}
+
+function answered(message, tool) {
+  if (message.answer === "nobody") return `${tool}: nobody answered in time, so it was a no`;
+  const who = message.by ? ` by ${message.by}` : "";
+  return message.answer === "no" ? `${tool}: refused${who}` : `${tool}: allowed${who} (${message.answer})`;
+}
+
+function problemCard(problem) {
+  return h("div", { class: "card ending-problem", role: "alert" }, h("strong", {}, problem.message), problem.hint && h("p", {}, problem.hint), h("p", { class: "quiet mono" }, problem.code));
+}
+
+// A tool with its arguments and what came of it, folded.
+export function toolFold(started) {
+  const state = h("span", { class: "tool-state" }, h("span", { class: "spinner", role: "img", "aria-label": "working" }));
+  const result = h("div", { class: "stack" });
+  const element = fold([icon("tool"), h("strong", {}, started.tool), h("span", { class: "tool-summary mono" }, started.summary), state], labelled("Arguments", started.arguments), result);
+  return {
+    element,
+    finish(finished) {
+      replace(state, chip(finished.status, TONES[finished.status]));
+      replace(result, labelled("Result", finished.result));
+    },
+  };
+}
+
+function labelled(title, value) {
+  return h("div", {}, h("p", { class: "quiet" }, title), code(readable(value)));
+}
+
+// JSON as people read it: an object of one text is that text.
+function readable(value) {
+  if (typeof value === "string") return value;
+  return JSON.stringify(value, null, 2);
+}
