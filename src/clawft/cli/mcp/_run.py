@@ -1,0 +1,56 @@
+"""The MCP server on stdio: a daemon in this process, for the one client that started it."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clawft.cli.options import open_here
+from clawft.cli.output import say
+
+if TYPE_CHECKING:
+    from clawft.app import App
+    from clawft.protocol.base import Scope
+
+__all__ = ["CALLER", "run"]
+
+CALLER = "mcp"  # whose sessions its clients' are
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(scopes: "Sequence[Scope]") -> None:
+    """Serve until stdin ends, or a signal comes. Raises: ClawftError."""
+    import anyio
+
+    from clawft.cli.serve._open import check_installed
+
+    check_installed()
+    app = open_here()
+    app.tell_scan = None
+    if sys.stdin is not None and sys.stdin.isatty():
+        say("This speaks MCP on stdin and stdout, for a client that starts it: claude mcp add weft -- weft mcp")
+        say("Ctrl-D ends it.")
+    anyio.run(_serve, app, scopes)
+
+
+async def _serve(app: "App", scopes: "Sequence[Scope]") -> None:
+    import anyio
+
+    from clawft.config.serve import own_serve
+    from clawft.serve.caller import Caller
+    from clawft.serve.daemon import open_daemon
+    from clawft.serve.mcp import DaemonMcp
+
+    settings = own_serve(app.config, app.workspace.user_dir, app.environ)
+    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
+    async with anyio.create_task_group() as group:
+        with anyio.open_signal_receiver(*heard) as signals:
+
+            async def hear() -> None:
+                async for _ in signals:
+                    group.cancel_scope.cancel()
+
+            group.start_soon(hear)
+            async with open_daemon(app, settings) as daemon:
+                await DaemonMcp(daemon, Caller(CALLER, frozenset(scopes))).serve_stdio()
+            group.cancel_scope.cancel()

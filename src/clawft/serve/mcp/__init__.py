@@ -1,0 +1,5 @@
+"""The daemon as an MCP server, on stdio and over HTTP: skills as tools, as prompts and as resources (R170)."""
+
+from clawft.serve.mcp.server import DaemonMcp
+
+__all__ = ["DaemonMcp"]

@@ -1,0 +1,43 @@
+"""Who asks over MCP, and how what went wrong is said there."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+from msgspec import structs
+
+from clawft.describe.diagnostics import to_problem
+from clawft.errors import ClawftError
+from clawft.protocol.base import Problem
+from clawft.serve.caller import Caller
+
+__all__ = ["NAMESPACE", "CallerOf", "Context", "fail_tool", "refuse", "show_problem"]
+
+NAMESPACE = "dev.clawft"
+_OURS = frozenset({"serve-busy", "serve-stopping", "questions-full"})
+Context = ServerRequestContext[Any, Any]
+CallerOf = Callable[[Context], Caller]  # who asks; the same for a whole pipe, or whose token a request has
+
+
+def refuse(error: ClawftError) -> MCPError:
+    """An error of ours as one of the protocol."""
+    code = INTERNAL_ERROR if error.code in _OURS else INVALID_PARAMS
+    return MCPError(code, str(error), structs.asdict(to_problem(error.diagnostic)))
+
+
+def fail_tool(problem: Problem, structured: dict[str, Any] | None = None) -> CallToolResult:
+    """An error that the model reads, so that it can do better. `structured` is what the tool's schema asks for."""
+    return CallToolResult(
+        content=[TextContent(text=show_problem(problem))],
+        structured_content=structured,
+        is_error=True,
+        _meta={f"{NAMESPACE}/error": structs.asdict(problem)},
+    )
+
+
+def show_problem(problem: Problem) -> str:
+    """`error[code]: message`, and what to do about it."""
+    said = f"{problem.severity}[{problem.code}]: {problem.message}"
+    return f"{said}\nhint: {problem.hint}" if problem.hint else said
