@@ -35,7 +35,7 @@ class Caller(Struct, frozen=True):
 
     def session_key(self, key: str) -> str:
         """The key that a session is kept under: whoever may not see those of others has a drawer of their own."""
-        return key if not key or "admin" in self.scopes else f"{self.name}:{key}"
+        return key if "admin" in self.scopes or key.startswith(f"{self.name}:") else f"{self.name}:{key}"
 
 
 class Subscriptions(Protocol):

@@ -17,6 +17,7 @@ from clawft.messages import Answer, AnyEvent, ApprovalNeeded, Event, TurnFailed,
 from clawft.protocol.base import Problem
 from clawft.protocol.running import Ended, ExecutionEntry, ExecutionFinished, ExecutionStarted, TurnEvent
 from clawft.run import Conversation, Runtime, TurnRequest
+from clawft.run.runtime import new_key
 from clawft.serve.caller import Call, Caller
 from clawft.serve.questions import Questions
 from clawft.serve.topics import Topics
@@ -58,7 +59,8 @@ class _Execution:
         self.id = uuid.uuid4().hex[:12]
         self.call = call
         self.work = work
-        self.session = call.caller.session_key(work.session)
+        key = work.session or new_key(datetime.now())
+        self.session = call.caller.session_key(key)  # whoever is told it may ask for it again
         self.started = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.is_waiting = True
         self.events = 0
