@@ -185,7 +185,7 @@ class App:
         own = self.config.mcp.servers.get(name)
         if own is not None:
             return own.enabled
-        from clawft.borrowing import has_plugin_server  # few plugins bring servers that serve skills
+        from clawft.borrowing.servers import has_plugin_server  # few plugins bring servers that serve skills
 
         return has_plugin_server(self, name)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec import structs
 
-from clawft.borrowing import ListingCheck, join_servers
+from clawft.borrowing.check import ListingCheck
+from clawft.borrowing.servers import join_servers
 from clawft.contracts import MemoryBackend
 from clawft.errors import ClawftError
 from clawft.files import create_private

@@ -50,18 +50,12 @@ class Offered(Struct, frozen=True):
         ordered = sorted((one.path.encode(), one) for one in files)
         return join_digest((path, False, (one.sha256.encode(), one.size)) for path, one in ordered) if files else ""
 
-    @property
-    def label(self) -> str:
-        """What a person calls it by: the server, and the path of its folder there."""
-        path = self.uri.partition("://")[2].removesuffix(f"/{ENTRY_FILE}")
-        return f"{self.server}:{path}"
-
 
 def parse_entry(server: str, entry: Any) -> Offered:
     """An entry of a listing, or what is wrong with it."""
     said = entry if isinstance(entry, dict) else {}
     uri = said.get("uri")
-    shown = cut_text(clean_text(uri), 200) if isinstance(uri, str) else ""
+    shown = cut_text(" ".join(clean_text(uri).split()), 200) if isinstance(uri, str) else ""
     try:
         skill = _read_skill(said)
     except ClawftError as error:

@@ -6,7 +6,8 @@ import anyio
 import click
 
 from clawft.app import App
-from clawft.borrowing import BORROWED_STATES, Borrowed, judge_offered, judge_orphans, open_servers
+from clawft.borrowing.servers import open_servers
+from clawft.borrowing.states import BORROWED_STATES, Borrowed, judge_offered, judge_orphans
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
 from clawft.describe.diagnostics import to_json

@@ -7,16 +7,9 @@ import click
 from msgspec import Struct, structs
 
 from clawft.app import App
-from clawft.borrowing import (
-    Borrowed,
-    check_alone,
-    fetch_offered,
-    find_borrowed,
-    judge_offered,
-    keep_borrowed,
-    open_servers,
-    review_borrowed,
-)
+from clawft.borrowing.keep import fetch_offered, keep_borrowed, mend_borrowed, review_borrowed
+from clawft.borrowing.servers import open_servers
+from clawft.borrowing.states import Borrowed, check_alone, find_borrowed, judge_offered
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
@@ -61,11 +54,14 @@ def command(references: tuple[str, ...], yes: bool, output: str) -> int:
             return 1
         for each in new:
             keep_borrowed(app, each.one, each.review)
+        mended = [one for one in looked if one not in new and mend_borrowed(app, one.one, one.review)]
     if output == "json":
         approved = [{**review_json(one.review), **_fields(one.one)} for one in looked]
         print_json("clawft.mcp.trust.v1", approved=approved)
     else:
         _tell(app, looked, new)
+        for one in mended:
+            say(one_line(f"The copy of {one.one.reference} here was not what was approved. It is again"))
     return 0
 
 

@@ -2,7 +2,8 @@
 
 import click
 
-from clawft.borrowing import find_served, give_back
+from clawft.borrowing.keep import give_back
+from clawft.borrowing.states import find_served
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json
 
