@@ -42,8 +42,8 @@ def main(seconds: float = 1_800.0, seed: int | None = None, pace: float = 1.0) -
             code = served.stop()
         wrong = [*soak.wrong, *soak.check(code)]
     print(f"soak of the daemon: {soak.summary()}", flush=True)
-    for line in wrong[:50]:
-        print(f"WRONG  {line}")
+    for line, count in Counter(wrong).most_common(50):
+        print(f"WRONG  {count} times: {line}")
     return len(wrong)
 
 
