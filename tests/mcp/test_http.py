@@ -169,7 +169,7 @@ async def test_an_answer_that_is_too_large_or_packed_is_refused(hub_of: HubOf, p
     def answer(body: dict[str, Any], _: dict[str, str]) -> Answer:
         if (greeting := greet(body)) is not None:
             return greeting
-        size = 10 if body["params"]["name"] == "small" else 9_000_000
+        size = 10 if body["params"]["name"] == "small" else 25_000_000
         status, headers, content = reply(body, {"content": [{"type": "text", "text": "x" * size}]})
         if packed and size > 10:
             return status, {**headers, "content-encoding": "gzip"}, gzip.compress(content)

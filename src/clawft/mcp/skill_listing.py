@@ -17,7 +17,7 @@ from mcp_types import (
 )
 from msgspec import Struct
 
-from clawft.errors import Diagnostic
+from clawft.errors import Diagnostic, Refused
 from clawft.mcp.remote import RemoteError
 from clawft.mcp.skill_entries import Offered, parse_entry
 from clawft.mcp.skills_extension import EXTENSION
@@ -104,7 +104,7 @@ async def fetch_skill(session: ClientSession, server: str, uri: str) -> Offered 
 
 
 async def fetch_skill_file(session: ClientSession, uri: str, max_bytes: int) -> bytes:
-    """The bytes of a file of a skill. Raises: RemoteError; what the session raises."""
+    """The bytes of a file of a skill. Raises: RemoteError; Refused for too many; what the session raises."""
     answer = await session.read_resource(uri)
     if len(answer.contents) != 1:
         raise RemoteError("mcp-refused", f"The MCP server does not give one file for {uri[:120]!a}")
@@ -114,7 +114,7 @@ async def fetch_skill_file(session: ClientSession, uri: str, max_bytes: int) -> 
     except (binascii.Error, ValueError) as error:
         raise RemoteError("mcp-refused", f"What the MCP server gives for {uri[:120]!a} cannot be read") from error
     if len(data) > max_bytes:
-        raise RemoteError("mcp-skill-digest", f"{uri[:120]!a} is larger than the server said")
+        raise Refused("mcp-skill-digest", f"{uri[:120]!a} is larger than the server said", hint="Nothing was kept")
     return data
 
 

@@ -69,14 +69,16 @@ async def _speak(program: Launch, watch: Watch) -> AsyncGenerator[Streams, None]
 async def _read_messages(
     stdout: ByteReceiveStream, to_session: MemoryObjectSendStream[SessionMessage | Exception], watch: Watch
 ) -> None:
-    rest = b""
+    rest = bytearray()
     try:
         async with to_session:
             async for chunk in stdout:
-                *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
-                for line in lines:
+                *ends, begun = chunk.split(b"\n")
+                for end in ends:
+                    line, rest = bytes(rest + end), bytearray()
                     if message := _parse_line(line, watch):
                         await to_session.send(message)
+                rest += begun
                 if len(rest) > MAX_MESSAGE_BYTES:
                     watch.hear(f"\nIt sent a message of more than {MAX_MESSAGE_BYTES} bytes\n".encode())
                     return

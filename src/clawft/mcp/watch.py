@@ -7,7 +7,7 @@ from clawft.mcp.plain import clean_text
 
 __all__ = ["MAX_MESSAGE_BYTES", "Watch"]
 
-MAX_MESSAGE_BYTES = 8_000_000  # one message of a server, whichever way it comes
+MAX_MESSAGE_BYTES = 24_000_000  # one message of a server, whichever way it comes: 16 MB of a skill in base64
 _KEPT_BYTES = 8_192
 _SHOWN_LINES = 5
 _SHOWN_CHARS = 600

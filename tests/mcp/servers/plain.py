@@ -65,7 +65,7 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         case "cancelled":
             return say(json.dumps(cancelled))
         case "huge":
-            sys.stdout.write("x" * 9_000_000)
+            sys.stdout.write("x" * 25_000_000)
             sys.stdout.flush()
             return None
         case "wait":

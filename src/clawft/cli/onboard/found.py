@@ -74,7 +74,8 @@ def _count_skills(app: App) -> dict[str, int]:
     """The folders of other clients that are searched, and how many skills are in each."""
     counts = Counter(found.location.path for found in app.catalog.found)
     ours = (MARKER, "skills", ".skills", "bundled")
-    folders = [one.path for one in app.locations if one.layer.split("/")[0] not in ours and os.path.isdir(one.path)]
+    theirs = [one for one in app.locations if one.scope != "mcp" and one.layer.split("/")[0] not in ours]
+    folders = [one.path for one in theirs if os.path.isdir(one.path)]
     return {path: counts[path] for path in folders if counts[path]}
 
 

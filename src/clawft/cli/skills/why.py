@@ -7,6 +7,7 @@ from clawft.cli._complete import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json
 from clawft.describe.diagnostics import to_json
+from clawft.discovery.served import find_origin
 from clawft.trust import STATES, Standing
 
 __all__ = ["command", "why_lines"]
@@ -53,6 +54,8 @@ def why_lines(standing: Standing, app: App) -> list[str]:
         f"  a model is {'told of it' if standing.offered else 'not told of it'}",
         f"  a person may start it as {one_line(name)}" if standing.user_may_invoke else "  a person may not start it",
     ]
+    if at == "mcp":
+        lines.insert(2, f"  it came from an MCP server: {one_line(find_origin(standing.found))}")
     for diagnostic in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found))):
         elsewhere = diagnostic.path != standing.found.file
         where = (
