@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
+from msgspec import structs
 
 from clawft.app import App, open_app
 from clawft.config.load import config_files
@@ -21,8 +22,9 @@ from clawft.hooking import open_hooks
 from clawft.reloading.runtimes import Held
 from clawft.run import Runtime
 from clawft.run.durable import open_runs
-from clawft.run.durable.request import RunRequest
+from clawft.run.durable.request import RunRequest, settings_of
 from clawft.run.hooks import Outside
+from clawft.sessions import encode_key
 from clawft.wiring import open_runtime, open_usage
 
 if TYPE_CHECKING:
@@ -31,7 +33,16 @@ if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
     from clawft.run.durable.worker import Chore, Plan, RunWorker
 
-__all__ = ["Runtimes", "open_app_runs", "open_gateway", "open_worker", "run_settings", "start_run", "take_over_jobs"]
+__all__ = [
+    "Runtimes",
+    "complete_request",
+    "open_app_runs",
+    "open_gateway",
+    "open_worker",
+    "run_settings",
+    "start_run",
+    "take_over_jobs",
+]
 
 
 def run_settings(app: App) -> RunsSettings:
@@ -42,6 +53,35 @@ def run_settings(app: App) -> RunsSettings:
 def open_app_runs(app: App) -> "Runs":
     """The runs of the user. Raises: ClawftError, `durable-missing` without the extra."""
     return open_runs(run_settings(app), app.workspace.user_dir, app.environ)
+
+
+def complete_request(app: App, request: RunRequest) -> RunRequest:
+    """A request with all that a worker needs of here: any can do it, today or after a reboot. Raises: ClawftError."""
+
+    def write(text: str) -> str:
+        """A text as it may be written down: what is sent from here has no halves of characters either."""
+        return app.secrets.mask(text).encode("utf-8", "replace").decode()
+
+    if request.session:
+        encode_key(request.session)
+    agent = app.choose_agent(request.agent)  # what cannot be is said now, not by a worker later
+    return structs.replace(
+        request,
+        project=app.workspace.project,
+        text=write(request.text),
+        words=tuple(map(write, request.words)),
+        agent=request.agent and agent.name,
+        trusted=_trusted(app),
+        settings=settings_of(app.environ),
+    )
+
+
+def _trusted(app: App) -> dict[str, str]:
+    """The strangers' skills that were approved for this run, as they are now."""
+    if app.run_trust.project:
+        for standing in app.skills:  # the first look at each binds it
+            app.strangers.object_to_use(standing.found)
+    return dict(app.run_trust.digests)
 
 
 async def start_run(app: App, request: RunRequest) -> str:

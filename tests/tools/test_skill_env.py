@@ -15,7 +15,7 @@ from clawft.scan.findings import Power
 from clawft.tools.skill_env import Supplies, skill_env
 from clawft.trust.audit import Audit
 from clawft.trust.audit.line import Line
-from clawft.trust.audit.verify import select_lines
+from clawft.trust.audit.select import Wanted, select_lines
 from clawft.trust.cleared import Cleared
 from clawft.trust.seal import Seal
 from wire import call, say
@@ -79,7 +79,7 @@ def test_each_use_of_a_secret_is_a_line_that_names_it_and_does_not_hold_it(audit
     env = {"PLAIN": EnvValue(literal="metric"), "MINE": EnvValue(env="HERE"), "MY_TOKEN": EnvValue(literal=SECRET)}
     supplies = Supplies(lambda: {"weather": SkillEntry(env=env)}, {"HERE": "environment-secret"}, secrets, audit)
     assert len(supplies.take(clear(), "s1")) == 3
-    lines = select_lines(audit, 10, lambda line: True).lines
+    lines = select_lines(audit, 10, Wanted()).lines
     told = [(one.kind, one.subject, one.decision, one.skill, one.digest, one.session) for one in lines]
     assert told == [("secret", name, "used", "weather", "sha256:weather", "s1") for name in ("MINE", "MY_TOKEN")]
     written = Path(audit.path).read_text()
@@ -222,4 +222,4 @@ async def test_a_fork_gets_the_variables_of_its_own_skill_unless_another_is_abov
 
 def _audit(world: World) -> tuple[Line, ...]:
     audit = Audit(str(world.user_dir / "audit.jsonl"), Seal(str(world.user_dir / "trust.key")))
-    return select_lines(audit, 1000, lambda line: True).lines
+    return select_lines(audit, 1000, Wanted()).lines

@@ -15,7 +15,8 @@ from clawft.errors import Refused
 from clawft.trust.audit import Audit
 from clawft.trust.audit.head import read_head, write_head
 from clawft.trust.audit.line import encode_line
-from clawft.trust.audit.verify import check_end, select_lines, verify_log
+from clawft.trust.audit.select import Wanted, select_lines
+from clawft.trust.audit.verify import check_end, verify_log
 from clawft.trust.seal import Seal
 
 WRITER = """
@@ -99,7 +100,7 @@ def test_eight_processes_and_their_threads_write_one_chain(tmp_path: Path) -> No
     assert verdict.broken is None
     assert verdict.held == 8 * 40 + 4 * 20
     assert verdict.files > 3, "they turned the file over meanwhile"
-    subjects = [line.subject for line in select_lines(audit, 1000, lambda line: True).lines]
+    subjects = [line.subject for line in select_lines(audit, 1000, Wanted()).lines]
     assert sorted(one for one in subjects if one.startswith("p3")) == sorted(f"p3-{number}" for number in range(40))
 
 
@@ -292,7 +293,7 @@ def test_the_chain_goes_on_over_full_files_and_none_may_be_missing(tmp_path: Pat
     verdict = verify_log(audit)
     assert (verdict.broken, verdict.held) == (None, 12)
     assert verdict.files == 1 + len(list(tmp_path.glob("audit-*.jsonl"))) == 3
-    assert select_lines(audit, 9, lambda line: True).lines[0].subject == "run 4"
+    assert select_lines(audit, 9, Wanted()).lines[0].subject == "run 4"
     (tmp_path / "audit-000002.jsonl").unlink()
     missing = verify_log(audit)
     assert missing.broken is not None
@@ -389,6 +390,6 @@ def test_lines_are_selected_newest_first_and_unreadable_ones_counted(tmp_path: P
     with (tmp_path / "audit.jsonl").open("ab") as file:
         file.write(b"garbage\n")
     write(audit, 1, start=5)
-    found = select_lines(audit, 2, lambda line: line.kind == "command")
+    found = select_lines(audit, 2, Wanted(kind="command"))
     assert [line.subject for line in found.lines] == ["run 4", "run 5"]
     assert found.unreadable == 1

@@ -11,7 +11,6 @@ from clawft.cli.options import TurnOptions
 from clawft.cli.output import say, show_error
 from clawft.errors import ClawftError
 from clawft.run import TurnRequest
-from clawft.sessions import encode_key
 
 if TYPE_CHECKING:
     from clawft.run.durable.request import RunRequest
@@ -46,37 +45,23 @@ def start_here(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[st
 
 def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> "RunRequest":
     """A turn as a run that any worker can do. Raises: ClawftError."""
-    from clawft.run.durable.request import RunRequest, settings_of
+    from clawft.run.durable.request import RunRequest
+    from clawft.working import complete_request
 
-    def write(text: str) -> str:
-        """A text as it may be written down: what is sent from here has no halves of characters either."""
-        return app.secrets.mask(text).encode("utf-8", "replace").decode()
-
-    if options.session:
-        encode_key(options.session)
-    agent = app.choose_agent(options.agent)  # what cannot be is said now, not by a worker later
-    return RunRequest(
-        kind="skill" if turn.skill else "agent",
-        cwd=app.workspace.cwd,
-        project=app.workspace.project,
-        text=write(turn.text),
-        skill=turn.skill,
-        words=tuple(map(write, turn.words)),
-        only=bool(dirs),
-        dirs=tuple(os.path.abspath(one) for one in dirs),
-        agent=options.agent and agent.name,
-        model=options.model,
-        mode=options.mode,
-        session=options.session,
-        yes=options.yes,
-        trusted=_trusted(app),
-        settings=settings_of(app.environ),
+    return complete_request(
+        app,
+        RunRequest(
+            kind="skill" if turn.skill else "agent",
+            cwd=app.workspace.cwd,
+            text=turn.text,
+            skill=turn.skill,
+            words=turn.words,
+            only=bool(dirs),
+            dirs=tuple(os.path.abspath(one) for one in dirs),
+            agent=options.agent,
+            model=options.model,
+            mode=options.mode,
+            session=options.session,
+            yes=options.yes,
+        ),
     )
-
-
-def _trusted(app: App) -> dict[str, str]:
-    """The strangers' skills that were approved for this run, as they are now."""
-    if app.run_trust.project:
-        for standing in app.skills:  # the first look at each binds it
-            app.strangers.object_to_use(standing.found)
-    return dict(app.run_trust.digests)

@@ -6,6 +6,7 @@ from operator import or_
 import msgspec
 from msgspec import Struct
 
+from clawft.protocol.audit import AuditList, AuditVerdict, ListAudit, VerifyAudit
 from clawft.protocol.base import Answer, Refusal, Request, Scope
 from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.deciding import (
@@ -16,6 +17,17 @@ from clawft.protocol.deciding import (
     RevokeSkill,
     SkillDecided,
     SkillReview,
+)
+from clawft.protocol.registries import (
+    InstallPlan,
+    InstallProgress,
+    InstallSkill,
+    ListRegistries,
+    PlanInstall,
+    RegistriesList,
+    RegistryFound,
+    SearchRegistry,
+    SkillInstalled,
 )
 from clawft.protocol.running import (
     AnswerQuestion,
@@ -36,6 +48,19 @@ from clawft.protocol.running import (
     TurnEvent,
     TurnResult,
 )
+from clawft.protocol.runs import (
+    AnswerRun,
+    CancelRun,
+    GetRun,
+    ListRuns,
+    RetryRun,
+    RunAnswer,
+    RunsChanged,
+    RunsList,
+    RunStarted,
+    StartRun,
+)
+from clawft.protocol.sessions import GetSession, ListSessions, SessionAnswer, SessionsList
 from clawft.protocol.skills import (
     GetSkill,
     ListSkills,
@@ -46,6 +71,7 @@ from clawft.protocol.skills import (
     SkillsFound,
     SkillsList,
 )
+from clawft.protocol.usage import GetUsage, UsageAnswer
 from clawft.protocol.watching import GetStatus, Status, Subscribe, Subscribed, Topic, Unsubscribe
 
 __all__ = ["OPERATIONS", "PUSHED", "Operation", "decode_answer", "decode_request", "find_operation", "type_name"]
@@ -88,6 +114,21 @@ OPERATIONS = (
     Operation(BlockSkill, SkillDecided, "approve", "POST", "/skills/{name}/block"),
     Operation(EnableSkill, SkillDecided, "approve", "POST", "/skills/{name}/enable"),
     Operation(GetStatus, Status, "read", "GET", "/status"),
+    Operation(ListSessions, SessionsList, "admin", "GET", "/sessions"),
+    Operation(GetSession, SessionAnswer, "admin", "GET", "/session"),  # a key may have any characters: not in a path
+    Operation(ListRuns, RunsList, "admin", "GET", "/runs"),
+    Operation(GetRun, RunAnswer, "run", "GET", "/runs/{run}"),
+    Operation(StartRun, RunStarted, "run", "POST", "/runs"),
+    Operation(CancelRun, RunAnswer, "run", "POST", "/runs/{run}/cancel"),
+    Operation(RetryRun, RunAnswer, "run", "POST", "/runs/{run}/retry"),
+    Operation(AnswerRun, RunAnswer, "approve", "POST", "/runs/{run}/answer"),
+    Operation(GetUsage, UsageAnswer, "admin", "GET", "/usage"),
+    Operation(ListAudit, AuditList, "admin", "GET", "/audit"),
+    Operation(VerifyAudit, AuditVerdict, "admin", "GET", "/audit/verify"),
+    Operation(ListRegistries, RegistriesList, "admin", "GET", "/registries"),
+    Operation(SearchRegistry, RegistryFound, "admin", "GET", "/registries/search"),
+    Operation(PlanInstall, InstallPlan, "admin", "POST", "/registries/plan", streams=True),
+    Operation(InstallSkill, SkillInstalled, "admin", "POST", "/registries/install", streams=True),
     Operation(Subscribe, Subscribed, "read"),
     Operation(Unsubscribe, Subscribed, "read"),
 )
@@ -100,6 +141,8 @@ PUSHED: dict[type[Answer], Topic | None] = {
     ExecutionStarted: "executions",
     ExecutionFinished: "executions",
     SkillsChanged: "skills",
+    RunsChanged: "runs",
+    InstallProgress: None,
 }
 _BY_TYPE = {one.request: one for one in OPERATIONS}
 _ANSWERS = dict.fromkeys([*(one.answer for one in OPERATIONS), *PUSHED])

@@ -21,11 +21,20 @@ _TABLES = (
     input_tokens BIGINT NOT NULL, output_tokens BIGINT NOT NULL, usd DOUBLE PRECISION, settled INTEGER NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS {0}spent(
     scope TEXT PRIMARY KEY, tokens BIGINT NOT NULL, usd DOUBLE PRECISION NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS {0}used(
+    day TEXT NOT NULL, session TEXT NOT NULL, model TEXT NOT NULL, calls BIGINT NOT NULL,
+    input_tokens BIGINT NOT NULL, output_tokens BIGINT NOT NULL, usd DOUBLE PRECISION NOT NULL,
+    unpriced BIGINT NOT NULL, PRIMARY KEY(day, session, model))""",
 )
 _RESERVE = """INSERT INTO {0}call(id, day, session, model, input_tokens, output_tokens, usd, settled)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0)"""
 _BOOK = _RESERVE.replace(", 0)", ", 1)")
-_SETTLE = "DELETE FROM {0}call WHERE id = ?1 RETURNING day, session, input_tokens + output_tokens, usd"
+_SETTLE = "DELETE FROM {0}call WHERE id = ?1 RETURNING day, session, model, input_tokens + output_tokens, usd"
+_USE = """INSERT INTO {0}used(day, session, model, calls, input_tokens, output_tokens, usd, unpriced)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT(day, session, model) DO UPDATE SET
+    calls = {0}used.calls + excluded.calls, input_tokens = {0}used.input_tokens + excluded.input_tokens,
+    output_tokens = {0}used.output_tokens + excluded.output_tokens, usd = {0}used.usd + excluded.usd,
+    unpriced = {0}used.unpriced + excluded.unpriced"""
 _ADD = """INSERT INTO {0}spent(scope, tokens, usd) VALUES (?1, ?2, ?3) ON CONFLICT(scope)
     DO UPDATE SET tokens = {0}spent.tokens + excluded.tokens, usd = {0}spent.usd + excluded.usd RETURNING tokens, usd"""
 _ALL = "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM {0}spent WHERE scope LIKE 'day:%'"
@@ -51,6 +60,7 @@ class Ledger:
 
     Sums are kept by session and by day. Who adds to one holds it until the end of the transaction, so that two
     processes never both take the last cent. The day, which all want, comes last and is held for the shortest time.
+    What was used is kept by day, session and model as well, for who wants to see where it went (`run/used.py`).
     """
 
     def __init__(self, records: Records, budget: Budget, now: Callable[[], datetime]) -> None:
@@ -90,9 +100,11 @@ class Ledger:
     def write_booked(self) -> None:
         """Write down the calls that cost nothing: they come in great numbers, so many at once."""
         sums: dict[tuple[str, str], Usage] = {}
+        calls: dict[tuple[str, str], int] = {}
         booked, self._booked = self._booked, []
         for session, model, usage in booked:
             sums[session, model] = sums.get((session, model), Usage()).merge(usage)
+            calls[session, model] = calls.get((session, model), 0) + 1
         if not sums:
             return
         try:
@@ -101,6 +113,7 @@ class Ledger:
                 for (session, model), used in sums.items():
                     tokens = (used.input_tokens, used.output_tokens)
                     self._execute(_BOOK, _ANY_ID.getrandbits(62), day, session, model, *tokens, None)
+                    self._execute(_USE, day, session, model, calls[session, model], *tokens, 0.0, 0)
                     self._add("session", session, used.total_tokens, 0.0)
                 self._add("day", day, sum(one.total_tokens for one in sums.values()), 0.0)
         except BaseException:
@@ -111,8 +124,10 @@ class Ledger:
         """Replace a reservation by what was used, once."""
         cost = price.of(usage) if price else None
         with self.records.transaction():
-            for day, session, tokens, usd in self._execute(_SETTLE, reservation):
+            for day, session, model, tokens, usd in self._execute(_SETTLE, reservation):
                 more = (usage.total_tokens - tokens, (cost or 0.0) - (usd or 0.0))
+                used = (usage.input_tokens, usage.output_tokens, cost or 0.0)
+                self._execute(_USE, day, session, model, 1, *used, int(price is None and usage.total_tokens > 0))
                 self._add("session", session, *more)
                 self._add("day", day, *more)
 

@@ -5,12 +5,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from anyio import CapacityLimiter
+
 from clawft.app import App
 from clawft.config.serve import ServeSettings
 from clawft.errors import Diagnostic
 from clawft.protocol.base import Answer, Request
 from clawft.protocol.operations import find_operation
 from clawft.reloading import LiveRuntimes
+from clawft.serve.background import BackgroundRuns
 from clawft.serve.caller import Call
 from clawft.serve.executions import Executions
 from clawft.serve.questions import Questions
@@ -18,6 +21,9 @@ from clawft.serve.registry import SkillRegistry
 from clawft.serve.topics import Topics
 
 __all__ = ["Daemon", "Handler", "Subsystem", "open_daemon"]
+
+_READERS = 2  # threads that read what can be long: conversations, the audit log
+_INSTALLERS = 2  # that download and scan
 
 
 class Subsystem(Protocol):
@@ -31,7 +37,7 @@ class Subsystem(Protocol):
 
 
 class Daemon:
-    """What every front end works with. `started` is when it began."""
+    """What every front end works with. `started` is when it began; `reading` and `installing` are room for threads."""
 
     def __init__(self, app: App, settings: ServeSettings) -> None:
         self.settings = settings
@@ -47,6 +53,9 @@ class Daemon:
             self.topics,
             settings.limits,
         )
+        self.runs = BackgroundRuns(lambda: self.registry.app, self.topics)
+        self.reading = CapacityLimiter(_READERS)
+        self.installing = CapacityLimiter(_INSTALLERS)
 
     @property
     def app(self) -> App:
@@ -55,7 +64,7 @@ class Daemon:
 
     @property
     def subsystems(self) -> tuple[Subsystem, ...]:
-        return (self.registry, self.questions, self.executions)
+        return (self.registry, self.questions, self.executions, self.runs)
 
     async def answer(self, call: Call, request: Request) -> Answer:
         """Do what a client asks for, if it may. Raises: ClawftError."""
@@ -77,6 +86,7 @@ async def open_daemon(app: App, settings: ServeSettings) -> AsyncIterator[Daemon
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(daemon.registry.running())
         stack.push_async_callback(daemon.runtimes.close)
+        await stack.enter_async_context(daemon.runs.running())
         try:
             yield daemon
         finally:

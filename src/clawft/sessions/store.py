@@ -1,8 +1,10 @@
 """All sessions of a user: one folder, one file each."""
 
+import math
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -66,6 +68,17 @@ class SessionStore:
         """The newest sessions, newest first; those of forks only if they are asked for."""
         summaries = (self._summarise(key, path) for key, path in self._files() if forks or not is_fork_key(key))
         return tuple(islice((one for one in summaries if one), limit))
+
+    def page(self, limit: int, cursor: str = "", *, forks: bool = False) -> tuple[tuple[SessionSummary, ...], str]:
+        """Some of the newest sessions, after those that a cursor stands for; the cursor of the next, '' at the end.
+
+        Raises: ClawftError for what is no cursor.
+        """
+        last = _parse_cursor(cursor)
+        wanted = [one for one in self._dated() if one[:2] > last and (forks or not is_fork_key(one[1]))]
+        found = [self._summarise(key, path) for _, key, path in wanted[:limit]]
+        more = f"{-wanted[limit - 1][0]}:{wanted[limit - 1][1]}" if len(wanted) > limit else ""
+        return tuple(one for one in found if one), more
 
     def search(self, query: str, limit: int = 20) -> tuple[Hit, ...]:
         """Messages that hold a text in any case, those of the newest sessions first."""
@@ -156,13 +169,16 @@ class SessionStore:
 
     def _files(self) -> tuple[tuple[str, str], ...]:
         """Key and path of every session, newest first."""
+        return tuple((key, path) for _, key, path in self._dated())
+
+    def _dated(self) -> Sequence[tuple[int, str, str]]:
+        """The same, each with its age first."""
         self._migrate()
         try:
             with os.scandir(self.folder) as entries:
-                dated = sorted(filter(None, map(_date, entries)))
+                return sorted(filter(None, map(_date, entries)))
         except FileNotFoundError:
             return ()
-        return tuple((key, path) for _, key, path in dated)
 
     def _migrate(self) -> None:
         if not self._migrated:
@@ -200,6 +216,16 @@ class SessionStore:
 
     def _now(self) -> str:
         return format_time(self._clock())
+
+
+def _parse_cursor(text: str) -> tuple[float, str]:
+    """Age and key of the last session that was told of. Raises: ClawftError."""
+    if not text:
+        return -math.inf, ""
+    time_ns, _, key = text.partition(":")
+    if not re.fullmatch(r"[0-9]{1,20}", time_ns) or not key:
+        raise ClawftError("cursor-invalid", "This is no cursor of a list of sessions", hint="Begin the list anew")
+    return -int(time_ns), key
 
 
 def _date(entry: os.DirEntry[str]) -> tuple[int, str, str] | None:

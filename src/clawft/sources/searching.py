@@ -6,11 +6,11 @@ from itertools import zip_longest
 import anyio
 from msgspec import Struct
 
-from clawft.errors import ClawftError, Diagnostic
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.sources.choose import Sources
 from clawft.sources.model import Hit
 
-__all__ = ["Searched", "search_registries"]
+__all__ = ["Searched", "choose_registries", "search_registries"]
 
 
 class Searched(Struct, frozen=True):
@@ -18,6 +18,18 @@ class Searched(Struct, frozen=True):
 
     hits: tuple[Hit, ...]
     failed: dict[str, Diagnostic]
+
+
+def choose_registries(sources: Sources, name: str) -> tuple[str, ...]:
+    """The registries to ask: the one of a name, or all. Raises: NotFound."""
+    known = tuple(sources.registries)
+    if not known:
+        raise NotFound("registry-not-found", "No registry is in use", hint="Run: weft registries add NAME URL")
+    if name and name not in known:
+        close = find_close(name, known)
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
+        raise NotFound("registry-not-found", f"No registry '{name}' is in use", hint=hint)
+    return (name,) if name else known
 
 
 async def search_registries(sources: Sources, names: Sequence[str], query: str, limit: int) -> Searched:

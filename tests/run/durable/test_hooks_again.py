@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clawft.app import open_app
-from clawft.cli.runs.show import load_timeline
+from clawft.describe.runs import load_timeline
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.values import now_text
 from clawft.sessions import SessionStore

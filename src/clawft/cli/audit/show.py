@@ -1,35 +1,24 @@
 """`weft audit show`: what was decided and done."""
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 import msgspec
-from msgspec import Struct
 
 from clawft.cli._complete import complete_sessions, complete_skills
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table, say
+from clawft.describe.audit import describe_line
 from clawft.errors import ClawftError
 from clawft.trust.audit.line import Line
-from clawft.trust.audit.verify import select_lines
+from clawft.trust.audit.select import Wanted, select_lines
 
 __all__ = ["command"]
 
 _UNITS = {"m": 1 / 60, "h": 1, "d": 24, "w": 24 * 7}
 _HEADS = ("TIME", "KIND", "DECISION", "SKILL", "SESSION", "SUBJECT")
-
-
-class _Wanted(Struct, frozen=True):
-    """Which lines are asked for; '' means any."""
-
-    kind: str
-    skill: str
-    session: str
-    decision: str
-    since: str
 
 
 @click.command("show")
@@ -46,14 +35,14 @@ class _Wanted(Struct, frozen=True):
 @format_option
 def command(limit: int, output: str, **given: Any) -> None:
     """Show the newest lines of the audit log, the newest last."""
-    keep = _filter(_Wanted(**given))
+    wanted = Wanted(**given | {"since": _parse_since(given["since"])})
     app = open_here()
     try:
-        found = select_lines(app.audit, limit + 1, keep)
+        found = select_lines(app.audit, limit + 1, wanted)
     except OSError as error:
         raise ClawftError("audit-unreadable", f"The audit log cannot be read: {error.strerror}") from error
     if output == "json":
-        lines = [msgspec.to_builtins(line) for line in found.lines[-limit:]]
+        lines = [msgspec.to_builtins(describe_line(line)) for line in found.lines[-limit:]]
         return print_json("clawft.audit.v1", lines=lines, unreadable=found.unreadable)
     if found.lines:
         shown = found.lines[-limit:]
@@ -65,21 +54,6 @@ def command(limit: int, output: str, **given: Any) -> None:
     if found.unreadable:
         say(f"{found.unreadable} lines cannot be read. Run: weft audit verify")
     return None
-
-
-def _filter(wanted: _Wanted) -> Callable[[Line], bool]:
-    since = _parse_since(wanted.since)
-
-    def keep(line: Line) -> bool:
-        return (
-            wanted.kind in ("", line.kind)
-            and wanted.session in ("", line.session)
-            and wanted.decision in ("", line.decision)
-            and (not wanted.skill or wanted.skill in line.skill.split(", "))
-            and (since is None or line.time is None or line.time >= since)
-        )
-
-    return keep
 
 
 def _parse_since(text: str) -> datetime | None:

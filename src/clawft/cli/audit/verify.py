@@ -1,11 +1,14 @@
 """`weft audit verify`: whether the log is as it was written."""
 
 import os
+from typing import Any
 
 import click
+import msgspec
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
+from clawft.describe.audit import describe_verdict
 from clawft.errors import ClawftError
 from clawft.trust.audit.verify import Verdict, verify_log
 
@@ -26,9 +29,7 @@ def command(output: str) -> int:
         raise ClawftError("audit-unreadable", f"The audit log cannot be read: {error.strerror}") from error
     broken = verdict.broken
     if output == "json":
-        place = {"path": broken.path, "line": broken.line or None, "reason": broken.reason} if broken else None
-        facts = {"lines": verdict.held, "torn": verdict.torn, "files": verdict.files, "since": verdict.since or None}
-        print_json("clawft.audit.verify.v1", intact=broken is None, **facts, broken=place)
+        print_json("clawft.audit.verify.v1", **_fields(verdict))
         return int(broken is not None)
     if broken is None:
         click.echo(_intact(verdict))
@@ -39,6 +40,11 @@ def command(output: str) -> int:
     folder = app.workspace.shorten(os.path.dirname(broken.path))
     say(one_line(f"hint: Keep the files. Once you know why, move {folder}/audit* elsewhere to begin anew"))
     return 1
+
+
+def _fields(verdict: Verdict) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(describe_verdict(verdict))
+    return {name: value for name, value in fields.items() if name not in ("type", "id")}
 
 
 def _intact(verdict: Verdict) -> str:

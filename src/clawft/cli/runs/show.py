@@ -1,22 +1,21 @@
 """`weft runs show`: all about one run, with its timeline."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from clawft.cli.options import format_option
 from clawft.cli.output import clean, one_line, print_json, terminal_width
-from clawft.cli.runs._open import open_runs_here, run_argument, run_json, see_to
+from clawft.cli.runs._open import open_runs_here, run_argument, see_to
 from clawft.cli.runs._timeline import timeline_lines, totals_line
 from clawft.cli.runs._words import ask_lines, follow_up, long_ago, time_words, tokens_words, when_words
+from clawft.describe.runs import load_timeline, whole_json
 
 if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
-    from clawft.run.durable.timeline import Timeline
     from clawft.run.durable.values import Question, Run
 
-__all__ = ["command", "load_timeline", "show_lines"]
+__all__ = ["command", "show_lines"]
 
 
 @click.command("show")
@@ -28,28 +27,9 @@ def command(run: str, output: str) -> None:
         one = runs.store.get(runs.store.resolve(run))
         see_to(runs, [one])
         if output == "json":
-            return print_json("clawft.runs.v1", runs=[_to_json(runs, one)])
+            return print_json("clawft.runs.v1", runs=[whole_json(runs, one)])
         click.echo("\n".join(show_lines(runs, one, terminal_width())))
     return None
-
-
-def _to_json(runs: "Runs", run: "Run") -> dict[str, Any]:
-    from clawft.run.durable.values import now_text
-
-    timeline = load_timeline(runs, run, now_text())
-    questions = runs.store.questions(run.id)
-    entries, totals = msgspec.to_builtins(timeline.entries), msgspec.to_builtins(timeline.totals)
-    return {**run_json(run, questions), "result": run.result, "timeline": list(entries), "totals": totals}
-
-
-def load_timeline(runs: "Runs", run: "Run", now: str) -> "Timeline":
-    """What a run did so far. Raises: ClawftError."""
-    from clawft.run.durable.follow import decode_event
-    from clawft.run.durable.timeline import make_timeline
-
-    noticed = [decode_event(text) for text in runs.store.notices(run.id, "run-resumed")]
-    resumed = [(event.at, getattr(event, "message", "")) for event in noticed if event is not None]
-    return make_timeline(run, runs.recorded(run), runs.store.questions(run.id, open_only=False), resumed, now)
 
 
 def show_lines(runs: "Runs", run: "Run", columns: int | None, answer: str = "weft runs answer") -> list[str]:

@@ -10,6 +10,7 @@ from clawft.cli.options import format_option
 from clawft.cli.output import print_json, print_table, say
 from clawft.cli.sessions._store import open_store, show_all
 from clawft.describe.diagnostics import to_json
+from clawft.describe.sessions import describe_session
 from clawft.sessions import SessionSummary, is_fork_key
 from clawft.sessions.search import MAX_PER_SESSION, Hit
 
@@ -47,10 +48,9 @@ def command(limit: int, query: str | None, output: str, *, forks: bool) -> None:
 
 
 def _to_json(session: SessionSummary, hits: Sequence[Hit] | None) -> dict[str, Any]:
-    values: dict[str, Any] = msgspec.to_builtins(session)
-    if hits is not None:
-        found = [hit for hit in hits if hit.key == session.key]
-        values["matches"] = [{"turn": hit.turn, "role": hit.role, "snippet": hit.snippet} for hit in found]
+    values: dict[str, Any] = msgspec.to_builtins(describe_session(session, hits or ()))
+    if hits is None:
+        del values["matches"]
     return values
 
 

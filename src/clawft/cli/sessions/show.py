@@ -1,7 +1,5 @@
 """`weft sessions show KEY`: one conversation, to be read."""
 
-from typing import Any
-
 import click
 import msgspec
 
@@ -10,8 +8,9 @@ from clawft.cli.options import format_option
 from clawft.cli.output import clean, one_line, print_json
 from clawft.cli.sessions._store import open_store, show_all
 from clawft.describe.diagnostics import to_json
+from clawft.describe.sessions import transcript_json
 from clawft.messages import Message
-from clawft.sessions import CompactionRecord, MessageRecord, SkillRecord, Transcript, TurnRecord
+from clawft.sessions import CompactionRecord, MessageRecord, SkillRecord, TurnRecord
 from clawft.sessions.export import describe, turn_note
 
 __all__ = ["command"]
@@ -28,7 +27,8 @@ def command(key: str, output: str) -> None:
     transcript = store.read(store.resolve(key))
     said = (*store.diagnostics, *transcript.diagnostics)
     if output == "json":
-        return print_json("clawft.sessions.show.v1", **_fields(transcript), diagnostics=[to_json(one) for one in said])
+        told = [to_json(one) for one in said]
+        return print_json("clawft.sessions.show.v1", **transcript_json(transcript), diagnostics=told)
     click.echo(f"Session: {one_line(transcript.key)}")
     for label, value in describe(transcript):
         click.echo(f"{label}: {one_line(value)}")
@@ -46,32 +46,6 @@ def command(key: str, output: str) -> None:
             click.echo(f"\n-- {one_line(turn_note(record))} --")
     show_all(app, said)
     return None
-
-
-def _fields(transcript: Transcript) -> dict[str, Any]:
-    header = transcript.header
-    return {
-        "key": transcript.key,
-        "path": transcript.path,
-        "created": header.created or None,
-        "cwd": header.cwd or None,
-        "forked_from": header.forked_from or None,
-        "turns": [_plain(one, "turn", "at", "status", "usage", "model", "run") for one in transcript.turns],
-        "messages": [
-            {"turn": one.turn, "at": one.at, **msgspec.to_builtins(msgspec.structs.asdict(one.message))}
-            for one in transcript.records
-            if isinstance(one, MessageRecord)
-        ],
-        "skills": [_plain(one, "turn", "at", "name", "scope", "digest") for one in transcript.skills],
-        "usage": msgspec.to_builtins(msgspec.structs.asdict(transcript.usage)),
-    }
-
-
-def _plain(record: msgspec.Struct, *names: str) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in names}
-    if "usage" in values:
-        values["usage"] = msgspec.structs.asdict(values["usage"])
-    return values
 
 
 def _head(record: MessageRecord) -> str:

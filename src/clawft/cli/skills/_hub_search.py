@@ -1,16 +1,14 @@
 """`weft skills search --hub`: what registries have, with what they think of it and what to type to install it."""
 
-from typing import Any
-
 import anyio
+import msgspec
 
 from clawft.app import App
 from clawft.cli._progress import is_watched
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
 from clawft.describe.diagnostics import to_json
-from clawft.errors import NotFound, find_close
-from clawft.sources.model import Hit
-from clawft.sources.searching import Searched, search_registries
+from clawft.describe.registries import describe_hit
+from clawft.sources.searching import Searched, choose_registries, search_registries
 from clawft.supplying import open_sources
 
 __all__ = ["search_hubs"]
@@ -22,7 +20,7 @@ def search_hubs(app: App, query: str, limit: int, registry: str, output: str) ->
     none_answered = bool(searched.failed) and not searched.hits
     if output == "json":
         failed = [{"registry": name, **to_json(one)} for name, one in searched.failed.items()]
-        results = [_to_json(one) for one in searched.hits]
+        results = [msgspec.to_builtins(describe_hit(one)) for one in searched.hits]
         print_json("clawft.skills.search.hub.v1", query=query, results=results, failed=failed)
         return int(none_answered)
     if searched.hits:
@@ -42,31 +40,7 @@ def search_hubs(app: App, query: str, limit: int, registry: str, output: str) ->
 
 async def _ask(app: App, query: str, limit: int, registry: str) -> Searched:
     async with open_sources(app) as sources:
-        known = tuple(sources.registries)
-        if not known:
-            hint = "Run: weft registries add NAME URL"
-            raise NotFound("registry-not-found", "No registry is in use", hint=hint)
-        if registry and registry not in known:
-            close = find_close(registry, known)
-            hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
-            raise NotFound("registry-not-found", f"No registry '{registry}' is in use", hint=hint)
-        asked = (registry,) if registry else known
+        asked = choose_registries(sources, registry)
         if is_watched():
             say(f"Asking {', '.join(asked)}")
         return await search_registries(sources, asked, query, limit)
-
-
-def _to_json(hit: Hit) -> dict[str, Any]:
-    verdict = hit.verdict
-    said = {"status": verdict.status, "reasons": verdict.reasons, "summary": verdict.summary} if verdict else None
-    return {
-        "reference": hit.reference,
-        "name": hit.name,
-        "owner": hit.owner or None,
-        "registry": hit.registry,
-        "summary": hit.summary,
-        "version": hit.version or None,
-        "downloads": hit.downloads,
-        "score": hit.score,
-        "verdict": said,
-    }

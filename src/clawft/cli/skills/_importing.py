@@ -8,7 +8,8 @@ import anyio
 from clawft.app import App
 from clawft.cli._progress import scan_progress
 from clawft.cli.output import say, show_diagnostic
-from clawft.cli.skills._supply import agree, check_objections, planned_json, show_plans
+from clawft.cli.skills._supply import agree, check_objections, show_plans
+from clawft.describe.plans import planned_json
 from clawft.errors import Diagnostic
 from clawft.locks.file import load_lock
 from clawft.supply.importing import Foreign, find_foreign, keep_same, tell_left, want_foreign

@@ -13,15 +13,14 @@ from clawft.app import App
 from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._supply import MANY, agree, check_objections, finish, planned_json, show_plans
-from clawft.config import SkillEntry
+from clawft.cli.skills._supply import MANY, agree, check_objections, finish, show_plans
 from clawft.describe.diagnostics import to_json
-from clawft.discovery import check_requirements
+from clawft.describe.plans import find_unmet, planned_json
 from clawft.errors import Diagnostic
 from clawft.sources.model import Reference
 from clawft.sources.reference import parse_reference
-from clawft.supply.choosing import Choice, find_chosen
-from clawft.supply.dependencies import bring_needed
+from clawft.supply.asking import Asking
+from clawft.supply.choosing import Choice
 from clawft.supply.install import Options, Transaction, begin
 from clawft.supply.plan import Allowing, Planned
 from clawft.supply.scanning import Scans
@@ -79,10 +78,9 @@ async def _stage(
 ) -> list[Staged]:
     async with open_sources(app) as sources:
         parsed = [_parse(app, text, asked.registry, sources.registries) for text in references]
-        choice = Choice(asked.skills, asked.every)
-        finders = [find_chosen(sources, one, choice) for one in parsed]
-        staged = await transaction.stage(finders, scans, scan_progress("Fetching and scanning skills"))
-        return await bring_needed(transaction, sources, staged, scans, lambda: app.catalog.versions)
+        asking = Asking(sources, scans, lambda: app.catalog.versions)
+        progress = scan_progress("Fetching and scanning skills")
+        return await asking.stage(transaction, parsed, Choice(asked.skills, asked.every), progress)
 
 
 def _parse(app: App, text: str, registry: str, registries: Any) -> Reference:
@@ -103,7 +101,7 @@ def _tell(
 ) -> int:
     """What came of it; nothing was installed where there is nothing that it could have said."""
     installed = said is not None
-    unmet = {one.name: _find_unmet(app, one) for one in plans}
+    unmet = {one.name: find_unmet(app, one) for one in plans}
     for problem in said or ():
         show_diagnostic(problem, where=problem.path)
     if asked.output == "json":
@@ -126,12 +124,3 @@ def _tell(
 
 def _name_outcome(one: Planned, installed: bool) -> str:
     return "Already installed" if one.is_same else "Installed" if installed else "Would be installed"
-
-
-def _find_unmet(app: App, one: Planned) -> tuple[Diagnostic, ...]:
-    """What a skill still needs of this machine; other skills that it needs came with it, or it would not be here."""
-    skill, entries = one.staged.found.skill, app.config.skills.entries
-    if skill is None:
-        return ()
-    entry = entries.get(skill.name) or entries.get(skill.skill_key) or SkillEntry()
-    return tuple(need for need in check_requirements(skill, app.host, entry) if need.code != "requires-skill")

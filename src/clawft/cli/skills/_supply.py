@@ -3,17 +3,14 @@
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
-
-from msgspec import structs
 
 from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.output import one_line, say, show_diagnostic
 from clawft.cli.skills._review import file_lines, review_lines, short_lines
 from clawft.cli.skills._scanned import power_lines
-from clawft.describe.diagnostics import to_json
-from clawft.describe.reviews import list_programs, review_json
+from clawft.describe.plans import list_objections
+from clawft.describe.reviews import list_programs
 from clawft.errors import Diagnostic, Refused
 from clawft.scan.findings import VERDICTS
 from clawft.signing.check import Signature
@@ -27,7 +24,6 @@ __all__ = [
     "check_objections",
     "finish",
     "list_names",
-    "planned_json",
     "show_plans",
 ]
 
@@ -120,9 +116,7 @@ def _shorten(app: App, staged: str, place: str) -> Callable[[str], str]:
 
 def check_objections(named: Iterable[tuple[str, Sequence[Diagnostic]]], what: str = "installed") -> None:
     """Say all that speaks against any of them, each once. Raises: Refused for the first."""
-    found = [
-        structs.replace(one, message=f"'{name}' is not {what}: {one.message}") for name, said in named for one in said
-    ]
+    found = list_objections(named, what)
     for one in found[1:]:
         show_diagnostic(one, where=one.path)
     for one in found[:1]:
@@ -149,31 +143,3 @@ def finish(app: App) -> None:
     """Finish what a killed process left, and say what could not be. Raises: ClawftError."""
     for one in finish_broken(app):
         show_diagnostic(one, where=app.workspace.shorten(one.path))
-
-
-def planned_json(transaction: Transaction, one: Planned) -> dict[str, Any]:
-    """The same for other programs."""
-    resolved = one.staged.resolved
-    origin = resolved.origin
-    return {
-        "name": one.name,
-        "version": resolved.version,
-        "previous_version": one.old.version if one.old else None,
-        "changelog": resolved.changelog,
-        "commit": resolved.commit,
-        "source": {name: getattr(origin, name) for name in origin.__struct_fields__},
-        "digest": one.staged.digest,
-        "previous_digest": one.old.digest if one.old else None,
-        "verdict": worst_verdict(one.staged, one.review),
-        "requested": one.requested,
-        "dependencies": one.dependencies,
-        "signature": {name: getattr(one.signature, name) for name in one.signature.__struct_fields__},
-        "same": one.is_same,
-        "paths": {client: transaction.site.folder(client, one.name) for client in one.to},
-        "review": {**review_json(one.review), "path": transaction.site.folder(one.to[0], one.name)},
-        "diagnostics": list(map(_plain, (*one.said, *one.objections))),
-    }
-
-
-def _plain(one: Diagnostic) -> dict[str, Any]:
-    return to_json(one)

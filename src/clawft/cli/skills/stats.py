@@ -5,6 +5,7 @@ import msgspec
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table
+from clawft.describe.usage import describe_uses
 
 __all__ = ["command"]
 
@@ -14,24 +15,19 @@ __all__ = ["command"]
 @format_option
 def command(unused: bool, output: str) -> None:
     """Show how often each skill was offered to a model and loaded, and how the turns went."""
-    from clawft.run.stats import SkillUse, load_uses  # `weft skills --help` needs none of what turns need
-
     app = open_here()
-    here = {one.name for one in app.skills if one.usable}
-    uses = {name: SkillUse(name) for name in here} | load_uses(app.user_file("usage.sqlite"))
-    shown = sorted(uses.values(), key=lambda one: (-one.loaded, one.name))
+    shown = describe_uses(app)
     if unused:
         shown = [one for one in shown if not one.loaded]
     if output == "json":
-        skills = [{**msgspec.to_builtins(one), "here": one.name in here} for one in shown]
-        return print_json("clawft.skills.stats.v1", skills=skills)
+        return print_json("clawft.skills.stats.v1", skills=msgspec.to_builtins(shown))
     rows = [
         (
             one.name,
             str(one.offered),
             str(one.loaded),
             f"{one.score:.2f}" if one.loaded else "-",
-            one.last_loaded[:10] or ("never" if one.name in here else "never (gone)"),
+            one.last_loaded[:10] or ("never" if one.here else "never (gone)"),
         )
         for one in shown
     ]

@@ -13,10 +13,11 @@ from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._supply import agree, check_objections, finish, planned_json, show_plans
+from clawft.cli.skills._supply import agree, check_objections, finish, show_plans
 from clawft.cli.skills._targets import allow_options, load_other, scope_choice
 from clawft.cli.skills._verifying import make_judge
 from clawft.describe.diagnostics import to_json
+from clawft.describe.plans import planned_json
 from clawft.errors import Diagnostic
 from clawft.locks.file import load_lock
 from clawft.locks.model import LockedSkill

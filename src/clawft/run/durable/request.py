@@ -36,6 +36,7 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lineage: Lineage | None = None  # what a fork inherits
     task: dict[str, Any] = {}  # of a run without an agent: what to scan
     source: Source | None = None  # of a message that a channel brought
+    by: str = ""  # the token of a program that asked the daemon for it
     settings: dict[str, str] = {}  # variables of whoever asked for it that set how much may be done
 
 

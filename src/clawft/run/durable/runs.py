@@ -75,11 +75,11 @@ class Runs:
         """Have the engine's tables there before a transaction that writes to them."""
         _ = self.engine
 
-    def answer(self, question: Question, answer: str) -> None:
-        """Answer what a run waits for; it goes on with that."""
+    def answer(self, question: Question, answer: str, by: str = "") -> None:
+        """Answer what a run waits for, as somebody or as the user of this process; it goes on with that."""
         if answer not in question.choices:
             raise ClawftError("run-answer", f"'{answer}' is no answer here", hint=f"Say {', '.join(question.choices)}")
-        self.store.answer(question.run, question.key, answer, _who(), question.asked)
+        self.store.answer(question.run, question.key, answer, by or _who(), question.asked)
 
     def cancel(self, run: str) -> Run:
         """Have a run ended; as it is now."""
@@ -127,6 +127,25 @@ class Runs:
     def ensure_worker(self, queue: str = "") -> bool:
         """See that somebody does what is queued: True if a worker had to be started, here and in the background."""
         return start_worker(self.store, queue or self.settings.queue, self._user_dir, self._environ)
+
+    def see_to(self, wanted: Iterable[Run]) -> tuple[list[str], list[ClawftError]]:
+        """See that somebody does what is to be done of these runs: the queues that a worker was started for.
+
+        One that cannot be started hinders nothing else, and is told of.
+        """
+        busy = (one for one in wanted if one.status in ("queued", "running"))
+        # What was asked for on another machine needs a worker there.
+        queues = {one.queue for one in busy if os.path.isdir(one.request.cwd)}
+        started: list[str] = []
+        problems: list[ClawftError] = []
+        for queue in sorted(queues):
+            try:
+                started += [queue] if self.ensure_worker(queue) else []
+            except ClawftError as error:
+                if error.code != "worker-start":
+                    raise
+                problems.append(error)
+        return started, problems
 
     def add_workers(self, count: int, queue: str = "") -> int:
         """See that so many workers of this machine do what is queued: how many had to be started."""

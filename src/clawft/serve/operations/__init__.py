@@ -2,7 +2,7 @@
 
 from clawft.protocol.base import Request
 from clawft.serve.daemon import Handler
-from clawft.serve.operations import deciding, running, skills, watching
+from clawft.serve.operations import audit, deciding, registries, running, runs, sessions, skills, usage, watching
 
 __all__ = ["HANDLERS"]
 
@@ -11,4 +11,9 @@ HANDLERS: dict[type[Request], Handler] = {
     **running.HANDLERS,
     **deciding.HANDLERS,
     **watching.HANDLERS,
+    **sessions.HANDLERS,
+    **runs.HANDLERS,
+    **usage.HANDLERS,
+    **audit.HANDLERS,
+    **registries.HANDLERS,
 }

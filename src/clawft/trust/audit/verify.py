@@ -1,7 +1,7 @@
 """Is the audit log as it was written? Every line must hang on the one before, and the last be the sealed one."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import IO
 
@@ -13,7 +13,7 @@ from clawft.trust.audit.head import Head, judge_extra, read_head
 from clawft.trust.audit.line import NO_HASH, Line, hash_bytes, parse_line
 from clawft.trust.audit.log import LOCK_S, OWN, POLL_S, Audit, count_full, full_path, open_own, turned_over
 
-__all__ = ["Break", "Selected", "Verdict", "check_end", "select_lines", "verify_log"]
+__all__ = ["Break", "Verdict", "check_end", "verify_log"]
 
 MAX_LINE = 1 << 20  # bytes; ours are much shorter
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -36,13 +36,6 @@ class Verdict(Struct, frozen=True):
     files: int = 0
     since: str = ""
     broken: Break | None = None
-
-
-class Selected(Struct, frozen=True):
-    """Lines that were asked for, oldest first; how many of the log could not be read."""
-
-    lines: tuple[Line, ...]
-    unreadable: int = 0
 
 
 def verify_log(audit: Audit) -> Verdict:
@@ -77,27 +70,6 @@ def check_end(audit: Audit) -> str:
             return "Its last line is not the one that was sealed"
         walk.last = last[0]
         return _check_extra(walk, file, sealed)
-
-
-def select_lines(audit: Audit, limit: int, keep: Callable[[Line], bool]) -> Selected:
-    """The newest lines that are wanted. Raises: OSError."""
-    found: list[Line] = []
-    unreadable = 0
-    numbers = range(count_full(audit.path), 0, -1)
-    for path in (audit.path, *(full_path(audit.path, number) for number in numbers)):
-        try:
-            with open(open_own(path, _READ), "rb") as file:
-                raws = file.read().split(b"\n")
-        except FileNotFoundError:
-            continue
-        for raw in reversed(raws):
-            parsed = parse_line(raw) if raw else None
-            unreadable += bool(raw) and parsed is None
-            if parsed and keep(parsed[0]):
-                found.append(parsed[0])
-                if len(found) == limit:
-                    return Selected(tuple(reversed(found)), unreadable)
-    return Selected(tuple(reversed(found)), unreadable)
 
 
 def _open(audit: Audit, stack: ExitStack) -> tuple[Head | None, IO[bytes] | None]:

@@ -1,0 +1,210 @@
+"""Runs in the background, as they are told of, started, ended and answered."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawft.app import App
+from clawft.describe.diagnostics import to_problem
+from clawft.describe.runs import describe_run, whole_json
+from clawft.errors import ClawftError, NotFound
+from clawft.protocol.base import Request
+from clawft.protocol.runs import (
+    AnswerRun,
+    CancelRun,
+    GetRun,
+    ListRuns,
+    RetryRun,
+    RunAnswer,
+    RunDetail,
+    RunEntry,
+    RunsList,
+    RunStarted,
+    StartRun,
+)
+from clawft.run.durable.request import RunRequest
+from clawft.serve.caller import Call
+from clawft.serve.daemon import Daemon, Handler
+from clawft.working import complete_request
+
+if TYPE_CHECKING:
+    from clawft.run.durable.runs import Runs
+    from clawft.run.durable.values import Run
+
+__all__ = ["HANDLERS"]
+
+MAX_RESULT = 400_000  # characters
+MAX_TIMELINE = 2_000  # entries
+_CURSOR = re.compile(r"([0-9TZ:.+-]{1,40})/([\w.-]{1,128})")
+
+
+async def list_runs(daemon: Daemon, _call: Call, request: ListRuns) -> RunsList:
+    """Raises: ClawftError."""
+    after = _parse_cursor(request.cursor)
+    none = daemon.runs.why_none()
+    if none is not None:
+        return RunsList(runs=(), counts={}, missing=to_problem(none))
+
+    def load(runs: "Runs") -> RunsList:
+        store = runs.store
+        found = store.page(request.limit + 1, after, request.statuses, request.fleet)
+        rows, questions = found[: request.limit], store.questions()
+        cursor = f"{rows[-1].created}/{rows[-1].id}" if len(found) > len(rows) else ""
+        listed = tuple(describe_run(one, questions) for one in rows)
+        return RunsList(runs=listed, counts=store.counts(request.fleet), cursor=cursor)
+
+    return await daemon.runs.use(load)
+
+
+def _parse_cursor(text: str) -> tuple[str, str] | None:
+    """Raises: ClawftError."""
+    found = _CURSOR.fullmatch(text)
+    if text and found is None:
+        raise ClawftError("cursor-invalid", "This is no cursor of a list of runs", hint="Begin the list anew")
+    return (found[1], found[2]) if found else None
+
+
+async def get_run(daemon: Daemon, call: Call, request: GetRun) -> RunAnswer:
+    """Raises: ClawftError."""
+    _need_runs(daemon, request.run)
+
+    def load(runs: "Runs") -> RunDetail:
+        return _describe(runs, _find(runs, call, request.run))
+
+    return RunAnswer(run=await daemon.runs.use(load))
+
+
+async def start_run(daemon: Daemon, call: Call, request: StartRun) -> RunStarted:
+    """Raises: ClawftError."""
+    app = daemon.app
+    if request.skill:
+        app.get_skill(request.skill)  # one that is not there is told before anything begins
+    elif not request.text.strip():
+        raise ClawftError("request-invalid", "Name a skill, or say what is to be done")
+
+    def start(runs: "Runs") -> RunStarted:
+        asked = _to_request(app, call, request)
+        what = f"/{request.skill} {asked.text}" if request.skill else asked.text
+        _note(app, call, f"start a run: {what}"[:400], asked.session)
+        run = runs.start(asked)
+        try:
+            runs.ensure_worker()
+        except ClawftError as error:  # it is queued all the same, so its id must be known
+            return RunStarted(run=run, session=asked.session or f"run:{run}", problem=to_problem(error.diagnostic))
+        return RunStarted(run=run, session=runs.store.get(run).session)
+
+    started = await daemon.runs.use(start)
+    daemon.runs.look_soon()
+    return started
+
+
+def _to_request(app: App, call: Call, request: StartRun) -> RunRequest:
+    return complete_request(
+        app,
+        RunRequest(
+            kind="skill" if request.skill else "agent",
+            cwd=app.workspace.cwd,
+            text=request.text,
+            skill=request.skill,
+            agent=request.agent,
+            model=request.model,
+            session=call.caller.session_key(request.session) if request.session else "",
+            by=call.caller.name,
+        ),
+    )
+
+
+async def cancel_run(daemon: Daemon, call: Call, request: CancelRun) -> RunAnswer:
+    """Raises: ClawftError."""
+    _need_runs(daemon, request.run)
+
+    def cancel(runs: "Runs") -> RunDetail:
+        run = _find(runs, call, request.run)
+        _note(daemon.app, call, f"cancel run {run.id}", run.session)
+        now = runs.cancel(run.id)
+        runs.see_to([now])  # one whose worker died is ended by another
+        return _describe(runs, runs.store.get(run.id))
+
+    return await _change(daemon, cancel)
+
+
+async def retry_run(daemon: Daemon, call: Call, request: RetryRun) -> RunAnswer:
+    """Raises: ClawftError."""
+    _need_runs(daemon, request.run)
+
+    def retry(runs: "Runs") -> RunDetail:
+        run = _find(runs, call, request.run)
+        _note(daemon.app, call, f"retry run {run.id}", run.session)
+        runs.see_to([runs.resume(run.id) if run.status == "cancelled" else runs.retry(run.id)])
+        return _describe(runs, runs.store.get(run.id))
+
+    return await _change(daemon, retry)
+
+
+async def answer_run(daemon: Daemon, call: Call, request: AnswerRun) -> RunAnswer:
+    """Raises: ClawftError."""
+    _need_runs(daemon, request.run)
+
+    def answer(runs: "Runs") -> RunDetail:
+        run = runs.store.get(runs.store.resolve(request.run))
+        question = next((one for one in runs.store.questions(run.id) if one.key == request.key), None)
+        if question is None:
+            message = f"The run {run.id} is {run.status} and asks nothing by that name"
+            raise NotFound("run-question-not-found", message, hint="It was answered, or is over")
+        _note(daemon.app, call, f"answer run {run.id}: {request.answer}, {question.event.question}", run.session)
+        runs.answer(question, request.answer, f"{call.caller.name} (weft serve)")
+        runs.see_to([runs.store.get(run.id)])
+        return _describe(runs, runs.store.get(run.id))
+
+    return await _change(daemon, answer)
+
+
+async def _change(daemon: Daemon, work: "Callable[[Runs], RunDetail]") -> RunAnswer:
+    detail = await daemon.runs.use(work)
+    daemon.runs.look_soon()
+    return RunAnswer(run=detail)
+
+
+def _need_runs(daemon: Daemon, run: str) -> None:
+    """To look for a run makes no database where there is none. Raises: ClawftError."""
+    none = daemon.runs.why_none()
+    if none is not None and none.severity == "error":
+        raise ClawftError(none.code, none.message, hint=none.hint)
+    if none is not None:
+        raise NotFound("run-not-found", f"There is no run '{run}'", hint=none.hint)
+
+
+def _find(runs: "Runs", call: Call, text: str) -> "Run":
+    """The run that is meant: one's own, or with the scope `admin` anybody's. Raises: NotFound."""
+    run = runs.store.get(runs.store.resolve(text) if call.caller.may("admin") else text)
+    if not call.caller.owns(run.request.by):
+        raise NotFound("run-not-found", f"There is no run '{text}'", hint="It is another's, or was removed")
+    return run
+
+
+def _describe(runs: "Runs", run: "Run") -> RunDetail:
+    whole = whole_json(runs, run)
+    timeline = whole["timeline"]
+    return RunDetail(
+        summary=msgspec.convert(whole, RunEntry),
+        result=whole["result"] and whole["result"][:MAX_RESULT],
+        timeline=tuple(timeline[-MAX_TIMELINE:]),
+        totals=whole["totals"],
+        left_out=max(0, len(timeline) - MAX_TIMELINE),
+    )
+
+
+def _note(app: App, call: Call, subject: str, session: str) -> None:
+    app.audit.write("serve", subject, decision="allowed", session=session, detail={"by": call.caller.name})
+
+
+HANDLERS: dict[type[Request], Handler] = {
+    ListRuns: list_runs,
+    GetRun: get_run,
+    StartRun: start_run,
+    CancelRun: cancel_run,
+    RetryRun: retry_run,
+    AnswerRun: answer_run,
+}
