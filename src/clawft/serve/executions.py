@@ -26,6 +26,7 @@ __all__ = ["Executions", "Outcome", "Work"]
 
 MAX_REMEMBERED = 1_000  # sessions whose "yes for this session" is known while the daemon runs
 _LOOK_S = 0.05
+_END_S = 5.0
 OpenRuntime = Callable[[], AbstractAsyncContextManager[Runtime]]
 
 
@@ -164,6 +165,9 @@ class Executions:
                 await asyncio.sleep(_LOOK_S)
         for one in tuple(self._known.values()):
             one.cancel()
+        with anyio.move_on_after(_END_S):  # for those who wait for it to hear that
+            while self._known:
+                await asyncio.sleep(_LOOK_S)
 
     def _admit(self, call: Call, work: Work) -> _Execution:
         if self._is_stopping:

@@ -20,7 +20,7 @@ from clawft.serve.daemon import Daemon
 from clawft.serve.door import Visitor, visitor_of
 from clawft.serve.metrics import Metrics
 from clawft.serve.outbox import Outbox
-from clawft.serve.sse import EventStream, frame_answer, frame_encoded, watch_client
+from clawft.serve.sse import EventStream, frame_answer, frame_encoded, frame_refusal, watch_client
 from clawft.serve.subscriptions import Told
 from clawft.serve.topics import Listener
 from clawft.web.bodies import read_body
@@ -39,7 +39,7 @@ class Api:
         self._daemon = daemon
         self._metrics = metrics
         self._log = log
-        self._streams: set[Outbox] = set()
+        self._streams: set[Outbox] = set()  # of those who subscribed
 
     def routes(self) -> list[Route]:
         """One route for each path, whatever is done there, so that a wrong method is told all that are right."""
@@ -51,9 +51,10 @@ class Api:
         return [*(self._route(path, by_method) for path, by_method in paths.items()), events]
 
     def end_streams(self, why: Diagnostic) -> None:
-        """Tell all who listen that it is over."""
+        """Tell all who listen that it is over, after what waits for them."""
         for one in tuple(self._streams):
-            one.end(why)
+            one.put(frame_refusal(why))
+            one.finish()
 
     def _route(self, path: str, by_method: Mapping[str, Operation]) -> Route:
         async def endpoint(request: HttpRequest) -> Response:
@@ -103,7 +104,7 @@ class Api:
             fields[name] = value
         try:
             return msgspec.convert(fields, operation.request, strict=operation.method != "GET")
-        except (msgspec.ValidationError, RecursionError) as error:
+        except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
             raise WebError(400, f"This is no {operation.name}: {error}") from error
 
     async def _body(self, request: HttpRequest) -> dict[str, Any]:
@@ -117,7 +118,7 @@ class Api:
             raise WebError(415, "The body is to be JSON, and to say so: Content-Type: application/json")
         try:
             return msgspec.json.decode(body, type=dict[str, Any])
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise WebError(400, f"The body is no JSON object: {error}") from error
 
     def _stream(self, visitor: Visitor, asked: Request) -> Response:
@@ -127,7 +128,7 @@ class Api:
             outbox.put(frame_answer(_named(answer, asked.id)))
 
         async def work() -> None:
-            with self._open(outbox, visitor):
+            with self._counting(outbox, visitor):
                 send(await self._daemon.answer(Call(visitor.caller, send, can_answer=True), asked))
 
         return EventStream(outbox, work, beat=lambda: None)
@@ -146,12 +147,14 @@ class Api:
         told = Told(self._daemon.topics, listener)
 
         async def work() -> None:
-            with self._open(outbox, visitor):
+            with self._counting(outbox, visitor):
+                self._streams.add(outbox)
                 try:
                     call = Call(visitor.caller, _unheard, subscriptions=told)
                     outbox.put(frame_answer(await self._daemon.answer(call, asked)))
                     await anyio.sleep_forever()
                 finally:
+                    self._streams.discard(outbox)
                     told.remove(told.topics)
 
         def beat() -> None:
@@ -161,14 +164,12 @@ class Api:
         return EventStream(outbox, work, beat)
 
     @contextmanager
-    def _open(self, outbox: Outbox, visitor: Visitor) -> Iterator[None]:
-        """A stream while it is there; one whose client did not read is counted."""
-        self._streams.add(outbox)
+    def _counting(self, outbox: Outbox, visitor: Visitor) -> Iterator[None]:
+        """A stream while it is there, and those whose client did not read."""
         try:
             with self._metrics.connected("events"):
                 yield
         finally:
-            self._streams.discard(outbox)
             if outbox.is_slow:
                 self._metrics.dropped("events")
                 if self._log is not None:

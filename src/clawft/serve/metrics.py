@@ -11,9 +11,11 @@ from prometheus_client.registry import Collector
 
 from clawft import __version__
 from clawft.protocol.changes import SkillsChanged
+from clawft.protocol.watching import SubsystemHealth
 from clawft.serve.daemon import Daemon
+from clawft.serve.operations.watching import describe_health
 
-__all__ = ["CONTENT_TYPE", "Metrics"]
+__all__ = ["CONTENT_TYPE", "Metrics", "is_well"]
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0, 300.0)
@@ -69,6 +71,11 @@ class Metrics:
         self._reloads.labels("failed" if change.failed else "ok").inc()
 
 
+def is_well(part: SubsystemHealth) -> bool:
+    """Whether a part works; it may have something to say all the same."""
+    return part.problem is None or part.problem.severity != "error"
+
+
 class _State(Collector):
     """The daemon as it is."""
 
@@ -94,8 +101,8 @@ class _State(Collector):
         yield GaugeMetricFamily("clawft_generation", "Grows when something changed on disk.", value=live.current.number)
         skills = Tally(str(one.state) for one in live.current.app.skills)
         yield _gauge("clawft_skills", "Skills by their state.", "state", skills)
-        health = {one.name: int(one.check() is None) for one in daemon.subsystems}
-        yield _gauge("clawft_healthy", "1 where nothing is wrong with a part.", "subsystem", health)
+        health = {one.name: int(is_well(describe_health(one))) for one in daemon.subsystems}
+        yield _gauge("clawft_healthy", "1 where a part works.", "subsystem", health)
 
 
 def _gauge(name: str, text: str, label: str, values: dict[str, int]) -> Metric:

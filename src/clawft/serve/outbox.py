@@ -24,6 +24,7 @@ class Outbox:
         self.is_used = False
         self.is_slow = False
         self.ended: Diagnostic | None = None
+        self.is_cut = anyio.Event()  # set when it has
 
     def put(self, message: bytes) -> None:
         if self._is_finished:
@@ -49,6 +50,7 @@ class Outbox:
         self.ended = self.ended or why
         self._waiting.clear()
         self._bytes = 0
+        self.is_cut.set()
         self.finish()
 
     def finish(self) -> None:

@@ -1,6 +1,8 @@
 """The daemon as a web application: everything that is reached over HTTP, behind one door; and its end, in order."""
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
@@ -19,7 +21,7 @@ from clawft.serve.console import console_routes
 from clawft.serve.daemon import Daemon
 from clawft.serve.door import Door
 from clawft.serve.http import PREFIX, Api
-from clawft.serve.metrics import CONTENT_TYPE, Metrics
+from clawft.serve.metrics import CONTENT_TYPE, Metrics, is_well
 from clawft.serve.names import Names
 from clawft.serve.openapi import describe_api
 from clawft.serve.operations.watching import describe_health
@@ -71,9 +73,8 @@ def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> S
     api = Api(daemon, metrics, log)
     sockets = Sockets(daemon, metrics, log)
     handlers: dict[Any, Any] = {WebError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
-    app = Starlette(
-        routes=[*_routes(daemon, metrics, api), WebSocketRoute("/ws", sockets)], exception_handlers=handlers
-    )
+    routes = [*_routes(daemon, metrics, api), WebSocketRoute("/ws", sockets)]
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=_add_mcp(daemon, routes))
     app.router.redirect_slashes = False
     per_minute: dict[Kind, int] = {
         "reads": settings.limits.reads_per_minute,
@@ -125,13 +126,26 @@ def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:
     ]
 
 
+def _add_mcp(
+    daemon: Daemon, routes: list[BaseRoute]
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]] | None:
+    """The MCP server at `/mcp`, where it is wanted; it runs as long as the application does."""
+    if not daemon.settings.mcp:
+        return None
+    from clawft.serve.mcp import DaemonMcp  # which takes a while to load
+
+    mcp = DaemonMcp(daemon)
+    routes.append(Route("/mcp", mcp))
+    return lambda _app: mcp.running()
+
+
 def _answer_health(found: list[SubsystemHealth], *, is_known: bool) -> Response:
-    is_well = not any(one.problem for one in found)
     parts = {
-        one.name: {"ok": one.problem is None, **({"problem": one.problem} if is_known and one.problem else {})}
+        one.name: {"ok": is_well(one), **({"problem": one.problem} if is_known and one.problem else {})}
         for one in found
     }
-    return answer_json({"ok": is_well, "subsystems": parts}, 200 if is_well else 503)
+    all_well = all(is_well(one) for one in found)
+    return answer_json({"ok": all_well, "subsystems": parts}, 200 if all_well else 503)
 
 
 async def _list_schemas(_request: Request) -> Response:

@@ -7,14 +7,14 @@ import msgspec
 from starlette.responses import Response
 
 from clawft.describe.diagnostics import to_problem
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.base import Answer, Refusal
 from clawft.protocol.operations import type_name
 from clawft.protocol.running import TurnEvent
 from clawft.serve.outbox import Outbox
 from clawft.web.visit import Receive, Scope, Send
 
-__all__ = ["EventStream", "frame_answer", "frame_encoded", "watch_client"]
+__all__ = ["EventStream", "frame_answer", "frame_encoded", "frame_refusal", "watch_client"]
 
 BEAT_S = 15.0  # so that whoever is between here and the client does not think that it is over
 _BEAT = b": still here\n\n"
@@ -26,6 +26,11 @@ def frame_answer(answer: Answer) -> bytes:
     """One message. What happens in a turn is numbered, so that a client sees that it missed nothing."""
     number = answer.sequence if isinstance(answer, TurnEvent) else 0
     return _frame(type_name(type(answer)).encode(), msgspec.json.encode(answer), number)
+
+
+def frame_refusal(why: Diagnostic) -> bytes:
+    """Why it is over."""
+    return frame_answer(Refusal(error=to_problem(why)))
 
 
 def frame_encoded(message: bytes) -> bytes:
@@ -86,14 +91,22 @@ class EventStream(Response):
         return _BEAT
 
     async def _do(self) -> None:
-        try:
-            await self._work()
-        except ClawftError as error:
-            self._error = error
-            if self._outbox.is_used:
-                self._outbox.put(frame_answer(Refusal(error=to_problem(error.diagnostic))))
+        """The work, unless nobody reads what comes of it."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._watch_outbox, group.cancel_scope)
+            try:
+                await self._work()
+            except ClawftError as error:
+                self._error = error
+                if self._outbox.is_used:
+                    self._outbox.put(frame_refusal(error.diagnostic))
+            group.cancel_scope.cancel()
         self._outbox.finish()
+
+    async def _watch_outbox(self, scope: anyio.CancelScope) -> None:
+        await self._outbox.is_cut.wait()
+        scope.cancel()
 
     def _last_words(self) -> bytes:
         why = self._outbox.ended
-        return frame_answer(Refusal(error=to_problem(why))) if why else b""
+        return frame_refusal(why) if why else b""

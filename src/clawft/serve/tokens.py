@@ -67,11 +67,13 @@ def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str],
     if not make:
         return ""
     os.makedirs(user_dir, mode=0o700, exist_ok=True)
-    made = PREFIX + secrets.token_urlsafe(32)
-    with suppress(FileExistsError):  # another came first
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(made + "\n")
+    made = os.path.join(user_dir, f".serve-token.{os.getpid()}.{secrets.token_hex(6)}.tmp")
+    replace_file(made, f"{PREFIX}{secrets.token_urlsafe(32)}\n".encode())
+    try:
+        with suppress(FileExistsError):  # another came first
+            os.link(made, path)
+    finally:
+        os.unlink(made)
     return load_own(settings, user_dir, environ)
 
 

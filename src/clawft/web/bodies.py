@@ -48,7 +48,7 @@ def parse_json(text: bytes | str, what: str) -> Any:
     """Raises: WebError, also where it is too deep."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise WebError(400, f"The {what} is no JSON") from error
 
 
