@@ -7,7 +7,7 @@ import { isToken, keepToken } from "./token.js";
 export function askToken(why, onToken) {
   const problem = h("p", { class: "problem", id: "token-problem", role: "alert" }, why);
   const input = h("input", {
-    type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true, autofocus: true, "aria-describedby": "token-problem",
+    type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "token-problem",
   });
   const submit = (event) => {
     event.preventDefault();

@@ -31,8 +31,8 @@ function finding(one) {
   return h(
     "article",
     { class: `card finding finding-${one.severity}` },
-    h("div", { class: "finding-head" }, severityChip(one.severity), h("strong", {}, one.message), h("span", { class: "quiet mono" }, one.rule)),
-    h("p", { class: "mono quiet" }, `${one.path}:${lines}`, one.origin.length ? ` (inside ${one.origin.join(", ")})` : ""),
+    h("div", { class: "finding-head" }, severityChip(one.severity), h("strong", {}, one.message)),
+    h("p", { class: "mono quiet" }, `${one.path}:${lines}`, one.origin.length ? ` (inside ${one.origin.join(", ")})` : "", ` · ${one.rule}`),
     one.evidence && code(one.evidence),
     h("p", {}, one.why),
     one.fix && h("p", { class: "quiet" }, h("strong", {}, "Fix: "), one.fix),

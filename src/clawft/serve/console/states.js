@@ -12,6 +12,11 @@ export function empty(title, text = "", ...actions) {
   return h("div", { class: "state" }, h("p", { class: "state-title" }, title), text && h("p", {}, text), actions);
 }
 
+// One line, for a part of a page.
+export function nothing(text) {
+  return h("p", { class: "state-small" }, text);
+}
+
 export function failed(error, again = null) {
   const problem = error.problem ?? { code: "console-error", message: error.message, hint: "" };
   return h(

@@ -22,6 +22,11 @@ export function transcript() {
     text = null;
     list.append(...nodes);
   };
+  const follow = (change) => {
+    const wasAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 80;
+    change();
+    if (wasAtEnd && element.isConnected) scrollTo(0, document.documentElement.scrollHeight);
+  };
   const line = (name, ...words) => put(h("p", { class: "event-line" }, icon(name), h("span", {}, words)));
 
   const say = {
@@ -67,7 +72,7 @@ export function transcript() {
     else if (message.type === "question_asked") {
       const card = questionCard(message.question);
       questions.set(message.question.question, { card, tool: message.question.tool });
-      put(card);
+      list.append(card); // the text above may still be growing
     } else if (message.type === "question_closed") {
       const asked = questions.get(message.question);
       asked?.card.replaceWith(h("p", { class: "event-line" }, icon("approvals"), h("span", {}, answered(message, asked.tool))));
@@ -82,7 +87,12 @@ export function transcript() {
   }
 
   const fail = (error) => put(problemCard(error.problem ?? { message: error.message, code: "console-error" }));
-  return { element, add, end, fail };
+  return {
+    element,
+    add: (message) => follow(() => add(message)),
+    end: (result) => follow(() => end(result)),
+    fail: (error) => follow(() => fail(error)),
+  };
 }
 
 function answered(message, tool) {

@@ -97,7 +97,9 @@ function modelSection(skill) {
   const seen = skill.model_sees
     ? code(skill.model_sees)
     : h("p", { class: "quiet" }, state === "manual" ? "Nothing: only people start it." : "Nothing, as it stands now.");
-  return section("What the model sees", { sub: `about ${plural(tokens.catalog, "token")} in every turn, ${count(tokens.body)} more when it is loaded` }, seen);
+  const first = skill.model_sees ? `about ${plural(tokens.catalog, "token")} in every turn, ` : "about ";
+  const more = skill.model_sees ? `${count(tokens.body)} more` : plural(tokens.body, "token");
+  return section("What the model sees", { sub: `${first}${more} when it is loaded` }, seen);
 }
 
 function bodySection(skill) {

@@ -8,7 +8,7 @@ import { chip, facts, head, numbers, section, table } from "../parts.js";
 import { problemNode } from "../skillwords.js";
 import { may } from "../me.js";
 import { toast, toastError } from "../toasts.js";
-import { empty } from "../states.js";
+import { nothing } from "../states.js";
 
 export const title = "Status";
 export const path = "/status";
@@ -64,7 +64,7 @@ function work(executions, again) {
   return table({
     label: "Work that goes on",
     rows: executions,
-    none: empty("Nothing goes on now"),
+    none: nothing("Nothing goes on now."),
     columns: [
       { title: "What", cell: (one) => one.skill || "a message" },
       { title: "Who", cell: (one) => one.caller },
@@ -80,7 +80,7 @@ function changes() {
   return table({
     label: "Changes on disk",
     rows: recentChanges(),
-    none: empty("None since this page was opened"),
+    none: nothing("None since this page was opened."),
     columns: [
       { title: "When", cell: (one) => when(one.at) },
       { title: "Generation", class: "number", cell: (one) => count(one.generation) },
