@@ -34,6 +34,8 @@ def run(scopes: "Sequence[Scope]") -> None:
 
 
 async def _serve(app: "App", scopes: "Sequence[Scope]") -> None:
+    import asyncio
+
     import anyio
 
     from clawft.config.serve import own_serve
@@ -42,15 +44,10 @@ async def _serve(app: "App", scopes: "Sequence[Scope]") -> None:
     from clawft.serve.mcp import DaemonMcp
 
     settings = own_serve(app.config, app.workspace.user_dir, app.environ)
-    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
-    async with anyio.create_task_group() as group:
-        with anyio.open_signal_receiver(*heard) as signals:
-
-            async def hear() -> None:
-                async for _ in signals:
-                    group.cancel_scope.cancel()
-
-            group.start_soon(hear)
-            async with open_daemon(app, settings) as daemon:
-                await DaemonMcp(daemon, Caller(CALLER, frozenset(scopes))).serve_stdio()
-            group.cancel_scope.cancel()
+    loop = asyncio.get_running_loop()
+    with anyio.CancelScope() as scope:
+        for one in _SIGNALS:
+            if signal.getsignal(one) != signal.SIG_IGN:
+                loop.add_signal_handler(one, scope.cancel)
+        async with open_daemon(app, settings) as daemon:
+            await DaemonMcp(daemon, Caller(CALLER, frozenset(scopes))).serve_stdio()

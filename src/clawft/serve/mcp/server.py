@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from clawft import __version__
 from clawft.mcp.skills_server import SkillsServer
+from clawft.protocol.base import Scope as OperationScope
 from clawft.serve.caller import Caller
 from clawft.serve.daemon import Daemon
 from clawft.serve.door import visitor_of
@@ -28,7 +29,9 @@ from clawft.serve.mcp.shelf import CatalogShelf
 from clawft.serve.mcp.stdio import open_stdio
 from clawft.serve.mcp.tools import SkillTools
 
-__all__ = ["DaemonMcp"]
+__all__ = ["MOST", "DaemonMcp"]
+
+MOST: frozenset[OperationScope] = frozenset({"read", "run", "approve"})
 
 _INSTRUCTIONS = (
     "The user's skills. Find one with skill-search or skill-list, then run it with skill-execute;"
@@ -61,7 +64,8 @@ class DaemonMcp:
         self._caller = caller
         self._max_bytes = limits.message_kb << 10
         self._execute = Execute(daemon)
-        self._changes = Changes(limits.connections)
+        self._shelf = CatalogShelf(daemon, self._caller_of)
+        self._changes = Changes(limits.connections, self._shelf.list_changed)
         self._server = self._make_server()
         self._manager = StreamableHTTPSessionManager(
             self._server, max_request_body_size=self._max_bytes, max_sessions=limits.connections
@@ -82,12 +86,12 @@ class DaemonMcp:
             on_get_prompt=prompts.get,
             on_subscriptions_listen=self._changes.listen,
         )
-        SkillsServer(CatalogShelf(self._daemon, self._caller_of), "private").join(server)
+        SkillsServer(self._shelf, "private").join(server)
         self._changes.join(server)
         return server
 
     def _caller_of(self, context: Context) -> Caller:
-        return self._caller or visitor_of(context.request.scope).caller  # type: ignore[union-attr]
+        return self._caller or _narrow(visitor_of(context.request.scope).caller)  # type: ignore[union-attr]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = visitor_of(scope).caller
@@ -121,3 +125,8 @@ class DaemonMcp:
             finally:
                 forget()
                 group.cancel_scope.cancel()
+
+
+def _narrow(caller: Caller) -> Caller:
+    """Nobody has more than this over MCP: a model is at the other end."""
+    return Caller(caller.name, frozenset(one for one in MOST if caller.may(one)))

@@ -28,6 +28,7 @@ from clawft.mcp.skills_extension import (
     can_serve,
     read_front,
 )
+from clawft.protocol.changes import SkillsChanged
 from clawft.serve.daemon import Daemon
 from clawft.serve.mcp.asking import NAMESPACE, CallerOf, Context, refuse
 from clawft.trust import Standing
@@ -85,6 +86,12 @@ class CatalogShelf:
             f"{NAMESPACE}/version": found.skill.version if found.skill else "",
             f"{NAMESPACE}/state": served.standing.state,
         }
+
+    def list_changed(self, change: SkillsChanged) -> tuple[str, ...]:
+        """The addresses of what was listed of skills that are not what they were."""
+        names = {one.name for one in (*change.changed, *change.removed)}
+        known = [one for _, one in self._known.values() if one is not None and one.standing.name in names]
+        return tuple(one.address(file.path) for one in known for file in one.files)
 
     async def _open(self, context: Context) -> App:
         """Raises: MCPError."""

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
+import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 __all__ = ["open_stdio"]
@@ -66,8 +67,8 @@ async def _receive(
                 await incoming.send(message)
             elif line is None or line.strip():
                 what = "is no JSON-RPC" if line is not None else f"has more than {max_bytes >> 10} kB"
-                error = ErrorData(code=PARSE_ERROR, message=f"The message {what}")
-                await writer.write(_encode(JSONRPCError(jsonrpc="2.0", id=None, error=error), id_too=True))
+                error = {"code": PARSE_ERROR, "message": f"The message {what}"}
+                await writer.write(msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error}) + b"\n")
 
 
 async def _split_lines(chunks: MemoryObjectReceiveStream[bytes], max_bytes: int) -> AsyncIterator[bytes | None]:
@@ -93,17 +94,13 @@ def _parse(line: bytes) -> SessionMessage | None:
         return None
 
 
-def _encode(message: object, *, id_too: bool = False) -> bytes:
-    text: str = message.model_dump_json(by_alias=True, exclude_unset=not id_too, exclude_none=False)  # type: ignore[attr-defined]
-    return text.encode() + b"\n"
-
-
 async def _send(
     outgoing: MemoryObjectReceiveStream[SessionMessage], writer: "_Writer", everything: anyio.CancelScope
 ) -> None:
     async with outgoing:
         async for one in outgoing:
-            if not await writer.write(_encode(one.message)):
+            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+            if not await writer.write(text.encode() + b"\n"):
                 everything.cancel()
 
 
