@@ -116,8 +116,9 @@ class ServedDaemon:
 
 
 def _read(stream: IO[str], take: Any) -> None:
-    for line in stream:
-        take(line.rstrip("\n"))
+    with stream:
+        for line in stream:
+            take(line.rstrip("\n"))
 
 
 class Client:

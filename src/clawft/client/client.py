@@ -4,8 +4,10 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
 from typing import TypeVar
 
+from clawft.client.admin import AdminMethods
 from clawft.client.connection import Wire, open_wire
 from clawft.client.errors import ClientError
 from clawft.client.local import find_local
@@ -20,6 +22,7 @@ from clawft.protocol.deciding import (
     SkillDecided,
     SkillReview,
 )
+from clawft.protocol.operations import PUSHED
 from clawft.protocol.running import (
     AnswerQuestion,
     Cancel,
@@ -58,7 +61,7 @@ Approve = Callable[[Question], Awaitable[Verdict]]
 TIMEOUT_S = 60.0
 
 
-class Client:
+class Client(AdminMethods):
     """A connection to a daemon. Many requests can go on at a time."""
 
     def __init__(self, approve: Approve | None, timeout_s: float) -> None:
@@ -70,15 +73,22 @@ class Client:
     @classmethod
     @asynccontextmanager
     async def connect(
-        cls, url: str, token: str, *, approve: Approve | None = None, timeout_s: float = TIMEOUT_S
+        cls,
+        url: str,
+        token: str,
+        *,
+        approve: Approve | None = None,
+        timeout_s: float = TIMEOUT_S,
+        tls: SSLContext | None = None,
     ) -> AsyncIterator["Client"]:
         """A connection until the end of the block. `approve` answers what tools ask about work of this client; without
-        it somebody else may. An answer takes `timeout_s` at most; work takes as long as it takes.
+        it somebody else may. An answer takes `timeout_s` at most; work takes as long as it takes. `tls` is for a daemon
+        whose certificate nobody else vouches for.
 
         Raises: ClientError.
         """
         client = cls(approve, timeout_s)
-        client._wire = await open_wire(url, token, client._hear_question, timeout_s)
+        client._wire = await open_wire(url, token, client._hear_question, timeout_s, tls)
         try:
             yield client
         finally:
@@ -89,21 +99,24 @@ class Client:
     @classmethod
     @asynccontextmanager
     async def local(
-        cls, *, approve: Approve | None = None, environ: Mapping[str, str] = os.environ, timeout_s: float = TIMEOUT_S
+        cls,
+        *,
+        approve: Approve | None = None,
+        timeout_s: float = TIMEOUT_S,
+        tls: SSLContext | None = None,
+        environ: Mapping[str, str] = os.environ,
     ) -> AsyncIterator["Client"]:
         """The same to the user's own daemon on this machine. Raises: ClientError."""
         url, token = find_local(environ, os.getcwd())
-        async with cls.connect(url, token, approve=approve, timeout_s=timeout_s) as client:
+        async with cls.connect(url, token, approve=approve, timeout_s=timeout_s, tls=tls) as client:
             yield client
 
     async def request(self, request: Request, answer: type[A]) -> A:
         """Ask for anything; the methods below are this. Raises: ClientError."""
         name, mailbox = await self._wire.begin(request)
         try:
-            async with asyncio.timeout(self._timeout_s):
-                message = await mailbox.take()
-        except TimeoutError as error:
-            raise ClientError("serve-slow", f"There was no answer in {self._timeout_s:g} seconds") from error
+            while type(message := await self._take(mailbox)) in PUSHED and not isinstance(message, Refusal):
+                pass  # how far it is
         finally:
             self._wire.forget(name)
         if isinstance(message, answer):
@@ -111,6 +124,13 @@ class Client:
         if isinstance(message, Refusal):
             raise ClientError.of(message.error)
         raise ClientError("answer-unknown", f"The daemon answered something else: {type(message).__name__}")
+
+    async def _take(self, mailbox: Mailbox) -> Answer:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await mailbox.take()
+        except TimeoutError as error:
+            raise ClientError("serve-slow", f"There was no answer in {self._timeout_s:g} seconds") from error
 
     async def list_skills(self, state: State | None = None) -> SkillsList:
         return await self.request(ListSkills(state=state or ""), SkillsList)

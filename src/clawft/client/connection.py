@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from itertools import count
+from ssl import SSLContext
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -30,11 +32,14 @@ class _Head(Struct):
     id: str = ""
 
 
-async def open_wire(url: str, token: str, on_question: Callable[[Answer], None], timeout_s: float) -> "Wire":
+async def open_wire(
+    url: str, token: str, on_question: Callable[[Answer], None], timeout_s: float, tls: SSLContext | None
+) -> "Wire":
     """Raises: ClientError."""
     parts = urlsplit(url)
     scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
     target = f"{scheme}://{parts.netloc}{parts.path if parts.path.strip('/') else '/ws'}"
+    more: dict[str, Any] = {"ssl": tls} if tls else {}
     try:
         connection = await connect(
             target,
@@ -45,6 +50,7 @@ async def open_wire(url: str, token: str, on_question: Callable[[Answer], None],
             max_queue=None,
             open_timeout=timeout_s,
             close_timeout=_CLOSE_S,
+            **more,
             proxy=None if _is_near(parts.hostname or "") else True,
         )
     except InvalidStatus as error:
