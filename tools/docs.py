@@ -1,8 +1,9 @@
-"""Write the pages of docs/ that follow from the code: `commands.md`, `settings.md` and `rules.md`.
+"""Write the pages of docs/ that follow from the code: `commands.md`, `settings.md`, `rules.md`, and `schemas/`.
 
 `--check` only tells whether they are up to date.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,12 @@ import click
 
 from clawft.cli._settings import explain_settings, list_sections
 from clawft.cli.root import weft
+from clawft.protocol.schemas import MESSAGES, list_schemas, schema_name, schema_of
 from clawft.scan.reports.rules import render_rules
 from clawft.scan.rules import load_rules
 
 ROOT = Path(__file__).resolve().parent.parent
+SCHEMAS = ROOT / "docs" / "schemas"
 WIDTH = 80
 
 
@@ -24,7 +27,14 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "commands.md": commands_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "rules.md": rules_page(),
+        SCHEMAS / "index.json": to_json(list_schemas()),
+        **{SCHEMAS / schema_name(one): to_json(schema_of(one)) for one in MESSAGES},
     }
+
+
+def to_json(document: object) -> str:
+    """A document as people compare it."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def commands_page() -> str:
@@ -82,13 +92,18 @@ def rules_page() -> str:
 
 
 def main() -> int:
-    stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    wanted = pages()
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    gone = [path for path in SCHEMAS.glob("*.json") if path not in wanted]
     if "--check" in sys.argv:
-        for path in stale:
+        for path in (*stale, *gone):
             print(f"{path.relative_to(ROOT)} is not up to date; run: make docs", file=sys.stderr)
-        return 1 if stale else 0
+        return 1 if stale or gone else 0
+    SCHEMAS.mkdir(exist_ok=True)
     for path in stale:
-        path.write_text(pages()[path], encoding="utf-8")
+        path.write_text(wanted[path], encoding="utf-8")
+    for path in gone:
+        path.unlink()
     return 0
 
 

@@ -25,7 +25,7 @@ MAX_HELD = 256 << 20  # of answers that are whole in memory and wait to be taken
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 # What needs a token. All else tells nothing of this machine: the console's files, the published descriptions.
 _PRIVATE = ("/api/", "/mcp", "/ws", "/metrics")
-_PUBLISHED = ("/api/v1/openapi.json", "/api/v1/schemas/")
+_PUBLISHED = ("/api/v1/openapi.json", "/api/v1/schemas")
 _ONCE = (b"host", b"origin", b"authorization")  # of two, somebody between us might have looked at the other
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _PREFLIGHT = {
