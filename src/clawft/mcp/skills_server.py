@@ -95,7 +95,7 @@ class SkillsServer:
         inside = describe_folder(served, path)
         if inside is None or params.uri.endswith("/"):
             raise MCPError(INVALID_PARAMS, f"{params.uri[:_SHOWN]} is not a directory resource")
-        return {"resources": inside, "resultType": "complete"}
+        return {"resources": inside, **self._cache, "resultType": "complete"}
 
     async def _list_resources(self, context: Any, params: PaginatedRequestParams) -> ListResourcesResult:
         """The SKILL.md of each skill, for those who do not know the extension."""
