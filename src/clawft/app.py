@@ -22,10 +22,10 @@ from clawft.discovery import (
     skill_locations,
 )
 from clawft.discovery.agents import FoundAgent, load_agents
-from clawft.discovery.served import served_locations
 from clawft.discovery.sidecars import apply_sidecars
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.format.model import Agent, Skill
+from clawft.placing import find_served_places, load_plugin_places
 from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
 from clawft.trust.agents import STRANGE_AGENTS, distrust_agent, tell_passed_over, tell_untrusted
 from clawft.trust.origin import Origins
@@ -177,23 +177,11 @@ class App:
         if self.dirs:
             return explicit_locations(self.dirs, self.workspace)
         brought = self.plugin_places.skills if self.plugin_places else ()
-        served = served_locations(self.workspace.user_dir, self._has_server)
-        return skill_locations(self.workspace, self.config.skills, brought, served)
-
-    def _has_server(self, name: str) -> bool:
-        """Whether there is an MCP server of a name."""
-        own = self.config.mcp.servers.get(name)
-        if own is not None:
-            return own.enabled
-        from clawft.borrowing.servers import has_plugin_server  # few plugins bring servers that serve skills
-
-        return has_plugin_server(self, name)
+        return skill_locations(self.workspace, self.config.skills, brought, find_served_places(self))
 
     @cached_property
     def plugin_places(self) -> "Places | None":
         """Where plugins have skills, commands, agents and hooks; None where there are no plugins."""
-        from clawft.placing import load_plugin_places
-
         return load_plugin_places(self)
 
     @cached_property
