@@ -207,9 +207,9 @@ def client_entries(served: ServedShell) -> list[Any]:
 
 def test_one_that_does_not_read_is_let_go_with_a_reason(world: ServeWorld) -> None:
     settings = ServeSettings(drain_s=1.0, limits=LimitSettings(unread_kb=64))
-    loud = SkillsChanged(generation=1, at="x" * 3_000)
+    loud = SkillsChanged(generation=1, at="x" * 60_000)
     with serve_here(world, settings) as served, closing(socket.socket()) as peer:
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         peer.settimeout(20)
         peer.connect(("127.0.0.1", served.port))
         head = f"Host: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.token}"

@@ -41,9 +41,12 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + _MARGIN:
+        most = self.config.limit_concurrency
+        if most is not None and len(self.connections) > most + _MARGIN:
             transport.abort()
             return
+        # Whoever was there before it got too full is answered; whoever comes then is told so.
+        self.limit_concurrency = 0 if most is not None and len(self.connections) > most else None
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
@@ -60,8 +63,7 @@ class Connection(H11Protocol):
 
     def _should_upgrade(self) -> bool:
         """Where there are too many, a WebSocket is told so as all others are; uvicorn would let it in."""
-        wanted = super()._should_upgrade()
-        return wanted and (self.limit_concurrency is None or len(self.connections) < self.limit_concurrency)
+        return super()._should_upgrade() and self.limit_concurrency is None
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         super().handle_websocket_upgrade(event)
