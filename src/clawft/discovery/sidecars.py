@@ -10,17 +10,18 @@ from clawft.errors import ClawftError, Unreadable
 from clawft.files import is_within, real_path
 from clawft.format.model import Skill
 
-__all__ = ["apply_sidecars", "with_sidecar"]
+__all__ = ["apply_sidecar_of", "apply_sidecars", "with_sidecar"]
 
 SIDECAR = "agents/openai.yaml"
 
 
 def apply_sidecars(catalog: Catalog) -> Catalog:
     """The catalog with what the sidecars say; a sidecar that cannot be used is said, not fatal."""
-    return Catalog(tuple([_apply(found) for found in catalog.found]), catalog.diagnostics, catalog.linked)
+    return Catalog(tuple([apply_sidecar_of(found) for found in catalog.found]), catalog.diagnostics, catalog.linked)
 
 
-def _apply(found: Found) -> Found:
+def apply_sidecar_of(found: Found) -> Found:
+    """The same of one skill."""
     if found.problem is not None or not os.access(f"{found.folder}/{SIDECAR}", os.F_OK):
         return found
     skill = found.skill

@@ -1,5 +1,8 @@
 """What is different between two generations, as people and programs are told of it."""
 
+from collections.abc import Iterator
+
+from clawft.errors import Diagnostic
 from clawft.protocol.changes import Also, SkillChange, SkillsChanged
 from clawft.reloading.generation import Generation
 from clawft.trust import Standing
@@ -14,17 +17,34 @@ def compare(before: Generation, after: Generation) -> SkillsChanged | None:
     added = tuple(_tell(one, one.state, "") for key, one in new.items() if key not in old)
     removed = tuple(_tell(one, "", one.state) for key, one in old.items() if key not in new)
     both = ((old[key], one) for key, one in new.items() if key in old)
-    changed = tuple(_tell(one, one.state, was.state) for was, one in both if was != one)
-    also: list[Also] = []
-    if _settings(before) != _settings(after):
-        also.append("config")
-    if before.app.agents != after.app.agents:
-        also.append("agents")
-    if not (added or removed or changed or also):
+    changed = tuple(_tell(one, one.state, was.state) for was, one in both if was is not one and _differs(was, one))
+    also = tuple(_find_else(before, after))
+    if not (added or removed or changed or also or _said(before) != _said(after)):
         return None
-    return SkillsChanged(
-        generation=after.number, at=after.at, added=added, removed=removed, changed=changed, also=tuple(also)
-    )
+    return SkillsChanged(generation=after.number, at=after.at, added=added, removed=removed, changed=changed, also=also)
+
+
+def _differs(was: Standing, one: Standing) -> bool:
+    return was.found is not one.found or was.state != one.state or was.reasons != one.reasons
+
+
+def _find_else(before: Generation, after: Generation) -> Iterator[Also]:
+    """What changed beside skills."""
+    old, new = before.read, after.read
+    if _settings(before) != _settings(after):
+        yield "config"
+    if old is None or new is None or old.stamps.decided(old.depends) != new.stamps.decided(new.depends):
+        yield "approvals"
+    if before.app.agents != after.app.agents:
+        yield "agents"
+    if old is None or new is None or old.stamps.hook_state(old.depends) != new.stamps.hook_state(new.depends):
+        yield "hooks"
+    if old is None or new is None or old.stamps.plugins != new.stamps.plugins:
+        yield "plugins"
+
+
+def _said(one: Generation) -> tuple[Diagnostic, ...]:
+    return one.app.catalog.diagnostics
 
 
 def _settings(one: Generation) -> tuple[object, ...]:

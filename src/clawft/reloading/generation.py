@@ -1,23 +1,142 @@
-"""One generation: an app whose config, skills and agents are all read. It is never changed after."""
+"""One generation: an app whose config, skills and agents are all read. It is never changed after.
+
+The next one takes over what was not touched. What comes of that is what reading everything would give.
+"""
+
+from collections.abc import Collection, Sequence
+from hashlib import sha256
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawft.app import App
+from clawft.discovery.catalog import Catalog, Found
+from clawft.discovery.locations import Location
+from clawft.errors import ClawftError
+from clawft.reloading.depends import Depends, Stamps, find_depends, list_entries, stamp_all
+from clawft.reloading.parts import Draft, Part, Row, draft_part, seen_of, with_real
+from clawft.trust.state import judge_each, judge_together
+
+if TYPE_CHECKING:
+    from clawft.scan.screening import Screening
+    from clawft.trust.blocking import Scanned
 
 __all__ = ["Generation", "load_generation"]
 
+_MANY = 500  # paths: beyond that, looking at everything is quicker
+
+
+class Read(Struct, frozen=True):
+    """What a generation was made of, for the next one to take over."""
+
+    depends: Depends
+    stamps: Stamps
+    parts: dict[Location, Part]
+    judged_by: tuple[object, ...]
+
 
 class Generation(Struct, frozen=True):
-    """Everything as it was read at one time. Whoever works with it keeps it for a whole turn."""
+    """Everything as it was read at one time. Whoever works with it keeps it for a whole turn.
+
+    Of a skill that did not change, `Standing.found` is the same object as in the generation before.
+    """
 
     number: int
     app: App
     at: str
     base: int = 0  # the generation since which only skills changed: what was opened with it still holds
+    read: Read | None = None
 
 
-def load_generation(number: int, app: App, at: str) -> Generation:
-    """Read everything anew. Raises: ClawftError."""
-    now = app.reopen()
-    now.skills, now.agents  # noqa: B018  read now, on this thread
-    return Generation(number, now, at, number)
+def load_generation(before: Generation, at: str, touched: Collection[str] | None = None) -> Generation:
+    """The generation after another: all is read anew, or where `touched` names paths what these may have changed.
+
+    Raises: ClawftError.
+    """
+    app, old = before.app.reopen(), before.read
+    paths = None if touched is None or len(touched) > _MANY or old is None else with_real(touched)
+    depends = find_depends(app)
+    stamps = stamp_all(depends, old.stamps if old else None, paths)
+    if old is not None and app.config.skills != before.app.config.skills:
+        paths = None
+    limit = app.config.skills.max_skill_prompt_bytes
+    known = old.parts if old else {}
+    drafts = [draft_part(one, known.get(one), paths, limit, app.cache_dir) for one in app.locations]
+    _look_at(app, drafts)
+    found = tuple(chain.from_iterable(draft.found for draft in drafts))
+    catalog = Catalog(found, tuple(chain.from_iterable(draft.diagnostics for draft in drafts)))
+    vars(app)["catalog"] = catalog  # read already: nothing is read again when it is asked for
+    judged_by = _judged_by(app, stamps, catalog)
+    parts = _judge(app, drafts, everything=paths is None or old is None or old.judged_by != judged_by)
+    vars(app)["skills"] = judge_together([row.alone for part in parts.values() for row in part.rows])
+    app.agents  # noqa: B018  read now, on this thread
+    number = before.number + 1
+    return Generation(number, app, at, number, Read(depends, stamps, parts, judged_by))
+
+
+def _judged_by(app: App, stamps: Stamps, catalog: Catalog) -> tuple[object, ...]:
+    """What the state of a skill depends on beside the skill itself."""
+    run = app.run_trust
+    return app.config.skills, app.config.values, stamps.hashes, catalog.versions, run.project, dict(run.digests)
+
+
+def _look_at(app: App, drafts: Sequence[Draft]) -> None:
+    """Scan what is not taken over, as loading skills does; what turns out to be as it was is taken for the same."""
+    fresh = [(draft, number) for draft in drafts for number, row in enumerate(draft.rows) if row is None]
+    found = [draft.found[number] for draft, number in fresh]
+    screenings, marks = _screen(app, found)
+    for (draft, number), one, screening, mark in zip(fresh, found, screenings, marks, strict=True):
+        mark = mark or _mark(one)
+        was = draft.before.get(one.file)
+        if was is not None and was.mark == mark and (was.found is one or was.found == one):
+            draft.found[number] = was.found
+        draft.looked[number] = (seen_of(one), screening, mark)
+
+
+def _screen(app: App, found: Sequence[Found]) -> "tuple[Sequence[Screening | None], Sequence[str]]":
+    skills = app.config.skills
+    if not found or not skills.enabled or not skills.security.scan_on_load:
+        return [None] * len(found), [""] * len(found)
+    from clawft.scan.gate import screen_contents
+
+    return screen_contents(found, app.scan_dir, app.tell_scan)
+
+
+def _mark(found: Found) -> str:
+    """A mark of what a skill holds, where nobody read all of it: by the times and sizes of its files."""
+    whole = sha256()
+    for path, status in list_entries(found.folder):
+        whole.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
+
+
+def _judge(app: App, drafts: Sequence[Draft], *, everything: bool) -> dict[Location, Part]:
+    """The parts of a generation: of skills that are taken over, the state too, unless everything is judged."""
+    chosen = [
+        (draft, number, one)
+        for draft in drafts
+        for number, one in enumerate(draft.found)
+        if everything or draft.rows[number] is None
+    ]
+    screenings = [draft.screening_of(number) for draft, number, _ in chosen]
+    found = [one for _, _, one in chosen]
+    standings = judge_each(found, app.config.skills, app.host, _weigh(app, screenings), app.strangers.check)
+    for (draft, number, one), screening, alone in zip(chosen, screenings, standings, strict=True):
+        row = draft.rows[number]
+        seen, mark = (row.seen, row.mark) if row is not None else draft.looked[number][::2]
+        draft.rows[number] = Row(one, seen, screening, mark, alone)
+    return {one.location: Part(tuple(filter(None, one.rows)), one.diagnostics, one.linked) for one in drafts}
+
+
+def _weigh(app: App, screenings: "Sequence[Screening | None]") -> "Scanned | None":
+    """What was scanned with what the user allowed."""
+    if not any(screenings):
+        return None
+    from clawft.trust.blocking import Scanned
+
+    blocks = app.config.skills.security.block_critical
+    try:
+        return Scanned(tuple(screenings), app.overrides.load(), blocks)
+    except ClawftError as error:
+        return Scanned(tuple(screenings), (), blocks, error.diagnostic)

@@ -1,7 +1,9 @@
 """The current generation of everything read from disk, kept up to date, with events for whoever wants to know."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -10,80 +12,244 @@ from anyio import to_thread
 from msgspec import structs
 
 from clawft.app import App
+from clawft.config.skills import LoadSettings
+from clawft.discovery.watch import STEP_S, Kind, Watcher, find_remote
 from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.base import Problem
-from clawft.protocol.changes import SkillsChanged
+from clawft.protocol.changes import PathChange, SkillsChanged
 from clawft.reloading.compare import compare
-from clawft.reloading.generation import Generation, load_generation
+from clawft.reloading.depends import check_width, stamp_files
+from clawft.reloading.generation import Generation, Read, load_generation
 
 __all__ = ["LiveSkills"]
 
-_LOOK_S = 2.0
+MAX_PATHS = 100  # that an event names
+_MAX_PENDING = 10_000
+_LOOK_S = 2.0  # how often everything is looked at without a watcher, and with one: it may have missed something
+_DOUBT_S = 60.0
+_SHARE = 20  # at most this part of the time goes into that
+_RESTLESS_S = 5.0  # after so long, what still changes is read all the same
 
 
 class LiveSkills:
-    """`current` is taken once per turn: a reload is one assignment, between turns."""
+    """`current` is taken once per turn: a reload is one assignment, so nobody sees half of one.
+
+    `open` it, then keep `run` going in a task. `watching` tells how changes are noticed, and `failure` what is wrong:
+    why the last reload kept the old generation, or why changes are noticed more slowly than they could be.
+    """
 
     def __init__(self, app: App, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._app = app
         self._now = now
         self._subscribers: dict[object, Callable[[SkillsChanged], None]] = {}
         self._loading = anyio.Lock()
+        self._wake = anyio.Event()
+        self._watcher: Watcher | None = None
+        self._asked: object = None
+        self._pending: dict[str, Kind] = {}  # what was seen to change and is not read yet
+        self._seen = 0
+        self._last = 0.0  # when something was last seen to change
+        self._looked = 0.0  # when everything was last looked at, and how long that took
+        self._took_s = 0.0
+        self._doubt = False  # something may have been missed: everything is to be read
+        self._failed: Diagnostic | None = None
+        self._weak: Diagnostic | None = None
         self.current = Generation(0, app, "")
+        self._newest = self.current  # as `current` for everybody, with what was learned since
         self.watching: Literal["watchfiles", "stat", "off"] = "off"
-        self.failure: Diagnostic | None = None
+
+    @property
+    def failure(self) -> Diagnostic | None:
+        return self._failed or self._weak
 
     async def open(self) -> None:
         """Read everything for the first time. Raises: ClawftError."""
-        self.current = await to_thread.run_sync(load_generation, 1, self._app, self._at())
+        self._newest = self.current = await to_thread.run_sync(load_generation, self.current, self._at())
 
     async def run(self) -> None:
-        """Look for changes until cancelled."""
-        self.watching = "stat"
+        """See changes until cancelled."""
         try:
+            await self._watch()
+            await self.reload()  # what changed before it was watched
             while True:
-                await anyio.sleep(_LOOK_S)
-                await self.reload()
+                pause = _DOUBT_S if self.watching == "watchfiles" else _LOOK_S
+                with anyio.move_on_after(max(pause, _SHARE * self._took_s)):
+                    await self._wake.wait()
+                self._wake = anyio.Event()
+                await self._rest()
+                await self._reload(everything=not self._pending)
+                await self._watch()
         finally:
+            self._stop_watcher()
             self.watching = "off"
 
     async def refresh(self) -> Generation:
-        """The generation that is current, after a look at what is known to have changed."""
+        """The current generation, after a quick look: before a call.
+
+        With a watcher only at the files that hold settings and decisions; without one at everything, but not more often
+        than edits are to rest.
+        """
+        read = self._newest.read
+        if self.watching == "watchfiles" and read is not None and not self._doubt:
+            changed = [path for path, now in stamp_files(read.depends).items() if now != read.stamps.statuses.get(path)]
+            if not changed:
+                return self.current
+            self._pending.update(dict.fromkeys(changed, "modified"))
+            return await self._reload(everything=False)
+        if time.monotonic() - self._looked < self._settings.watch_debounce_ms / 1000:
+            return self.current
         return await self.reload()
 
     async def reload(self) -> Generation:
-        """Look at everything now: after a decision of ours, such as an approval or an installation."""
-        async with self._loading:
-            before, start = self.current, time.perf_counter()
-            try:
-                made = await to_thread.run_sync(load_generation, before.number + 1, self._app, self._at())
-            except ClawftError as error:
-                self._fail(error.diagnostic, start)
-                return before
-            self.failure = None
-            change = compare(before, made)
-            if change is not None:
-                self.current = made if change.also else structs.replace(made, base=before.base)
-                self._tell(change)
-            return self.current
+        """The generation of what is on disk now, all of it: after an installation, or another change of our own."""
+        return await self._reload(everything=True)
 
     def subscribe(self, callback: Callable[[SkillsChanged], None]) -> Callable[[], None]:
-        """Have every change told to a callback, which must not wait; the answer ends that."""
+        """Have every change told to a callback, which must not wait; what is returned ends that."""
         key = object()
         self._subscribers[key] = callback
-        return lambda: self._subscribers.pop(key, None) and None
+        return lambda: self._forget(key)
+
+    def _forget(self, key: object) -> None:
+        self._subscribers.pop(key, None)
+
+    @property
+    def _settings(self) -> LoadSettings:
+        return self._newest.app.config.skills.load
+
+    async def _rest(self) -> None:
+        """Wait until nothing has changed for a while: a checkout of a thousand files is one change."""
+        rest_s = self._settings.watch_debounce_ms / 1000 - STEP_S  # that long the watcher has waited
+        until = time.monotonic() + max(_RESTLESS_S, 4 * rest_s)
+        while self._pending and (left := min(self._last + rest_s, until) - time.monotonic()) > 0:
+            await anyio.sleep(left)
+
+    async def _reload(self, *, everything: bool) -> Generation:
+        async with self._loading:
+            pending, self._pending = self._pending, {}
+            seen, self._seen = self._seen, 0
+            everything, start = everything or self._doubt, time.perf_counter()
+            touched = None if everything else pending
+            try:
+                made = await to_thread.run_sync(
+                    load_generation, self._newest, self._at(), touched, abandon_on_cancel=True
+                )
+            except Exception as error:  # whatever it is, what was read before still serves
+                self._doubt = True
+                self._fail(_diagnose(error), start)
+                return self.current
+            self._doubt, self._failed = False, None
+            if everything:
+                self._looked, self._took_s = time.monotonic(), time.perf_counter() - start
+            self._take(made, pending, max(seen, len(pending)), start)
+            return self.current
+
+    def _take(self, made: Generation, pending: Mapping[str, Kind], seen: int, start: float) -> None:
+        """Make a generation the current one, if anybody can tell it from the one before."""
+        before = self.current
+        change = compare(before, made)
+        if change is None:
+            self._newest = structs.replace(made, number=before.number, at=before.at, base=before.base)
+            return
+        held = not set(change.also) - {"agents"}
+        self._newest = self.current = structs.replace(made, base=before.base) if held else made
+        paths = tuple(PathChange(path=path, kind=kind) for path, kind in sorted(pending.items())[:MAX_PATHS])
+        self._tell(structs.replace(change, paths=paths, seen=seen, took_ms=_since(start)))
 
     def _fail(self, why: Diagnostic, start: float) -> None:
-        if why == self.failure:
+        if why == self._failed:
             return
-        self.failure = why
-        took_ms = (time.perf_counter() - start) * 1000
-        problem = Problem(code=why.code, severity=why.severity, message=why.message, path=why.path)
-        self._tell(SkillsChanged(generation=self.current.number, at=self._at(), failed=problem, took_ms=took_ms))
+        self._failed = why
+        failed = Problem(
+            code=why.code,
+            severity=why.severity,
+            message=why.message,
+            path=why.path,
+            line=why.line or None,
+            hint=why.hint or None,
+        )
+        self._tell(SkillsChanged(generation=self.current.number, at=self._at(), failed=failed, took_ms=_since(start)))
 
     def _tell(self, change: SkillsChanged) -> None:
         for callback in tuple(self._subscribers.values()):
             callback(change)
 
+    async def _watch(self) -> None:
+        """Watch what the newest generation depends on, if it is not watched already; else say why not."""
+        read = self._newest.read
+        assert read is not None, "it is open"
+        if not self._settings.watch:
+            self._stop_watcher()
+            self.watching, self._weak = "stat", None
+            return
+        watched = read.depends.watched
+        old, asked = self._watcher, (watched, time.monotonic() // _DOUBT_S)
+        if old.watched == watched if old is not None else asked == self._asked:
+            return
+        self._asked = asked  # in vain, maybe: then it is tried again after a while, or when there is something else
+        try:
+            self._watcher = await to_thread.run_sync(self._start_watcher, read, asyncio.get_running_loop())
+        except ClawftError as error:
+            self._stop_watcher()
+            self._weaken(error)
+            return
+        self.watching, self._weak = "watchfiles", None
+        if old is not None:
+            await to_thread.run_sync(old.stop)
+            new = watched.trees - old.watched.trees  # what changed there before it was watched
+            self._note(dict.fromkeys(new, "added"))
+
+    def _start_watcher(self, read: Read, loop: asyncio.AbstractEventLoop) -> Watcher:
+        """Raises: ClawftError if nothing can be watched, or not all changes would be seen."""
+        watched = read.depends.watched
+        check_width(self._newest.app, watched.trees)
+        remote = find_remote(watched.trees)
+        if remote:
+            raise ClawftError("watch-remote", "The folder is on another machine, which tells of no change", path=remote)
+
+        def tell(told: dict[str, Kind] | ClawftError) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._hear, watcher, told)
+
+        watcher = Watcher(watched, tell)
+        watcher.start()
+        return watcher
+
+    def _hear(self, watcher: Watcher, told: dict[str, Kind] | ClawftError) -> None:
+        if isinstance(told, dict):
+            self._note(told)
+        elif watcher is self._watcher:
+            self._watcher, self._doubt = None, True
+            self._weaken(told)
+            self._wake.set()
+
+    def _note(self, changes: dict[str, Kind]) -> None:
+        if not changes:
+            return
+        self._seen += len(changes)
+        self._last = time.monotonic()
+        if len(self._pending) < _MAX_PENDING:
+            self._pending.update(changes)
+        self._wake.set()
+
+    def _weaken(self, error: ClawftError) -> None:
+        said = error.diagnostic
+        message = f"{said.message}; edits are noticed every few seconds"
+        self.watching, self._weak = "stat", structs.replace(said, severity="warning", message=message)
+
+    def _stop_watcher(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher = None
+
     def _at(self) -> str:
         return self._now().isoformat(timespec="milliseconds")
+
+
+def _since(start: float) -> float:
+    return round((time.perf_counter() - start) * 1000, 1)
+
+
+def _diagnose(error: Exception) -> Diagnostic:
+    if isinstance(error, ClawftError):
+        return error.diagnostic
+    return Diagnostic("reload-failed", "error", f"The skills could not be read again: {error!r:.300}")

@@ -1,0 +1,167 @@
+"""What a generation depends on: every file and folder that it is read from, there or not."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+
+from msgspec import Struct
+
+from clawft.app import App
+from clawft.config.load import config_files, own_values
+from clawft.discovery.listing import LEFT_OUT
+from clawft.discovery.locations import agent_locations, hook_locations
+from clawft.discovery.watch import Watched
+from clawft.errors import ClawftError
+from clawft.hooking import find_plugin_hooks, hook_settings
+from clawft.trust.origin import list_locks
+from clawft.trust.seal import KEY_NAME
+from clawft.workspace import MARKER, resolve_path
+
+__all__ = ["Depends", "Stamps", "check_width", "find_depends", "list_entries", "stamp_all", "stamp_files"]
+
+MAX_ENTRIES = 10_000  # of hooks and plugins that are looked at
+_MAX_BYTES = 16 << 20
+_DECIDED = ("approvals.json", "overrides.json", "publishers.toml", "grants.json", KEY_NAME)
+_CLAUDE = (".claude/settings.json", ".claude/settings.local.json")
+
+Status = tuple[int, int, int, int]
+
+
+class Depends(Struct, frozen=True):
+    """Folders that are read with all below them, and files."""
+
+    skills: frozenset[str]
+    agents: frozenset[str]
+    hooks: frozenset[str]
+    plugins: frozenset[str]
+    config: frozenset[str]
+    decided: frozenset[str]  # where approvals, and what was installed, are written down
+    hook_files: frozenset[str]
+
+    @property
+    def files(self) -> frozenset[str]:
+        return self.config | self.decided | self.hook_files
+
+    @property
+    def watched(self) -> Watched:
+        return Watched(self.skills | self.agents | self.hooks | self.plugins, self.files)
+
+
+class Stamps(Struct, frozen=True):
+    """How all but skills and agents was when it was read; equal while nothing of it changed."""
+
+    statuses: dict[str, Status | None]
+    hashes: dict[str, bytes]
+    hooks: bytes
+    plugins: bytes
+
+    def decided(self, depends: Depends) -> dict[str, bytes]:
+        """What the files hold in which the user's decisions stand."""
+        return {path: self.hashes[path] for path in depends.decided if self.hashes[path]}
+
+    def hook_state(self, depends: Depends) -> tuple[bytes, dict[str, bytes]]:
+        """The same of hooks."""
+        return self.hooks, {path: self.hashes[path] for path in depends.hook_files if self.hashes[path]}
+
+
+def find_depends(app: App) -> Depends:
+    """Everything that an app reads. Raises: ClawftError for a config that cannot be read."""
+    space, places = app.workspace, app.plugin_places
+    user, project = space.user_dir, os.path.join(space.project, MARKER)
+    load = own_values(app.config, user, "plugins").get("load") or {}
+    extra = [resolve_path(str(one), space.project, space.home) for one in load.get("extra_dirs") or ()]
+    plugin_hooks, hook_files = find_plugin_hooks(app)
+    hooks = hook_locations(space, hook_settings(app).load.extra_dirs, plugin_hooks)
+    locks = {os.path.join(project, "skills.lock"), *list_locks(space, app.locations)}
+    claude = {os.path.join(base, name) for base in (space.home, space.project) for name in _CLAUDE}
+    return Depends(
+        frozenset(one.path for one in app.locations),
+        frozenset(one.path for one in agent_locations(space, places.agents if places else ())),
+        frozenset(one.path for one in hooks),
+        frozenset((os.path.join(user, "plugins"), os.path.join(project, "plugins"), *extra)),
+        frozenset(config_files(space)),
+        frozenset(locks.union(os.path.join(user, name) for name in _DECIDED)),
+        frozenset(claude.union(os.path.join(one.folder, file) for one in hook_files for file in one.files)),
+    )
+
+
+def stamp_files(depends: Depends) -> dict[str, Status | None]:
+    """The status of every single file; None for one that is not there. Quick: it is asked before every call."""
+    return {path: _status(path) for path in depends.files}
+
+
+def stamp_all(depends: Depends, before: Stamps | None = None, touched: Iterable[str] | None = None) -> Stamps:
+    """How everything is now. With `before` and `touched`, only what lies there is looked at again."""
+    statuses = stamp_files(depends)
+    known = before.hashes if before else {}
+    old = before.statuses if before else {}
+    hashes = {
+        path: known[path] if path in known and old.get(path) == status else _hash(path)
+        for path, status in statuses.items()
+        if path not in depends.config  # their values are compared
+    }
+    if before is not None and touched is not None:
+        paths = tuple(touched)
+        hooks = _stamp_trees(depends.hooks) if _concerns(depends.hooks, paths) else before.hooks
+        plugins = _stamp_trees(depends.plugins) if _concerns(depends.plugins, paths) else before.plugins
+        return Stamps(statuses, hashes, hooks, plugins)
+    return Stamps(statuses, hashes, _stamp_trees(depends.hooks), _stamp_trees(depends.plugins))
+
+
+def _concerns(trees: frozenset[str], paths: Iterable[str]) -> bool:
+    return any(_within(path, tree) or _within(tree, path) for path in paths for tree in trees)
+
+
+def _within(path: str, root: str) -> bool:
+    return path == root or path.startswith(f"{root}/")
+
+
+def _status(path: str) -> Status | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def _hash(path: str) -> bytes:
+    """What a file holds; nothing for one that cannot be read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return sha256(file.read(_MAX_BYTES)).digest()
+    except OSError:
+        return b""
+
+
+def _stamp_trees(trees: Iterable[str]) -> bytes:
+    whole = sha256()
+    for tree in sorted(trees):
+        for number, (path, status) in enumerate(list_entries(tree)):
+            if number == MAX_ENTRIES:
+                break
+            size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
+            times = 0 if stat.S_ISDIR(status.st_mode) else status.st_mtime_ns
+            whole.update(f"{path}\0{status.st_mode}\0{size}\0{times}\n".encode("utf-8", "surrogateescape"))
+    return whole.digest()
+
+
+def list_entries(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Everything below a folder, but for what is no part of a skill, with its status; no link is followed."""
+    try:
+        with os.scandir(folder) as scanned:
+            entries = sorted((one for one in scanned if one.name not in LEFT_OUT), key=lambda one: one.name)
+        for entry in entries:
+            yield entry.path, entry.stat(follow_symlinks=False)
+            if entry.is_dir(follow_symlinks=False):
+                yield from list_entries(entry.path)
+    except OSError:
+        return
+
+
+def check_width(app: App, trees: Iterable[str]) -> None:
+    """Raises: ClawftError for a folder that is too much to be watched: the home folder, or one above it."""
+    wide = next((tree for tree in trees if _within(app.workspace.home, tree)), None)
+    if wide is not None:
+        message = "A folder of skills that holds the whole home folder is not watched"
+        raise ClawftError("watch-wide", message, path=wide, hint="Name a smaller folder in skills.load.extra_dirs")
