@@ -19,7 +19,7 @@ test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@$(MAKE) --no-print-directory pytest
 
 pytest: .venv/dev.stamp ## Tests with coverage
-	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime dovecot-imapd:dovecot
+	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime dovecot-imapd:dovecot chromium
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
 	@$(bin)/pytest -q -n $(TESTERS) -m 'not soak' --cov --cov-report=
 	@$(bin)/coverage json -q

@@ -30,7 +30,7 @@ _SKILLS = {
         "disable-model-invocation: true\n",
         "Run `make deploy-staging`, then report the URL.\n",
     ),
-    "translate": ("Translate a text and keep its tone. Asks where a term is not clear.", "", "Keep names as they are.\n"),
+    "translate": ("Translate a text and keep its tone. Asks where a term is unclear.", "", "Keep names.\n"),
     "satellite": (
         "Plan passes of a satellite over a ground station.",
         "metadata: {openclaw: {requires: {bins: [predict-passes], env: [STATION]}}}\n",
@@ -88,7 +88,7 @@ class ConsoleWorld(ServeWorld):
         self.write(self.project / ".clawft/skills/speed-up/SKILL.md", _EVIL)
         self.write(self.user_dir / "skills/half-done/SKILL.md", "---\nname: half-done\n")
         (self.project / "plan.txt").write_text("OPEN ship it (Ada)\nOPEN write the docs\nDONE test it\n")
-        self.config = '[skills.entries.translate]\nenabled = false\n'
+        self.config = "[skills.entries.translate]\nenabled = false\n"
 
     def write(self, path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

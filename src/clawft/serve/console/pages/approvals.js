@@ -17,7 +17,7 @@ export function render(view) {
 
   function show() {
     const waiting = waitingQuestions();
-    sub.textContent = waiting.length ? `${plural(waiting.length, "tool")} would like to act, and wait for you.` : "Tools that want to do something ask here first.";
+    sub.textContent = waiting.length ? `${plural(waiting.length, "tool waits", "tools wait")} for your answer.` : "Tools that want to do something ask here first.";
     for (const one of waiting) if (!cards.has(one.question)) cards.set(one.question, questionCard(one, { about: true }));
     const here = waiting.map((one) => cards.get(one.question));
     const gone = [...list.children].filter((one) => !here.includes(one));

@@ -54,10 +54,10 @@ export async function render(view, params) {
         { class: "columns" },
         h("div", { class: "column-main" },
           review && reviewSection(review),
-          modelSection(skill),
+          one.state !== "broken" && modelSection(skill),
           findingsSection(skill.scan),
           bodySection(skill),
-          diagnosticsSection(skill.diagnostics)),
+          diagnosticsSection(skill.diagnostics.filter((said) => !one.reasons.some((reason) => reason.code === said.code && reason.line === said.line)))),
         h("div", { class: "column-side" }, factsSection(skill), powerSection(skill.scan.power, skill.scan.undeclared), filesSection(skill.files)),
       ),
     ];

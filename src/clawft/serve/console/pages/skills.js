@@ -139,5 +139,6 @@ function make(skill) {
 
 function verdictCell(skill) {
   const verdict = verdictOf(skill);
-  return verdict ? verdictChip(verdict) : h("span", { class: "quiet" }, "–");
+  if (verdict === "suspicious" || verdict === "malicious") return verdictChip(verdict);
+  return h("span", { class: "quiet" }, verdict ?? "–"); // what is worth a look stands out
 }
