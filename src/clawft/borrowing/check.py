@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ListingCheck"]
 
+_TOLD_WITH_TOOLS = ("mcp-start", "mcp-lost")  # a server that is not there is told of where its tools are missed
+
 
 class ListingCheck:
     """Compares what servers list, whenever they list anew, with what was approved: what changed is approved no more."""
@@ -28,15 +30,16 @@ class ListingCheck:
         listings = await self._hub.skills()
         new = {name: one for name, one in listings.items() if self._seen.get(name) is not one}
         self._seen = listings
-        if not any(one.known or one.diagnostics for one in new.values()):
-            return [], False
-        judged = judge_offered(self._app, new)
+        said = [found for one in new.values() for found in one.diagnostics if found.code not in _TOLD_WITH_TOOLS]
+        listed = {name: one for name, one in new.items() if one.known}
+        if not listed:
+            return said, False
+        judged = judge_offered(self._app, listed)
         judged = [await self._ask(one) if one.state == "unlisted" else one for one in judged]
-        known = load_known(self._app)
-        changed = [one for one in judged if one.state == "changed" and known[one.folder].kind == "skill"]
+        approved = {path for path, one in load_known(self._app).items() if one.kind == "skill"}
+        changed = [one for one in judged if one.state == "changed" and one.folder in approved]
         for one in changed:
             self._app.desk.withdraw([one.folder], one.reason.message if one.reason else "")
-        said = [found for listing in new.values() if listing.known for found in listing.diagnostics]
         return [*said, *map(_tell_changed, changed), *self._tell_waiting(judged)], bool(changed)
 
     async def _ask(self, one: Borrowed) -> Borrowed:

@@ -44,6 +44,7 @@ T = TypeVar("T")
 Connect = Callable[[Launch, Watch], Any]
 _CALLED: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 _WHO = Implementation(name="clawft", version=__version__)
+_LISTING_S = 15.0  # how long all pages of its skills may take, while a turn waits
 
 
 def open_target(launch: Launch, watch: Watch, *, name: str = "", confine: Confine | None = None) -> Any:
@@ -53,6 +54,11 @@ def open_target(launch: Launch, watch: Watch, *, name: str = "", confine: Confin
     if isinstance(launch, HttpLaunch):
         return open_http(launch, watch)
     return open_stdio(launch, watch, name, confine)
+
+
+def _unlisted(error: RemoteError) -> SkillListing:
+    said = Diagnostic(error.code, "warning", str(error), hint=error.hint)
+    return SkillListing(diagnostics=(said,), known=False)
 
 
 class _Life:
@@ -127,15 +133,17 @@ class Server:
         """The skills that it offers, from memory as long as it said; a diagnostic where it does not answer."""
         try:
             life = await self._come_alive(self._failures.patience_s)
-            if life.session is not None and not has_skills(life.session):
-                return SkillListing(known=False)
-            if life.skills is None or anyio.current_time() >= life.skills_until:
-                life.skills = await self._ask(life, partial(fetch_skills, server=self.name))
-                life.skills_until = anyio.current_time() + life.skills.ttl_s
-            return life.skills
         except RemoteError as error:
-            said = Diagnostic(error.code, "warning", str(error), hint=error.hint)
-            return SkillListing(diagnostics=(said,), known=False)
+            return _unlisted(error)
+        if life.session is not None and not has_skills(life.session):
+            return SkillListing(known=False)
+        if life.skills is None or anyio.current_time() >= life.skills_until:
+            try:
+                life.skills = await self._ask(life, partial(fetch_skills, server=self.name), _LISTING_S)
+            except RemoteError as error:
+                life.skills = _unlisted(error)  # for as long as a listing holds: no turn waits for it again
+            life.skills_until = anyio.current_time() + life.skills.ttl_s
+        return life.skills
 
     async def get_skill(self, uri: str) -> Offered | None:
         """One of its skills as it is now, listed or not. Raises: RemoteError."""
@@ -233,16 +241,17 @@ class Server:
             pass
         life.deaf = True
 
-    async def _ask(self, life: _Life, ask: Callable[[ClientSession], Awaitable[T]]) -> T:
+    async def _ask(self, life: _Life, ask: Callable[[ClientSession], Awaitable[T]], patience_s: float = math.inf) -> T:
         """One request, bounded. A caller that is cancelled, or the time limit, tells the server to stop (SDK)."""
         assert life.session is not None
+        limit_s = min(patience_s, self._settings.timeout_s)
         try:
-            with anyio.fail_after(self._settings.timeout_s):
+            with anyio.fail_after(limit_s):
                 return await ask(life.session)
         except TimeoutError as error:
             raise RemoteError(
                 "mcp-timeout",
-                f"The MCP server '{self.name}' did not answer within {self._settings.timeout_s:g} s",
+                f"The MCP server '{self.name}' did not answer within {limit_s:g} s",
                 hint=f"Raise timeout_s in [mcp.servers.{self.name}] if it needs longer",
             ) from error
         except (MCPError, ValueError, RuntimeError) as error:

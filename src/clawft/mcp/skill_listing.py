@@ -5,6 +5,7 @@ from base64 import b64decode
 from collections import Counter
 from typing import Any, Literal
 
+import msgspec
 from mcp import ClientSession, MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -26,6 +27,7 @@ __all__ = ["SkillListing", "fetch_skill", "fetch_skill_file", "fetch_skills", "h
 
 MAX_SKILLS = 2_000
 _MAX_PAGES = 100
+_MAX_TOTAL = 32 << 20  # of all entries together, as JSON
 _TTL_S, _MAX_TTL_S = 60.0, 3_600.0
 
 
@@ -72,23 +74,37 @@ def has_skills(session: ClientSession) -> bool:
 
 async def fetch_skills(session: ClientSession, server: str) -> SkillListing:
     """Every skill that a server lists, up to the limits. Raises: what the session raises."""
-    entries: list[Any] = []
+    found: list[Offered] = []
     seen: set[str] = set()
     cursor: str | None = None
-    ttl_s, whole = _MAX_TTL_S, False
+    ttl_s, room = _MAX_TTL_S, _MAX_TOTAL
     for _ in range(_MAX_PAGES):
         request = _ListRequest(params=PaginatedRequestParams(cursor=cursor))
         page = await session.send_request(request, _Page)
-        entries += page.skills[: MAX_SKILLS + 1 - len(entries)]
         ttl_s, cursor = min(ttl_s, _read_ttl(page.ttl_ms)), page.next_cursor
+        for entry in page.skills:
+            room -= _measure(entry)
+            if room < 0 or len(found) == MAX_SKILLS:
+                return _conclude(server, found, ttl_s, whole=False)
+            found.append(parse_entry(server, entry))
         if not cursor:
-            whole = len(entries) <= MAX_SKILLS
-            break
-        if cursor in seen or len(entries) > MAX_SKILLS:
+            return _conclude(server, found, ttl_s, whole=True)
+        if cursor in seen:
             break
         seen.add(cursor)
-    offered = _sort_out([parse_entry(server, one) for one in entries[:MAX_SKILLS]])
-    return SkillListing(offered, () if whole else (_tell_cut(server),), whole=whole, ttl_s=ttl_s)
+    return _conclude(server, found, ttl_s, whole=False)
+
+
+def _conclude(server: str, found: list[Offered], ttl_s: float, *, whole: bool) -> SkillListing:
+    return SkillListing(_sort_out(found), () if whole else (_tell_cut(server),), whole=whole, ttl_s=ttl_s)
+
+
+def _measure(entry: Any) -> int:
+    """How much an entry holds, about."""
+    try:
+        return len(msgspec.json.encode(entry))
+    except (TypeError, ValueError, RecursionError):
+        return 0  # it is no entry, which is told of it
 
 
 async def fetch_skill(session: ClientSession, server: str, uri: str) -> Offered | None:

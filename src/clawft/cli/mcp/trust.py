@@ -15,7 +15,8 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.skills._review import review_lines
 from clawft.describe.reviews import review_json
-from clawft.mcp import McpHub
+from clawft.errors import NotFound
+from clawft.mcp import McpHub, RemoteError
 from clawft.mcp.skill_store import open_stage
 from clawft.trust.review import Review
 
@@ -80,11 +81,12 @@ async def _find(app: App, hub: McpHub, reference: str) -> Borrowed:
     """The skill of a reference: of the server's listing, or by its address alone. Raises: ClawftError."""
     server, _, rest = reference.partition(":")
     listing = (await hub.skills(server))[server]
+    for one in listing.diagnostics if not listing.known else ():
+        raise RemoteError(one.code, one.message, hint=one.hint)
     if not listing.known:
-        for one in listing.diagnostics:
-            show_diagnostic(one, where="")
+        raise NotFound("skill-not-found", f"The MCP server '{server}' offers no skills", hint="Run: weft mcp skills")
     named = [one for one in listing.offered if rest in (one.uri, one.uri.removesuffix("/SKILL.md"))]
-    if "://" in rest and not named and listing.known:
+    if "://" in rest and not named:
         from clawft.mcp.skill_listing import SkillListing  # there is a server, so its package is there too
 
         uri = rest if rest.endswith("/SKILL.md") else f"{rest}/SKILL.md"
