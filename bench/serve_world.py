@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -97,6 +98,13 @@ class ServedDaemon:
             self.url = str(self._ready.get(timeout=30)["url"]).partition("#")[0].rstrip("/")
         except queue.Empty:
             raise AssertionError(f"It does not listen: {self.errors}") from None
+
+    def wait_for(self, event: str, wait_s: float = 30) -> None:
+        """Until it says that something happened."""
+        until = time.monotonic() + wait_s
+        while not any(one.get("event") == event for one in self.log):
+            assert time.monotonic() < until, f"no {event}: {self.log[-3:]} {self.errors}"
+            time.sleep(0.01)
 
     def stop(self, wait_s: float = 30) -> int:
         """End it as a service would; its exit code."""

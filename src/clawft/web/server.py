@@ -72,6 +72,11 @@ class WebServer(uvicorn.Server):
         for one in sockets or ():
             one.listen(WAITING)  # again: more may wait than are let in at once
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if self.force_exit:  # uvicorn would leave the application without a word
+            await self.lifespan.shutdown()
+
     def stop(self) -> None:
         self.force_exit = self.should_exit  # the second time it waits for nobody
         self.should_exit = True

@@ -1,0 +1,133 @@
+"""`weft serve`: what it says, what it refuses, and how it ends."""
+
+import json
+import os
+import pty
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from serve_world import ServeWorld
+
+Weft = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> ServeWorld:
+    return ServeWorld(tmp_path / "served")
+
+
+def ask(world: ServeWorld, *words: str) -> subprocess.CompletedProcess[str]:
+    """`weft serve …` of the user whose daemon runs."""
+    command = ["weft", "serve", *words]
+    return subprocess.run(command, cwd=world.project, env=world.environ, capture_output=True, text=True, timeout=60)
+
+
+def test_a_daemon_is_not_opened_to_a_network_by_accident(weft: Weft, tmp_path: Path) -> None:
+    done = weft("serve", "--host", "0.0.0.0", "--port", "0")
+    assert done.returncode == 3
+    assert "error[serve-plain-http]" in done.stderr
+    assert "--plain-http" in done.stderr
+    config = tmp_path / "home" / ".clawft" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    for text, code in (
+        ('tls_cert = "/nowhere/cert.pem"', "serve-tls"),
+        ('tls_cert = "/nowhere/cert.pem"\ntls_key = "/nowhere/key.pem"', "serve-tls"),
+        ('public_url = "skills.example.com"', "serve-address"),
+        ('token = "short"', "serve-token"),
+        ('host = "nowhere.invalid"\npublic_url = "https://a.example"', "serve-address"),
+    ):
+        config.write_text(f"[serve]\n{text}\n")
+        done = weft("serve", "--port", "0")
+        assert done.returncode == 1
+        assert f"error[{code}]" in done.stderr, done.stderr
+
+
+def test_a_port_that_is_taken_is_said(weft: Weft) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        done = weft("serve", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert "error[serve-address]" in done.stderr
+    assert "--port 0" in done.stderr
+
+
+def test_one_that_runs_says_where_it_is_and_how(world: ServeWorld) -> None:
+    assert "No daemon of yours runs" in ask(world, "status").stderr
+    world.add_skill("tides")
+    with world.serve() as daemon:
+        assert stat.S_IMODE(os.stat(world.user_dir / "serve-token").st_mode) == 0o600
+        listening = daemon.log[0]
+        assert (listening["schema"], listening["event"], listening["pid"]) == (
+            "clawft.serve.v1",
+            "listening",
+            daemon.process.pid,
+        )
+        assert daemon.token not in json.dumps(daemon.log)
+        told = json.loads(ask(world, "status", "--format", "json").stdout)
+        assert (told["running"], [one["url"] for one in told["daemons"]]) == (True, [daemon.url])
+        assert told["daemons"][0]["status"]["you"] == "owner"
+        assert f"process {daemon.process.pid}" in ask(world, "status").stdout
+        assert ask(world, "url").stdout.strip() == f"{daemon.url}/#token={daemon.token}"
+        again = ask(world, "--port", daemon.url.rpartition(":")[2])
+        assert again.returncode == 1
+        assert f"error[serve-running]: A daemon of yours listens there already: {daemon.url}" in again.stderr
+    assert daemon.process.returncode == 0
+    assert [one["event"] for one in daemon.log if "event" in one][-2:] == ["stopping", "stopped"]
+    assert daemon.errors == []
+    assert ask(world, "url").returncode == 1
+
+
+def test_a_token_is_made_and_removed_while_the_daemon_runs(world: ServeWorld) -> None:
+    with world.serve("--quiet") as daemon, httpx2.Client(base_url=daemon.url, trust_env=False) as client:
+        made = json.loads(ask(world, "token", "new", "ci", "--scope", "read", "--format", "json").stdout)
+        headers = {"Authorization": f"Bearer {made['token']}"}
+        assert client.get("/api/v1/status", headers=headers).json()["you"] == "ci"
+        listed = ask(world, "token", "list")
+        assert "ci" in listed.stdout
+        assert made["token"] not in listed.stdout
+        assert ask(world, "token", "remove", "ci").returncode != 0  # nobody is there to ask
+        assert ask(world, "token", "remove", "ci", "--yes").returncode == 0
+        assert client.get("/api/v1/status", headers=headers).status_code == 401
+        assert [one for one in daemon.log if one.get("event") == "request"] == []
+
+
+def test_a_second_signal_cuts_work_short(world: ServeWorld) -> None:
+    world.config += "[serve]\ndrain_s = 60\n"
+    world.say([{"text": "late", "delay_ms": 60_000}])
+    with world.serve() as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, timeout=30) as client:
+        headers = {"Authorization": f"Bearer {daemon.token}", "Accept": "text/event-stream"}
+        with client.stream("POST", "/api/v1/chat", json={"text": "hello"}, headers=headers) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            daemon.process.send_signal(signal.SIGINT)
+            daemon.wait_for("stopping")
+            daemon.process.send_signal(signal.SIGINT)
+            assert daemon.process.wait(20) == 0
+        assert daemon.errors == [], "\n".join(daemon.errors)
+
+
+def test_the_address_with_the_token_is_shown_to_a_person_alone(world: ServeWorld) -> None:
+    world.write_config()
+    controller, terminal = pty.openpty()
+    command = ["weft", "serve", "--port", "0"]
+    process = subprocess.Popen(command, cwd=world.project, env=world.environ, stdout=terminal, stderr=subprocess.PIPE)
+    os.close(terminal)
+    try:
+        line = b""
+        while not line.endswith(b"\n"):
+            line += os.read(controller, 1_000)
+        token = (world.user_dir / "serve-token").read_text().strip()
+        assert line.decode().strip().endswith(f"/#token={token}")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+        os.close(controller)
+    assert token.encode() not in said
+    assert process.returncode == 0
