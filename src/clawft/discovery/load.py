@@ -15,7 +15,7 @@ from clawft.discovery.walk import Walk
 from clawft.errors import ClawftError, Diagnostic
 from clawft.format.model import Skill
 
-__all__ = ["load_catalog", "load_folder", "load_location", "load_prompt"]
+__all__ = ["load_catalog", "load_folder", "load_location", "load_prompt", "no_collection"]
 
 _BATCH_BYTES = 1 << 18
 _ODD = frozenset(
@@ -39,7 +39,7 @@ def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_
     found: list[Found] = []
     diagnostics: list[Diagnostic] = []
     linked = False
-    with _no_cycles():
+    with no_collection():
         for location in locations:
             one = load_location(location, max_prompt_bytes, cache_dir)
             found += one.found
@@ -49,7 +49,7 @@ def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_
 
 
 @contextmanager
-def _no_cycles() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Thousands of small values that all stay: looking for cycles among them takes longer than making them."""
     collects = gc.isenabled()
     gc.disable()

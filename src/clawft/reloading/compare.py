@@ -12,12 +12,13 @@ __all__ = ["compare"]
 
 def compare(before: Generation, after: Generation) -> SkillsChanged | None:
     """What changed; None where nobody could tell the two apart."""
-    old = {(one.found.file, one.name): one for one in before.app.skills}
-    new = {(one.found.file, one.name): one for one in after.app.skills}
+    same = set(map(id, before.app.skills)) & set(map(id, after.app.skills))  # most are taken over
+    old = {(one.found.file, one.name): one for one in before.app.skills if id(one) not in same}
+    new = {(one.found.file, one.name): one for one in after.app.skills if id(one) not in same}
     added = tuple(_tell(one, one.state, "") for key, one in new.items() if key not in old)
     removed = tuple(_tell(one, "", one.state) for key, one in old.items() if key not in new)
     both = ((old[key], one) for key, one in new.items() if key in old)
-    changed = tuple(_tell(one, one.state, was.state) for was, one in both if was is not one and _differs(was, one))
+    changed = tuple(_tell(one, one.state, was.state) for was, one in both if _differs(was, one))
     also = tuple(_find_else(before, after))
     if not (added or removed or changed or also or _said(before) != _said(after)):
         return None

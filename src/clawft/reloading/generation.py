@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.discovery.catalog import Catalog, Found
+from clawft.discovery.load import no_collection
 from clawft.discovery.locations import Location
 from clawft.errors import ClawftError
 from clawft.reloading.depends import Depends, Stamps, find_depends, list_entries, stamp_all
@@ -33,6 +34,7 @@ class Read(Struct, frozen=True):
     depends: Depends
     stamps: Stamps
     parts: dict[Location, Part]
+    versions: dict[str, str]
     judged_by: tuple[object, ...]
 
 
@@ -54,6 +56,11 @@ def load_generation(before: Generation, at: str, touched: Collection[str] | None
 
     Raises: ClawftError.
     """
+    with no_collection():
+        return _load_next(before, at, touched)
+
+
+def _load_next(before: Generation, at: str, touched: Collection[str] | None) -> Generation:
     app, old = before.app.reopen(), before.read
     paths = None if touched is None or len(touched) > _MANY or old is None else with_real(touched)
     depends = find_depends(app)
@@ -67,18 +74,32 @@ def load_generation(before: Generation, at: str, touched: Collection[str] | None
     found = tuple(chain.from_iterable(draft.found for draft in drafts))
     catalog = Catalog(found, tuple(chain.from_iterable(draft.diagnostics for draft in drafts)))
     vars(app)["catalog"] = catalog  # read already: nothing is read again when it is asked for
-    judged_by = _judged_by(app, stamps, catalog)
+    versions = old.versions if old and not _renames(drafts) else catalog.versions
+    judged_by = _judged_by(app, stamps, versions)
     parts = _judge(app, drafts, everything=paths is None or old is None or old.judged_by != judged_by)
     vars(app)["skills"] = judge_together([row.alone for part in parts.values() for row in part.rows])
     app.agents  # noqa: B018  read now, on this thread
     number = before.number + 1
-    return Generation(number, app, at, number, Read(depends, stamps, parts, judged_by))
+    return Generation(number, app, at, number, Read(depends, stamps, parts, versions, judged_by))
 
 
-def _judged_by(app: App, stamps: Stamps, catalog: Catalog) -> tuple[object, ...]:
+def _renames(drafts: Sequence[Draft]) -> bool:
+    """Whether a skill may have come, gone, or changed its name or version."""
+    for draft in drafts:
+        if not draft.in_place:
+            return True
+        for number in draft.looked:
+            found = draft.found[number]
+            one, then = found.skill, draft.before[found.file].found.skill
+            if one is None or then is None or (one.name, one.version) != (then.name, then.version):
+                return True
+    return False
+
+
+def _judged_by(app: App, stamps: Stamps, versions: dict[str, str]) -> tuple[object, ...]:
     """What the state of a skill depends on beside the skill itself."""
     run = app.run_trust
-    return app.config.skills, app.config.values, stamps.hashes, catalog.versions, run.project, dict(run.digests)
+    return app.config.skills, app.config.values, stamps.hashes, versions, run.project, dict(run.digests)
 
 
 def _look_at(app: App, drafts: Sequence[Draft]) -> None:

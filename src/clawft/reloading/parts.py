@@ -49,6 +49,7 @@ class Draft(Struct):
     diagnostics: tuple[Diagnostic, ...]
     linked: bool
     before: dict[str, Row]  # by file
+    in_place: bool = False  # each skill stands where it stood; `before` has those to be looked at
     looked: "dict[int, tuple[Seen | None, Screening | None, str]]" = {}  # what was learned of those to be looked at
 
     def screening_of(self, number: int) -> "Screening | None":
@@ -64,14 +65,17 @@ def draft_part(
     if before is not None and paths is not None:
         if not paths:
             rows: list[Row | None] = list(before.rows)
-            return Draft(location, [row.found for row in before.rows], rows, before.diagnostics, before.linked, {})
+            return Draft(
+                location, [row.found for row in before.rows], rows, before.diagnostics, before.linked, {}, True
+            )
         patched = _patch(location, before, paths, limit)
         if patched is not None:
             return patched
     catalog = apply_sidecars(load_location(location, limit, cache_dir))
     found = list(catalog.found)
     known = {row.found.file: row for row in before.rows} if before else {}
-    kept = [_keep(one, known.get(one.file), paths) if paths else None for one in found]
+    above = {one for path in paths or () for one in _upwards(path, location.path)}
+    kept = [_keep(one, known.get(one.file), paths, above) if paths else None for one in found]
     linked = catalog.linked or any(os.path.islink(one.file) for one in found if one.seen is None)
     return Draft(location, found, kept, catalog.diagnostics, linked, known)
 
@@ -84,7 +88,7 @@ def _patch(location: Location, before: Part, paths: set[str], limit: int) -> Dra
     folders = {next((one for one in _upwards(path, location.path) if one in numbers), "") for path in paths}
     found, rows = [row.found for row in before.rows], list[Row | None](before.rows)
     known = {}
-    for folder in folders:
+    for folder in sorted(folders):
         number = numbers.get(folder, -1)
         if number < 0 or found[number].file != f"{folder}/SKILL.md" or os.path.islink(found[number].file):
             return None
@@ -93,16 +97,14 @@ def _patch(location: Location, before: Part, paths: set[str], limit: int) -> Dra
             return None
         known[one.file] = before.rows[number]
         found[number], rows[number] = apply_sidecar_of(one), None
-    return Draft(location, found, rows, before.diagnostics, before.linked, known)
+    return Draft(location, found, rows, before.diagnostics, before.linked, known, True)
 
 
-def _keep(found: Found, row: Row | None, paths: set[str]) -> Row | None:
-    """What was known of a skill, if nothing of it was touched."""
-    if row is None or found.seen is None or row.seen != seen_of(found):
+def _keep(found: Found, row: Row | None, paths: set[str], above: set[str]) -> Row | None:
+    """What was known of a skill, if nothing of it was touched; `above` are the paths and all folders above them."""
+    if row is None or found.seen is None or row.seen != seen_of(found) or found.folder in above:
         return None
-    within = f"{found.folder}/"
-    touched = any(one in paths for one in _upwards(found.folder, found.location.path))
-    return None if touched or any(path.startswith(within) for path in paths) else row
+    return None if any(one in paths for one in _upwards(found.folder, found.location.path)) else row
 
 
 def seen_of(found: Found) -> Seen | None:

@@ -153,10 +153,12 @@ def _write(path: str, content: bytes) -> None:
 
 
 def _prune(folder: str, ending: str, most: int) -> None:
-    """Keep the newest files; places that were searched once do not pile up."""
+    """Keep the newest files; places that were searched once do not pile up. Room is made for more than one."""
     with suppress(OSError):
+        if len(os.listdir(folder)) <= most:
+            return
         with os.scandir(folder) as entries:
             named = [entry for entry in entries if entry.name.endswith((ending, ".tmp"))]
         if len(named) > most:
-            for _, path in sorted((entry.stat().st_mtime_ns, entry.path) for entry in named)[:-most]:
+            for _, path in sorted((entry.stat().st_mtime_ns, entry.path) for entry in named)[: -(most - most // 8)]:
                 os.unlink(path)

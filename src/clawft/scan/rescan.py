@@ -5,6 +5,7 @@ screening that says so: nothing passes because nobody could look at it.
 """
 
 import os
+import random
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ from clawft.scan.targets import Target
 
 __all__ = ["is_short", "load_or_scan", "rescan"]
 
+_MAX_CHECKED = 500
 _MAX_TEXTS = 32
 _MAX_TEXT_BYTES = 64 * 1024  # of all of them
 
@@ -80,11 +82,17 @@ def rescan(
         for root in {found[number].location.path for number in changed}:
             if indexes[root] == before[root]:
                 continue  # it was read again, and is as it was
-            kept = {file: one for file, one in indexes[root].items() if os.path.lexists(file)}
-            store_index(cache_dir, root, kept)
+            store_index(cache_dir, root, _drop_gone(indexes[root]))
         if unknown:
             prune_reports(cache_dir)
     return results
+
+
+def _drop_gone(known: dict[str, Known]) -> dict[str, Known]:
+    """What is known without skills that are gone; of many only some are looked for each time."""
+    some = known if len(known) <= _MAX_CHECKED else random.sample(list(known), _MAX_CHECKED)
+    gone = {file for file in some if not os.path.lexists(file)}
+    return {file: one for file, one in known.items() if file not in gone} if gone else known
 
 
 def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> tuple[Screening | None, int] | None:
