@@ -12,7 +12,7 @@ code := $(wildcard src tests tools bench examples)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest collect lint ruff format-check imports licences env types docs docs-check format demo tour bench eval-scan soak fuzz corpus lock clean help
+.PHONY: test pytest collect lint ruff format-check imports licences env types docs docs-check format demo tour screenshots bench eval-scan soak fuzz corpus lock clean help
 
 test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@$(MAKE) --no-print-directory -j$(JOBS) lint collect
@@ -65,6 +65,10 @@ demo: .venv/run.stamp ## See it work
 tour: .venv/dev.stamp ## Record docs/tour.svg anew
 	@PYTHONPATH=bench $(bin)/python tools/tour.py
 
+screenshots: .venv/dev.stamp ## Take the pictures of the console in docs/screenshots anew
+	@tools/install-debian chromium
+	@PYTHONPATH=bench $(bin)/python tools/screenshots.py
+
 bench: .venv/dev.stamp ## Measure
 	@$(bin)/python bench/run.py
 
@@ -97,7 +101,7 @@ clean: ## Remove what make made
 	@find src tests tools $(wildcard bench examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## This list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 # The environment, in steps: `make demo` needs only what the product itself needs.
 .venv/python.stamp:

@@ -169,5 +169,5 @@ def test_five_thousand_skills_are_a_list_of_what_is_seen(tmp_path: Path, open_pa
         assert page.locator(".rows li").count() < 80
         page.keyboard.press("ArrowDown")
         page.keyboard.press("End")
-        expect(page.locator(".rows li a:focus")).to_contain_text("weekly-report")
+        expect(page.locator(".rows li a:focus")).to_contain_text("write-skill")
         assert page.locator(".rows li").count() < 80

@@ -106,25 +106,22 @@ function problemCard(problem) {
 }
 
 // A tool with its arguments and what came of it, folded.
-export function toolFold(started) {
+function toolFold(started) {
   const state = h("span", { class: "tool-state" }, h("span", { class: "spinner", role: "img", "aria-label": "working" }));
   const result = h("div", { class: "stack" });
-  const element = fold([icon("tool"), h("strong", {}, started.tool), h("span", { class: "tool-summary mono" }, started.summary), state], labelled("Arguments", started.arguments), result);
+  const element = fold([icon("tool"), h("strong", {}, started.tool), h("span", { class: "tool-summary mono" }, started.summary), state], labelled("Arguments", json(started.arguments)), result);
   return {
     element,
     finish(finished) {
       replace(state, chip(finished.status, TONES[finished.status]));
-      replace(result, labelled("Result", finished.result));
+      const said = finished.result.text;
+      replace(result, said ? [labelled("Result", said), fold("All of the result", code(json(finished.result)))] : labelled("Result", json(finished.result)));
     },
   };
 }
 
-function labelled(title, value) {
-  return h("div", {}, h("p", { class: "quiet" }, title), code(readable(value)));
+function labelled(title, text) {
+  return h("div", {}, h("p", { class: "quiet" }, title), code(text));
 }
 
-// JSON as people read it: an object of one text is that text.
-function readable(value) {
-  if (typeof value === "string") return value;
-  return JSON.stringify(value, null, 2);
-}
+const json = (value) => JSON.stringify(value, null, 2);
