@@ -250,3 +250,36 @@ def test_a_skill_of_our_own_hub_is_approved_over_http(weft: Weft, served_hub: Se
     assert {one: (folder / one).read_bytes() for one in contents} == contents
     assert not (folder / "scripts" / "run.sh").stat().st_mode & 0o111
     assert _states(weft) == {"hub:pdf": "approved"}
+
+
+def test_a_skill_of_our_own_server_is_approved_on_stdio(weft: Weft, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs" / ".clawft" / "skills" / "hello"
+    theirs.mkdir(parents=True)
+    (theirs / "SKILL.md").write_text(make_skill_md("hello"))
+    env = json.dumps({"HOME": str(tmp_path / "theirs")}).replace(":", " =", 1)
+    _configure(tmp_path, f'[mcp.servers.other]\ncommand = "weft"\nargs = ["mcp"]\nenv = {env}')
+    said = weft("mcp", "trust", "other:hello", "--yes", "--format", "json")
+    (approved,) = json.loads(said.stdout)["approved"]
+    assert (Path(approved["path"]) / "SKILL.md").read_text() == make_skill_md("hello")
+    assert _standing(weft, "other:hello")["state"] == "ready"
+
+
+def test_a_plugins_server_offers_skills_while_the_plugin_may_be_used(weft: Weft, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".clawft" / "plugins" / "helper"
+    (folder / ".claude-plugin").mkdir(parents=True)
+    server = SkilledServer(tmp_path / "home" / ".clawft" / "plugin-data" / "helper")
+    server.serve(_notes())
+    (folder / "server.py").write_bytes(Path(server.args[1]).read_bytes())
+    args = ["-IS", "${CLAUDE_PLUGIN_ROOT}/server.py", "${CLAUDE_PLUGIN_DATA}/skilled.json"]
+    servers = {"srv": {"command": "python3", "args": args}}
+    manifest = {"name": "helper", "version": "1.0.0", "description": "Helps", "mcpServers": servers}
+    (folder / ".claude-plugin" / "plugin.json").write_text(json.dumps(manifest))
+    assert _states(weft) == {}
+    weft("plugins", "enable", "helper", "--yes")
+    assert weft("mcp", "trust", "helper-srv:notes", "--yes").returncode == 0
+    assert _standing(weft, "helper-srv:notes")["state"] == "ready"
+    weft("plugins", "disable", "helper")
+    assert json.loads(weft("skills", "list", "--scope", "mcp", "--format", "json").stdout)["skills"] == []
+    assert _states(weft) == {"helper-srv:notes": "unlisted"}
+    assert weft("mcp", "untrust", "helper-srv").returncode == 0
+    assert _kept(tmp_path) == []

@@ -74,9 +74,13 @@ def judge_offered(app: "App", listings: "Mapping[str, SkillListing]") -> list[Bo
 def judge_orphans(app: "App", listings: "Mapping[str, SkillListing]") -> list[Borrowed]:
     """What was approved of servers that there are no more."""
     left = [one for one in list_served(app.workspace.user_dir) if one.origin.server not in listings]
-    said = "There is no such MCP server here, so it is not used"
-    reason = Diagnostic("mcp-unknown", "note", said, hint="To remove it: weft mcp untrust SERVER:NAME")
-    return [Borrowed(one.origin, one.name, "unlisted", one.folder, reason=reason) for one in left]
+    return [Borrowed(one.origin, one.name, "unlisted", one.folder, reason=_orphaned(one)) for one in left]
+
+
+def _orphaned(one: Served) -> Diagnostic:
+    message = "There is no such MCP server here, so it is not used"
+    hint = f"To remove it: weft mcp untrust {one.origin.server}:{one.name}"
+    return Diagnostic("mcp-unknown", "note", message, hint=hint)
 
 
 def load_known(app: "App") -> dict[str, Approval]:
