@@ -1,0 +1,26 @@
+"""What tests of the MCP server share: skills to serve, and a daemon that serves them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_clients import add_skills
+from serve_shell import ServedShell, serve_here
+from serve_world import ServeWorld
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
+    world = ServeWorld(tmp_path_factory.mktemp("mcp"))
+    add_skills(world)
+    with serve_here(world) as here:
+        yield here
+
+
+@pytest.fixture(scope="module")
+def piped(tmp_path_factory: pytest.TempPathFactory) -> ServeWorld:
+    """A world for processes that serve on their pipes."""
+    world = ServeWorld(tmp_path_factory.mktemp("piped"))
+    add_skills(world)
+    world.write_config()
+    return world
