@@ -1,5 +1,7 @@
 """Conversations as the daemon tells of them: in pages, bounded, whatever their keys and cursors are."""
 
+from typing import Any
+
 import pytest
 
 from clawft.errors import ClawftError, Refused
@@ -53,8 +55,8 @@ async def test_what_was_said_is_found_with_its_place(world: ServeWorld) -> None:
 
 async def test_a_session_is_told_with_calls_results_skills_and_usage_in_order(world: ServeWorld) -> None:
     world.add_skill("count")
-    steps = [{"tool_calls": [{"name": "list_directory", "arguments": {"path": "."}}]}, {"text": "Counted."}]
-    world.say(steps)
+    look: dict[str, Any] = {"tool_calls": [{"name": "list_directory", "arguments": {"path": "."}}]}
+    world.say([look, {"text": "Counted."}])
     async with world.open_daemon() as daemon:
         done = await Client(daemon).ask(Chat(text="count the files", session="odd/kéy"))
         assert done.status == "done"

@@ -4,7 +4,7 @@ import { clearToken, getToken } from "./token.js";
 
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 15000];
 const TOKEN_GONE = 4001;
-const BETWEEN = new Set(["event", "question_asked", "question_closed"]); // come before the answer to a stream
+const BETWEEN = new Set(["event", "question_asked", "question_closed", "install_progress"]); // come before the answer to a stream
 const TOPIC_OF = {
   skills_changed: "skills",
   question_asked: "approvals",

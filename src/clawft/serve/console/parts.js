@@ -5,6 +5,7 @@ import { count } from "./format.js";
 import { icon } from "./icons.js";
 import { walkRows } from "./keys.js";
 import { empty } from "./states.js";
+import { toastError } from "./toasts.js";
 
 // head("Skills", {sub: "what it is", back: {href, text}, actions: [buttons]}): every page has one, with its only h1.
 export function head(title, { sub = "", back = null, actions = [] } = {}) {
@@ -72,19 +73,28 @@ export function fold(title, ...nodes) {
 
 const PAGE = 100;
 
-// table({label, columns: [{title, cell: row => node or text, class}], rows, open: row => href or null, none})
-// Shows the first hundred rows, and more when asked.
-export function table({ label, columns, rows, open = null, none = empty("Nothing here") }) {
+// table({label, columns: [{title, cell: row => node or text, class}], rows, open: row => href or null, none, next})
+// Shows the first hundred rows, and more when asked. `next` brings rows that are not here yet, where there are any:
+// a function that gives a promise of {rows, next}.
+export function table({ label, columns, rows, open = null, none = empty("Nothing here"), next = null }) {
   if (rows.length === 0) return none;
   const body = h("tbody", {});
   const more = h("button", { type: "button", class: "more", onclick: () => grow() });
   let shown = 0;
-  const grow = () => {
-    const next = rows.slice(shown, shown + PAGE);
-    shown += next.length;
-    append(body, next.map((row) => tableRow(columns, row, open)));
-    more.textContent = `Show more (${count(rows.length - shown)} left)`;
-    more.hidden = shown >= rows.length;
+  const grow = async () => {
+    if (shown > 0 && shown >= rows.length && next) {
+      more.disabled = true;
+      const came = await next().catch(toastError);
+      more.disabled = false;
+      if (!came) return;
+      rows = [...rows, ...came.rows];
+      next = came.next;
+    }
+    const page = rows.slice(shown, shown + PAGE);
+    shown += page.length;
+    append(body, page.map((row) => tableRow(columns, row, open)));
+    more.textContent = shown < rows.length ? `Show more (${count(rows.length - shown)} left)` : "Show more";
+    more.hidden = shown >= rows.length && !next;
   };
   grow();
   walkRows(body);
