@@ -63,7 +63,9 @@ class LiveSkills:
 
     async def open(self) -> None:
         """Read everything for the first time. Raises: ClawftError."""
-        self._newest = self.current = await to_thread.run_sync(load_generation, self.current, self._at())
+        self._newest = self.current = await to_thread.run_sync(
+            load_generation, self.current, self._at(), abandon_on_cancel=True
+        )
 
     async def run(self) -> None:
         """See changes until cancelled."""

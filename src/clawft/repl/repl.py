@@ -25,6 +25,7 @@ from clawft.repl.held import Held
 from clawft.repl.notices import RunNotices
 from clawft.repl.reader import Reader, open_history
 from clawft.repl.screen import Screen
+from clawft.repl.skill_notices import SkillNotices
 
 if TYPE_CHECKING:  # imported with the first message: the prompt is there at once
     from clawft.messages import Event
@@ -48,6 +49,7 @@ class Repl:
         self.mode = self._first_mode = options.mode  # '' is what the config says
         self.leaving = False
         self.notices = RunNotices()
+        self.skill_notices = SkillNotices()
         self.declined: set[tuple[str, str]] = set()  # variables of skills that the person did not want to give
         self.reader = Reader(source, output, screen, history=open_history(app.workspace), completer=ReplCompleter(self))
         self.reader.on_unfold = lambda: self.view.unfold()
@@ -65,13 +67,15 @@ class Repl:
         """Until the person leaves; the exit code."""
         with self.reader.raw_mode():
             self._greet()
-            noticing = asyncio.create_task(self._notice())
+            noticing = [asyncio.create_task(one) for one in (self._notice(), self._notice_skills())]
             try:
                 while not self.leaving:
                     self._say_notices()
                     await self._once()
             finally:
-                noticing.cancel()
+                for task in noticing:
+                    task.cancel()
+                await asyncio.wait(noticing)
                 await self._close()
                 if self.key in self.app.sessions:  # a session in which nothing was said leaves nothing to go on with
                     self.screen.print(f"To go on with this: weft agent --session {self.key}   (or --continue)")
@@ -85,8 +89,22 @@ class Repl:
                 if await self.notices.look(self.app) and self._work is None:
                     await self.reader.print_above(self._say_notices)
 
+    async def _notice_skills(self) -> None:
+        """Which skills come, go and change on disk, the same way."""
+        telling: set[asyncio.Task[None]] = set()
+
+        def tell() -> None:
+            if self._work is None:
+                task = asyncio.create_task(self.reader.print_above(self._say_notices))
+                telling.add(task)
+                task.add_done_callback(telling.discard)
+
+        with suppress(Exception):
+            await self.skill_notices.follow(self.app, tell)
+
     def _say_notices(self) -> None:
-        for line in self.notices.take(self.screen.width - 1):
+        width = self.screen.width - 1
+        for line in (*self.notices.take(width), *self.skill_notices.take(width)):
             self.screen.print(self.screen.style(line, "dim"))
 
     async def _once(self) -> None:
