@@ -31,6 +31,8 @@ __all__ = [
     "complete_registries",
     "complete_runs",
     "complete_serve_tokens",
+    "complete_served",
+    "complete_servers",
     "complete_sessions",
     "complete_skills",
     "complete_values",
@@ -60,6 +62,26 @@ def complete_installed(ctx: click.Context, _param: click.Parameter, incomplete: 
         site = find_site(_app(ctx).workspace, "project" if ctx.params.get("scope") == "project" else "user")
         for one in load_lock(site.lock).values():
             yield one.name, one.version
+
+    return _offer(names(), incomplete)
+
+
+def complete_served(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """Skills of MCP servers that were approved."""
+
+    def names() -> Iterator[tuple[str, str]]:
+        from clawft.discovery.served import list_served
+
+        for one in list_served(_app(ctx).workspace.user_dir):
+            yield f"{one.origin.server}:{one.name}", one.origin.uri
+
+    return _offer(names(), incomplete)
+
+
+def complete_servers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    def names() -> Iterator[tuple[str, str]]:
+        for name, one in _app(ctx).config.mcp.servers.items():
+            yield name, one.url or one.command
 
     return _offer(names(), incomplete)
 

@@ -8,6 +8,7 @@ import click
 from clawft.app import App
 from clawft.borrowing.servers import open_servers
 from clawft.borrowing.states import BORROWED_STATES, Borrowed, judge_offered, judge_orphans
+from clawft.cli._complete import complete_servers
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
 from clawft.describe.diagnostics import to_json
@@ -22,7 +23,7 @@ _SIZES = ((1 << 20, "MB"), (1 << 10, "KB"))
 
 
 @click.command("skills")
-@click.argument("server", default="")
+@click.argument("server", default="", shell_complete=complete_servers)
 @format_option
 def command(server: str, output: str) -> None:
     """List the skills that MCP servers offer, with their state and why. The servers are asked; nothing is fetched."""

@@ -4,6 +4,7 @@ import click
 
 from clawft.borrowing.keep import give_back
 from clawft.borrowing.states import find_served
+from clawft.cli._complete import complete_served
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json
 
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command("untrust")
-@click.argument("references", nargs=-1, required=True, metavar="SERVER:NAME...")
+@click.argument("references", nargs=-1, required=True, metavar="SERVER:NAME...", shell_complete=complete_served)
 @format_option
 def command(references: tuple[str, ...], output: str) -> None:
     """Take approvals of MCP servers' skills back, and remove their files here. SERVER alone means all of its skills."""
