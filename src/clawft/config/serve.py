@@ -49,8 +49,9 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True):
     public_url: str = ""
     #: Web pages of these origins may use it too, such as `https://app.example.com`.
     origins: tuple[str, ...] = ()
-    #: A certificate and its key, as PEM files, for TLS of its own.
+    #: A certificate for TLS of its own: a PEM file, with those that vouch for it.
     tls_cert: str = ""
+    #: The key of that certificate: a PEM file.
     tls_key: str = ""
     #: Whether it serves the console, a page for browsers.
     console: bool = True

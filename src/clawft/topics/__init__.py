@@ -34,6 +34,7 @@ _TOPICS = (
     "hub",
     "scan",
     "cron",
+    "serve",
     "mcp",
 )
 _MARK = re.compile(r"<!-- ([a-z]+) -->")

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from clawft.config.serve import ServeSettings, own_serve
 from clawft.errors import ClawftError, NotFound
+from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -30,7 +31,9 @@ def check_installed() -> None:
 def settings_here(app: "App") -> ServeSettings:
     """What the user's own config says of the daemon."""
     settings = own_serve(app.config, app.workspace.user_dir, app.environ)
-    return structs.replace(settings, public_url=settings.public_url.rstrip("/"))
+    place = app.workspace
+    cert, key = (one and resolve_path(one, place.user_dir, place.home) for one in (settings.tls_cert, settings.tls_key))
+    return structs.replace(settings, public_url=settings.public_url.rstrip("/"), tls_cert=cert, tls_key=key)
 
 
 def own_token(app: "App", settings: ServeSettings, *, make: bool = False) -> str:
