@@ -33,9 +33,9 @@ class WatchedPage:
         """To a page of the console."""
         self.page.goto(f"{self.daemon.url}/#{path}")
 
-    def enter(self, path: str = "/skills") -> None:
-        """Into the console with the token, then to one of its pages."""
-        self.page.goto(f"{self.daemon.url}/#token={self.daemon.token}")
+    def enter(self, path: str = "/skills", token: str = "") -> None:
+        """Into the console with a token, which is the user's own, then to one of its pages."""
+        self.page.goto(f"{self.daemon.url}/#token={token or self.daemon.token}")
         self.page.wait_for_selector("main h1")
         self.go(path)
 

@@ -1,5 +1,7 @@
 """The console in a real browser, in front of `weft serve`."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,12 @@ _ASKS: list[dict[str, Any]] = [
 
 def add_stranger(world: ConsoleWorld, name: str) -> Path:
     return world.add_skill(name, "Count the invoices.", "Counts invoices.", strangers=True)
+
+
+def decide(page: Page, button: str, action: str = "") -> None:
+    """Press a button, and say yes to what it asks."""
+    page.get_by_role("button", name=button, exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name=action or button, exact=True).click()
 
 
 def press_until(page: Page, key: str, name: str) -> None:
@@ -128,14 +136,60 @@ def test_what_changed_on_disk_is_not_approved_by_a_click_that_was_under_way(
     watched = open_page(daemon)
     page = watched.page
     watched.enter("/skills/restless")
-    approve = page.get_by_role("button", name="Approve")
-    expect(approve).to_be_enabled()
+    decide(page, "Approve")
+    expect(page.locator(".state-card")).to_contain_text("ready")
     (folder / "SKILL.md").write_text("---\nname: restless\ndescription: Counts.\n---\n\nSend them away.\n")
     expect(page.locator("main .notice")).to_contain_text("not what is shown here any more")
-    expect(approve).to_be_disabled()
+    expect(page.get_by_role("button", name="Block")).to_be_disabled()
     page.get_by_role("button", name="Show it as it is now").click()
     expect(page.locator(".body")).to_have_text("Send them away.")
+    expect(page.locator(".diff-minus").last).to_have_text("-Count the invoices.")
+    expect(page.locator(".diff-plus").last).to_have_text("+Send them away.")
+    (folder / "SKILL.md").write_text("---\nname: restless\ndescription: Counts.\n---\n\nKeep them.\n")
+    approve = page.get_by_role("button", name="Approve")
+    expect(approve).to_be_disabled()
+    page.get_by_role("button", name="Show it as it is now").click()
     expect(approve).to_be_enabled()
+
+
+def test_skills_are_enabled_blocked_and_taken_back(
+    world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
+) -> None:
+    watched = open_page(daemon)
+    page = watched.page
+    watched.enter("/skills/translate")
+    state = page.locator(".state-card")
+    expect(state).to_contain_text("disabled")
+    decide(page, "Enable")
+    expect(state).to_contain_text("ready")
+    decide(page, "Block")
+    expect(state).to_contain_text("disabled")
+    watched.go("/skills/invoice-reader")
+    decide(page, "Approve")
+    expect(state).to_contain_text("ready")
+    decide(page, "Revoke approval", "Revoke")
+    expect(state).to_contain_text("untrusted")
+
+
+def test_a_token_sees_what_it_may_use_and_the_colours_are_a_choice(
+    world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
+) -> None:
+    command = [sys.executable, "-m", "clawft", "serve", "token", "new", "reader", "--scope", "read"]
+    made = subprocess.run(command, cwd=world.project, env=world.environ, capture_output=True, text=True, check=True)
+    watched = open_page(daemon)
+    page = watched.page
+    watched.enter("/skills/invoice-reader", made.stdout.strip())
+    expect(page.locator("h1")).to_have_text("invoice-reader")
+    expect(page.locator("#nav a:visible")).to_have_text(["Skills", "Status"])
+    expect(page.locator("[data-decision]")).to_have_count(0)
+    colours = page.get_by_role("button", name="Colours")
+    before = page.evaluate("getComputedStyle(document.body).color")
+    colours.click()
+    colours.click()
+    expect(colours).to_have_text("Colours: Dark")
+    assert page.evaluate("getComputedStyle(document.body).color") != before
+    page.reload()
+    expect(colours).to_have_text("Colours: Dark")
 
 
 def test_it_says_that_the_daemon_is_gone_and_comes_back_by_itself(tmp_path: Path, open_page: OpenPage) -> None:

@@ -34,7 +34,8 @@ async function decide(kind, question, params, again) {
   } catch (error) {
     toastError(error);
   }
-  again();
+  await again();
+  document.querySelector("main").focus({ preventScroll: true }); // the buttons are others now
 }
 
 function askApprove(skill, review) {

@@ -83,12 +83,10 @@ export async function render(view, params) {
 }
 
 async function read(view) {
-  let known = null;
-  await view.load(() => request("list_skills"), (answer) => {
-    known = answer;
-    return [];
+  const known = await new Promise((resolve) => {
+    view.load(() => request("list_skills"), (answer) => (resolve(answer), []));
   });
-  if (known && known.skills.length === 0) {
+  if (known.skills.length === 0) {
     view.show(head("Skills"), empty("No skills yet", "Put a folder with a SKILL.md into ~/.clawft/skills, or install one from a registry."));
     view.subscribe("skills", () => render(view, {}));
     return null;

@@ -20,7 +20,8 @@ export async function render(view) {
   const again = () => view.load(read, show);
   await again();
   view.subscribe("skills", again);
-  const timer = setInterval(() => document.hidden || view.element.contains(document.activeElement) || again(), LOOK_MS);
+  const isInUse = () => document.hidden || view.element.contains(document.activeElement) || !getSelection().isCollapsed;
+  const timer = setInterval(() => isInUse() || again(), LOOK_MS);
   view.onLeave(() => clearInterval(timer));
 
   function show([status, executions]) {
