@@ -43,7 +43,7 @@ def stack_skills(text: str, known: Container[str]) -> tuple[tuple[str, ...], str
     """The skills named one after the other at the start of a message, `/a /b do it`, and the rest of it."""
     names: list[str] = []
     rest = text
-    while (match := re.match(r"/([\w-]+)(?:\s+|$)", rest)) and match[1] in known:
+    while (match := re.match(r"/([\w:.-]+)(?:\s+|$)", rest)) and match[1] in known:
         names.append(match[1])
         rest = rest[match.end() :]
     return tuple(names), rest.strip()

@@ -193,7 +193,10 @@ class Repl:
         known = find_command(name, COMMANDS)
         if known is not None:
             return await known.run(self, expand_pastes(rest, self.reader.pastes))
-        names = {one.name for one in self.app.skills if one.user_may_invoke}
+        names = self._list_startable()
+        if name not in names:
+            self.app = self.app.reopen()  # it may have been written, or approved, elsewhere meanwhile
+            names = self._list_startable()
         if name not in names and await self._ask_trust(name):
             names.add(name)
         if name in names:
@@ -209,6 +212,11 @@ class Repl:
         hint = f" Did you mean /{close}?" if close else ""
         self.screen.print(f"Unknown command: /{one_line(name)}. Type /help for available commands.{hint}")
         return None
+
+    def _list_startable(self) -> set[str]:
+        """What a person may call the skills that they may start: by name, and as `scope:name`."""
+        skills = [one for one in self.app.skills if one.user_may_invoke]
+        return {word for one in skills for word in (one.name, f"{one.found.location.prefix}:{one.name}")}
 
     async def _ask_trust(self, name: str) -> bool:
         """Whether a person who starts a stranger's skill approves it. Raises: ClawftError."""

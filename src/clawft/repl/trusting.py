@@ -15,8 +15,9 @@ _ANSWERS = ("a", "always", "s", "session", "n", "no", "")
 
 
 def find_untrusted(repl: "Repl", name: str = "") -> list[Standing]:
-    """The skills that wait for an approval: all, or those of one name."""
-    return [one for one in repl.app.skills if one.state == "untrusted" and name in ("", one.name)]
+    """The skills that wait for an approval: all, or those of one name or `scope:name`."""
+    waiting = [one for one in repl.app.skills if one.state == "untrusted"]
+    return [one for one in waiting if name in ("", one.name, f"{one.found.location.prefix}:{one.name}")]
 
 
 async def ask_trust(repl: "Repl", standing: Standing) -> bool:
@@ -24,6 +25,7 @@ async def ask_trust(repl: "Repl", standing: Standing) -> bool:
     from clawft.cli.skills._review import review_lines
     from clawft.repl.commands._lines import print_lines
 
+    repl.app.strangers.check_key(standing.found)
     review = repl.app.desk.review(standing.found)
     print_lines(repl, review_lines(review, repl.app.workspace.shorten))
     while (answer := (await repl.reader.ask(_CHOICES)).strip().lower()) not in _ANSWERS:

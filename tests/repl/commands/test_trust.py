@@ -1,10 +1,15 @@
 """`/trust`, and a stranger's skill that is started at the prompt."""
 
+import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 from clawft.app import open_app
+from clawft.discovery.served import Origin
+from clawft.mcp.skill_store import place_skill
+from skilled_server import SkilledServer, make_skill_md
 from terminal import CTRL_C, Open, Terminal
 from wire import say
 from world import World
@@ -115,3 +120,28 @@ async def test_what_is_kept_back_is_said_at_the_first_turn_only(world: World, te
         t.type("again\r")
         await t.wait_for("Two.")
         assert t.text().count("Not approved, so not offered: guest") == 1
+
+
+async def test_a_skill_of_an_mcp_server_goes_by_the_servers_name_and_is_not_approved_here(
+    world: World, terminal: Open, tmp_path: Path
+) -> None:
+    server, files = SkilledServer(tmp_path / "server"), {"SKILL.md": make_skill_md("notes")}
+    server.serve(("skill://notes", files))
+    world.config = f"[mcp.servers.docs]\ncommand = {json.dumps(server.command)}\nargs = {json.dumps(server.args)}\n"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "SKILL.md").write_text(files["SKILL.md"])
+    place_skill(str(world.user_dir), Origin("docs", "skill://notes/SKILL.md"), str(tmp_path / "notes"))
+    world.replies = [say("Hello from it.")]
+    async with terminal(columns=100) as t:
+        await t.prompt()
+        t.type("/docs:notes\r")
+        await t.wait_for("error[skill-mcp]")
+        await t.wait_for("weft mcp trust docs:notes")
+        app = open_app(world.environ, str(world.project))
+        app.desk.approve([app.desk.review(app.get_skill("docs:notes").found)])
+        await t.prompt()
+        t.type("/docs:notes\r")
+        await t.wait_for("Hello from it.")
+    sent = json.dumps(world.server.asked[0].body)
+    assert "- notes: (from the MCP server 'docs') Does notes" in sent
+    assert json.dumps('<skill_content name="notes" origin="mcp:docs skill://notes/SKILL.md">')[1:-1] in sent
