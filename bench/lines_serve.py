@@ -122,7 +122,7 @@ async def _execute(socket: ClientConnection, name: str) -> int:
             heard.append(msgspec.json.decode(await socket.recv()))
     *events, result = heard
     if result["type"] != "skill_result" or result["status"] != "done":
-        raise SystemExit(f"error: {result}")
+        raise RuntimeError(f"It was not executed: {result}")
     places: list[int] = [one["sequence"] for one in events]
     told: int = result["events"]
     return sum(at != place for at, place in enumerate(places, 1)) + abs(told - len(places))
@@ -152,7 +152,7 @@ async def _run_edits(served: ServedDaemon, world: ServeWorld, edits: int) -> lis
                 change = msgspec.json.decode(await socket.recv())
             took.append((time.perf_counter() - began) * 1000)
             if [one["path"] for one in change["changed"]] != [str(file)]:
-                raise SystemExit(f"error: {file} was changed, and this was told: {change}")
+                raise RuntimeError(f"{file} was changed, and this was told: {change}")
     return took
 
 

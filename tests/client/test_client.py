@@ -116,6 +116,8 @@ async def test_many_requests_go_on_at_a_time(world: ServeWorld) -> None:
         results = await asyncio.gather(*(client.execute("greet", str(number)).result() for number in range(10)))
         assert {one.status for one in results} == {"done"}
         assert len({one.execution for one in results}) == 10
+        # Of many that begin in one second each has a session of its own.
+        assert all(one.session.endswith(f"-{one.execution}") for one in results)
 
 
 async def test_work_that_is_left_is_cancelled(world: ServeWorld) -> None:

@@ -243,6 +243,9 @@ class Runtime:
             await provider.close()
 
 
-def new_key(now: datetime) -> str:
-    """A key for a session that nobody named: it sorts by time, and is short enough to type."""
-    return f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
+def new_key(now: datetime, mark: str = "") -> str:
+    """A key for a session that nobody named: it sorts by time, and is short enough to type.
+
+    Where many begin in the same second, a `mark` keeps them apart.
+    """
+    return f"{now:%Y%m%d-%H%M%S}-{mark or uuid.uuid4().hex[:4]}"

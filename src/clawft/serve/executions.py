@@ -60,7 +60,7 @@ class _Execution:
         self.id = uuid.uuid4().hex[:12]
         self.call = call
         self.work = work
-        key = work.session or new_key(datetime.now())
+        key = work.session or new_key(datetime.now(), self.id)
         self.session = call.caller.session_key(key)  # whoever is told it may ask for it again
         self.started = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.is_waiting = True
