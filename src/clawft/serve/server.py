@@ -135,7 +135,7 @@ def _add_mcp(
     from clawft.serve.mcp import DaemonMcp  # which takes a while to load
 
     mcp = DaemonMcp(daemon)
-    routes.append(Route("/mcp", mcp))
+    routes.insert(0, Route("/mcp", mcp))  # first: what is asked for over and over is found at once
     return lambda _app: mcp.running()
 
 
