@@ -78,12 +78,13 @@ eval-scan: .venv/dev.stamp ## Measure the scanner on labelled skills: make eval-
 	@$(bin)/python bench/eval_scan.py $(DATA) --half $(or $(HALF),all) $(if $(PEER),--peer $(PEER)) \
 		$(if $(JSON),--json $(JSON)) $(if $(ARCHIVE),--archive $(ARCHIVE))
 
-soak: .venv/dev.stamp ## Kill what writes sessions, does runs, answers messages and installs again and again; nothing may be lost: make soak [SEED=7]
+soak: .venv/dev.stamp ## Kill what writes sessions, does runs, answers messages, installs and asks the daemon, again and again; nothing may be lost: make soak [SEED=7]
 	@$(bin)/python bench/soak_sessions.py
 	@$(bin)/python bench/soak_turns.py
 	@$(bin)/python bench/soak_runs.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/python bench/soak_gateway.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/python bench/soak_install.py $(if $(SEED),--seed $(SEED))
+	@$(bin)/python bench/soak_serve.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/pytest -q -n $(JOBS) -m soak
 
 fuzz: .venv/dev.stamp ## Break files and texts at random for a minute; the scanner must bear it: make fuzz [SECONDS=60]
