@@ -11,6 +11,7 @@ from clawft.describe.entries import entry_of
 from clawft.describe.reviews import brought_json, is_executable, walk_files
 from clawft.describe.scanned import load_scanned, scanned_json
 from clawft.describe.skills import describe_skill, digest_of
+from clawft.discovery import Found
 from clawft.discovery.hooks import load_skill_hooks
 from clawft.errors import ClawftError
 from clawft.format.model import Skill
@@ -19,7 +20,7 @@ from clawft.run.assemble import describe_offered
 from clawft.run.catalog import render_catalog
 from clawft.trust import Standing
 
-__all__ = ["all_fields", "describe_whole"]
+__all__ = ["all_fields", "describe_whole", "load_body"]
 
 MAX_BODY = 400_000  # characters
 MAX_FILES = 2_000
@@ -35,7 +36,7 @@ def describe_whole(app: App, standing: Standing) -> SkillDetail:
     return SkillDetail(
         summary=describe_skill(standing, digest),
         fields=fields,
-        body=_load_body(app, standing),
+        body=load_body(app, found),
         model_sees=_line_of(standing),
         files=_list_files(found.base_dir),
         scan=scanned_json(load_scanned(app, standing)),
@@ -55,10 +56,10 @@ def all_fields(standing: Standing, summary: SkillSummary) -> dict[str, Any]:
     return fields
 
 
-def _load_body(app: App, standing: Standing) -> str:
-    """Its text as it stands there; '' for what cannot be read: the diagnostics say why."""
+def load_body(app: App, found: Found) -> str:
+    """The text of a skill as it stands there; '' for what cannot be read: the diagnostics say why."""
     try:
-        return (app.load_prompt(standing.found).prompt or "")[:MAX_BODY]
+        return (app.load_prompt(found).prompt or "")[:MAX_BODY]
     except ClawftError:
         return ""
 

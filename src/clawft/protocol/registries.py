@@ -105,7 +105,8 @@ class InstallProgress(Answer, frozen=True, kw_only=True, tag="install_progress")
 
 
 class InstallPlan(Answer, frozen=True, kw_only=True, tag="install_plan"):
-    """`skills` as `weft skills install --dry-run --format json` has them, those it needs too.
+    """`skills` as `weft skills install --dry-run --format json` has them, those it needs too; each with the report of
+    the scanner (`scan`) and its text (`body`).
 
     `plan` stands for exactly these skills and places, and is what `install_skill` wants back. `refused` tells what
     speaks against it: with any, nothing can be installed from here.

@@ -11,9 +11,11 @@ from anyio import to_thread
 from msgspec import Struct
 
 from clawft.app import App
+from clawft.describe.detail import load_body
 from clawft.describe.diagnostics import to_json, to_problem
 from clawft.describe.plans import find_unmet, list_objections, name_plan, planned_json
 from clawft.describe.registries import describe_hit, describe_registries
+from clawft.describe.scanned import ScannedSkill, scanned_json
 from clawft.describe.skills import describe_skill, digest_of
 from clawft.errors import Diagnostic, Refused
 from clawft.protocol.base import Request
@@ -29,6 +31,7 @@ from clawft.protocol.registries import (
     SearchRegistry,
     SkillInstalled,
 )
+from clawft.scan.compare import PowerChange
 from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon, Handler
 from clawft.sources.reference import parse_reference
@@ -152,8 +155,13 @@ class _Work(Struct, frozen=True):
             return await asking.stage(transaction, [reference], Choice(), self.tell)
 
     def _describe(self, transaction: Transaction, one: Planned) -> dict[str, Any]:
-        unmet = [to_json(need) for need in find_unmet(self.app, one)]
-        fields: dict[str, Any] = msgspec.to_builtins(planned_json(transaction, one) | {"unmet": unmet})
+        review = one.review
+        more = {
+            "unmet": [to_json(need) for need in find_unmet(self.app, one)],
+            "scan": scanned_json(ScannedSkill(review.report, review.undeclared, (), PowerChange())),
+            "body": load_body(self.app, review.found),
+        }
+        fields: dict[str, Any] = msgspec.to_builtins(planned_json(transaction, one) | more)
         return fields
 
 

@@ -4,10 +4,11 @@ import { request, stream } from "../connection.js";
 import { confirm } from "../dialogs.js";
 import { h, replace } from "../dom.js";
 import { count, plural } from "../format.js";
-import { chip, facts, fold, head, section, select, table } from "../parts.js";
+import { icon } from "../icons.js";
+import { chip, code, facts, fold, head, section, select, table } from "../parts.js";
 import { reviewSection } from "../review.js";
 import { href, navigate, remember } from "../router.js";
-import { powerSection } from "../scanned.js";
+import { findingsSection, powerSection } from "../scanned.js";
 import { problemNode, verdictChip } from "../skillwords.js";
 import { empty, failed, loading } from "../states.js";
 import { toast, toastError } from "../toasts.js";
@@ -49,7 +50,7 @@ async function renderSearch(view, params) {
       h(
         "form",
         { class: "bar", role: "search", onsubmit: search },
-        h("div", { class: "search" }, input),
+        h("div", { class: "search" }, icon("search"), input),
         registries.length > 1 ? select({ label: "Registry", value: registry, options, onChange: (one) => (registry = one) }) : null,
         h("button", { type: "submit", class: "primary" }, "Search"),
         h("button", { type: "button", onclick: () => input.value.trim() && navigate("/registry/plan", { ref: input.value.trim() }) }, "Look at this reference"),
@@ -104,9 +105,9 @@ function renderPlan(view, reference, scope) {
     const install = h("button", { type: "button", class: "primary", disabled: plan.refused.length > 0, onclick: () => carryOut(plan, verb, install) }, verb);
     return [
       head(main.name, { back, sub: sourceLine(main), actions: [scopeChoice(reference, scope), install] }),
-      plan.refused.length ? section("What speaks against it", {}, h("ul", { class: "card problems" }, plan.refused.map((one) => problemNode(one))), h("p", { class: "quiet" }, "It cannot be installed from here.")) : null,
+      plan.refused.length ? section("What speaks against it", {}, h("ul", { class: "card problems" }, plan.refused.map((one) => problemNode(one))), h("p", { class: "quiet" }, "It cannot be installed from here. Whoever knows better can do so in a terminal.")) : null,
       isSame ? h("p", { class: "notice" }, "It is installed already, exactly as it is there.") : null,
-      plan.skills.map((one) => planned(one, plan.skills.length > 1)),
+      plan.skills.map((one) => planned(one, plan)),
     ];
   });
 }
@@ -118,13 +119,14 @@ function scopeChoice(reference, scope) {
 
 const sourceLine = (one) => `${one.version || one.commit.slice(0, 12)} from ${one.source.url}`;
 
-function planned(one, isOfSeveral) {
+function planned(one, plan) {
   const review = one.review;
-  const said = [...one.diagnostics, ...one.unmet];
+  const isRefused = (said) => plan.refused.some((other) => other.code === said.code && other.message.endsWith(said.message));
+  const said = [...one.diagnostics.filter((problem) => !isRefused(problem)), ...one.unmet];
   return h(
     "div",
     { class: "planned" },
-    isOfSeveral ? h("h2", { class: "planned-name" }, one.name, one.requested ? null : chip("needed by it", "info")) : null,
+    plan.skills.length > 1 ? h("h2", { class: "planned-name" }, one.name, one.requested ? null : chip("needed by it", "info")) : null,
     h("div", { class: "card" }, facts([
       ["Verdict", verdictChip(one.verdict)],
       ["Version", one.previous_version && one.previous_version !== one.version ? `${one.previous_version} → ${one.version}` : one.version],
@@ -138,6 +140,8 @@ function planned(one, isOfSeveral) {
     said.length ? section("To know", {}, h("ul", { class: "card problems" }, said.map((problem) => problemNode(problem)))) : null,
     powerSection(review.power, review.undeclared),
     reviewSection(review),
+    findingsSection(one.scan),
+    section("What it says", {}, one.body ? code(one.body) : h("p", { class: "quiet" }, "Nothing that could be read.")),
   );
 }
 

@@ -98,7 +98,7 @@ function figures(isPriced) {
     { title: "Calls", class: "number", cell: (one) => count(one.calls) },
     { title: "Tokens in", class: "number", cell: (one) => count(one.input_tokens) },
     { title: "Tokens out", class: "number", cell: (one) => count(one.output_tokens) },
-    isPriced && { title: "Cost", class: "number", cell: (one) => money(one.usd) },
+    isPriced && { title: "Cost", class: "number", cell: (one) => (one.calls && one.unpriced === one.calls ? "–" : money(one.usd)) },
   ].filter(Boolean);
 }
 
