@@ -5,7 +5,7 @@ import os
 from msgspec import structs
 
 from clawft.discovery.cache import load_cache, store_cache
-from clawft.discovery.catalog import Found, encode_skill
+from clawft.discovery.catalog import Catalog, Found, encode_skill
 from clawft.discovery.listing import DOCUMENTS, SKIPPED, Listing, Place
 from clawft.discovery.locations import Location
 from clawft.discovery.read import load_file
@@ -19,9 +19,7 @@ __all__ = ["load_commands"]
 MAX_FILES = 10_000
 
 
-def load_commands(
-    location: Location, max_prompt_bytes: int, cache_dir: str | None
-) -> tuple[list[Found], list[Diagnostic]]:
+def load_commands(location: Location, max_prompt_bytes: int, cache_dir: str | None) -> Catalog:
     """Every command of a location, broken ones included, and what there is to say about the search."""
     root = location.path
     single = os.path.isfile(root)  # a plugin may name a file
@@ -35,7 +33,7 @@ def load_commands(
         loader.search(root, 0)
     if cache_dir and loader.places != loader.known:
         store_cache(cache_dir, root, max_prompt_bytes, {"": Listing(list(loader.places.values()))})
-    return loader.found, loader.diagnostics
+    return Catalog(tuple(loader.found), tuple(loader.diagnostics), loader.linked)
 
 
 class _Loader:
@@ -49,6 +47,7 @@ class _Loader:
         self.found: list[Found] = []
         self.diagnostics: list[Diagnostic] = []
         self.full = False
+        self.linked = False  # a link was met
 
     def search(self, folder: str, depth: int) -> None:
         try:
@@ -61,6 +60,7 @@ class _Loader:
         for entry in entries:
             if entry.name.startswith(".") or entry.name in SKIPPED:
                 continue
+            self.linked |= entry.is_symlink()
             if entry.is_dir(follow_symlinks=False):
                 self.enter(entry.path, depth + 1)
             elif entry.is_symlink() and entry.is_dir():

@@ -69,8 +69,7 @@ def load_location(location: Location, max_prompt_bytes: int, cache_dir: str | No
     if location.kind == "commands":
         from clawft.discovery.commands import load_commands  # where there are any
 
-        commands, problems = load_commands(location, max_prompt_bytes, cache_dir)
-        return Catalog(tuple(commands), tuple(problems))
+        return load_commands(location, max_prompt_bytes, cache_dir)
     loader = _Loader(location, max_prompt_bytes, cache_dir)
     walk = loader.load()
     found = map(_skip_odd, loader.found) if location.strict else loader.found

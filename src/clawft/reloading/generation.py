@@ -3,7 +3,9 @@
 The next one takes over what was not touched. What comes of that is what reading everything would give.
 """
 
+import os
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -127,7 +129,10 @@ def _screen(app: App, found: Sequence[Found]) -> "tuple[Sequence[Screening | Non
 def _mark(found: Found) -> str:
     """A mark of what a skill holds, where nobody read all of it: by the times and sizes of its files."""
     whole = sha256()
-    for path, status in list_entries(found.folder):
+    with suppress(OSError):
+        status = os.stat(found.file)
+        whole.update(f"{status.st_mtime_ns} {status.st_size}\n".encode())
+    for path, status in list_entries(found.base_dir) if found.base_dir else ():
         whole.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
 

@@ -62,7 +62,7 @@ def draft_part(
 ) -> Draft:
     """Read a location: all of it, or where `touched` names paths only what these may have changed."""
     paths = _find_inside(location, touched) if touched is not None else None
-    if before is not None and paths is not None:
+    if before is not None and paths is not None and not before.linked:
         if not paths:
             rows: list[Row | None] = list(before.rows)
             return Draft(
@@ -75,14 +75,15 @@ def draft_part(
     found = list(catalog.found)
     known = {row.found.file: row for row in before.rows} if before else {}
     above = {one for path in paths or () for one in _upwards(path, location.path)}
-    kept = [_keep(one, known.get(one.file), paths, above) if paths else None for one in found]
+    kept = [_keep(one, known.get(one.file), paths, above) if paths is not None else None for one in found]
     linked = catalog.linked or any(os.path.islink(one.file) for one in found if one.seen is None)
+    found = [row.found if row is not None else one for row, one in zip(kept, found, strict=True)]
     return Draft(location, found, kept, catalog.diagnostics, linked, known)
 
 
 def _patch(location: Location, before: Part, paths: set[str], limit: int) -> Draft | None:
     """The location with those skills read again that the paths lie in; None if they may have changed more."""
-    if before.linked or location.kind != "skills":
+    if location.kind != "skills":
         return None
     numbers = {row.found.folder: number for number, row in enumerate(before.rows)}
     folders = {next((one for one in _upwards(path, location.path) if one in numbers), "") for path in paths}

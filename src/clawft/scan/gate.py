@@ -37,10 +37,10 @@ def screen_skills(
 def screen_contents(
     found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None
 ) -> "tuple[tuple[Screening | None, ...], tuple[str, ...]]":
-    """The same, and for each a hash of all that the skill holds; '' where nothing is known of it."""
+    """The same, and for each a hash of all that the skill holds; '' for one that is not looked at."""
     screenings, indexes = _screen(found, cache_dir, tell, by_content=False)
-    known = [indexes.get(one.location.path, {}).get(one.file) for one in found]
-    return screenings, tuple([entry.content if entry else "" for entry in known])
+    looked = [indexes.get(one.location.path, {}).get(one.file) if _is_scanned(one) else None for one in found]
+    return screenings, tuple([entry.content if entry else "" for entry in looked])
 
 
 def _screen(
@@ -52,7 +52,7 @@ def _screen(
     root, known, now = "", dict[str, Known](), time.time()
     for number, one in enumerate(found):
         location = one.location
-        if one.problem is not None or location.scope == "bundled":
+        if not _is_scanned(one):
             continue
         if location.path != root:
             root = location.path
@@ -76,6 +76,10 @@ def _screen(
         for number, screening in rescan(found, changed, indexes, cache_dir, tell):
             results[number] = screening
     return tuple(results), indexes
+
+
+def _is_scanned(one: Found) -> bool:
+    return one.problem is None and one.location.scope != "bundled"
 
 
 def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:
