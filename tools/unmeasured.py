@@ -1,18 +1,20 @@
 """A pytest plugin: where coverage costs much and tells nothing new, it is left out.
 
 Child processes are measured for one test in eight: a line needs to be seen once, and most children do less than it
-costs to measure them. Tests marked `unmeasured`, and those that try many examples, run the same lines a million times.
-Coverage has no way of its own to stop in a worker process, where two of it are at work, one inside the other.
+costs to measure them. Of a test with many cases the first are measured; of processes that all import the same modules,
+the first. Tests marked `unmeasured`, and those that try many examples, run the same lines a million times.
 """
 
 import os
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from zlib import crc32
 
 import pytest
-from coverage.collector import Collector
 
 ONE_IN = 8
+MANY_CASES = 16
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,29 +22,48 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "soak: too long for `make test`; `make soak` runs it.")
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    worker = getattr(session.config, "workerinput", {}).get("workerid", "gw0")
+    if worker == "gw0":
+        return (yield)
+    with _untraced():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    if crc32(item.nodeid.encode()) % ONE_IN == 0:
-        return (yield)
-    hidden = {name: os.environ.pop(name) for name in tuple(os.environ) if name.startswith("COVERAGE_")}
+    with _children_alone(item):
+        if not _tells_nothing_new(item):
+            return (yield)
+        with _untraced():
+            return (yield)
+
+
+@contextmanager
+def _children_alone(item: pytest.Item) -> Iterator[None]:
+    hidden = {}
+    if crc32(item.nodeid.encode()) % ONE_IN:
+        hidden = {name: os.environ.pop(name) for name in tuple(os.environ) if name.startswith("COVERAGE_")}
     try:
-        return (yield)
+        yield
     finally:
         os.environ.update(hidden)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    if not Collector._collectors or not _is_long(item):
-        return (yield)
-    running = Collector._collectors[-1]
-    running.pause()
+@contextmanager
+def _untraced() -> Iterator[None]:
+    """Coverage leaves this thread alone."""
+    tracer = sys.gettrace()
+    sys.settrace(None)
     try:
-        return (yield)
+        yield
     finally:
-        running.resume()
+        sys.settrace(tracer)
 
 
-def _is_long(item: pytest.Item) -> bool:
+def _tells_nothing_new(item: pytest.Item) -> bool:
     tries_many = getattr(getattr(item, "function", None), "is_hypothesis_test", False)
-    return bool(tries_many or item.get_closest_marker("unmeasured"))
+    cases = getattr(item, "callspec", None)
+    one_of_many = cases is not None and max(cases.indices.values(), default=0) >= MANY_CASES
+    return bool(tries_many or one_of_many or item.get_closest_marker("unmeasured"))
