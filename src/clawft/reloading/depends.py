@@ -118,6 +118,8 @@ def _within(path: str, root: str) -> bool:
 
 
 def _status(path: str) -> Status | None:
+    if not os.access(path, os.F_OK):  # most are not there, and an exception for each takes longer than the look
+        return None
     try:
         status = os.stat(path)
     except OSError:
