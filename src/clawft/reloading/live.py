@@ -9,6 +9,7 @@ from typing import Literal
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskStatus
 from msgspec import structs
 
 from clawft.app import App
@@ -67,11 +68,12 @@ class LiveSkills:
             load_generation, self.current, self._at(), abandon_on_cancel=True
         )
 
-    async def run(self) -> None:
-        """See changes until cancelled."""
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """See changes until cancelled. For whoever starts it so, it has started when nothing is missed any more."""
         try:
             await self._watch()
             await self.reload()  # what changed before it was watched
+            task_status.started()
             while True:
                 pause = _DOUBT_S if self.watching == "watchfiles" else _LOOK_S
                 with anyio.move_on_after(max(pause, _SHARE * self._took_s)):
