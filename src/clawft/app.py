@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
     from clawft.scan.gate import Tell
+    from clawft.scan.screening import Screening
     from clawft.sessions import SessionStore
     from clawft.trust.approvals import Approvals
     from clawft.trust.audit import Audit
@@ -220,15 +221,19 @@ class App:
             return None
         from clawft.scan.gate import screen_skills  # light while nothing changed: the scanner itself is not loaded
 
-        screenings = screen_skills(found, self.scan_dir, self.tell_scan, by_content=by_content)
+        return self.weigh(screen_skills(found, self.scan_dir, self.tell_scan, by_content=by_content))
+
+    def weigh(self, screenings: "Sequence[Screening | None]") -> "Scanned | None":
+        """Screenings with what the user allowed; None where all skills are clean."""
         if not any(screenings):
             return None
         from clawft.trust.blocking import Scanned
 
+        blocks = self.config.skills.security.block_critical
         try:
-            return Scanned(screenings, self.overrides.load(), security.block_critical)
+            return Scanned(tuple(screenings), self.overrides.load(), blocks)
         except ClawftError as error:
-            return Scanned(screenings, (), security.block_critical, error.diagnostic)
+            return Scanned(tuple(screenings), (), blocks, error.diagnostic)
 
     @cached_property
     def agents(self) -> tuple[AgentStanding, ...]:

@@ -16,14 +16,12 @@ from clawft.app import App
 from clawft.discovery.catalog import Catalog, Found
 from clawft.discovery.load import no_collection
 from clawft.discovery.locations import Location
-from clawft.errors import ClawftError
 from clawft.reloading.depends import Depends, Stamps, find_depends, list_entries, stamp_all
 from clawft.reloading.parts import Draft, Part, Row, draft_part, seen_of, with_real
 from clawft.trust.state import judge_each, judge_together
 
 if TYPE_CHECKING:
     from clawft.scan.screening import Screening
-    from clawft.trust.blocking import Scanned
 
 __all__ = ["Generation", "load_generation"]
 
@@ -147,22 +145,9 @@ def _judge(app: App, drafts: Sequence[Draft], *, everything: bool) -> dict[Locat
     ]
     screenings = [draft.screening_of(number) for draft, number, _ in chosen]
     found = [one for _, _, one in chosen]
-    standings = judge_each(found, app.config.skills, app.host, _weigh(app, screenings), app.strangers.check)
+    standings = judge_each(found, app.config.skills, app.host, app.weigh(screenings), app.strangers.check)
     for (draft, number, one), screening, alone in zip(chosen, screenings, standings, strict=True):
         row = draft.rows[number]
         seen, mark = (row.seen, row.mark) if row is not None else draft.looked[number][::2]
         draft.rows[number] = Row(one, seen, screening, mark, alone)
     return {one.location: Part(tuple(filter(None, one.rows)), one.diagnostics, one.linked) for one in drafts}
-
-
-def _weigh(app: App, screenings: "Sequence[Screening | None]") -> "Scanned | None":
-    """What was scanned with what the user allowed."""
-    if not any(screenings):
-        return None
-    from clawft.trust.blocking import Scanned
-
-    blocks = app.config.skills.security.block_critical
-    try:
-        return Scanned(tuple(screenings), app.overrides.load(), blocks)
-    except ClawftError as error:
-        return Scanned(tuple(screenings), (), blocks, error.diagnostic)

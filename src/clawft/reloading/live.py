@@ -89,17 +89,14 @@ class LiveSkills:
     async def refresh(self) -> Generation:
         """The current generation, after a quick look: before a call.
 
-        With a watcher only at the files that hold settings and decisions; without one at everything, but not more often
-        than edits are to rest.
+        With a watcher that is one at the files that hold settings, decisions and what was installed; only where one of
+        them changed, everything is read. Without a watcher it is, but not more often than edits are to rest.
         """
         read = self._newest.read
         if self.watching == "watchfiles" and read is not None and not self._doubt:
-            changed = [path for path, now in stamp_files(read.depends).items() if now != read.stamps.statuses.get(path)]
-            if not changed:
+            if stamp_files(read.depends) == read.stamps.statuses:
                 return self.current
-            self._pending.update(dict.fromkeys(changed, "modified"))
-            return await self._reload(everything=False)
-        if time.monotonic() - self._looked < self._settings.watch_debounce_ms / 1000:
+        elif time.monotonic() - self._looked < self._settings.watch_debounce_ms / 1000:
             return self.current
         return await self.reload()
 
