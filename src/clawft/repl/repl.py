@@ -194,9 +194,6 @@ class Repl:
         if known is not None:
             return await known.run(self, expand_pastes(rest, self.reader.pastes))
         names = self._list_startable()
-        if name not in names:
-            self.app = self.app.reopen()  # it may have been written, or approved, elsewhere meanwhile
-            names = self._list_startable()
         if name not in names and await self._ask_trust(name):
             names.add(name)
         if name in names:
@@ -222,8 +219,11 @@ class Repl:
         """Whether a person who starts a stranger's skill approves it. Raises: ClawftError."""
         from clawft.repl.trusting import ask_trust, find_untrusted
 
+        if not find_untrusted(self, name):
+            return False
+        self.app = self.app.reopen()  # it may have been approved elsewhere meanwhile
         waiting = find_untrusted(self, name)
-        return bool(waiting) and await ask_trust(self, waiting[0])
+        return await ask_trust(self, waiting[0]) if waiting else name in self._list_startable()
 
     async def _supply(self, names: tuple[str, ...]) -> None:
         """Ask for the variables that skills need and nobody set."""
