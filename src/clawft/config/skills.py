@@ -26,9 +26,10 @@ class LoadSettings(Struct, frozen=True, forbid_unknown_fields=True):
     extra_dirs: tuple[str, ...] = ()
     #: Folders of other clients whose `skills/` is read too, in the project and in the home folder.
     clients: tuple[str, ...] = OTHER_CLIENTS
-    #: Notice edits while a session or the daemon runs. Accepted, without effect yet.
+    #: Notice edits as they happen, while the daemon or a session in the terminal runs. false looks every few seconds in
+    #: the daemon, and tells nothing at the prompt; a new turn sees edits all the same.
     watch: bool = True
-    #: How long edits must rest before they are read again, in milliseconds. Accepted, without effect yet.
+    #: How long edits must rest before they are read again, in milliseconds: so many that belong together are one.
     watch_debounce_ms: Annotated[int, Meta(ge=0, le=60_000)] = 250
 
 

@@ -11,6 +11,7 @@ from clawft.app import App
 from clawft.config.load import config_files, own_values
 from clawft.discovery.listing import LEFT_OUT
 from clawft.discovery.locations import agent_locations, hook_locations
+from clawft.discovery.served import served_folder
 from clawft.discovery.watch import Watched
 from clawft.errors import ClawftError
 from clawft.hooking import find_plugin_hooks, hook_settings
@@ -76,7 +77,7 @@ def find_depends(app: App) -> Depends:
     locks = {os.path.join(project, "skills.lock"), *list_locks(space, app.locations)}
     claude = {os.path.join(base, name) for base in (space.home, space.project) for name in _CLAUDE}
     return Depends(
-        frozenset(one.path for one in app.locations),
+        frozenset((served_folder(user), *(one.path for one in app.locations))),
         frozenset(one.path for one in agent_locations(space, places.agents if places else ())),
         frozenset(one.path for one in hooks),
         frozenset((os.path.join(user, "plugins"), os.path.join(project, "plugins"), *extra)),

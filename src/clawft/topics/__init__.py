@@ -35,6 +35,7 @@ _TOPICS = (
     "scan",
     "cron",
     "serve",
+    "reload",
     "mcp",
 )
 _MARK = re.compile(r"<!-- ([a-z]+) -->")
