@@ -48,6 +48,7 @@ class Api:
             if one.path:
                 paths.setdefault(one.path, {})[one.method] = one
         events = Route(f"{PREFIX}/events", self._events, methods=["GET"])
+        events.methods = {"GET"}  # the head of what never ends would never come to its end either
         return [*(self._route(path, by_method) for path, by_method in paths.items()), events]
 
     def end_streams(self, why: Diagnostic) -> None:
@@ -131,7 +132,7 @@ class Api:
             with self._counting(outbox, visitor):
                 send(await self._daemon.answer(Call(visitor.caller, send, can_answer=True), asked))
 
-        return EventStream(outbox, work, beat=lambda: None)
+        return EventStream(outbox, work, lambda: visitor.recheck() is not None)
 
     async def _events(self, request: HttpRequest) -> Response:
         """What is subscribed to, until the client goes."""
@@ -157,11 +158,7 @@ class Api:
                     self._streams.discard(outbox)
                     told.remove(told.topics)
 
-        def beat() -> None:
-            if visitor.recheck() is None:
-                outbox.end(Diagnostic("token-wrong", "error", "That token does not count any more"))
-
-        return EventStream(outbox, work, beat)
+        return EventStream(outbox, work, lambda: visitor.recheck() is not None)
 
     @contextmanager
     def _counting(self, outbox: Outbox, visitor: Visitor) -> Iterator[None]:

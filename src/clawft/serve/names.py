@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from clawft.config.serve import ServeSettings
-from clawft.web.listening import bracket, is_loopback
+from clawft.web.listening import WILD, bracket, is_loopback
 
 __all__ = ["Names"]
 
@@ -24,7 +24,7 @@ class Names(Struct, frozen=True):
     def of(cls, settings: ServeSettings) -> "Names":
         public = urlsplit(settings.public_url)
         hosts = {bracket(settings.host).lower(), public.hostname or ""} - {""}
-        is_local, is_wild = is_loopback(settings.host), settings.host in ("0.0.0.0", "::")
+        is_local, is_wild = is_loopback(settings.host), settings.host in WILD
         if is_local or is_wild:
             hosts |= {"127.0.0.1", "localhost", "[::1]"}
         if not is_local:

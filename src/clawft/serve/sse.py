@@ -1,5 +1,6 @@
 """Server-sent events: what happens, as it happens, in the answer to one request."""
 
+import time
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -17,7 +18,9 @@ from clawft.web.visit import Receive, Scope, Send
 __all__ = ["EventStream", "frame_answer", "frame_encoded", "frame_refusal", "watch_client"]
 
 BEAT_S = 15.0  # so that whoever is between here and the client does not think that it is over
+RECHECK_S = 1.0
 _BEAT = b": still here\n\n"
+_TOKEN_GONE = Diagnostic("token-wrong", "error", "That token does not count any more")
 _TYPE = b'{"type":"'  # how every message begins
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -52,15 +55,17 @@ async def watch_client(receive: Receive, scope: anyio.CancelScope) -> None:
 class EventStream(Response):
     """Sends what `work` puts into the outbox until it is done, the outbox has ended, or the client goes.
 
+    `is_known` tells whether the token still counts.
     What goes wrong before anything was sent is raised, as an answer with a status of its own.
     """
 
-    def __init__(self, outbox: Outbox, work: Callable[[], Awaitable[None]], beat: Callable[[], None]) -> None:
+    def __init__(self, outbox: Outbox, work: Callable[[], Awaitable[None]], is_known: Callable[[], bool]) -> None:
         super().__init__(headers=_HEADERS, media_type="text/event-stream")
         del self.headers["content-length"]
         self._outbox = outbox
         self._work = work
-        self._beat = beat
+        self._is_known = is_known
+        self._rechecked = time.monotonic()
         self._error: ClawftError | None = None
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,10 +90,15 @@ class EventStream(Response):
         await send({"type": body, "body": self._last_words(), "more_body": False})
 
     async def _next(self) -> bytes:
+        piece = _BEAT
         with anyio.move_on_after(BEAT_S):
-            return await self._outbox.take()
-        self._beat()
-        return _BEAT
+            piece = await self._outbox.take()
+        if time.monotonic() - self._rechecked > RECHECK_S:
+            self._rechecked = time.monotonic()
+            if not self._is_known():
+                self._outbox.end(_TOKEN_GONE)
+                return b""
+        return piece
 
     async def _do(self) -> None:
         """The work, unless nobody reads what comes of it."""

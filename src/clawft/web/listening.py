@@ -5,9 +5,10 @@ from ipaddress import ip_address
 
 from clawft.errors import ClawftError
 
-__all__ = ["WAITING", "bracket", "is_loopback", "listen"]
+__all__ = ["WAITING", "WILD", "bracket", "is_loopback", "listen"]
 
 WAITING = 1_024  # to be let in
+WILD = ("0.0.0.0", "::")  # every address of this machine
 
 
 def listen(host: str, port: int, *, name: str, code: str) -> socket.socket:

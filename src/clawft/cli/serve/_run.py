@@ -20,6 +20,7 @@ from clawft.cli.worker import Tell, make_tell
 from clawft.config.serve import ServeSettings
 from clawft.errors import ClawftError, Refused
 from clawft.files import replace_file
+from clawft.web.listening import WILD
 
 if TYPE_CHECKING:
     import socket
@@ -52,6 +53,8 @@ def run_daemon(wanted: Wanted) -> int:
     check_installed()
     app = open_here()
     settings = _settle(settings_here(app), wanted)
+    if wanted.open_page and not settings.console:
+        raise click.UsageError("--open has nothing to open: serve.console is false")
     from clawft.client.places import hold_place
     from clawft.serve.tokens import ServeTokens
 
@@ -62,7 +65,7 @@ def run_daemon(wanted: Wanted) -> int:
         place = _describe(app, settings, listening.getsockname()[1])
         with hold_place(app.workspace.user_dir, place), _page(app, place, token, wanted) as page:
             tokens = ServeTokens(app.workspace.user_dir, token)
-            is_whole = _serve(app, settings, listening, tokens, _Voice(tell, place, token, wanted, page))
+            is_whole = _serve(app, settings, listening, tokens, _Voice(tell, place, token, wanted, settings, page))
     finally:
         listening.close()
     tell("The daemon has stopped", {"event": "stopped"})
@@ -115,8 +118,7 @@ def _describe(app: "App", settings: ServeSettings, port: int) -> "Place":
     from clawft.web.listening import bracket
 
     scheme = "https" if settings.tls_cert else "http"
-    is_wild = settings.host in ("0.0.0.0", "::")
-    local = f"{scheme}://{'127.0.0.1' if is_wild else bracket(settings.host)}:{port}"
+    local = f"{scheme}://{'127.0.0.1' if settings.host in WILD else bracket(settings.host)}:{port}"
     return Place(
         port=port,
         pid=os.getpid(),
@@ -135,6 +137,7 @@ class _Voice(Struct, frozen=True):
     place: "Place"
     token: str
     wanted: Wanted
+    settings: ServeSettings
     page: str
 
     def announce(self) -> None:
@@ -146,15 +149,21 @@ class _Voice(Struct, frozen=True):
             # The token is shown to a person, and to no log.
             is_seen = sys.stdout.isatty()
             click.echo(console_url(place.url, self.token) if is_seen else place.url)
-            say(f"The daemon listens on {place.url}")
-            for what, words in (
-                ("console", "the address above, for your browser alone" if is_seen else "weft serve url"),
-                ("HTTP", f"{place.url}/api/v1/   described in {place.url}/api/v1/openapi.json"),
-                ("WebSocket", f"{place.url.replace('http', 'ws', 1)}/ws"),
-                ("MCP", f"{place.url}/mcp"),
-                ("tokens", f"yours: {place.token_file or 'serve.token'}   for others: weft serve token new NAME"),
+            is_wild = self.settings.host in WILD
+            say(f"The daemon listens on {place.url}{', and on every other address of this machine' * is_wild}")
+            for is_there, what, words in (
+                (
+                    self.settings.console,
+                    "console",
+                    f"{'the address above' if is_seen else 'weft serve url'}, for you alone",
+                ),
+                (True, "HTTP", f"{place.url}/api/v1/   described in {place.url}/api/v1/openapi.json"),
+                (True, "WebSocket", f"{place.url.replace('http', 'ws', 1)}/ws"),
+                (self.settings.mcp, "MCP", f"{place.url}/mcp"),
+                (True, "tokens", f"yours: {place.token_file or 'serve.token'}   for others: weft serve token new NAME"),
             ):
-                say(f"  {what:<10} {words}")
+                if is_there:
+                    say(f"  {what:<10} {words}")
             say("Ctrl-C ends it")
         if self.page:
             import webbrowser
