@@ -16,11 +16,13 @@ from lines_hooks import measure_hooks
 from lines_hub import measure_hub
 from lines_memory import measure_memory_search
 from lines_plugins import measure_plugins
+from lines_reload import measure_reload
 from lines_repl import SKILLS, measure_keystroke, measure_prompt
 from lines_run import measure_concurrent, measure_first_token
 from lines_runs import measure_runs, measure_step
 from lines_sandbox import measure_sandbox
 from lines_scan import QUICK, ScanSizes, measure_scan
+from lines_serve import measure_serve
 from lines_sessions import measure_open_session
 from lines_verify import measure_verify
 from lines_wasm import measure_wasm
@@ -91,7 +93,9 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_open_session(temporary / "sessions", sizes),
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),
         *measure_hub(temporary / "hub", 10 if quick else 100, 1 if quick else 5),
+        *measure_serve(temporary / "serve", quick=quick),
         measure_plugins(temporary / "plugins", 5 if quick else 50, sizes.starts),
+        measure_reload(temporary / "reload", 60 if quick else 5_000, 3 if quick else 60),
         measure_prompt(temporary / "prompt", sizes.starts),
         measure_keystroke(temporary / "keystroke", sizes.skills if quick else SKILLS, sizes.turns),
         *measure_scan(temporary / "scan", QUICK if quick else ScanSizes()),

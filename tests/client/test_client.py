@@ -1,6 +1,7 @@
 """The typed client, against a daemon in this process; and, once, against `weft serve` as users run it."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,15 @@ async def until_idle(site: Site) -> None:
     with anyio.fail_after(20):
         while site.daemon.executions.entries:
             await anyio.sleep(0.005)
+
+
+async def run_example(environ: dict[str, str]) -> str:
+    """What the program of docs/client.md prints."""
+    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
+    program = page.partition("```python\n")[2].partition("```")[0]
+    with anyio.fail_after(30):
+        done = await anyio.run_process([sys.executable, "-c", program], env=environ)
+    return done.stdout.decode()
 
 
 def test_there_is_a_method_for_every_operation() -> None:
@@ -90,6 +100,9 @@ async def test_all_that_the_websocket_is_for_works_on_weft_serve(world: ServeWor
                     change = await anext(changes)
                 assert isinstance(change, SkillsChanged)
                 assert [one.name for one in change.added] == ["fresh"]
+            said = await run_example({**world.environ, "CLAWFT_PROJECT": str(world.project)})
+            assert "Say hello to Ann." in said
+            assert "\ndone, after " in said
             async with client.subscribe("approvals") as questions:
                 served.process.terminate()
                 with anyio.fail_after(20), pytest.raises(ClientError) as ended:
