@@ -50,8 +50,11 @@ class _File(Struct, frozen=True):
 def console_routes() -> list[Route]:
     """The page at `/`, and what it is made of. Only files that are there now have a path: no path leads elsewhere."""
     files = _load_files()
-    routes = [_route(f"/console/{name}", file) for name, file in files.items() if name != "index.html"]
-    return [_route("/", files["index.html"]), *routes]
+    page = files.pop("index.html")
+    # Modules name each other; a browser that knows all of them fetches them at once.
+    modules = ", ".join(f"</console/{name}>; rel=modulepreload" for name in sorted(files) if name.endswith(".js"))
+    page = _File(page.content, {**page.headers, "Link": modules})
+    return [_route("/", page), *(_route(f"/console/{name}", file) for name, file in files.items())]
 
 
 def _load_files() -> dict[str, _File]:

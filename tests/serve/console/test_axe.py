@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from console_page import OpenPage
+from console_world import ConsoleWorld
 from serve_world import ServedDaemon
 
 PAGES = (
@@ -27,10 +28,28 @@ def find_serious(page: Page, axe: str, theme: str = "light") -> list[Any]:
     ]
 
 
+def ask_for_approval(page: Page, axe: str, theme: str) -> list[Any]:
+    """With a skill at work, a question of a tool, and a question of the console."""
+    page.goto(page.url.partition("#")[0] + "#/run/plan")
+    page.get_by_label("Arguments or message").fill("for Ada")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".question")).to_be_visible()
+    page.locator(".fold summary").click()
+    found = find_serious(page, axe, theme)
+    page.get_by_role("button", name="No", exact=True).click()
+    expect(page.locator(".ending")).to_be_visible()
+    page.goto(page.url.partition("#")[0] + "#/skills/invoice-reader")
+    page.get_by_role("button", name="Approve").click()
+    found += find_serious(page, axe, theme)
+    page.keyboard.press("Escape")
+    return found
+
+
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
 def test_no_page_has_a_serious_finding(
-    daemon: ServedDaemon, open_page: OpenPage, axe: str, theme: str, width: int
+    world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage, axe: str, theme: str, width: int
 ) -> None:
+    world.say([{"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch a"}}]}, {"text": "Done."}])
     watched = open_page(daemon, theme=theme, width=width)
     page = watched.page
     page.goto(daemon.url)
@@ -44,6 +63,7 @@ def test_no_page_has_a_serious_finding(
     if width < 760:
         page.get_by_role("button", name="Menu").click()
         found["menu"] = find_serious(page, axe, theme)
+    found["asks"] = ask_for_approval(page, axe, theme)
     page.keyboard.press("?")
     found["keys"] = find_serious(page, axe, theme)
     assert {path: said for path, said in found.items() if said} == {}

@@ -1,9 +1,7 @@
 """Script in whatever strangers write is shown as text: no dialog, no request, no violation of the page's own rules."""
 
 import json
-from pathlib import Path
 
-import httpx2
 from playwright.sync_api import expect
 
 from console_page import OpenPage
@@ -78,30 +76,3 @@ def test_what_models_and_tools_say_is_text_too(world: ConsoleWorld, daemon: Serv
         one.click()
     expect(page.locator(".fold").first).to_contain_text("<script>alert(2)")
     assert page.locator("main img, main script, main svg:not(.icon)").count() == 0
-
-
-def test_the_page_is_served_with_strict_rules(daemon: ServedDaemon) -> None:
-    with httpx2.Client(base_url=daemon.url, trust_env=False) as client:
-        page = client.get("/")
-        policy = page.headers["content-security-policy"].split("; ")
-        assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} <= {*policy}
-        assert not any("unsafe" in one or "http" in one or "*" in one for one in policy)
-        assert page.headers["content-type"] == "text/html; charset=utf-8"
-        script = client.get("/console/app.js")
-        assert script.headers["content-type"] == "text/javascript; charset=utf-8"
-        assert (script.headers["x-content-type-options"], script.headers["cache-control"]) == ("nosniff", "no-cache")
-        again = client.get("/console/app.js", headers={"If-None-Match": script.headers["etag"]})
-        assert (again.status_code, again.content) == (304, b"")
-        wrong = ("/console/README.md", "/console/", "/console/../console.py", "/console/%2e%2e/console.py", "/app.js")
-        assert {client.get(one).status_code for one in wrong} == {404}
-
-
-def test_every_file_of_the_console_is_of_ours_alone() -> None:
-    console = Path(__file__).parents[3] / "src" / "clawft" / "serve" / "console"
-    texts = {one: one.read_text("utf-8") for one in console.rglob("*") if one.suffix in (".js", ".css", ".html")}
-    assert len(texts) > 30
-    for path, text in texts.items():
-        assert len(text.splitlines()) <= 400, path
-        for word in ("innerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser"):
-            assert word not in text, f"{path} uses {word}"
-        assert path.suffix == ".js" or "://" not in text, f"{path} names another site"

@@ -22,10 +22,16 @@ export function transcript() {
     text = null;
     list.append(...nodes);
   };
+  let frame = 0;
   const follow = (change) => {
-    const wasAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 80;
+    if (!frame && element.isConnected) {
+      const wasAtEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 80;
+      frame = requestAnimationFrame(() => {
+        frame = 0;
+        if (wasAtEnd && element.isConnected) scrollTo(0, document.documentElement.scrollHeight);
+      });
+    }
     change();
-    if (wasAtEnd && element.isConnected) scrollTo(0, document.documentElement.scrollHeight);
   };
   const line = (name, ...words) => put(h("p", { class: "event-line" }, icon(name), h("span", {}, words)));
 

@@ -18,9 +18,10 @@ export const paths = ["/run/:name"];
 let work = null; // what was started last: it goes on while other pages are looked at
 
 export async function render(view, params) {
-  const names = await namesOf();
+  const known = await usableSkills();
+  const about = h("p", { class: "quiet run-about", id: "run-about" });
   const turns = h("div", { class: "turns" });
-  const skill = h("input", { id: "run-skill", list: "run-skills", value: params.name ?? "", placeholder: "none: a message to the agent", autocomplete: "off", spellcheck: "false" });
+  const skill = h("input", { id: "run-skill", list: "run-skills", value: params.name ?? "", oninput: () => tellAbout(), "aria-describedby": "run-about", placeholder: "none: a message to the agent", autocomplete: "off", spellcheck: "false" });
   const text = h("textarea", { id: "run-text", rows: "3", placeholder: "What it is to do", onkeydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit() });
   const model = h("input", { id: "run-model", placeholder: me.model || "as the config says", autocomplete: "off", spellcheck: "false" });
   const start = h("button", { type: "submit", class: "primary" });
@@ -32,10 +33,18 @@ export async function render(view, params) {
     "form",
     { class: "card run-form", onsubmit: submit },
     h("div", { class: "run-fields" }, field("Skill", skill), field("Model", model)),
+    about,
     field("Arguments or message", text),
-    h("datalist", { id: "run-skills" }, names.map((one) => h("option", { value: one }))),
+    h("datalist", { id: "run-skills" }, [...known.keys()].map((one) => h("option", { value: one }))),
     h("div", { class: "actions" }, start, cancel, fresh, session, h("span", { class: "quiet run-hint" }, h("kbd", {}, "Ctrl"), " ", h("kbd", {}, "Enter"))),
   );
+
+  function tellAbout() {
+    const name = skill.value.trim().replace(/^\//, "");
+    const found = known.get(name);
+    about.hidden = !name;
+    replace(about, found ? [found.description, " ", h("a", { href: href(`/skills/${encodeURIComponent(name)}`) }, "More")] : "No skill of this name can be started.");
+  }
 
   function submit(event) {
     event.preventDefault();
@@ -44,6 +53,7 @@ export async function render(view, params) {
     work = startWork(wanted, work?.session ?? "", work?.turns ?? []);
     skill.value = "";
     text.value = "";
+    tellAbout();
     show();
   }
 
@@ -69,6 +79,7 @@ export async function render(view, params) {
 
   view.show(head("Run", { sub: "A skill with its arguments, or a message to the agent. It follows the same rules as at the command line." }), turns, form);
   show();
+  tellAbout();
   if (params.name) text.focus();
 }
 
@@ -76,13 +87,13 @@ function field(label, input) {
   return h("div", { class: "field" }, h("label", { for: input.id }, label), input);
 }
 
-async function namesOf() {
+async function usableSkills() {
   try {
     const { skills } = await request("list_skills");
-    return skills.filter((one) => isUsable(one.state) && one.user_invocable).map((one) => one.name);
+    return new Map(skills.filter((one) => isUsable(one.state) && one.user_invocable).map((one) => [one.name, one]));
   } catch (error) {
     toastError(error);
-    return [];
+    return new Map();
   }
 }
 
