@@ -18,7 +18,7 @@ Weft = Callable[..., subprocess.CompletedProcess[str]]
 Complete = Callable[..., list[str]]
 
 _BASH = """\
-eval "$(weft completion bash)"
+source "$2"
 COMP_LINE=$1 COMP_POINT=${#1}
 _weft_completion weft
 [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
@@ -35,12 +35,21 @@ finally:
 """
 
 
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `weft completion bash` says: the same for everybody."""
+    script = tmp_path_factory.mktemp("completion") / "weft.bash"
+    with script.open("wb") as out:
+        subprocess.run([sys.executable, "-m", "clawft", "completion", "bash"], stdout=out, timeout=60, check=True)
+    return script
+
+
 @pytest.fixture
-def complete(project: Path, child_env: dict[str, str]) -> Complete:
+def complete(project: Path, child_env: dict[str, str], bash_script: Path) -> Complete:
     """What bash would offer after a line; nothing may be said on the way."""
 
     def run(line: str, **environ: str) -> list[str]:
-        command = ["bash", "--norc", "-c", _BASH, "bash", line]
+        command = ["bash", "--norc", "-c", _BASH, "bash", line, str(bash_script)]
         env = {**child_env, **environ}
         done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=60, check=True)
         assert done.stderr == ""

@@ -16,8 +16,6 @@ from clawft.discovery.hooks import load_skill_hooks
 from clawft.errors import ClawftError
 from clawft.format.model import Skill
 from clawft.protocol.skills import FileEntry, SkillDetail, SkillSummary
-from clawft.run.assemble import describe_offered
-from clawft.run.catalog import render_catalog
 from clawft.trust import Standing
 
 __all__ = ["all_fields", "describe_whole", "load_body"]
@@ -66,6 +64,9 @@ def load_body(app: App, found: Found) -> str:
 
 def _line_of(standing: Standing) -> str:
     """What a model is told of it before it loads it; '' for what no model is told of."""
+    from clawft.run.assemble import describe_offered  # they bring all of a turn, which a command does without
+    from clawft.run.catalog import render_catalog
+
     skill = standing.found.skill
     if skill is None or not standing.offered:
         return ""
