@@ -40,7 +40,7 @@ _LIST = '{"type":"list_skills","id":"1"}'
 def measure_serve(folder: Path, *, quick: bool) -> list[Line]:
     """All of them, each with a `weft serve` of its own."""
     return [
-        _measure_list(folder / "list", 50 if quick else 1_000, 2 if quick else 10),
+        _measure_list(folder / "list", 10 if quick else 1_000, 2 if quick else 10),
         *_measure_clients(folder / "clients", 10 if quick else 500),
         _measure_edits(folder / "edits", 50 if quick else 5_000, 2 if quick else 40),
     ]
@@ -89,7 +89,7 @@ def _bare(file: Path) -> Iterator[str]:
 
 
 def _measure_clients(folder: Path, clients: int) -> list[Line]:
-    world = _make_world(folder, 20)
+    world = _make_world(folder, 5)
     world.add_skill("bench", "Count to $ARGUMENTS.")
     world.say([{"text": " ".join(map(str, range(WORDS)))}])
     with world.serve("--quiet") as served:
