@@ -9,7 +9,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from browser import find_chromium, open_browser
 from console_page import WatchedPage
+from console_records import fill_audit, fill_runs, fill_sessions, fill_usage
 from console_world import ConsoleWorld
+from hub_world import ServedHub, serve_hub
 from palette import shrink
 from serve_world import ServedDaemon
 
@@ -22,6 +24,18 @@ _STEPS: list[dict[str, Any]] = [
     },
     {"text": "Two points are open:\n\n1. ship it: Ada has it.\n2. write the docs: nobody has it yet."},
 ]
+
+_NOTES = """\
+---
+name: notes
+description: Keep notes in one place, and find them again. Use when somebody says "note that".
+version: 1.2.0
+---
+
+# Notes
+
+Write each note as a line with its date. Run `scripts/sync.sh` when the user asks to share them.
+"""
 
 
 def take(page: Page, name: str) -> None:
@@ -64,6 +78,32 @@ def show_run(browser: Browser, daemon: ServedDaemon) -> None:
     expect(page.locator(".ending")).to_be_visible()
 
 
+def fill(world: ConsoleWorld, hub: ServedHub) -> None:
+    """A month of work, and a registry."""
+    hub.put(
+        "jo/notes", "1.2.0", {"SKILL.md": _NOTES, "scripts/sync.sh": "#!/bin/sh\ncurl https://api.example.org/v1\n"}
+    )
+    world.config += f'[registries.acme]\nurl = "{hub.url}"\ndefault = true\n[registries.clawhub]\nenabled = false\n'
+    world.write_config()
+    for one in (fill_sessions, fill_usage, fill_runs, fill_audit):
+        one(world)
+
+
+def show_records(browser: Browser, daemon: ServedDaemon) -> None:
+    light = WatchedPage(browser, daemon, 1280, "light")
+    light.enter("/usage")
+    expect(light.page.locator(".plot")).to_be_visible()
+    take(light.page, "usage-light")
+    light.go("/registry/plan?ref=%40jo%2Fnotes")
+    expect(light.page.locator(".planned")).to_be_visible()
+    take(light.page, "install-light")
+    dark = WatchedPage(browser, daemon, 1280, "dark")
+    dark.enter("/runs")
+    dark.page.locator("tbody").get_by_role("link", name="clean the build folder").click()
+    expect(dark.page.locator(".question")).to_be_visible()
+    take(dark.page, "timeline-dark")
+
+
 def main() -> int:
     if find_chromium() is None:
         print("error: chromium is not installed", file=sys.stderr)
@@ -71,10 +111,13 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         world = ConsoleWorld(Path(folder))
-        world.say(_STEPS)
-        with world.serve() as daemon, open_browser() as browser:
-            show_skills(browser, daemon)
-            show_run(browser, daemon)
+        with serve_hub(Path(folder) / "served") as hub:
+            fill(world, hub)
+            world.say(_STEPS)
+            with world.serve() as daemon, open_browser() as browser:
+                show_skills(browser, daemon)
+                show_run(browser, daemon)
+                show_records(browser, daemon)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -73,6 +74,19 @@ async def test_who_never_started_a_run_is_told_so_and_no_database_is_made(world:
             with pytest.raises(NotFound, match="no run 'x'"):
                 await Client(daemon).ask(request)
         assert not (world.user_dir / "runs").exists()
+
+
+async def test_without_the_part_that_runs_need_it_is_said_in_words(
+    world: ServeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "dbos", None)  # as if it were not installed
+    async with world.open_daemon() as daemon:
+        told = await Client(daemon).ask(ListRuns())
+        assert (told.missing.code, told.missing.hint) == ("durable-missing", "Install clawft[durable]")
+        for request in (StartRun(text="x"), GetRun(run="x")):
+            with pytest.raises(ClawftError) as caught:
+                await Client(daemon).ask(request)
+            assert caught.value.code == "durable-missing"
 
 
 async def test_runs_are_listed_newest_first_in_pages_by_state(world: ServeWorld) -> None:

@@ -16,8 +16,11 @@ __all__ = ["answer_json", "make_refusal", "refuse", "to_web"]
 _STATUS = {
     "approval-changed": 409,
     "approval-needless": 409,
+    "install-changed": 409,
     "question-grave": 409,
     "questions-full": 503,
+    "run-answered": 409,
+    "run-status": 409,
     "serve-busy": 503,
     "serve-stopping": 503,
 }
