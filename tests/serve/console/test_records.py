@@ -92,11 +92,15 @@ def test_what_was_said_is_found_and_read_with_its_tool_calls_and_stays_words(
 def test_a_run_that_waits_is_answered_where_it_is_shown(daemon: ServedDaemon, open_page: OpenPage) -> None:
     watched = open_page(daemon)
     page = watched.page
-    watched.enter("/runs")
+    watched.enter("/approvals")
+    expect(page.locator(".question")).to_contain_text("rm -r build/old")
+    expect(page).to_have_title("(1) Approvals · weft")
+    watched.go("/runs")
     expect(page.locator(".question")).to_contain_text("rm -r build/old")
     page.locator("tbody").get_by_role("link", name="clean up").click()
     page.get_by_role("button", name="No", exact=True).click()
     expect(page.locator(".sub .chip")).to_have_text("queued")
+    expect(page.locator("#nav [data-page='/approvals'] .badge")).to_be_hidden()
     expect(page.get_by_role("table", name="Timeline")).to_contain_text("no, owner")
     page.get_by_role("button", name="End it").click()
     page.get_by_role("dialog").get_by_role("button", name="End it").click()

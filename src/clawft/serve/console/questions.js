@@ -1,10 +1,13 @@
-// The questions of tools that wait for an answer: one list for the badge, the page of approvals and running skills.
+// The questions of tools that wait for an answer, of work here and of background runs: one list for the badge, the
+// page of approvals and running skills.
 
 import { request, subscribe } from "./connection.js";
+import { may } from "./me.js";
 import { setBadge } from "./shell.js";
 import { toast, toastError } from "./toasts.js";
 
 const waiting = new Map(); // id -> question
+const runs = new Map(); // id -> background run that waits
 const watchers = new Set();
 
 export function startQuestions() {
@@ -13,10 +16,30 @@ export function startQuestions() {
     else note(message);
   });
   read();
+  if (!may("admin")) return;
+  subscribe("runs", (message) => {
+    if (message.type === "reconnected") readRuns();
+    else if (message.type === "runs_changed") noteRuns(message.runs);
+  });
+  readRuns();
 }
 
 export function waitingQuestions() {
   return [...waiting.values()];
+}
+
+export function waitingRuns() {
+  return [...runs.values()];
+}
+
+// Runs as they are now; those that wait no more are forgotten.
+export function noteRuns(now) {
+  const before = runs.size;
+  for (const run of now) {
+    runs.delete(run.id);
+    if (run.questions.length) runs.set(run.id, run);
+  }
+  if (before || runs.size) changed();
 }
 
 // fn() whenever a question comes or goes. Returns a function that ends it.
@@ -56,7 +79,18 @@ async function read() {
   }
 }
 
+async function readRuns() {
+  try {
+    const answer = await request("list_runs", { statuses: ["waiting"], limit: 100 });
+    runs.clear();
+    noteRuns(answer.runs);
+  } catch (error) {
+    console.warn(error.message); // the page of runs says why
+  }
+}
+
 function changed() {
-  setBadge("/approvals", waiting.size);
+  const asked = waitingRuns().reduce((sum, run) => sum + run.questions.length, 0);
+  setBadge("/approvals", waiting.size + asked);
   for (const fn of watchers) fn();
 }
