@@ -43,11 +43,13 @@ class ServedShell:
 
         return ServeTokens(str(self.world.user_dir)).create(name, scopes)[0]
 
-    def client(self, token: str | None = None, **options: Any) -> httpx2.Client:
+    def client(self, token: str | None = None, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Client:
         """One who asks, with the user's own token if no other is given; '' for none."""
         secret = self.token if token is None else token
-        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=START_S, **options)
+        own = {"Authorization": f"Bearer {secret}"} if secret else {}
+        return httpx2.Client(
+            base_url=self.url, headers={**own, **(headers or {})}, trust_env=False, timeout=START_S, **more
+        )
 
     def call(self, function: Callable[[], Any]) -> Any:
         """Do something where the daemon lives."""

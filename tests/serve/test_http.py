@@ -273,6 +273,19 @@ def test_work_comes_to_its_end_when_the_daemon_does(world: ServeWorld) -> None:
             socket.create_connection(("127.0.0.1", served.port), 5)
 
 
+def test_what_does_not_end_by_itself_is_told_that_the_daemon_does(world: ServeWorld) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    accept = {"Accept": "application/json, text/event-stream"}
+    with serve_here(world) as served, served.client(headers=accept) as client:
+        begun = client.post("/mcp", json=call)
+        session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+        with client.stream("GET", "/mcp", headers=session) as listening:
+            assert listening.status_code == 200  # before anything is told
+            stop(served)
+            assert [*listening.iter_lines()] == []
+
+
 def test_work_that_takes_too_long_is_ended_with_the_daemon(world: ServeWorld) -> None:
     world.say([{"text": "late", "delay_ms": 60_000}])
     with (

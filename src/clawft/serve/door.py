@@ -95,9 +95,10 @@ class Door:
             if origin and scope["method"] == "OPTIONS" and b"access-control-request-method" in visit.headers:
                 return await Response(status_code=204, headers=_PREFLIGHT)(scope, visit.receive, visit.send)
             self._admit(visit)
-            with self._letting_in():
+            with self._letting_in() as inside:
                 await self._app(scope, visit.receive, visit.send)
-            await visit.finish()
+            if inside.cancelled_caught:
+                await self._cut_short(visit)
         except WebError as error:
             await visit.answer(error)
         finally:
@@ -120,12 +121,18 @@ class Door:
         with self._letting_in(), self._metrics.connected("websocket"):
             await self._app(visit.scope, receive, send)
 
+    @staticmethod
+    async def _cut_short(visit: Visit) -> None:
+        """The daemon ends before the answer did."""
+        await visit.finish()
+        await visit.answer(_error(503, "serve-stopping", "The daemon is about to end", "Try again when it runs again"))
+
     @contextmanager
-    def _letting_in(self) -> Iterator[None]:
+    def _letting_in(self) -> Iterator[anyio.CancelScope]:
         with anyio.CancelScope() as inside:
             self._inside.add(inside)
             try:
-                yield
+                yield inside
             finally:
                 self._inside.discard(inside)
 

@@ -35,7 +35,7 @@ from clawft.web.visit import Log
 __all__ = ["Shell", "make_server", "make_shell"]
 
 STOPPING = Diagnostic("serve-stopping", "error", "The daemon is about to end", hint="Try again when it runs again")
-_LAST_S = 2.0  # for streams to say that it is over
+_LAST_S = 1.0  # for streams to say that it is over
 
 
 class Shell:

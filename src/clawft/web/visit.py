@@ -73,6 +73,8 @@ class Visit:
             return
         if message["type"] == "http.response.start":
             self._start = message
+            if _is_events(message):  # nobody knows when the first one comes
+                await self._open(message)
             return
         body = message.get("body", b"")
         if self._start is not None:
@@ -135,6 +137,11 @@ class Visit:
         refusal = self._tell(WebError(503, "Too many large answers wait to be taken", headers={"Retry-After": "5"}))
         await self._open({"type": "http.response.start", "status": 503, "headers": refusal.raw_headers})
         await self._send({"type": "http.response.body", "body": refusal.body})
+
+
+def _is_events(start: Message) -> bool:
+    kinds = (value for name, value in start.get("headers", ()) if name.lower() == b"content-type")
+    return any(one.startswith(b"text/event-stream") for one in kinds)
 
 
 def parse_host(header: bytes) -> str:
