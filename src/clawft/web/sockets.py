@@ -3,8 +3,10 @@
 import asyncio
 from typing import Any
 
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
+from websockets.protocol import State
 
 from clawft.web.connection import Connection
 
@@ -48,7 +50,17 @@ class SocketConnection(WebSocketsSansIOProtocol):
             self.conn.data_to_send()
 
     async def send(self, message: Any) -> None:
-        """To close waits for nobody: it goes behind what a client did not take yet, and that is not kept for long."""
+        """A text that is encoded already, as `utf8`, is sent as it is.
+
+        To close waits for nobody: it goes behind what a client did not take yet, and that is not kept for long.
+        """
+        if "utf8" in message:
+            await self.writable.wait()
+            if self.disconnected or self.conn.state is not State.OPEN:
+                raise ClientDisconnected
+            self.conn.send_text(message["utf8"])
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            return
         if message["type"] == "websocket.close" and self.handshake_complete and not self.writable.is_set():
             self.writable.set()
             try:
