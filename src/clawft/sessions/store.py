@@ -108,6 +108,10 @@ class SessionStore:
         except FileNotFoundError as error:
             raise self._not_found(key) from error
 
+    def find(self, key: str) -> SessionSummary | None:
+        """The same; None for one that is not there, or cannot be read: `diagnostics` tells. Raises: ClawftError."""
+        return self._summarise(key, self._path(key))
+
     def remove(self, key: str) -> None:
         """Remove a session and what was set aside for it. Raises: ClawftError, also while another writes it."""
         path = self._path(key)

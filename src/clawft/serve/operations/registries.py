@@ -51,7 +51,8 @@ Tell = Callable[[int, int], None]
 
 
 async def list_registries(daemon: Daemon, _call: Call, _request: ListRegistries) -> RegistriesList:
-    return RegistriesList(registries=describe_registries(daemon.app))
+    app = daemon.app  # whether a token is known may be asked of a keyring: in a thread
+    return RegistriesList(registries=await to_thread.run_sync(describe_registries, app, limiter=daemon.reading))
 
 
 async def search_registry(daemon: Daemon, _call: Call, request: SearchRegistry) -> RegistryFound:

@@ -14,7 +14,7 @@ from clawft.sessions.search import MAX_PER_SESSION
 
 __all__ = ["HANDLERS"]
 
-MAX_BYTES = 128 << 20  # of a session that is read whole for somebody
+MAX_BYTES = 64 << 20  # of a session that is read whole for somebody
 
 
 async def list_sessions(daemon: Daemon, _call: Call, request: ListSessions) -> SessionsList:
@@ -27,7 +27,7 @@ def _list(app: App, request: ListSessions) -> SessionsList:
     if query := request.search.strip():
         hits = store.search(query, request.limit * MAX_PER_SESSION)
         keys = list(dict.fromkeys(hit.key for hit in hits))[: request.limit]
-        sessions, cursor = tuple(store.get(key) for key in keys), ""
+        sessions, cursor = tuple(one for key in keys if (one := store.find(key)) is not None), ""
     else:
         hits = ()
         sessions, cursor = store.page(request.limit, request.cursor, forks=request.forks)

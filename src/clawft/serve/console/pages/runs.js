@@ -24,7 +24,7 @@ export function render(view, params) {
 function renderList(view, params) {
   const chosen = { status: params.status ?? "" };
   const ask = (cursor = "") => request("list_runs", { statuses: chosen.status ? [chosen.status] : [], limit: 100, cursor });
-  const again = () => view.load(ask, show);
+  const again = () => keepFocus(view, () => view.load(ask, show));
   const choose = (status) => {
     chosen.status = status;
     remember(path, { status });
@@ -44,6 +44,15 @@ function renderList(view, params) {
       listOf(answer, chosen.status, ask),
     ];
   }
+}
+
+// What is read again is made anew: whoever was on a button stays on the one with the same words.
+async function keepFocus(view, again) {
+  const had = document.activeElement;
+  const isHere = () => view.element.contains(document.activeElement);
+  const words = isHere() ? had.textContent : "";
+  await again();
+  if (words && !isHere()) [...view.element.querySelectorAll("a, button")].find((one) => one.textContent === words)?.focus({ preventScroll: true });
 }
 
 function filters(counts, chosen, choose) {
@@ -114,7 +123,7 @@ function startForm(missing) {
 }
 
 async function renderOne(view, id) {
-  const again = () => view.load(() => request("get_run", { run: id }), ({ run }) => show(run));
+  const again = () => keepFocus(view, () => view.load(() => request("get_run", { run: id }), ({ run }) => show(run)));
   await again();
   view.subscribe("runs", (message) => {
     if (message.type === "reconnected" || message.runs.some((one) => one.id.startsWith(id))) again();
