@@ -14,6 +14,7 @@ from lines_dynamic import measure_dynamic
 from lines_fork import measure_fork
 from lines_hooks import measure_hooks
 from lines_hub import measure_hub
+from lines_mcp import measure_mcp
 from lines_memory import measure_memory_search
 from lines_plugins import measure_plugins
 from lines_reload import measure_reload
@@ -94,6 +95,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),
         *measure_hub(temporary / "hub", 10 if quick else 100, 1 if quick else 5),
         *measure_serve(temporary / "serve", quick=quick),
+        *measure_mcp(temporary / "mcp", 5 if quick else 50, 1 if quick else 20),
         measure_plugins(temporary / "plugins", 5 if quick else 50, sizes.starts),
         measure_reload(temporary / "reload", 60 if quick else 5_000, 3 if quick else 60),
         measure_prompt(temporary / "prompt", sizes.starts),

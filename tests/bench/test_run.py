@@ -34,7 +34,8 @@ def test_quick_run_prints_every_line_and_writes_json(tmp_path: Path, child_env: 
         "cold", "warm", "peer", "start-up", "linear", "memory", "R176", "R55", "R84",
         "first-token", "concurrent", "dynamic", "fork", "runs-step", "sandbox", "hook",
         "hook-kept", "wasm", "wasm-call", "audit", "verify", "session", "memory-search",
-        "hub-200", "install-100", "serve-list", "serve-500", "serve-memory", "serve-edit", "plugins-50", "prompt", "keystroke",
+        "hub-200", "install-100", "serve-list", "serve-500", "serve-memory", "serve-edit",
+        "mcp-stdio", "mcp-http", "plugins-50", "prompt", "keystroke",
         "scan-warm", "scan-unchanged", "scan-large", "scan-memory",
     ]  # fmt: skip
     if "sandbox" not in names:  # where there is no bubblewrap
