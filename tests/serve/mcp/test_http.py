@@ -3,17 +3,20 @@
 import hashlib
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, InputRequiredResult, TextContent
 
 from clawft.config.serve import ServeSettings
 from clawft.mcp.skill_listing import fetch_skill, fetch_skills
+from clawft.serve.tokens import ServeTokens
 from mcp_clients import MODES, add_skills, connect
 from serve_shell import ServedShell, serve_here
 from serve_world import ServeWorld
@@ -248,6 +251,28 @@ async def test_an_older_client_is_told_of_changes_on_its_connection(served: Serv
         served.world.add_skill("newer")
         await until(lambda: {"PromptListChangedNotification", "ResourceListChangedNotification"} <= set(told))
         assert "newer" in {one.name for one in (await client.list_prompts()).prompts}
+
+
+@both
+async def test_a_token_that_is_removed_hears_no_more(served: ServedShell, mode: str) -> None:
+    told: list[str] = []
+
+    async def hear(message: Any) -> None:
+        told.append(type(message).__name__)
+
+    token = served.token_for(f"leaves-{mode}", "read")
+    async with connect(f"{served.url}/mcp", mode, token, message_handler=hear) as client:
+        async with AsyncExitStack() as stack:
+            if mode == "auto":
+                stream = await stack.enter_async_context(client.listen(prompts_list_changed=True))
+            ServeTokens(str(served.world.user_dir)).remove(f"leaves-{mode}")
+            before = served.daemon.registry.live.current.number
+            served.world.add_skill(f"unheard-{mode}")
+            await until(lambda: served.daemon.registry.live.current.number > before)
+            if mode == "auto":
+                with anyio.fail_after(15), pytest.raises(SubscriptionLost):
+                    await anext(aiter(stream))
+        assert told == []
 
 
 _ELSEWHERE = [

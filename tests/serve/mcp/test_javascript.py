@@ -49,14 +49,14 @@ def use_all(packages: Path, home: Path, version: str, target: dict[str, Any]) ->
     assert got["progress"]  # some of it: the first SDK drops what comes together with the answer
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("version", ["1", pytest.param("2", marks=pytest.mark.soak)])
 def test_a_javascript_client_lists_gets_and_executes_on_stdio(packages: Path, piped: ServeWorld, version: str) -> None:
     server = stdio_of(piped)
     target = {"command": server.command, "args": server.args, "env": server.env, "cwd": str(server.cwd)}
     use_all(packages, piped.home, version, target)
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("version", [pytest.param("1", marks=pytest.mark.soak), "2"])
 def test_a_javascript_client_lists_gets_and_executes_over_http(
     packages: Path, served: ServedShell, version: str
 ) -> None:

@@ -14,7 +14,7 @@ from serve_world import ServeWorld
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [MODES[0], pytest.param(MODES[1], marks=pytest.mark.soak)])
 async def test_a_client_that_starts_it_lists_gets_and_executes_skills(piped: ServeWorld, mode: str) -> None:
     async def elicit(_context: Any, _params: Any) -> ElicitResult:
         return ElicitResult(action="accept", content={"answer": "once"})

@@ -13,14 +13,22 @@ from mcp.server.subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
 )
-from mcp_types import NotificationParams
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_REQUEST,
+    NotificationParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
 
 from clawft.protocol.changes import SkillsChanged
+from clawft.serve.door import visitor_of
 from clawft.serve.mcp.asking import Context
 
 __all__ = ["Changes"]
 
 _PATIENCE_S = 5.0  # with a client that does not read
+Recheck = Callable[[], bool]  # whether who listens may still do so
 
 
 class Changes:
@@ -30,25 +38,45 @@ class Changes:
         """`list_changed` gives the addresses of resources that are not what they were."""
         self._list_changed = list_changed
         self._bus = InMemorySubscriptionBus()
-        self._sessions: set[ServerSession] = set()
-        self.listen = ListenHandler(self._bus, max_subscriptions=most)
+        self._handler = ListenHandler(self._bus, max_subscriptions=most)
+        self._streams: dict[anyio.CancelScope, Recheck] = {}
+        self._sessions: dict[ServerSession, Recheck] = {}
         self.group: TaskGroup | None = None
 
     def join(self, server: Server[object]) -> None:
         server.add_notification_handler("notifications/initialized", NotificationParams, self._remember)
 
     def tell(self, change: SkillsChanged) -> None:
-        """Never waits."""
-        if self.group is not None and (change.added or change.removed or change.changed):
-            self.group.start_soon(self._publish, self._list_changed(change))
-            for one in tuple(self._sessions):
-                self.group.start_soon(self._tell_one, one)
+        """Never waits. Whose token does not count any more is told nothing."""
+        if self.group is None or not (change.added or change.removed or change.changed):
+            return
+        for scope, is_known in self._streams.items():
+            if not is_known():
+                scope.cancel()
+        self.group.start_soon(self._publish, self._list_changed(change))
+        for session, is_known in self._sessions.items():
+            if is_known():
+                self.group.start_soon(self._tell_one, session)
+
+    async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """A stream of changes, until the client ends it."""
+        with anyio.CancelScope() as scope:
+            self._streams[scope] = _recheck_of(context)
+            try:
+                return await self._handler(context, params)
+            finally:
+                del self._streams[scope]
+        raise MCPError(INVALID_REQUEST, "That token does not count any more")
+
+    def close(self) -> None:
+        """End every stream in order."""
+        self._handler.close()
 
     async def _remember(self, context: Context, _params: NotificationParams) -> None:
         session = context.session
-        self._sessions.add(session)
+        self._sessions[session] = _recheck_of(context)
         # The only place that knows when a connection is over.
-        session._connection.exit_stack.callback(self._sessions.discard, session)
+        session._connection.exit_stack.callback(self._sessions.pop, session, None)
 
     async def _publish(self, addresses: tuple[str, ...]) -> None:
         await self._bus.publish(PromptsListChanged())
@@ -60,3 +88,11 @@ class Changes:
         with anyio.move_on_after(_PATIENCE_S):
             await session.send_prompt_list_changed()
             await session.send_resource_list_changed()
+
+
+def _recheck_of(context: Context) -> Recheck:
+    """A token may end; whoever is at the other end of a pipe stays who it is."""
+    if context.request is None:
+        return lambda: True
+    visitor = visitor_of(context.request.scope)
+    return lambda: visitor.recheck() is not None

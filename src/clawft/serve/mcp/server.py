@@ -13,6 +13,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import CallToolRequestParams
 from starlette.types import Receive, Scope, Send
 
 from clawft import __version__
@@ -81,11 +82,11 @@ class DaemonMcp:
             instructions=_INSTRUCTIONS,
             get_tool_input_schema=tools.schema,
             on_list_tools=tools.list,
-            on_call_tool=tools.call,
             on_list_prompts=prompts.list_page,
             on_get_prompt=prompts.get,
             on_subscriptions_listen=self._changes.listen,
         )
+        server.add_request_handler("tools/call", CallToolRequestParams, tools.call)
         SkillsServer(self._shelf, "private").join(server)
         self._changes.join(server)
         return server
@@ -107,7 +108,7 @@ class DaemonMcp:
             try:
                 yield
             finally:
-                self._changes.listen.close()
+                self._changes.close()
 
     async def serve_stdio(self) -> None:
         """Answer on stdin and stdout until stdin ends."""

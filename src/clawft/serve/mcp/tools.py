@@ -6,12 +6,12 @@ A model reads what they give. So a skill that may not be used is told of by its 
 from typing import Any
 
 import msgspec
+from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
@@ -122,7 +122,7 @@ class SkillTools:
         self._daemon = daemon
         self._caller_of = caller_of
         self._execute = execute
-        self._listed: tuple[SkillsList, Which, CallToolResult] | None = None
+        self._listed: tuple[SkillsList, Which, dict[str, Any]] | None = None
 
     @staticmethod
     def schema(name: str) -> dict[str, Any] | None:
@@ -134,7 +134,7 @@ class SkillTools:
         tools = [one.tool for one in _OFFERS if caller.may(one.scope)]
         return ListToolsResult(tools=tools, ttl_ms=TTL_MS, cache_scope="private")
 
-    async def call(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+    async def call(self, context: Context, params: CallToolRequestParams) -> HandlerResult:
         if params.name not in _TOOLS:
             raise MCPError(INVALID_PARAMS, f"There is no tool '{params.name[:100]}'")
         caller = self._caller_of(context)
@@ -153,7 +153,8 @@ class SkillTools:
         """Raises: ClawftError."""
         return await self._daemon.answer(Call(caller, lambda _: None), request)
 
-    async def _list_skills(self, caller: Caller, given: ListArguments) -> CallToolResult:
+    async def _list_skills(self, caller: Caller, given: ListArguments) -> dict[str, Any]:
+        """As it goes out: made once for each generation, since it may be large."""
         answer = await self._ask(caller, ListSkills())
         assert isinstance(answer, SkillsList)
         known = self._listed
@@ -162,8 +163,9 @@ class SkillTools:
         skills = tuple(_describe(one) for one in answer.skills if _is_meant(one, given.state))
         lines = [f"{one.name} ({one.state}): {one.description or one.why}" for one in skills]
         made = _give(ListOutput(generation=answer.generation, skills=skills), lines, "There are none")
-        self._listed = (answer, given.state, made)
-        return made
+        encoded = made.model_dump(by_alias=True, mode="json", exclude_none=True)
+        self._listed = (answer, given.state, encoded)
+        return encoded
 
     async def _search(self, caller: Caller, given: SearchArguments) -> CallToolResult:
         answer = await self._ask(caller, SearchSkills(query=given.query, limit=_RANKED))
