@@ -10,6 +10,7 @@ import pytest
 
 from clawft.client import Client, ClientError
 from clawft.client import streams as module
+from clawft.config.serve import LimitSettings, ServeSettings
 from clawft.messages import TextDelta, ToolFinished
 from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.operations import OPERATIONS
@@ -141,6 +142,21 @@ async def test_work_that_is_left_is_cancelled(world: ServeWorld) -> None:
                 break
         assert site.daemon.executions.ended == {"cancelled": 1}
         assert (await client.chat("quick").result()).text == "Here."
+
+
+async def test_work_that_is_left_before_it_begins_is_cancelled_when_it_does(
+    world: ServeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.say(_SLOW)
+    monkeypatch.setattr(module, "_END_S", 0.1)
+    settings = ServeSettings(limits=LimitSettings(executions=1))
+    async with open_site(world, settings) as site, Client.connect(site.url, TOKEN) as client:
+        async with client.chat("first") as first:
+            await anext(first)
+            async with client.chat("second"):
+                pass
+            assert len(site.daemon.executions.entries) == 2
+        await until_idle(site)
 
 
 async def test_a_question_goes_to_the_callback_and_one_that_fails_says_no(world: ServeWorld) -> None:

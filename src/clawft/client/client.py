@@ -38,6 +38,7 @@ from clawft.protocol.running import (
     QuestionClosed,
     QuestionsList,
     SkillResult,
+    TurnEvent,
     TurnResult,
     Verdict,
 )
@@ -88,7 +89,7 @@ class Client(AdminMethods):
         Raises: ClientError.
         """
         client = cls(approve, timeout_s)
-        client._wire = await open_wire(url, token, client._hear_question, timeout_s, tls)
+        client._wire = await open_wire(url, token, client._hear_aside, timeout_s, tls)
         try:
             yield client
         finally:
@@ -210,13 +211,20 @@ class Client(AdminMethods):
 
         return Work(result, begin, self.cancel, lambda: self._wire.forget(names[0]) if names else None)
 
-    def _hear_question(self, message: Answer) -> None:
-        """A question of a tool about work of ours, or the end of one: somebody else was faster, or its time is over."""
+    def _hear_aside(self, message: Answer) -> None:
+        """What comes beside answers: a question about work of ours, its end, or work that nobody waits for any more."""
         if isinstance(message, QuestionAsked) and self._approve is not None:
             question = message.question
             self._asking[question.question] = asyncio.create_task(self._answer(self._approve, question))
         elif isinstance(message, QuestionClosed) and (task := self._asking.pop(message.question, None)):
-            task.cancel()
+            task.cancel()  # somebody else was faster, or its time is over
+        elif isinstance(message, TurnEvent):
+            self._asking[message.execution] = asyncio.create_task(self._drop(message.execution))
+
+    async def _drop(self, execution: str) -> None:
+        with suppress(ClientError):
+            await self.cancel(execution)
+        self._asking.pop(execution, None)
 
     async def _answer(self, approve: Approve, question: Question) -> None:
         answer: Verdict = "no"  # also of one who fails to decide

@@ -19,7 +19,7 @@ from clawft.client.errors import ClientError
 from clawft.client.streams import Mailbox
 from clawft.protocol.base import VERSION, Answer, Refusal, Request
 from clawft.protocol.operations import PUSHED, decode_answer
-from clawft.protocol.running import QuestionAsked, QuestionClosed
+from clawft.protocol.running import QuestionAsked, QuestionClosed, TurnEvent
 from clawft.protocol.watching import Topic
 
 __all__ = ["Wire", "open_wire"]
@@ -33,7 +33,7 @@ class _Head(Struct):
 
 
 async def open_wire(
-    url: str, token: str, on_question: Callable[[Answer], None], timeout_s: float, tls: SSLContext | None
+    url: str, token: str, on_aside: Callable[[Answer], None], timeout_s: float, tls: SSLContext | None
 ) -> "Wire":
     """Raises: ClientError."""
     parts = urlsplit(url)
@@ -59,7 +59,7 @@ async def open_wire(
         reason = str(error) or "it did not answer in time"
         hint = "Is it running? Start it: weft serve"
         raise ClientError("serve-unreachable", f"The daemon at {url} cannot be reached: {reason}", hint=hint) from error
-    return Wire(connection, on_question)
+    return Wire(connection, on_aside)
 
 
 def _is_near(host: str) -> bool:
@@ -77,9 +77,9 @@ def _refused(error: InvalidStatus) -> ClientError:
 class Wire:
     """The connection while it is open."""
 
-    def __init__(self, connection: ClientConnection, on_question: Callable[[Answer], None]) -> None:
+    def __init__(self, connection: ClientConnection, on_aside: Callable[[Answer], None]) -> None:
         self._connection = connection
-        self._on_question = on_question
+        self._on_aside = on_aside
         self._numbers = count(1)
         self._asked: dict[str, Mailbox] = {}
         self._told: dict[Mailbox, frozenset[Topic]] = {}
@@ -134,11 +134,13 @@ class Wire:
             self._fail_unknown(text, error)
             return
         if isinstance(message, QuestionAsked | QuestionClosed) and message.id:
-            self._on_question(message)
+            self._on_aside(message)
         elif message.id or isinstance(message, Refusal):
             mailbox = self._asked.get(message.id)
             if mailbox is not None:
                 mailbox.put(message, len(text))
+            elif isinstance(message, TurnEvent) and message.sequence == 1:  # it begins, and nobody wants it any more
+                self._on_aside(message)
         else:
             topic = PUSHED.get(type(message))
             for mailbox, topics in self._told.items():
