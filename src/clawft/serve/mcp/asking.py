@@ -16,7 +16,7 @@ from clawft.serve.caller import Caller
 __all__ = ["NAMESPACE", "CallerOf", "Context", "fail_tool", "refuse", "show_problem"]
 
 NAMESPACE = "dev.clawft"
-_OURS = frozenset({"serve-busy", "serve-stopping", "questions-full"})
+_OURS = frozenset({"serve-busy", "serve-stopping", "connection-busy", "questions-full"})
 Context = ServerRequestContext[Any, Any]
 CallerOf = Callable[[Context], Caller]  # who asks; the same for a whole pipe, or whose token a request has
 

@@ -40,9 +40,9 @@ _WORDS = {"once": "Yes, this once", "session": "Yes, for this session", "always"
     "no": "No"
 }
 _ENDED = {
-    "cancelled": "It was cancelled",
-    "length": "The answer was too long",
-    "max_iterations": "It took too many steps",
+    "cancelled": ("execution-cancelled", "It was cancelled"),
+    "length": ("execution-length", "The answer was too long, and is cut"),
+    "max_iterations": ("execution-steps", "It took too many steps, and was ended"),
 }
 
 
@@ -76,7 +76,9 @@ class Execute:
         most = self._daemon.settings.limits.per_connection
         if sum(one.caller.name == caller.name for one in self._turns.values()) >= most:
             message = f"{most} executions of '{caller.name}' go on already"
-            raise ClawftError("serve-busy", message, hint="Wait for one to end, or raise serve.limits.per_connection")
+            raise ClawftError(
+                "connection-busy", message, hint="Wait for one to end, or raise serve.limits.per_connection"
+            )
         request = ExecuteSkill(name=given.name, arguments=given.arguments, session=given.session)
         turn = Turn(caller, request, can_answer=_can_ask(context) and caller.may("approve"))
         assert self.group is not None  # the server runs
@@ -199,8 +201,7 @@ def _tell(result: SkillResult) -> CallToolResult:
     if result.error is not None:
         return fail_tool(result.error, structured)
     if result.status != "done":
-        message = _ENDED.get(result.status, result.status)
-        problem = Problem(code=f"execution-{result.status.replace('_', '-')}", severity="error", message=message)
-        failed = fail_tool(problem, structured)
+        code, message = _ENDED[result.status]
+        failed = fail_tool(Problem(code=code, severity="error", message=message), structured)
         return failed.model_copy(update={"content": [*failed.content, TextContent(text=result.text)]})
     return CallToolResult(content=[TextContent(text=result.text)], structured_content=structured)
