@@ -42,8 +42,11 @@ def hold_place(user_dir: str, place: Place) -> Iterator[None]:
             raise ClawftError("serve-running", message, hint="Run: weft serve status")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, msgspec.json.encode(place), 0)
-        yield
-        os.ftruncate(descriptor, 0)
+        try:
+            yield
+        finally:  # nobody else has the port yet
+            with suppress(OSError):
+                os.unlink(path)
     finally:
         os.close(descriptor)
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -82,6 +83,26 @@ def test_one_that_runs_says_where_it_is_and_how(world: ServeWorld) -> None:
     assert [one["event"] for one in daemon.log if "event" in one][-2:] == ["stopping", "stopped"]
     assert daemon.errors == []
     assert ask(world, "url").returncode == 1
+    assert [*(world.user_dir / "serve").iterdir()] == []
+
+
+def test_the_console_is_opened_by_a_page_of_the_users_own(world: ServeWorld, tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\necho "$1" > {opened}.new\ncat "${{1#file://}}" >> {opened}.new\nmv {opened}.new {opened}\n'
+    )
+    browser.chmod(0o755)
+    world.environ["BROWSER"] = f"{browser} %s"
+    with world.serve("--open") as daemon:
+        until = time.monotonic() + 20
+        while not opened.exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        said, page = opened.read_text().splitlines()
+        assert daemon.token not in said  # what others could see
+        assert f"{daemon.url}/#token={daemon.token}" in page
+    assert [*(world.user_dir / "serve").iterdir()] == []
 
 
 def test_a_token_is_made_and_removed_while_the_daemon_runs(world: ServeWorld) -> None:

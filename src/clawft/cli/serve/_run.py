@@ -4,9 +4,11 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -166,10 +168,15 @@ class _Voice(Struct, frozen=True):
                     say(f"  {what:<10} {words}")
             say("Ctrl-C ends it")
         if self.page:
-            import webbrowser
+            # Beside all else: a browser may hold up whoever starts it.
+            threading.Thread(target=_browse, args=(Path(self.page).as_uri(),), daemon=True).start()
 
-            with suppress(webbrowser.Error):
-                webbrowser.open(f"file://{self.page}")
+
+def _browse(url: str) -> None:
+    import webbrowser
+
+    with suppress(webbrowser.Error):
+        webbrowser.open(url)
 
 
 @contextmanager
