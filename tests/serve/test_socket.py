@@ -272,14 +272,14 @@ async def test_a_client_that_asks_much_and_reads_late_gets_every_answer(world: S
 async def test_a_client_that_does_not_read_what_happens_is_let_go_and_nobody_else_loses_anything(
     world: ServeWorld,
 ) -> None:
-    world.say([{"expect": "loud", "text": "word " * 40_000}, {"expect": "quick", "text": "Here."}])
+    world.say([{"expect": "loud", "text": "word " * 40_000, **_ASKS[0]}, {"expect": "quick", "text": "Here."}])
     async with open_site(world, limited(unread_kb=256)) as site, site.connect() as other:
         async with site.connect(max_queue=1) as slow:
             slow.transport.pause_reading()
             await ask(slow, type="chat", id="1", text="loud")
             await ask(other, type="chat", id="q", text="quick")
             assert (await hear_until(other, "turn_result"))[-1]["text"] == "Here."
-            await until_idle(site)
+            await until_idle(site)  # nobody can answer what the tool asks: it was cancelled
             slow.transport.resume_reading()
             assert await closed_with(slow) == (4008, "slow-consumer: what it was sent was not read")
         assert {"event": "slow-consumer", "client": "127.0.0.1", "owner": "owner"} in site.log

@@ -95,13 +95,14 @@ class _Connection:
         self._visitor = visitor
         self._metrics = metrics
         self._outbox = Outbox(limits.unread_kb << 10)
-        self._told = Told(daemon.topics, Listener(visitor.caller, self._outbox.put))
+        self._told = Told(daemon.topics, Listener(visitor.caller, self._put))
         self._most = limits.per_connection
         self._quick = anyio.Semaphore(limits.per_connection, fast_acquire=True)  # all but work
         self._asked: dict[str, Operation] = {}  # what is being done, by the id of its request
         self._bad = 0
         self._closing = _SLOW
         self._rechecked = time.monotonic()
+        self._sending = anyio.CancelScope()
         self._group = anyio.create_task_group()
         self._is_over = anyio.Event()
         self.is_slow = False
@@ -164,7 +165,7 @@ class _Connection:
 
     def _refuse(self, request: str, why: Diagnostic, closing: _Closing) -> None:
         self._bad += 1
-        self._outbox.put(msgspec.json.encode(Refusal(id=request, error=to_problem(why))))
+        self._put(msgspec.json.encode(Refusal(id=request, error=to_problem(why))))
         if self._bad >= MAX_BAD:
             self._end(closing)
 
@@ -174,7 +175,7 @@ class _Connection:
         try:
             answer = await self._daemon.answer(call, request)
             await self._outbox.wait_for_room()
-            self._outbox.put(self._daemon.registry.encode(answer, request.id))
+            self._put(self._daemon.registry.encode(answer, request.id))
         except ClawftError as error:
             status = error.code
             call.send(Refusal(error=to_problem(error.diagnostic)))
@@ -190,9 +191,14 @@ class _Connection:
 
     def _sender(self, request: str) -> Callable[[Answer], None]:
         def send(answer: Answer) -> None:
-            self._outbox.put(msgspec.json.encode(structs.replace(answer, id=request)))
+            self._put(msgspec.json.encode(structs.replace(answer, id=request)))
 
         return send
+
+    def _put(self, message: bytes) -> None:
+        self._outbox.put(message)
+        if self._outbox.is_slow:
+            self._sending.cancel()  # what is being sent is not waited for any more
 
     async def _write(self, send: Send) -> None:
         with suppress(OSError):  # the client went: whoever reads is told so
@@ -200,9 +206,9 @@ class _Connection:
                 if not self._is_known(_RECHECK_S):
                     self._closing = _TOKEN_GONE
                     break
-                with anyio.move_on_after(STALL_S) as waiting:
+                with anyio.move_on_after(STALL_S) as self._sending:
                     await send({"type": "websocket.send", "utf8": message})
-                if waiting.cancelled_caught:
+                if self._sending.cancelled_caught:
                     self.is_slow = True
                     break
             self.is_slow = self.is_slow or self._outbox.is_slow
