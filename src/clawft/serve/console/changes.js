@@ -22,7 +22,8 @@ export function tellChanges(message) {
   if (parts.length === 0) return;
   const all = [...message.added, ...message.changed];
   const only = all.length === 1 && message.removed.length === 0 ? all[0] : null;
-  const link = only ? { href: href(`/skills/${encodeURIComponent(only.name)}`), text: "Look" } : null;
+  const place = only ? href(`/skills/${encodeURIComponent(only.name)}`) : location.hash;
+  const link = place === location.hash ? null : { href: place, text: "Look" };
   toast(parts.join("; "), { link });
 }
 

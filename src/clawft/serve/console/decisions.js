@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { powerLines } from "./scanned.js";
 import { isUsable, referTo } from "./skillwords.js";
-import { toast, toastError } from "./toasts.js";
+import { toastError } from "./toasts.js";
 
 export function decisionButtons(skill, review, again) {
   const one = skill.summary;
@@ -29,8 +29,7 @@ export function decisionButtons(skill, review, again) {
 async function decide(kind, question, params, again) {
   if (!(await confirm(question))) return;
   try {
-    const { skill } = await request(`${kind}_skill`, params);
-    toast(`${skill.name} is ${skill.state} now`, { kind: "good" });
+    await request(`${kind}_skill`, params); // what comes of it is told as any change is
   } catch (error) {
     toastError(error);
   }

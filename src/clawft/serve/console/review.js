@@ -13,7 +13,7 @@ export function reviewSection(review) {
   const before = review.previous;
   return section(
     "Review",
-    { sub: before ? `approved ${when(before.at)} as it was then` : "never approved before" },
+    { sub: before ? `approved ${when(before.at)}, as it was then` : "never approved before" },
     h(
       "div",
       { class: "stack review" },
@@ -40,8 +40,9 @@ function changedPart(review) {
 const TONES = { added: "good", removed: "bad", deleted: "bad" };
 
 function fileChange(file) {
-  const lines = file.diff.map((line) => {
-    const kind = line.startsWith("@@") ? "at" : { "+": "plus", "-": "minus" }[line[0]];
+  const lines = file.diff.map((line, index) => {
+    const isPlace = index < 2 || line.startsWith("@@"); // the first two name the files
+    const kind = isPlace ? "at" : { "+": "plus", "-": "minus" }[line[0]];
     return h("span", { class: kind && `diff-${kind}` }, line.endsWith("\n") ? line : `${line}\n`);
   });
   const title = [chip(file.what, TONES[file.what] ?? "info"), h("span", { class: "mono" }, file.path)];

@@ -2,6 +2,7 @@
 
 import { connectionState, subscribe } from "./connection.js";
 import { h, replace } from "./dom.js";
+import { icon } from "./icons.js";
 import { failed, loading } from "./states.js";
 
 let pages = [];
@@ -59,7 +60,7 @@ class View {
       if (!this.isLeft) this.show(render(answer));
     } catch (error) {
       if (!error.problem) console.error(error);
-      this.show(failed(error, again));
+      this.show(plainHead(), failed(error, again));
     }
   }
 
@@ -75,6 +76,12 @@ class View {
   setTitle(text) {
     if (!this.isLeft) onPage(current?.page, text);
   }
+}
+
+// Of a page that cannot be shown.
+function plainHead() {
+  const { title, under } = current.page;
+  return h("header", { class: "head" }, under && h("a", { class: "back", href: `#${under}` }, icon("back"), "Back"), h("h1", {}, title));
 }
 
 function show() {
@@ -97,7 +104,7 @@ function show() {
   if (connectionState().state !== "open") view.show(loading());
   Promise.resolve(found.page.render(view, params)).catch((error) => {
     console.error(error);
-    view.show(failed(error));
+    view.show(plainHead(), failed(error));
   });
 }
 
