@@ -28,6 +28,8 @@ STEPS: list[dict[str, Any]] = [
 
 def add_skills(world: ServeWorld) -> None:
     world.say(STEPS)
+    world.config = '[skills.security]\nallowed_command_prefixes = ["echo"]\n'
+    world.add_skill("weather", "It is !`echo sunny`.")
     world.add_skill("greet", "Say hello to $ARGUMENTS.", "Greets somebody by name.", 'argument-hint: "[name]"\n')
     route = world.add_skill("route", "Go from $start to $end.", "Finds a way.", "arguments: [start, end]\n")
     (route / "maps").mkdir()

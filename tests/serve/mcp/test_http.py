@@ -275,6 +275,17 @@ async def test_a_token_that_is_removed_hears_no_more(served: ServedShell, mode: 
         assert told == []
 
 
+async def test_commands_of_a_prompt_run_as_in_a_turn_for_those_who_may_run(served: ServedShell) -> None:
+    said = []
+    for scopes in (("read", "run"), ("read",)):
+        token = served.token_for(f"weather-{len(scopes)}", *scopes)
+        async with connect(f"{served.url}/mcp", "auto", token) as client:
+            (message,) = (await client.get_prompt("weather")).messages
+            assert isinstance(message.content, TextContent)
+            said.append(message.content.text)
+    assert said == ["It is sunny.", "It is !`echo sunny`."]
+
+
 _ELSEWHERE = [
     "skill://user/greet/../../../serve-token",
     "skill://user/greet/%2e%2e/%2e%2e/serve-token",
