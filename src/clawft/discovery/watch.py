@@ -27,7 +27,7 @@ _MAX_NETS = 8
 _QUIET = 250  # steps
 _TRIES = 5
 _END_S = 5.0
-_UP = 3  # folders above what is watched, where it is seen to come and go
+_UP = 1  # folders above what is watched, where it is seen to come and go: more would hear much that is nobody's
 _KINDS: "dict[int, Kind]" = {1: "added", 2: "modified", 3: "deleted"}
 # What editors write beside a file while they work on it.
 _SCRATCH_ENDS = ("~", ".swp", ".swo", ".swx", ".kate-swp", "___jb_tmp___", "___jb_old___")

@@ -80,7 +80,10 @@ class LiveSkills:
                     await self._wake.wait()
                 self._wake = anyio.Event()
                 await self._rest()
-                await self._reload(everything=not self._pending)
+                before, unseen = self.current, not self._pending
+                await self._reload(everything=unseen)
+                if unseen and self.current is not before:
+                    self._stop_watcher()  # it may have missed that: it is started anew
                 await self._watch()
         finally:
             self._stop_watcher()
