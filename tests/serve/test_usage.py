@@ -53,6 +53,14 @@ async def test_days_from_before_such_sums_were_kept_are_told_all_the_same(world:
         ]
 
 
+async def test_a_shared_record_that_is_away_hides_nothing_of_this_machine(world: ServeWorld) -> None:
+    world.config = '[runs]\ndatabase = "postgresql://nobody@127.0.0.1:9/none"\n'
+    spend(world, "2030-01-01", "talk", "m")
+    async with world.open_daemon() as daemon:
+        told = await Client(daemon).ask(GetUsage(since="2030-01-01", until="2030-01-01"))
+        assert (told.total.tokens, told.problem.code) == (120, "usage-database")
+
+
 async def test_a_turn_of_the_daemon_counts_for_its_skill_model_and_session(world: ServeWorld) -> None:
     world.add_skill("greet")
     async with world.open_daemon() as daemon:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.protocol.base import Answer, Request
+from clawft.protocol.base import Answer, Problem, Request
 
 __all__ = ["GetUsage", "SkillUsage", "UsageAnswer", "UsageBudget", "UsageSum"]
 
@@ -58,7 +58,10 @@ class UsageBudget(Struct, frozen=True, kw_only=True):
 
 
 class UsageAnswer(Answer, frozen=True, kw_only=True, tag="usage"):
-    """Days in order; models and sessions with those first that cost most. Skills are counted since there were any."""
+    """Days in order; models and sessions with those first that cost most. Skills are counted since there were any.
+
+    Where machines share a database of runs, what runs cost is counted there: it is added, or `problem` tells why not.
+    """
 
     since: str
     until: str
@@ -68,3 +71,4 @@ class UsageAnswer(Answer, frozen=True, kw_only=True, tag="usage"):
     sessions: tuple[UsageSum, ...]
     skills: tuple[SkillUsage, ...]
     budget: UsageBudget
+    problem: Problem | None = None

@@ -27,6 +27,7 @@ export function render(view, params) {
       sub: "What models cost and how skills are used, of all sessions on this machine.",
       actions: [select({ label: "Range", value: String(days), options: RANGES, onChange: choose })],
     }),
+    usage.problem && h("p", { class: "notice" }, `What runs cost on other machines is not counted here: ${usage.problem.message}`),
     ...(usage.total.tokens === 0 ? [empty("Nothing was used", `No model was asked in the last ${days} days.`, h("code", {}, "weft agent -m TEXT"))] : whole(usage)),
     skillSection(usage.skills),
   ]);
