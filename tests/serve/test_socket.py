@@ -272,7 +272,9 @@ async def test_a_client_that_asks_much_and_reads_late_gets_every_answer(world: S
 async def test_a_client_that_does_not_read_what_happens_is_let_go_and_nobody_else_loses_anything(
     world: ServeWorld,
 ) -> None:
-    world.say([{"expect": "loud", "text": "word " * 40_000, **_ASKS[0]}, {"expect": "quick", "text": "Here."}])
+    world.say(
+        [{"expect": "loud", "text": ("word" * 500 + " ") * 5_000, **_ASKS[0]}, {"expect": "quick", "text": "Here."}]
+    )
     async with open_site(world, limited(unread_kb=256)) as site, site.connect() as other:
         async with site.connect(max_queue=1) as slow:
             slow.transport.pause_reading()
@@ -288,6 +290,21 @@ async def test_a_client_that_does_not_read_what_happens_is_let_go_and_nobody_els
         assert 'clawft_slow_consumers_dropped_total{kind="websocket"} 1.0' in counted
         await ask(other, type="get_status", id="s")
         assert (await hear(other))["executions"] == 0
+
+
+async def test_a_client_that_takes_nothing_for_a_while_is_let_go(
+    world: ServeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STALL_S", 0.3)
+    for number in range(20):
+        world.add_skill(f"skill-{number}", description="x" * 1_000)
+    async with open_site(world) as site, site.connect(max_queue=1) as socket:
+        socket.transport.pause_reading()
+        for number in range(400):  # answers of about 15 MB, which no system holds for a connection
+            await ask(socket, type="list_skills", id=str(number))
+        with anyio.fail_after(START_S):
+            while not any(one["event"] == "slow-consumer" for one in site.log):
+                await anyio.sleep(0.01)
 
 
 async def test_a_token_that_went_ends_its_connections(world: ServeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
