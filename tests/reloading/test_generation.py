@@ -57,11 +57,13 @@ def see(place: Place, edit: Callable[[], None]) -> set[str]:
 
 def write_skill(folder: Path, name: str, rng: random.Random) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    needs = '{"openclaw": {"requires": {"%s": ["%s"]}}}'
     head = rng.choice(
         (
             f"name: {name}\ndescription: Does {rng.randrange(100)}",
-            f"name: {name}\ndescription: Needs it\nversion: 1.{rng.randrange(9)}\nrequires: {{bins: [no-such]}}",
+            f"name: {name}\ndescription: Needs\nversion: {rng.randrange(9)}.0\nmetadata: {needs % ('bins', 'no-such')}",
             f"name: {rng.choice(NAMES)}\ndescription: Another name",
+            f"name: {name}\ndescription: Needs another\nmetadata: {needs % ('skills', rng.choice(NAMES))}",
             "name: [broken\n  yaml: {",
             f"name: {name}\ndescription: By hand\ndisable-model-invocation: true",
         )

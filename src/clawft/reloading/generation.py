@@ -75,8 +75,9 @@ def _load_next(before: Generation, at: str, touched: Collection[str] | None) -> 
     catalog = Catalog(found, tuple(chain.from_iterable(draft.diagnostics for draft in drafts)))
     vars(app)["catalog"] = catalog  # read already: nothing is read again when it is asked for
     versions = old.versions if old and not _renames(drafts) else catalog.versions
-    judged_by = _judged_by(app, stamps, versions)
-    parts = _judge(app, drafts, everything=paths is None or old is None or old.judged_by != judged_by)
+    judged_by = _judged_by(app, stamps)
+    everything = paths is None or old is None or old.judged_by != judged_by
+    parts = _judge(app, drafts, everything=everything, other_skills=old is None or old.versions != versions)
     vars(app)["skills"] = judge_together([row.alone for part in parts.values() for row in part.rows])
     app.agents  # noqa: B018  read now, on this thread
     number = before.number + 1
@@ -96,10 +97,10 @@ def _renames(drafts: Sequence[Draft]) -> bool:
     return False
 
 
-def _judged_by(app: App, stamps: Stamps, versions: dict[str, str]) -> tuple[object, ...]:
-    """What the state of a skill depends on beside the skill itself."""
+def _judged_by(app: App, stamps: Stamps) -> tuple[object, ...]:
+    """What the state of a skill depends on beside the skill itself, and others that it requires."""
     run = app.run_trust
-    return app.config.skills, app.config.values, stamps.hashes, versions, run.project, dict(run.digests)
+    return app.config.skills, app.config.values, stamps.hashes, run.project, dict(run.digests)
 
 
 def _look_at(app: App, drafts: Sequence[Draft]) -> None:
@@ -135,13 +136,16 @@ def _mark(found: Found) -> str:
     return whole.hexdigest()
 
 
-def _judge(app: App, drafts: Sequence[Draft], *, everything: bool) -> dict[Location, Part]:
-    """The parts of a generation: of skills that are taken over, the state too, unless everything is judged."""
+def _judge(app: App, drafts: Sequence[Draft], *, everything: bool, other_skills: bool) -> dict[Location, Part]:
+    """The parts of a generation: of skills that are taken over, the state too, unless everything is judged.
+
+    `other_skills`: some came, went or changed their version, which those that require them depend on.
+    """
     chosen = [
         (draft, number, one)
         for draft in drafts
         for number, one in enumerate(draft.found)
-        if everything or draft.rows[number] is None
+        if everything or draft.rows[number] is None or (other_skills and one.skill and one.skill.requires.skills)
     ]
     screenings = [draft.screening_of(number) for draft, number, _ in chosen]
     found = [one for _, _, one in chosen]

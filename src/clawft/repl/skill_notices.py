@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from clawft.app import App
     from clawft.protocol.changes import SkillChange, SkillsChanged
 
-__all__ = ["SkillNotices"]
+__all__ = ["SkillNotices", "describe_change"]
 
 _MANY = 5  # skills that are named one by one
 
@@ -22,6 +22,7 @@ class SkillNotices:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self.following = asyncio.Event()  # what changes from now on is told
 
     async def follow(self, app: "App", tell: Callable[[], None]) -> None:
         """Until cancelled; `tell` is called whenever there is something new to say."""
@@ -31,13 +32,14 @@ class SkillNotices:
         from clawft.reloading import LiveSkills  # the prompt does not wait for it
 
         def note(change: "SkillsChanged") -> None:
-            self._lines += _describe(change)
+            self._lines += describe_change(change)
             if self._lines:
                 tell()
 
         live = LiveSkills(app)
         await live.open()
         live.subscribe(note)
+        self.following.set()
         await live.run()
 
     def take(self, width: int) -> list[str]:
@@ -46,7 +48,8 @@ class SkillNotices:
         return [fit(f"● {line}", width).rstrip() for line in lines]
 
 
-def _describe(change: "SkillsChanged") -> list[str]:
+def describe_change(change: "SkillsChanged") -> list[str]:
+    """What changed, a line for each skill unless there are many."""
     if change.failed is not None:
         return [f"{change.failed.message}; skills stay as they were"]
     said = [*map(_came, change.added), *map(_went, change.removed), *map(_changed, change.changed)]
