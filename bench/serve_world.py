@@ -21,6 +21,7 @@ from clawft.serve.caller import ALL_SCOPES, Call, Caller
 from clawft.serve.daemon import Daemon, open_daemon
 from world import World
 
+START_S = 120  # with thousands of skills, on a machine that has more to do
 ADMIN = Caller("ann", ALL_SCOPES)
 
 
@@ -95,7 +96,7 @@ class ServedDaemon:
 
     def wait_ready(self) -> None:
         try:
-            self.url = str(self._ready.get(timeout=30)["url"]).partition("#")[0].rstrip("/")
+            self.url = str(self._ready.get(timeout=START_S)["url"]).partition("#")[0].rstrip("/")
         except queue.Empty:
             raise AssertionError(f"It does not listen: {self.errors}") from None
 

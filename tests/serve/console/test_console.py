@@ -12,6 +12,7 @@ from console_page import OpenPage
 from console_world import ConsoleWorld
 from serve_world import ServedDaemon
 
+_GONE = ("ERR_CONNECTION_REFUSED", "WebSocket")  # what browsers say of a daemon that has ended
 _ASKS: list[dict[str, Any]] = [
     {"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch counted"}}], "text": "Let me count. "},
     {"text": "The total is 42 crowns."},
@@ -196,7 +197,7 @@ def test_it_says_that_the_daemon_is_gone_and_comes_back_by_itself(tmp_path: Path
     world = ConsoleWorld(tmp_path)
     with world.serve() as first:
         watched = open_page(first)
-        watched.allowed = ("ERR_CONNECTION_REFUSED", "WebSocket")
+        watched.allowed = _GONE
         watched.enter()
         page = watched.page
         expect(page.locator(".rows")).to_contain_text("deploy")
@@ -217,6 +218,7 @@ def test_five_thousand_skills_are_a_list_of_what_is_seen(tmp_path: Path, open_pa
         world.add_skill(f"many-{number:04}")
     with world.serve() as daemon:
         watched = open_page(daemon)
+        watched.allowed = _GONE
         watched.enter()
         page = watched.page
         expect(page.locator(".filter").first).to_have_text("All5,015", timeout=120_000)
