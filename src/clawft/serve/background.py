@@ -17,6 +17,7 @@ from clawft.describe.runs import describe_run
 from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.runs import RunEntry, RunsChanged
 from clawft.run.durable import is_installed, is_used, missing
+from clawft.serve.beside import beside
 from clawft.serve.topics import Topics
 from clawft.working import open_app_runs, run_settings
 
@@ -55,10 +56,8 @@ class BackgroundRuns:
     async def running(self) -> AsyncIterator[None]:
         """Tell subscribers of changes until the block ends."""
         try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._watch)
+            async with beside(self._watch):
                 yield
-                group.cancel_scope.cancel()
         finally:
             if self._opened is not None:
                 self._opened[1].close()

@@ -17,6 +17,7 @@ from clawft.protocol.base import Answer
 from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.skills import SkillsList, SkillSummary
 from clawft.reloading import Generation, LiveSkills
+from clawft.serve.beside import beside
 from clawft.serve.topics import Topics
 from clawft.trust import Standing
 
@@ -60,13 +61,11 @@ class SkillRegistry:
         """Read the skills, then follow what changes on disk until the block ends. Raises: ClawftError."""
         await self.live.open()
         forget = self.live.subscribe(self._tell)
-        async with anyio.create_task_group() as group:
-            group.start_soon(self.live.run)
+        async with beside(self.live.run):
             try:
                 yield
             finally:
                 forget()
-                group.cancel_scope.cancel()
 
     def check(self) -> Diagnostic | None:
         """Why what is served may be older than what is on disk."""
