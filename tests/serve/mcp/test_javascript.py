@@ -92,7 +92,14 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("asked", ASKED)
+def some(*wanted: str) -> pytest.MarkDecorator:
+    """Those that are tried each time; the others, each of which takes a process or two, are left to `make soak`."""
+    return pytest.mark.parametrize(
+        "asked", [one if one.startswith(wanted) else pytest.param(one, marks=pytest.mark.soak) for one in ASKED]
+    )
+
+
+@some("tools/list", "skills/")
 def test_the_inspector_is_content_over_http(packages: Path, served: ServedShell, asked: str) -> None:
     token = f"Authorization: Bearer {served.token}"
     target = ["--transport", "http", "--server-url", f"{served.url}/mcp", "--header", token]
@@ -100,9 +107,7 @@ def test_the_inspector_is_content_over_http(packages: Path, served: ServedShell,
     check(asked, node(served.world.home, packages / INSPECTOR, *words))
 
 
-@pytest.mark.parametrize(
-    "asked", [one if "call" in one else pytest.param(one, marks=pytest.mark.soak) for one in ASKED]
-)
+@some("tools/call")
 def test_the_inspector_is_content_on_stdio(packages: Path, piped: ServeWorld, asked: str) -> None:
     server = stdio_of(piped)
     given = [word for name, value in (server.env or {}).items() for word in ("-e", f"{name}={value}")]
