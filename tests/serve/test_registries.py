@@ -94,12 +94,12 @@ async def test_a_registry_that_is_away_is_named_and_one_that_is_none_is_not_foun
             await Client(daemon).ask(SearchRegistry(query="x", registry="gon"))
 
 
-@pytest.mark.parametrize("reference", ["../../etc", "\0", "a b c", "@@", "acme:", "no/such/folder", "-x"])
-async def test_a_reference_that_is_none_installs_nothing(world: ServeWorld, reference: str) -> None:
+async def test_a_reference_that_is_none_installs_nothing(world: ServeWorld) -> None:
     world.config = "[registries.clawhub]\nenabled = false\n"
     async with world.open_daemon() as daemon:
-        with pytest.raises(ClawftError):
-            await Client(daemon).ask(PlanInstall(reference=reference))
+        for reference in ("../../etc", "\0", "a b c", "@@", "acme:", "./no/such/folder", "-x"):
+            with pytest.raises(ClawftError):
+                await Client(daemon).ask(PlanInstall(reference=reference))
         assert not list(world.user_dir.glob("skills/*"))
 
 

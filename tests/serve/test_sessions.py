@@ -91,20 +91,20 @@ async def test_a_page_holds_no_more_than_can_be_sent(world: ServeWorld) -> None:
         assert len(rest.records) == 81 - len(told.records)
 
 
-@pytest.mark.parametrize("cursor", ["x", "12", ":", "-5:a", "1:", "9" * 30 + ":a", "\0:\0"])
-async def test_a_cursor_that_nobody_gave_is_refused(world: ServeWorld, cursor: str) -> None:
+async def test_a_cursor_that_nobody_gave_is_refused(world: ServeWorld) -> None:
     write(world, "one")
     async with world.open_daemon() as daemon:
-        with pytest.raises(ClawftError, match="no cursor"):
-            await Client(daemon).ask(ListSessions(cursor=cursor))
+        for cursor in ("x", "12", ":", "-5:a", "1:", "9" * 30 + ":a", "\0:\0"):
+            with pytest.raises(ClawftError, match="no cursor"):
+                await Client(daemon).ask(ListSessions(cursor=cursor))
 
 
-@pytest.mark.parametrize("key", ["../config", "..", "/etc/passwd", "not there", "\udcff", "a" * 256])
-async def test_a_key_leads_to_a_session_or_nowhere(world: ServeWorld, key: str) -> None:
+async def test_a_key_leads_to_a_session_or_nowhere(world: ServeWorld) -> None:
     async with world.open_daemon() as daemon:
-        with pytest.raises(ClawftError) as caught:
-            await Client(daemon).ask(GetSession(key=key))
-        assert caught.value.code in ("session-not-found", "session-key")
+        for key in ("../config", "..", "/etc/passwd", "not there", "\udcff", "a" * 256):
+            with pytest.raises(ClawftError) as caught:
+                await Client(daemon).ask(GetSession(key=key))
+            assert caught.value.code in ("session-not-found", "session-key")
 
 
 async def test_only_who_may_do_all_reads_conversations_of_others(world: ServeWorld) -> None:
