@@ -14,6 +14,7 @@ __all__ = ["SocketConnection"]
 
 GOING_AWAY = 1012  # "service restart": come again
 TOO_BIG = 1009
+_LINGER_S = 2.0  # for a client that is told why to hear of it
 _MOST_PIECES = 1_024  # of one message; each needs memory, even one with nothing in it
 
 
@@ -48,6 +49,22 @@ class SocketConnection(WebSocketsSansIOProtocol):
             super().handle_ping()
         else:
             self.conn.data_to_send()
+
+    def handle_parser_exception(self) -> None:
+        """The rest of what comes is read and forgotten: to hang up on it would lose our words about why."""
+        if self.close_sent:
+            return
+        assert self.conn.close_sent is not None
+        code, reason = self.conn.close_sent.code, self.conn.close_sent.reason
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.close_timer = self.loop.call_later(_LINGER_S, self.transport.abort)
 
     async def send(self, message: Any) -> None:
         """A text that is encoded already, as `utf8`, is sent as it is.
