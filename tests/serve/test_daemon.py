@@ -123,7 +123,7 @@ async def test_sessions_of_a_token_without_admin_are_its_own(world: ServeWorld) 
     async with world.open_daemon() as daemon:
         mine = await Client(daemon).ask(Chat(text="secret", session="work"))
         theirs = await Client(daemon, "run", name="bob").ask(Chat(text="hello", session="work"))
-    assert (mine.session, theirs.session) == ("work", "bob:work")
+    assert (mine.session, theirs.session) == ("work", "@bob:work")
 
 
 @pytest.mark.parametrize("request_", [ExecuteSkill(name="mine"), Chat(text="hi"), ListExecutions()])

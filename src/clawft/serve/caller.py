@@ -35,7 +35,8 @@ class Caller(Struct, frozen=True):
 
     def session_key(self, key: str) -> str:
         """The key that a session is kept under: whoever may not see those of others has a drawer of their own."""
-        return key if "admin" in self.scopes or key.startswith(f"{self.name}:") else f"{self.name}:{key}"
+        drawer = f"@{self.name}:"  # no channel's name begins so, nor anything else that has sessions
+        return key if "admin" in self.scopes or key.startswith(drawer) else drawer + key
 
 
 class Subscriptions(Protocol):

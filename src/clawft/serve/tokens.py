@@ -16,7 +16,6 @@ from msgspec import Struct
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
 from clawft.files import lock_file, read_optional, replace_file
-from clawft.gateway.keys import RESERVED
 from clawft.protocol.base import Scope
 from clawft.serve.caller import ALL_SCOPES, Caller
 
@@ -113,9 +112,8 @@ class ServeTokens:
 
     def create(self, name: str, scopes: Sequence[str], label: str = "", *, days: int = 0) -> tuple[str, ServeToken]:
         """A new token, which nobody can be shown again, and what is kept of it. Raises: ClawftError."""
-        if not _NAME.fullmatch(name) or name == OWN or name in RESERVED:  # its sessions would be those of others
+        if not _NAME.fullmatch(name) or name == OWN:
             hint = "Up to 40 small letters, digits, '.', '_' and '-', with a letter or digit at both ends"
-            hint = "Sessions of others begin so; choose another" if name in RESERVED else hint
             raise ClawftError("serve-token-name", f"A token cannot be called '{name[:60]}'", hint=hint)
         now = time.time()
         secret = PREFIX + secrets.token_urlsafe(32)
