@@ -134,6 +134,23 @@ def test_a_second_signal_cuts_work_short(world: ServeWorld) -> None:
         assert daemon.errors == [], "\n".join(daemon.errors)
 
 
+def test_a_signal_before_it_is_ready_ends_it_at_once(world: ServeWorld) -> None:
+    world.write_config()
+    for number in range(200):  # which are scanned first
+        (world.add_skill(f"skill-{number}") / "run.py").write_text(f"import os\n\nprint(os.getcwd(), {number})\n" * 50)
+    command = ["weft", "serve", "--port", "0", "--format", "json"]
+    with subprocess.Popen(command, cwd=world.project, env=world.environ, stdout=subprocess.PIPE, text=True) as process:
+        places, children = world.user_dir / "serve", Path(f"/proc/{process.pid}/task")
+        until = time.monotonic() + 30
+        while not any(one.read_text() for one in children.glob("*/children")):  # those that scan
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        process.send_signal(signal.SIGTERM)
+        told, _ = process.communicate(timeout=15)
+        assert (process.returncode, list(places.glob("*.json"))) == (-signal.SIGTERM, [])
+        assert [json.loads(line)["event"] for line in told.splitlines()] == ["stopped"]
+
+
 def test_the_address_with_the_token_is_shown_to_a_person_alone(world: ServeWorld) -> None:
     world.write_config()
     controller, terminal = pty.openpty()

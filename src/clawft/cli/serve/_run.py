@@ -5,9 +5,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -67,11 +68,15 @@ def run_daemon(wanted: Wanted) -> int:
         place = _describe(app, settings, listening.getsockname()[1])
         with hold_place(app.workspace.user_dir, place), _page(app, place, token, wanted) as page:
             tokens = ServeTokens(app.workspace.user_dir, token)
-            is_whole = _serve(app, settings, listening, tokens, _Voice(tell, place, token, wanted, settings, page))
+            serving = _Serving(_Voice(tell, place, token, wanted, settings, page))
+            serving.run(app, settings, listening, tokens)
     finally:
         listening.close()
     tell("The daemon has stopped", {"event": "stopped"})
-    return 0 if is_whole else 1
+    if serving.ended_early:  # what reads skills on a thread cannot be ended, and nobody is to wait for it
+        signal.signal(serving.ended_early, signal.SIG_DFL)
+        signal.raise_signal(serving.ended_early)
+    return 0 if serving.has_started else 1
 
 
 def _settle(settings: ServeSettings, wanted: Wanted) -> ServeSettings:
@@ -195,47 +200,62 @@ def _page(app: "App", place: "Place", token: str, wanted: Wanted) -> Iterator[st
             os.unlink(path)
 
 
-def _serve(
-    app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens", voice: _Voice
-) -> bool:
-    """Whether it could start."""
-    import anyio
+class _Serving:
+    """The daemon from its start to its end. `ended_early` is the signal that came before it was ready."""
 
-    from clawft.serve.daemon import open_daemon
-    from clawft.serve.server import make_server, make_shell
+    def __init__(self, voice: _Voice) -> None:
+        self._voice = voice
+        self._served: tuple[Shell, WebServer] | None = None
+        self.has_started = False
+        self.ended_early: signal.Signals | None = None
 
-    # What clients do wrong is answered, not logged; a bug is.
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
-    started = False
+    def run(self, app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens") -> None:
+        """Raises: ClawftError."""
+        import anyio
 
-    async def run() -> None:
-        nonlocal started
-        with anyio.open_signal_receiver(*heard) as signals:
-            async with open_daemon(app, settings) as daemon:
-                shell = make_shell(daemon, tokens, None if voice.wanted.quiet else voice.tell)
-                server = make_server(shell)
-                async with anyio.create_task_group() as group:
-                    group.start_soon(_hear, signals, shell, server, voice.tell)
-                    voice.announce()
-                    await server.serve([listening])
-                    group.cancel_scope.cancel()
-                started = server.started
+        # What clients do wrong is answered, not logged; a bug is.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+        heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
 
-    anyio.run(run)
-    return started
+        async def run() -> None:
+            from clawft.serve.beside import beside
 
+            with anyio.open_signal_receiver(*heard) as signals, anyio.CancelScope() as scope:
+                async with beside(partial(self._hear, signals, scope.cancel)):
+                    await self._serve(app, settings, listening, tokens)
 
-async def _hear(signals: AsyncIterator[signal.Signals], shell: "Shell", server: "WebServer", tell: Tell) -> None:
-    """The first signal lets work come to its end, the second cuts it short."""
-    import anyio
+        anyio.run(run)
 
-    async with anyio.create_task_group() as group:
-        is_first = True
-        async for _ in signals:
-            if is_first:
-                tell("stopping: what is being done comes to its end; once more cuts it short", {"event": "stopping"})
-                group.start_soon(shell.drain, server)
-            else:
-                await shell.cut_short(server)
-            is_first = False
+    async def _serve(
+        self, app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens"
+    ) -> None:
+        from clawft.serve.daemon import open_daemon
+        from clawft.serve.server import make_server, make_shell
+
+        async with open_daemon(app, settings) as daemon:
+            shell = make_shell(daemon, tokens, None if self._voice.wanted.quiet else self._voice.tell)
+            server = make_server(shell)
+            self._served = shell, server
+            self._voice.announce()
+            await server.serve([listening])
+            self.has_started = server.started
+
+    async def _hear(self, signals: AsyncIterator[signal.Signals], give_up: Callable[[], None]) -> None:
+        """The first signal lets work come to its end, the second cuts it short; before it is ready, one ends it."""
+        import anyio
+
+        async with anyio.create_task_group() as group:
+            is_first = True
+            async for one in signals:
+                if self._served is None:
+                    self.ended_early = one
+                    give_up()
+                    return
+                shell, server = self._served
+                if is_first:
+                    words = "stopping: what is being done comes to its end; once more cuts it short"
+                    self._voice.tell(words, {"event": "stopping"})
+                    group.start_soon(shell.drain, server)
+                else:
+                    await shell.cut_short(server)
+                is_first = False
