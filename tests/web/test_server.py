@@ -179,6 +179,36 @@ def test_it_speaks_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
         check_tls(Tls(str(key), str(cert)), "echo-tls")
 
 
+def test_whoever_is_to_speak_tls_and_says_nothing_is_counted_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make_certificate(cert, key)
+    with serve_echo(Bounds(connections=10), Tls(str(cert), str(key))) as port, ExitStack() as stack:
+        silent = [stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10))) for _ in range(200)]
+        until = time.monotonic() + START_S
+        while sum(map(is_closed, silent)) < 50 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert sum(map(is_closed, silent)) >= 50  # but for those who may be there, or are to be told that they may not
+        for one in silent:
+            one.close()
+        monkeypatch.setattr(Connection, "head_s", 0.2)
+        last = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10)))
+        assert read_all(last) == b""
+        with httpx2.Client(verify=ssl.create_default_context(cafile=str(cert)), trust_env=False) as client:
+            assert client.get(f"https://127.0.0.1:{port}/").text == "ok"
+
+
+def is_closed(peer: socket.socket) -> bool:
+    peer.setblocking(False)
+    try:
+        return peer.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 def make_certificate(cert: Path, key: Path) -> None:
     words = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", str(key), "-out", str(cert)]

@@ -7,7 +7,7 @@ from contextlib import suppress
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["AT_ONCE", "Connection", "make_room"]
+__all__ = ["AT_ONCE", "Connection", "is_hung_up_on", "make_room"]
 
 AT_ONCE = 64  # are let in before one of them is looked at
 _MARGIN = 100  # that are told there are too many; more than that are hung up on
@@ -28,6 +28,12 @@ def make_room(connections: int) -> int:
     return max(_FEWEST, (wanted - rest) // 2)
 
 
+def is_hung_up_on(one: "Connection") -> bool:
+    """Whether there are too many to tell one more that there are."""
+    most = one.config.limit_concurrency
+    return most is not None and len(one.connections) > most + _MARGIN
+
+
 class Connection(H11Protocol):
     """Uvicorn waits for ever for the head of a request, and for a client that does not read; here both have an end.
 
@@ -41,10 +47,10 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        most = self.config.limit_concurrency
-        if most is not None and len(self.connections) > most + _MARGIN:
+        if is_hung_up_on(self):
             transport.abort()
             return
+        most = self.config.limit_concurrency
         # Whoever was there before it got too full is answered; whoever comes then is told so.
         self.limit_concurrency = 0 if most is not None and len(self.connections) > most else None
         self._wait_for_head()

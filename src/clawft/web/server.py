@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError
 from clawft.web.connection import AT_ONCE, Connection, make_room
+from clawft.web.greeting import greet_with
 from clawft.web.listening import WAITING
 from clawft.web.visit import App
 
@@ -68,6 +69,9 @@ class WebServer(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.config.ssl is not None:
+            self.config.http_protocol_class = greet_with(self.config.ssl)  # type: ignore[assignment]
+            self.config.ssl = None
         await super().startup(sockets)
         for one in sockets or ():
             one.listen(WAITING)  # again: more may wait than are let in at once
