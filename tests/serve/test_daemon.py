@@ -191,6 +191,9 @@ async def test_a_question_is_answered_by_the_one_who_asked_for_the_work(world: S
         await until(lambda: not daemon.executions.entries)
         closed = next(one for one in client.told if isinstance(one, QuestionClosed))
     assert (closed.answer, closed.by) == ("once", "ann")
+    kinds = [type(one.event if isinstance(one, TurnEvent) else one).__name__ for one in client.told]
+    assert kinds.index("ToolStarted") < kinds.index("ApprovalNeeded") < kinds.index("QuestionAsked")
+    assert asked.call == next(one.call for one in client.events if isinstance(one, ApprovalNeeded))
     assert (world.project / "made").exists()
 
 

@@ -146,6 +146,7 @@ class Question(Struct, frozen=True, kw_only=True):
     caller: str
     tool: str
     text: str
+    call: str = ""  # of the tool, as the events of the work name it
     reason: str = ""
     grave: bool = False
     asked: str = ""

@@ -67,6 +67,7 @@ class _Execution:
         self.events = 0
         self.last: Event | None = None
         self.conversation: Conversation | None = None
+        self._shown: dict[str, anyio.Event] = {}  # calls whose question stands in the stream
         self.scope = anyio.CancelScope()
 
     @property
@@ -85,6 +86,15 @@ class _Execution:
         self.events += 1
         self.last = event
         self.call.send(TurnEvent(execution=self.id, sequence=self.events, event=event))
+        if isinstance(event, ApprovalNeeded):
+            self._asked(event).set()
+
+    async def wait_shown(self, event: ApprovalNeeded) -> None:
+        """Until everything before a question was told: nobody is asked about a call they have not seen."""
+        await self._asked(event).wait()
+
+    def _asked(self, event: ApprovalNeeded) -> anyio.Event:
+        return self._shown.setdefault(event.call, anyio.Event())
 
     def cancel(self) -> None:
         """In order, where the turn runs: it says so itself, and what came so far is kept."""
@@ -186,6 +196,7 @@ class Executions:
         agent = self._choose_agent(work.agent)
 
         async def approve(event: ApprovalNeeded) -> Answer:
+            await execution.wait_shown(event)
             return await self._questions.ask(execution.call, event, execution.entry)
 
         async with (

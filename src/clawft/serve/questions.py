@@ -94,6 +94,7 @@ class Questions:
             caller=about.caller,
             tool=event.tool,
             text=event.question,
+            call=event.call,
             reason=event.reason,
             grave=event.grave,
             asked=now.isoformat(timespec="seconds"),

@@ -49,9 +49,7 @@ export function transcript() {
     ToolStarted(one) {
       const tool = toolFold(one);
       tools.set(one.call, tool);
-      const asked = [...questions.values()].find((other) => other.tool === one.tool && other.card.isConnected);
       put(tool.element);
-      if (asked) list.append(asked.card); // its question may have come first
     },
     ToolFinished: (one) => tools.get(one.call)?.finish(one),
     ForkStarted: (one) => line("runs", one.skill ? `Skill ${one.skill} works in a conversation of its own` : "A task was given to a conversation of its own", one.run && `, in the background as run ${one.run}`),
