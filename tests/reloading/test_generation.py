@@ -164,3 +164,16 @@ def test_a_file_that_is_only_touched_changes_nothing(tmp_path: Path) -> None:
     os.utime(file)
     assert compare(before, load_generation(before, "", {str(file)})) is None
     assert compare(before, load_generation(before, "")) is None
+
+
+def test_a_folder_that_becomes_a_link_is_followed_no_further_than_on_a_start(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    write_skill(tmp_path / "elsewhere", "alpha", random.Random(1))
+    folder = place.user / "skills" / "alpha"
+    write_skill(folder, "alpha", random.Random(1))
+    before = place.first()
+    shutil.rmtree(folder)
+    folder.symlink_to(tmp_path / "elsewhere")
+    after = load_generation(before, "", {str(folder)})
+    assert describe(after) == describe(place.first())
+    assert "alpha" not in {one.name for one in after.app.skills}

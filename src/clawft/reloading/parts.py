@@ -91,7 +91,9 @@ def _patch(location: Location, before: Part, paths: set[str], limit: int) -> Dra
     known = {}
     for folder in sorted(folders):
         number = numbers.get(folder, -1)
-        if number < 0 or found[number].file != f"{folder}/SKILL.md" or os.path.islink(found[number].file):
+        if number < 0 or found[number].file != f"{folder}/SKILL.md":
+            return None
+        if os.path.islink(folder) or os.path.islink(found[number].file):  # whether it is followed, the search tells
             return None
         one = load_folder(location, folder, limit)
         if one is None:
