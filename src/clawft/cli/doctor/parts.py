@@ -25,6 +25,7 @@ _OPTIONAL = {
     "wasm": ("wasmtime", "plugins and skills in WebAssembly"),
     "telemetry": ("opentelemetry-exporter-otlp-proto-http", "traces and metrics of runs"),
     "hub": ("uvicorn", "a registry of your own, with weft hub serve"),
+    "serve": ("watchfiles", "your skills for other programs, with weft serve and weft mcp"),
 }
 _INSTALLS = {"npx": "npx comes with Node.js", "uvx": "uvx comes with uv", "docker": "docker comes with Docker"}
 
