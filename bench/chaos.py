@@ -27,6 +27,7 @@ from clawft.run.durable.request import RunRequest
 from clawft.run.durable.runs import Runs
 from clawft.run.durable.values import Question, Run
 from clawft.working import open_app_runs
+from warm import WarmPopen
 from wire import Asked, Reply, WireServer
 
 __all__ = ["COMMANDS", "Chaos", "Effect", "Process", "answer", "make_command", "ten_steps", "until"]
@@ -79,7 +80,7 @@ class Process:
     def __init__(self, words: Sequence[str], cwd: Path, env: dict[str, str], log: Path) -> None:
         self._log = log
         with open(log, "wb") as file:
-            self.popen = subprocess.Popen(
+            self.popen: WarmPopen[bytes] = WarmPopen(
                 words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
             )
         self.pid = self.popen.pid

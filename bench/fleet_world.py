@@ -12,6 +12,7 @@ from typing import Any
 
 from clawft.run.durable.lease import is_gone
 from runs_world import RunsWorld
+from warm import WarmPopen
 
 __all__ = ["FleetWorld"]
 
@@ -31,7 +32,7 @@ class FleetWorld(RunsWorld):
         (skill / "SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\n\nGreet $ARGUMENTS.\n")
 
     def begin(self, *args: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        return WarmPopen(
             [sys.executable, "-m", "clawft", *args],
             cwd=self.project,
             env=self.environ,

@@ -15,6 +15,7 @@ from clawft.app import open_app
 from clawft.run.durable.request import RunRequest
 from clawft.run.durable.runs import Runs
 from clawft.working import open_app_runs
+from warm import WarmPopen
 
 __all__ = ["RunsWorld"]
 
@@ -68,7 +69,7 @@ class RunsWorld:
         log = (self.user_dir / "workers.log").open("ab")
         command = (sys.executable, "-m", "clawft", "worker", "--concurrency", str(concurrency), *options)
         with log:
-            return subprocess.Popen(command, cwd=self.project, env=self.environ, stdin=subprocess.DEVNULL, stderr=log)
+            return WarmPopen(command, cwd=self.project, env=self.environ, stdin=subprocess.DEVNULL, stderr=log)
 
     def wait_for_workers(self, count: int, wait_s: float = 30) -> None:
         with self.runs() as runs:

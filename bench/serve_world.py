@@ -19,6 +19,7 @@ from clawft.protocol.base import Answer, Request, Scope
 from clawft.protocol.running import TurnEvent
 from clawft.serve.caller import ALL_SCOPES, Call, Caller
 from clawft.serve.daemon import Daemon, open_daemon
+from warm import WarmPopen
 from world import World
 
 START_S = 120  # with thousands of skills, on a machine that has more to do
@@ -55,7 +56,7 @@ class ServeWorld(World):
         """`weft serve` as a process of its own, on a free port of loopback."""
         self.write_config()
         command = [sys.executable, "-m", "clawft", "serve", "--port", "0", "--format", "json", *options]
-        process = subprocess.Popen(
+        process: WarmPopen[str] = WarmPopen(
             command, cwd=self.project, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         served = ServedDaemon(process, self.user_dir)

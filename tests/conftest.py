@@ -12,11 +12,13 @@ from hypothesis import settings
 
 from hub_world import ServedHub, serve_hub
 from postgres import Postgres, find_postgres
+from warm import WarmPopen
 
 pytest_plugins = ["collecting", "skip_guard", "unmeasured"]
 
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("ci")
+WarmPopen.is_on = True
 
 
 @pytest.fixture

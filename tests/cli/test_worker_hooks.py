@@ -1,9 +1,9 @@
 """A worker tells hooks that it starts and stops, and what they do keeps it from neither."""
 
 import json
-import subprocess
 from pathlib import Path
 
+from warm import run_warm
 from world import World
 
 
@@ -15,7 +15,7 @@ def test_hooks_hear_that_a_worker_starts_and_stops_whatever_they_do(tmp_path: Pa
     world.add_hook("throws", "gateway:shutdown", "throw new Error('oh dear');")
     words = ["weft", "worker", "--until-idle", "--format", "json"]
     env = child_env | {"HOME": str(world.home)}
-    done = subprocess.run(words, env=env, cwd=world.project, capture_output=True, text=True, timeout=60, check=True)
+    done = run_warm(words, env=env, cwd=world.project, check=True)
     said = [json.loads(line)["text"] for line in done.stdout.splitlines()]
     shared = f'"workspaceDir":"{world.project}","agentId":"","cfg":{{}}'
     assert [line for line in said if not line.startswith("worker ")] == [

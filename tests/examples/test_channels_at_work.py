@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import clawft
 from chaos import Process, until
 from clawft.app import open_app
 from clawft.working import open_app_runs
+from warm import run_warm
 
 pytestmark = pytest.mark.skipif(not has_dovecot(), reason="Dovecot is not installed")
 PLUGINS = Path(__file__).parents[2] / "examples" / "plugins"
@@ -73,7 +73,7 @@ class World:
 
     def weft(self, *words: str) -> str:
         command = [sys.executable, "-m", "clawft", *words]
-        done = subprocess.run(command, cwd=self.project, env=self.env, capture_output=True, text=True, timeout=60)
+        done = run_warm(command, cwd=self.project, env=self.env)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ from clawft.cli import main
 from clawft.run.durable.lease import is_gone, this_host, this_mark
 from clawft.run.durable.values import Run, WorkerRow, now_text
 from runs_world import RunsWorld
+from warm import run_warm
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -54,9 +54,7 @@ class Watched(RunsWorld):
     def weft(self, *args: str) -> tuple[int, str, str]:
         """`weft runs ARGS…` in a process of its own."""
         words = [sys.executable, "-m", "clawft", "runs", *args]
-        done = subprocess.run(
-            words, cwd=self.project, env=self.environ, capture_output=True, text=True, timeout=60, check=False
-        )
+        done = run_warm(words, cwd=self.project, env=self.environ)
         return done.returncode, done.stdout, done.stderr
 
     def get(self, run: str) -> Run:

@@ -11,6 +11,7 @@ from clawft.app import open_app
 from clawft.run.durable.request import RunRequest
 from clawft.sessions import SessionStore
 from clawft.working import open_app_runs
+from warm import WarmPopen, run_warm
 
 BODY = "The state is !`cat ${CLAUDE_PROJECT_DIR}/state`, see @notes.txt"
 LOOK = {"tool_calls": [{"name": "list_directory", "arguments": {"path": "."}}]}
@@ -48,7 +49,7 @@ def test_a_run_that_goes_on_elsewhere_reads_what_its_skill_said_before(
     runs = open_app_runs(open_app(child_env, str(project)))
     try:
         run = runs.start(RunRequest(kind="skill", cwd=str(project), skill="one", session="k"))
-        worker = subprocess.Popen(command, env=child_env, cwd=project, stderr=subprocess.DEVNULL)
+        worker: WarmPopen[bytes] = WarmPopen(command, env=child_env, cwd=project, stderr=subprocess.DEVNULL)
         try:
             wait_for(lambda: len(runs.recorded(runs.store.get(run))) == 3)  # commands, answer, tool
         finally:
@@ -59,7 +60,7 @@ def test_a_run_that_goes_on_elsewhere_reads_what_its_skill_said_before(
         write_script(tmp_path / "script.json", delay_ms=0)
         (project / "state").write_text("late")
         (project / "notes.txt").unlink()
-        subprocess.run([*command, "--until-idle"], env=child_env, cwd=project, check=True, timeout=60)
+        run_warm([*command, "--until-idle"], env=child_env, cwd=project, check=True)
         assert runs.store.get(run).status == "done"
     finally:
         runs.close()

@@ -1,6 +1,5 @@
 """Forks in the background, done by a real worker: limited by whoever started them, however far they go."""
 
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from clawft.run.durable.runs import Runs
 from clawft.run.durable.values import OVER, Run
 from clawft.working import open_app_runs
 from runs_world import end_all
+from warm import WarmPopen
 from wire import Asked, Reply, call, say
 from world import World, collect, only
 
@@ -42,7 +42,9 @@ def runs(world: World) -> Iterator[Runs]:
     with closing(open_app_runs(open_app(world.environ, str(world.project)))) as runs:
         command = (sys.executable, "-m", "clawft", "worker", "--concurrency", "4")
         with log.open("wb") as file:
-            worker = subprocess.Popen(command, cwd=world.project, env=world.environ, stdout=file, stderr=file)
+            worker: WarmPopen[bytes] = WarmPopen(
+                command, cwd=world.project, env=world.environ, stdout=file, stderr=file
+            )
         try:
             deadline = time.monotonic() + 30
             while not runs.store.roster.workers():

@@ -13,6 +13,7 @@ from clawft.run.durable.request import RunRequest
 from clawft.run.durable.values import now_text
 from clawft.sessions import SessionStore
 from clawft.working import open_app_runs
+from warm import WarmPopen, run_warm
 from world import World
 
 BEFORE = [
@@ -50,7 +51,7 @@ def test_hooks_hear_of_each_thing_once_however_often_a_run_is_begun(tmp_path: Pa
         script.write_text(json.dumps({"by_turn": True, "steps": [LOOK, {"text": "Done.", "delay_ms": 120_000}]}))
         run = runs.start(RunRequest(kind="agent", cwd=str(world.project), text="look", session="k"))
         command = [sys.executable, "-m", "clawft", "worker"]
-        worker = subprocess.Popen(command, env=env, cwd=world.project, stderr=subprocess.DEVNULL)
+        worker: WarmPopen[bytes] = WarmPopen(command, env=env, cwd=world.project, stderr=subprocess.DEVNULL)
         try:
             wait_for(lambda: len(runs.recorded(runs.store.get(run))) == len(BEFORE) + 2)  # an answer, and a tool
         finally:
@@ -58,7 +59,7 @@ def test_hooks_hear_of_each_thing_once_however_often_a_run_is_begun(tmp_path: Pa
             worker.wait(60)
         assert heard.read_text().split() == BEFORE
         script.write_text(json.dumps({"by_turn": True, "steps": [LOOK, {"text": "Done."}]}))
-        subprocess.run([*command, "--until-idle"], env=env, cwd=world.project, check=True, timeout=60)
+        run_warm([*command, "--until-idle"], env=env, cwd=world.project, check=True)
         assert runs.store.get(run).status == "done"
         assert heard.read_text().split() == [*BEFORE, "agent:stop", "message:sent"]
         shown = [

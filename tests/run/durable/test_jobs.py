@@ -25,6 +25,7 @@ from clawft.run.durable.tables import JOB, RUN, SCHEDULE
 from clawft.run.durable.values import Run
 from clawft.working import open_app_runs
 from postgres import Postgres
+from warm import WarmPopen
 
 START = datetime(2026, 6, 1, 8, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -435,7 +436,7 @@ def test_workers_that_race_on_postgres_start_each_due_time_once_and_do_it(postgr
     try:
         for _ in range(3):
             with (tmp_path / "log").open("ab") as log:
-                workers.append(subprocess.Popen(words, cwd=tmp_path, env=world.environ, stdout=log, stderr=log))
+                workers.append(WarmPopen(words, cwd=tmp_path, env=world.environ, stdout=log, stderr=log))
         _wait_for(lambda: len(world.runs.store.roster.workers()) == 3, tmp_path)
         jobs = [world.add("at 2099-01-01T00:00Z", now=now) for _ in range(6)]
         due = datetime.now(UTC) + timedelta(seconds=0.7)  # the server's clock is this machine's

@@ -14,6 +14,7 @@ from clawft.run.durable.request import RunRequest
 from clawft.run.durable.values import now_text
 from clawft.sessions import SessionStore
 from clawft.working import open_app_runs
+from warm import WarmPopen, run_warm
 from world import World
 
 ID = "org.example.stages"
@@ -72,7 +73,7 @@ def test_a_stage_is_asked_once_about_each_thing_however_often_a_run_is_begun(
         script.write_text(json.dumps({"by_turn": True, "steps": [LOOK, {"text": "Done.", "delay_ms": 120_000}]}))
         run = runs.start(RunRequest(kind="agent", cwd=str(world.project), text="look", session="k"))
         command = [sys.executable, "-m", "clawft", "worker"]
-        worker = subprocess.Popen(command, env=env, cwd=world.project, stderr=subprocess.DEVNULL)
+        worker: WarmPopen[bytes] = WarmPopen(command, env=env, cwd=world.project, stderr=subprocess.DEVNULL)
         before = ["pre_route", "pre_transport", "pre_transport"]
         try:
             wait_for(lambda: asked.exists() and asked.read_text().split() == before)
@@ -80,7 +81,7 @@ def test_a_stage_is_asked_once_about_each_thing_however_often_a_run_is_begun(
             worker.kill()
             worker.wait(60)
         script.write_text(json.dumps({"by_turn": True, "steps": [LOOK, {"text": "Done."}]}))
-        subprocess.run([*command, "--until-idle"], env=env, cwd=world.project, check=True, timeout=60)
+        run_warm([*command, "--until-idle"], env=env, cwd=world.project, check=True)
         assert runs.store.get(run).status == "done"
         # The second request was not answered, so it is made again; the first and the text are what they were.
         assert asked.read_text().split() == [*before, "pre_transport", "post_transport"]
