@@ -64,7 +64,10 @@ class SkilledServer:
 def _answer(script: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     match method:
         case "initialize":
-            capabilities: dict[str, Any] = {"resources": {}, "extensions": {} if script.get("plain") else {_EXTENSION: {}}}
+            capabilities: dict[str, Any] = {
+                "resources": {},
+                "extensions": {} if script.get("plain") else {_EXTENSION: {}},
+            }
             told = {"protocolVersion": "2025-11-25", "capabilities": capabilities}
             return {"result": {**told, "serverInfo": {"name": "skilled", "version": "1"}}}
         case "tools/list":

@@ -1,6 +1,7 @@
 """A minute of what `make soak` does for half an hour."""
 
 import pytest
+
 from soak_serve import main
 
 

@@ -111,8 +111,8 @@ class Desk:
         taken = self._stores.approvals.remove(lambda one: one.kind == "skill" and one.path in folders)
         self._stores.approvals.record(structs.replace(one, kind="former") for one in taken)
         for one in taken:
-            told = {"decision": "revoked", "rule": why, "skill": one.name, "digest": one.digest}
-            self._stores.audit.tell("approval", f"skill {one.path}", **told)
+            about = f"skill {one.path}"
+            self._stores.audit.tell("approval", about, decision="revoked", rule=why, skill=one.name, digest=one.digest)
         return taken
 
     def _forget_former(self, folders: Collection[str]) -> None:
