@@ -5,7 +5,7 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
@@ -33,12 +33,23 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
         yield here
 
 
-def upgrade(served: ServedShell, *headers: str, host: str = "") -> int:
+def upgrade(served: ServedShell, *headers: str, host: str = "", path: str = "/ws") -> int:
     """The status that a WebSocket gets."""
     lines = [f"Host: {host or f'127.0.0.1:{served.port}'}", KEY, *headers]
     with closing(socket.create_connection(("127.0.0.1", served.port), 10)) as peer:
-        peer.sendall(("GET /ws HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n").encode())
+        peer.sendall((f"GET {path} HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n").encode())
         return int(peer.recv(65_536).split()[1])
+
+
+def find_logged(served: ServedShell, field: str, value: str) -> tuple[str, Mapping[str, object]]:
+    """A line of the log, which is written after the answer."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        for one in tuple(served.log):
+            if one[1].get(field) == value:
+                return one
+        time.sleep(0.005)
+    raise AssertionError(served.log)
 
 
 def test_without_a_token_nothing_of_this_machine_is_told(served: ServedShell) -> None:
@@ -80,7 +91,8 @@ def test_a_wrong_token_is_refused_even_where_none_is_needed(served: ServedShell)
 
 def test_a_page_that_comes_by_another_name_is_refused(served: ServedShell) -> None:
     with served.client() as client:
-        for name in ("evil.example", f"127.0.0.1.evil.example:{served.port}", "", "localhost.:80", "10.0.0.1", "[::2]"):
+        others = ("evil.example", f"127.0.0.1.evil.example:{served.port}", "", "localhost.:80", "10.0.0.1", "[::2]")
+        for name in (*others, "[::1].evil.example", "localhost:evil.example", "evil@localhost", "["):
             answer = client.get("/api/v1/skills", headers={"Host": name})
             assert (answer.status_code, answer.json()["error"]["code"]) == (421, "host-refused"), name
             assert upgrade(served, f"Authorization: Bearer {served.token}", host=name or " ") == 421
@@ -230,6 +242,33 @@ def test_what_is_no_request_gets_an_answer_and_the_daemon_goes_on(served: Served
         assert client.get("/healthz").status_code == 200
 
 
+def test_of_what_says_twice_where_it_ends_nothing_that_follows_is_read(served: ServedShell) -> None:
+    both = "Content-Length: 4\r\nTransfer-Encoding: chunked"
+    first = f"POST /api/v1/nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n{both}\r\n\r\n0\r\n\r\n"
+    with closing(socket.create_connection(("127.0.0.1", served.port), 10)) as peer:
+        peer.sendall(f"{first}GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        got = b""
+        while chunk := peer.recv(65_536):
+            got += chunk
+    assert (got.count(b"HTTP/1.1 "), got[:12]) == (1, b"HTTP/1.1 401")
+
+
+def test_a_websocket_that_is_refused_is_no_error_of_the_daemon(
+    served: ServedShell, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert upgrade(served) == 401
+    head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {served.token}\r\n{KEY}\r\n\r\n"
+    with closing(socket.create_connection(("127.0.0.1", served.port), 10)) as peer:
+        peer.sendall(f"GET /ws HTTP/1.1\r\n{head}".encode())
+        assert peer.recv(65_536).startswith(b"HTTP/1.1 101")
+        peer.sendall(b"\x81\x82\0\0\0\0\xff\xfe")  # a text that is no UTF-8
+        got = peer.recv(65_536)
+        assert int.from_bytes(got[2:4], "big") == 1007
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
+    assert upgrade(served, f"Authorization: Bearer {served.token}", path="/nothing") == 404
+    assert find_logged(served, "path", "/nothing")[1]["status"] == 404
+
+
 def test_who_asks_too_much_is_told_when_to_come_back(world: ServeWorld) -> None:
     limits = LimitSettings(reads_per_minute=3, writes_per_minute=1)
     with serve_here(world, ServeSettings(drain_s=1.0, limits=limits)) as served:
@@ -248,7 +287,7 @@ def test_what_is_logged_holds_no_secret_and_stays_on_its_line(served: ServedShel
     secret = served.token_for("logged", "read")
     with served.client(secret) as client:
         client.get("/api/v1/search", params={"query": "hush-hush"})
-    text, about = next(one for one in served.log if one[1]["owner"] == "logged")
+    text, about = find_logged(served, "owner", "logged")
     assert text.startswith("127.0.0.1 logged GET /api/v1/search 200 ")
     assert (about["event"], about["status"]) == ("request", 200)
     everything = repr(served.log)

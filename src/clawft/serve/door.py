@@ -113,6 +113,8 @@ class Door:
         try:
             self._check_place(visit)
             self._admit(visit)
+            if visit.scope["path"] != "/ws":
+                raise WebError(404, "There is a WebSocket at /ws alone")
         except WebError as error:
             visit.status = error.status
             await receive()

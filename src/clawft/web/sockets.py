@@ -14,6 +14,7 @@ __all__ = ["SocketConnection"]
 
 GOING_AWAY = 1012  # "service restart": come again
 TOO_BIG = 1009
+NO_TEXT = 1007
 _LINGER_S = 2.0  # for a client that is told why to hear of it
 _MOST_PIECES = 1_024  # of one message; each needs memory, even one with nothing in it
 
@@ -42,6 +43,14 @@ class SocketConnection(WebSocketsSansIOProtocol):
             self.handle_parser_exception()
             return
         super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        """A text that is none ends the connection; uvicorn would log that as an error of ours."""
+        if self.curr_msg_data_type == "text" and not _is_text(b"".join(self.frames)):
+            self.conn.fail(NO_TEXT, "this is no UTF-8")
+            self.handle_parser_exception()
+            return
+        super().send_receive_event_to_app()
 
     def handle_ping(self) -> None:
         """One that asks and takes no answer gets none: what is unread would grow without end."""
@@ -87,6 +96,8 @@ class SocketConnection(WebSocketsSansIOProtocol):
             self.loop.call_later(self.close_timeout, self.transport.abort)
             return
         await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True  # else uvicorn logs that whoever was refused got no answer
 
     def shutdown(self) -> None:
         if self.handshake_complete and not self.close_sent:
@@ -102,3 +113,11 @@ class SocketConnection(WebSocketsSansIOProtocol):
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
+
+
+def _is_text(message: bytes) -> bool:
+    try:
+        message.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

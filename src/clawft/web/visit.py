@@ -1,5 +1,6 @@
 """One request and its answer, seen from the door of a server: bounded in time and in memory, whatever the client."""
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
@@ -24,6 +25,7 @@ BODY_S = 30.0  # for a body to come, and more for a large one
 BYTES_PER_S = 16 * 1024  # what the slowest client brings
 _LARGE = 2 << 20  # what is counted of whole answers; no piece of what is sent in pieces is so large
 _CHUNK = 256 * 1024  # what is sent before it is seen whether the client takes it
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d*)?")
 # What is served is not to be run, framed or guessed at by a browser; pages bring a policy of their own.
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -127,7 +129,8 @@ class Visit:
         own = [*start.get("headers", ())]
         named = {name for name, _ in own}
         headers = [*own, *(one for one in _HEADERS if one[0] not in named), *self.taken]
-        if not self._is_whole:  # nobody wants the rest of it
+        # Nobody wants the rest of it; and of what says twice where it ends, somebody between us may see another end.
+        if not self._is_whole or {b"content-length", b"transfer-encoding"} <= self.headers.keys():
             headers.append((b"connection", b"close"))
         await self._send({**start, "headers": headers})
 
@@ -145,6 +148,6 @@ def _is_events(start: Message) -> bool:
 
 
 def parse_host(header: bytes) -> str:
-    """The name in a `Host` header, without the port."""
-    text = header.decode("latin-1").lower()
-    return text[: text.find("]") + 1] if text.startswith("[") else text.partition(":")[0]
+    """The name in a `Host` header, without the port; '' for what is none."""
+    found = _HOST.fullmatch(header.decode("latin-1").lower())
+    return found[1] if found else ""
