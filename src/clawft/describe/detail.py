@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from clawft.app import App
-from clawft.describe.diagnostics import to_problem
 from clawft.describe.entries import entry_of
 from clawft.describe.reviews import brought_json, is_executable, walk_files
 from clawft.describe.scanned import load_scanned, scanned_json
@@ -15,6 +14,7 @@ from clawft.discovery import Found
 from clawft.discovery.hooks import load_skill_hooks
 from clawft.errors import ClawftError
 from clawft.format.model import Skill
+from clawft.protocol.base import to_problem
 from clawft.protocol.skills import FileEntry, SkillDetail, SkillSummary
 from clawft.trust import Standing
 

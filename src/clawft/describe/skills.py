@@ -4,9 +4,9 @@ from typing import Any
 
 from msgspec import structs
 
-from clawft.describe.diagnostics import to_problem
 from clawft.discovery.digest import Digest, compute_digest
 from clawft.format.model import Skill
+from clawft.protocol.base import to_problem
 from clawft.protocol.skills import Requires, SkillSummary, Tokens
 from clawft.trust import Standing
 

@@ -4,7 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-__all__ = ["VERSION", "Answer", "Id", "Key", "Name", "Problem", "Refusal", "Request", "Scope", "Words"]
+from clawft.errors import Diagnostic
+
+__all__ = ["VERSION", "Answer", "Id", "Key", "Name", "Problem", "Refusal", "Request", "Scope", "Words", "to_problem"]
 
 VERSION = "v1"
 Scope = Literal["read", "run", "approve", "admin"]
@@ -36,6 +38,19 @@ class Problem(Struct, frozen=True, kw_only=True):
     line: int | None = None
     hint: str | None = None
     fixable: bool = False
+
+
+def to_problem(diagnostic: Diagnostic) -> Problem:
+    """A diagnostic or reason as other programs read it."""
+    return Problem(
+        code=diagnostic.code,
+        severity=diagnostic.severity,
+        message=diagnostic.message,
+        path=diagnostic.path,
+        line=diagnostic.line or None,
+        hint=diagnostic.hint or None,
+        fixable=bool(diagnostic.fix),
+    )
 
 
 class Refusal(Answer, frozen=True, kw_only=True, tag="error"):

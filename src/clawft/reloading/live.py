@@ -16,7 +16,7 @@ from clawft.app import App
 from clawft.config.skills import LoadSettings
 from clawft.discovery.watch import STEP_S, Kind, Watcher, find_remote
 from clawft.errors import ClawftError, Diagnostic
-from clawft.protocol.base import Problem
+from clawft.protocol.base import to_problem
 from clawft.protocol.changes import PathChange, SkillsChanged
 from clawft.reloading.compare import compare
 from clawft.reloading.depends import check_width, stamp_files
@@ -163,15 +163,9 @@ class LiveSkills:
         if why == self._failed:
             return
         self._failed = why
-        failed = Problem(
-            code=why.code,
-            severity=why.severity,
-            message=why.message,
-            path=why.path,
-            line=why.line or None,
-            hint=why.hint or None,
+        self._tell(
+            SkillsChanged(generation=self.current.number, at=self._at(), failed=to_problem(why), took_ms=_since(start))
         )
-        self._tell(SkillsChanged(generation=self.current.number, at=self._at(), failed=failed, took_ms=_since(start)))
 
     def _tell(self, change: SkillsChanged) -> None:
         for callback in tuple(self._subscribers.values()):

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import msgspec
 from starlette.responses import Response
 
-from clawft.describe.diagnostics import to_problem
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
-from clawft.protocol.base import Refusal
+from clawft.protocol.base import Refusal, to_problem
 from clawft.web.errors import WebError
 
 __all__ = ["answer_json", "make_refusal", "refuse", "to_web"]

@@ -1,15 +1,17 @@
 """Who asks: a name, and what they may do. The same for every way in."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.protocol.base import Answer, Scope
-from clawft.protocol.watching import Topic
 
-__all__ = ["ALL_SCOPES", "Call", "Caller", "Subscriptions"]
+if TYPE_CHECKING:
+    from clawft.serve.subscriptions import Subscriptions
+
+__all__ = ["ALL_SCOPES", "Call", "Caller"]
 
 ALL_SCOPES: frozenset[Scope] = frozenset({"read", "run", "approve", "admin"})
 
@@ -39,21 +41,10 @@ class Caller(Struct, frozen=True):
         return key if "admin" in self.scopes or key.startswith(drawer) else drawer + key
 
 
-class Subscriptions(Protocol):
-    """What a connection that stays is told of."""
-
-    def add(self, topics: tuple[Topic, ...]) -> None: ...
-
-    def remove(self, topics: tuple[Topic, ...]) -> None: ...
-
-    @property
-    def topics(self) -> tuple[Topic, ...]: ...
-
-
 class Call(Struct, frozen=True):
     """One request on its way: who asks, and where what happens before the answer goes. `send` never waits."""
 
     caller: Caller
     send: Callable[[Answer], None]
-    subscriptions: Subscriptions | None = None  # of a connection that stays
+    subscriptions: "Subscriptions | None" = None  # of a connection that stays
     can_answer: bool = False  # questions reach whoever is at the other end, who may answer them

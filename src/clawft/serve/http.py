@@ -21,7 +21,7 @@ from clawft.serve.door import Visitor, visitor_of
 from clawft.serve.metrics import Metrics
 from clawft.serve.outbox import Outbox
 from clawft.serve.sse import EventStream, frame_answer, frame_encoded, frame_refusal, watch_client
-from clawft.serve.subscriptions import Told
+from clawft.serve.subscriptions import Subscriptions
 from clawft.serve.topics import Listener
 from clawft.web.bodies import read_body
 from clawft.web.errors import WebError
@@ -145,7 +145,7 @@ class Api:
             raise WebError(400, f"Name topics, as in ?topics=skills,approvals: {error}") from error
         outbox = Outbox(self._daemon.settings.limits.unread_kb << 10)
         listener = Listener(visitor.caller, lambda message: outbox.put(frame_encoded(message)))
-        told = Told(self._daemon.topics, listener)
+        told = Subscriptions(self._daemon.topics, listener)
 
         async def work() -> None:
             with self._counting(outbox, visitor):

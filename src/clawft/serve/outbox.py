@@ -61,16 +61,11 @@ class Outbox:
 
     async def take(self) -> bytes:
         """What waits, up to a piece that is worth sending; nothing (b"") when no more comes."""
-        while not self._waiting and not self._is_finished:
-            self._news = anyio.Event()
-            await self._news.wait()
-        taken = []
-        size = 0
+        taken = [await self.take_one()]
+        size = len(taken[0])
         while self._waiting and size < _PIECE:
-            taken.append(self._waiting.popleft())
+            taken.append(self._pop())
             size += len(taken[-1])
-        self._bytes -= size
-        self._make_room()
         return b"".join(taken)
 
     async def take_one(self) -> bytes:
@@ -78,18 +73,19 @@ class Outbox:
         while not self._waiting and not self._is_finished:
             self._news = anyio.Event()
             await self._news.wait()
-        if not self._waiting:
-            return b""
-        message = self._waiting.popleft()
-        self._bytes -= len(message)
-        self._make_room()
-        return message
+        return self._pop() if self._waiting else b""
 
     async def wait_for_room(self) -> None:
         """Until less than half of what may wait does, for whoever can wait."""
         while self._bytes > self._most // 2 and not self._is_finished:
             self._room = self._room or anyio.Event()
             await self._room.wait()
+
+    def _pop(self) -> bytes:
+        message = self._waiting.popleft()
+        self._bytes -= len(message)
+        self._make_room()
+        return message
 
     def _make_room(self) -> None:
         if self._room is not None:

@@ -9,11 +9,10 @@ from anyio import to_thread
 from msgspec import Raw, structs
 
 from clawft.app import App
-from clawft.describe.diagnostics import to_problem
 from clawft.describe.skills import describe_skill, digest_of
 from clawft.discovery.digest import Digest
 from clawft.errors import Diagnostic
-from clawft.protocol.base import Answer
+from clawft.protocol.base import Answer, to_problem
 from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.skills import SkillsList, SkillSummary
 from clawft.reloading import Generation, LiveSkills

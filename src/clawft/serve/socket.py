@@ -13,9 +13,8 @@ import anyio
 import msgspec
 from msgspec import Struct, structs
 
-from clawft.describe.diagnostics import to_problem
 from clawft.errors import ClawftError, Diagnostic
-from clawft.protocol.base import VERSION, Answer, Refusal, Request
+from clawft.protocol.base import VERSION, Answer, Refusal, Request, to_problem
 from clawft.protocol.operations import Operation, find_operation
 from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon
@@ -23,7 +22,7 @@ from clawft.serve.door import Visitor, visitor_of
 from clawft.serve.frames import BadFrame, parse_frame
 from clawft.serve.metrics import Metrics
 from clawft.serve.outbox import Outbox
-from clawft.serve.subscriptions import Told
+from clawft.serve.subscriptions import Subscriptions
 from clawft.serve.topics import Listener
 from clawft.web.errors import WebError
 from clawft.web.visit import Log, Receive, Scope, Send
@@ -95,7 +94,7 @@ class _Connection:
         self._visitor = visitor
         self._metrics = metrics
         self._outbox = Outbox(limits.unread_kb << 10)
-        self._told = Told(daemon.topics, Listener(visitor.caller, self._put))
+        self._subscriptions = Subscriptions(daemon.topics, Listener(visitor.caller, self._put))
         self._most = limits.per_connection
         self._quick = anyio.Semaphore(limits.per_connection, fast_acquire=True)  # all but work
         self._asked: dict[str, Operation] = {}  # what is being done, by the id of its request
@@ -114,7 +113,7 @@ class _Connection:
                 await self._read(receive)
                 self._group.cancel_scope.cancel()
         finally:
-            self._told.remove(self._told.topics)
+            self._subscriptions.remove(self._subscriptions.topics)
             self._is_over.set()
 
     async def finish(self) -> None:
@@ -171,7 +170,7 @@ class _Connection:
 
     async def _work(self, request: Request, operation: Operation) -> None:
         began, status = time.perf_counter(), "ok"
-        call = Call(self._visitor.caller, self._sender(request.id), self._told, can_answer=True)
+        call = Call(self._visitor.caller, self._sender(request.id), self._subscriptions, can_answer=True)
         try:
             answer = await self._daemon.answer(call, request)
             await self._outbox.wait_for_room()

@@ -7,9 +7,8 @@ import anyio
 import msgspec
 from starlette.responses import Response
 
-from clawft.describe.diagnostics import to_problem
 from clawft.errors import ClawftError, Diagnostic
-from clawft.protocol.base import Answer, Refusal
+from clawft.protocol.base import Answer, Refusal, to_problem
 from clawft.protocol.operations import type_name
 from clawft.protocol.running import TurnEvent
 from clawft.serve.outbox import Outbox

@@ -3,10 +3,10 @@
 from clawft.protocol.watching import Topic
 from clawft.serve.topics import Listener, Topics
 
-__all__ = ["Told"]
+__all__ = ["Subscriptions"]
 
 
-class Told:
+class Subscriptions:
     """The subscriptions of a connection, in the order they were asked for."""
 
     def __init__(self, topics: Topics, listener: Listener) -> None:

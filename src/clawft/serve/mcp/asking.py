@@ -8,9 +8,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from msgspec import structs
 
-from clawft.describe.diagnostics import to_problem
 from clawft.errors import ClawftError
-from clawft.protocol.base import Problem
+from clawft.protocol.base import Problem, to_problem
 from clawft.serve.caller import Caller
 
 __all__ = ["NAMESPACE", "CallerOf", "Context", "fail_tool", "refuse", "show_problem"]

@@ -16,10 +16,10 @@ from mcp_types import (
 from msgspec import structs
 
 from clawft.app import App
-from clawft.describe.diagnostics import to_problem
 from clawft.errors import ClawftError, NotFound
 from clawft.format.model import Skill
 from clawft.mcp.skills_server import TTL_MS
+from clawft.protocol.base import to_problem
 from clawft.render import Arguments, Rendered, Variables, render_skill, split_arguments
 from clawft.run import Runtime
 from clawft.serve.caller import Caller

@@ -18,12 +18,12 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clawft.describe.diagnostics import to_problem
 from clawft.errors import ClawftError
+from clawft.format.names import is_canonical, is_safe_folder
 from clawft.mcp.skills_server import TTL_MS
-from clawft.protocol.base import Answer, Request, Scope
+from clawft.protocol.base import Answer, Request, Scope, to_problem
 from clawft.protocol.skills import (
     ListSkills,
     ScanResult,
@@ -53,6 +53,7 @@ from clawft.serve.mcp.values import (
     read_arguments,
     schema_of,
 )
+from clawft.trust import STATES
 
 __all__ = ["SkillTools"]
 
@@ -184,25 +185,35 @@ class SkillTools:
         found = [one for result in answer.results for one in result["findings"]]
         fields = FindingLine.__struct_fields__
         findings = tuple(FindingLine(**{key: one[key] for key in fields}) for one in found)
-        lines = [f"{one.severity} {one.rule} at {one.path}:{one.line}: {one.message}" for one in findings]
+        if not self._daemon.app.get_skill(given.name).usable:  # names of files, and what is quoted, are its own words
+            findings = tuple(structs.replace(one, path="", message=one.why) for one in findings)
+        lines = [_tell_finding(one) for one in findings]
         output = ScanOutput(name=given.name, verdict=answer.verdict, findings=findings)
         return _give(output, [f"{given.name}: {answer.verdict}", *lines])
 
 
+def _tell_finding(one: FindingLine) -> str:
+    at = f"at {one.path}:{one.line}" if one.path else f"at line {one.line}"
+    return f"{one.severity} {one.rule} {at}: {one.message}"
+
+
 def _is_meant(skill: SkillSummary, state: Which) -> bool:
-    return state == "all" or skill.state == state or (state == "usable" and skill.state in _USABLE)
+    if skill.state in _USABLE:
+        return state in ("all", "usable", skill.state)
+    return state in ("all", skill.state) and (is_canonical(skill.name) or is_safe_folder(skill.name))  # not a sentence
 
 
 def _describe(skill: SkillSummary) -> SkillLine:
     """What strangers write of themselves stays out until somebody approved it."""
     is_usable = skill.state in _USABLE
+    reason = skill.reasons[0].message if skill.reasons and is_usable else STATES[skill.state]
     return SkillLine(
         name=skill.name,
         description=skill.description if is_usable else "",
         state=skill.state,
         scope=skill.scope,
         version=skill.version if is_usable else "",
-        why=skill.reasons[0].message if skill.reasons and skill.state != "ready" else "",
+        why=reason if skill.state != "ready" else "",
     )
 
 

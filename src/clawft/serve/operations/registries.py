@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.describe.detail import load_body
-from clawft.describe.diagnostics import to_json, to_problem
+from clawft.describe.diagnostics import to_json
 from clawft.describe.plans import find_unmet, list_objections, name_plan, planned_json
 from clawft.describe.registries import describe_hit, describe_registries
 from clawft.describe.scanned import ScannedSkill, scanned_json
 from clawft.describe.skills import describe_skill, digest_of
 from clawft.errors import Diagnostic, Refused
-from clawft.protocol.base import Request
+from clawft.protocol.base import Request, to_problem
 from clawft.protocol.registries import (
     FailedRegistry,
     InstallPlan,

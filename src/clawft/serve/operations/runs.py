@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawft.app import App
-from clawft.describe.diagnostics import to_problem
 from clawft.describe.runs import describe_run, whole_json
 from clawft.errors import ClawftError, NotFound
-from clawft.protocol.base import Request
+from clawft.protocol.base import Request, to_problem
 from clawft.protocol.runs import (
     AnswerRun,
     CancelRun,

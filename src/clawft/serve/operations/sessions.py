@@ -3,10 +3,9 @@
 from anyio import to_thread
 
 from clawft.app import App
-from clawft.describe.diagnostics import to_problem
 from clawft.describe.sessions import describe_session, page_of
 from clawft.errors import ClawftError
-from clawft.protocol.base import Request
+from clawft.protocol.base import Request, to_problem
 from clawft.protocol.sessions import GetSession, ListSessions, SessionAnswer, SessionsList
 from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon, Handler

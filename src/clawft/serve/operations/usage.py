@@ -10,10 +10,9 @@ from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.config.agents import Budget
-from clawft.describe.diagnostics import to_problem
 from clawft.describe.usage import describe_uses
 from clawft.errors import ClawftError
-from clawft.protocol.base import Request
+from clawft.protocol.base import Request, to_problem
 from clawft.protocol.usage import GetUsage, UsageAnswer, UsageBudget, UsageSum
 from clawft.run.database import Records
 from clawft.run.durable import is_installed

@@ -1,12 +1,12 @@
 """Subscriptions, and how the daemon is."""
 
 from clawft import __version__
-from clawft.describe.diagnostics import to_problem
 from clawft.errors import ClawftError
-from clawft.protocol.base import Request
+from clawft.protocol.base import Request, to_problem
 from clawft.protocol.watching import GetStatus, Status, Subscribe, Subscribed, SubsystemHealth, Topic, Unsubscribe
-from clawft.serve.caller import Call, Subscriptions
+from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon, Handler, Subsystem
+from clawft.serve.subscriptions import Subscriptions
 
 __all__ = ["HANDLERS"]
 
