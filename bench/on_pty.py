@@ -5,11 +5,12 @@ import os
 import pty
 import select
 import struct
-import subprocess
 import termios
 import time
 from pathlib import Path
 from types import TracebackType
+
+from warm import WarmPopen
 
 WAIT_S = 20.0
 
@@ -24,7 +25,7 @@ class OnPty:
     def __enter__(self) -> "OnPty":
         self._side, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, self._columns, 0, 0))
-        self.process = subprocess.Popen(
+        self.process: WarmPopen[bytes] = WarmPopen(
             self._words,
             stdin=inner,
             stdout=inner,

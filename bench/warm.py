@@ -40,6 +40,7 @@ _IMPORTS = {
     "worker": _DURABLE,
     "runs": _RUNS,
     "fleet": _DURABLE,
+    "cron": _DURABLE,
     "gateway": (*_DURABLE, "clawft.cli.gateway._run", "clawft.gateway.gateway"),
     "serve": (*_DURABLE, "clawft.cli.serve._run", "clawft.client", "clawft.serve.server", "clawft.serve.mcp.server"),
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawft.cli import main
+from warm import WarmPopen, run_warm
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -37,7 +38,7 @@ def weft_apart(project: Path, child_env: dict[str, str]) -> Weft:
     def run(*args: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
         command = ["weft", *map(str, args)]
         env = {**child_env, **environ}
-        return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=60, check=False)
+        return run_warm(command, cwd=project, env=env)
 
     return run
 
@@ -74,7 +75,7 @@ def terminal(project: Path, child_env: dict[str, str]) -> Callable[..., tuple[in
     def run(*args: str, **environ: str) -> tuple[int, str]:
         master, slave = pty.openpty()
         env = {**child_env, "TERM": "xterm", **environ}
-        process = subprocess.Popen(
+        process = WarmPopen[bytes](
             ["weft", *args], cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave
         )
         os.close(slave)

@@ -18,6 +18,7 @@ import pytest
 
 from clawft.cron import make_job
 from clawft.cron.jobs import Task
+from warm import WarmPopen
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -53,8 +54,7 @@ def user_dir(tmp_path: Path, child_env: dict[str, str]) -> Iterator[Path]:
 @pytest.fixture
 def worker(user_dir: Path, project: Path, child_env: dict[str, str]) -> Iterator[None]:
     """A worker that does what is started; it is ready when it has something to do."""
-    words = [sys.executable, "-P", "-m", "clawft", "worker"]
-    with subprocess.Popen(words, cwd=user_dir, env=child_env, stderr=subprocess.PIPE, text=True) as process:
+    with WarmPopen[str](["weft", "worker"], cwd=user_dir, env=child_env, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             assert "takes from default" in process.stderr.readline()
@@ -365,7 +365,7 @@ def test_who_waits_for_a_job_may_leave_and_the_run_goes_on(
     weft: Weft, project: Path, user_dir: Path, worker: None, child_env: dict[str, str]
 ) -> None:
     job_id = _add(weft, "@daily", "-m", "slow one")
-    with subprocess.Popen(
+    with WarmPopen[str](
         ["weft", "cron", "run", job_id], cwd=project, env=child_env, stderr=subprocess.PIPE, text=True
     ) as waiting:
         try:
@@ -389,7 +389,7 @@ def test_a_scheduler_that_nobody_listens_to_does_its_work(
 ) -> None:
     _add(weft, "every 1h", "-m", "quick one")
     _set_back(user_dir, timedelta(hours=1, minutes=1))
-    with subprocess.Popen(
+    with WarmPopen[bytes](
         ["weft", "cron", "run"], cwd=project, env=child_env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as scheduler:
         try:

@@ -11,21 +11,13 @@ import pytest
 
 from clawft.run.durable.lease import is_gone
 from on_pty import OnPty
+from warm import run_warm
 
 
 def begin(world: Any, text: str) -> tuple[str, str]:
     """`weft agent --background`: what it says to a program, and to a person."""
     words = [sys.executable, "-m", "clawft", "agent", "--background", "-m", text]
-    done = subprocess.run(
-        words,
-        cwd=world.project,
-        env=world.environ,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        stdin=subprocess.DEVNULL,
-    )
+    done = run_warm(words, cwd=world.project, env=world.environ, check=True, stdin=subprocess.DEVNULL)
     return done.stdout.strip(), done.stderr
 
 

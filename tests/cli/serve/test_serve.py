@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from serve_world import ServeWorld
+from warm import run_warm
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -28,7 +29,7 @@ def world(tmp_path: Path) -> ServeWorld:
 def ask(world: ServeWorld, *words: str) -> subprocess.CompletedProcess[str]:
     """`weft serve …` of the user whose daemon runs."""
     command = ["weft", "serve", *words]
-    return subprocess.run(command, cwd=world.project, env=world.environ, capture_output=True, text=True, timeout=60)
+    return run_warm(command, cwd=world.project, env=world.environ)
 
 
 def test_a_daemon_is_not_opened_to_a_network_by_accident(weft: Weft, tmp_path: Path) -> None:
