@@ -1,7 +1,10 @@
 """What the daemon does for whoever asks, whichever way they come in."""
 
 import asyncio
+import difflib
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from clawft.protocol.running import (
     QuestionClosed,
     TurnEvent,
 )
+from clawft.protocol.runs import StartRun
 from clawft.protocol.skills import GetSkill, ListSkills, ScanSkill, SearchSkills
 from clawft.protocol.watching import GetStatus, Subscribe, Topic
 from clawft.serve.operations import HANDLERS
@@ -87,6 +91,52 @@ async def test_a_name_that_nothing_has_gets_the_close_one(world: ServeWorld) -> 
         with pytest.raises(NotFound) as caught:
             await Client(daemon).ask(ExecuteSkill(name="reserch"))
     assert "research" in caught.value.hint
+
+
+async def test_what_was_meant_by_a_wrong_name_is_looked_for_beside_all_else(
+    world: ServeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, find = [], difflib.get_close_matches
+
+    def watched(*given: Any, **named: Any) -> list[str]:
+        looked.append(threading.get_ident())
+        return find(*given, **named)
+
+    monkeypatch.setattr(difflib, "get_close_matches", watched)
+    world.add_skill("tidy-up")
+    async with world.open_daemon() as daemon:
+        for wrong in (ExecuteSkill(name="tidy-pu"), StartRun(skill="tidy-pu"), ScanSkill(name="tidy-pu")):
+            with pytest.raises(NotFound, match="tidy-pu"):
+                await Client(daemon).ask(wrong)
+    assert len(looked) == 3
+    assert threading.get_ident() not in looked  # with thousands of skills it takes a tenth of a second
+
+
+async def test_scans_of_folders_leave_room_for_all_else(world: ServeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanning, go_on = threading.Semaphore(0), threading.Event()
+
+    def wait(_path: str) -> list[Any]:
+        scanning.release()
+        go_on.wait(10)
+        return []
+
+    monkeypatch.setattr("clawft.serve.operations.skills.find_targets", wait)
+    world.add_skill("greet")
+    async with world.open_daemon() as daemon, anyio.create_task_group() as group:
+
+        async def scan() -> None:
+            with suppress(ClawftError):
+                await Client(daemon).ask(ScanSkill(path="/"))
+
+        for _ in range(60):  # more than there are threads
+            group.start_soon(scan)
+        await until(lambda: scanning.acquire(blocking=False))
+        try:
+            with anyio.fail_after(5):
+                assert (await Client(daemon).ask(GetSkill(name="greet"))).skill.summary.name == "greet"
+                await Client(daemon).ask(ScanSkill(name="greet"))
+        finally:
+            go_on.set()
 
 
 async def test_skills_are_found_by_what_they_are_for(world: ServeWorld) -> None:

@@ -12,9 +12,10 @@ from clawft.config.serve import ServeSettings
 from clawft.errors import Diagnostic
 from clawft.protocol.base import Answer, Request
 from clawft.protocol.operations import find_operation
+from clawft.protocol.running import Question, Verdict
 from clawft.reloading import LiveRuntimes
 from clawft.serve.background import BackgroundRuns
-from clawft.serve.caller import Call
+from clawft.serve.caller import Call, Caller
 from clawft.serve.executions import Executions
 from clawft.serve.questions import Questions
 from clawft.serve.registry import SkillRegistry
@@ -22,8 +23,8 @@ from clawft.serve.topics import Topics
 
 __all__ = ["Daemon", "Handler", "Subsystem", "open_daemon"]
 
-_READERS = 2  # threads that read what can be long: conversations, the audit log
-_INSTALLERS = 2  # that download and scan
+_READERS = 2  # threads that read what can be long: conversations, the audit log, what the scanner says of a skill
+_INSTALLERS = 2  # that download, and scan any folder
 
 
 class Subsystem(Protocol):
@@ -45,7 +46,7 @@ class Daemon:
         self.topics = Topics()
         self.registry = SkillRegistry(app, self.topics)
         self.runtimes = LiveRuntimes(self.registry.live)
-        self.questions = Questions(self.topics, settings.approval_timeout_s)
+        self.questions = Questions(self.topics, settings.approval_timeout_s, self._note_answer)
         self.executions = Executions(
             self.runtimes.use,
             lambda name: self.registry.app.choose_agent(name),
@@ -65,6 +66,13 @@ class Daemon:
     @property
     def subsystems(self) -> tuple[Subsystem, ...]:
         return (self.registry, self.questions, self.executions, self.runs)
+
+    def _note_answer(self, caller: Caller, asked: Question, answer: Verdict) -> None:
+        """Raises: Refused for a yes that cannot be written down."""
+        note = self.app.audit.tell if answer == "no" else self.app.audit.write
+        detail = {"by": caller.name, "tool": asked.tool, "execution": asked.execution}
+        subject, about = f"answer {answer}: {asked.text}", {"skill": asked.skill, "session": asked.session}
+        note("serve", subject, decision="allowed", detail=detail, **about)
 
     async def answer(self, call: Call, request: Request) -> Answer:
         """Do what a client asks for, if it may. Raises: ClawftError."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from anyio import to_thread
 from msgspec import structs
 
 from clawft.protocol.base import Request
@@ -27,7 +28,8 @@ __all__ = ["HANDLERS"]
 
 
 async def execute_skill(daemon: Daemon, call: Call, request: ExecuteSkill) -> SkillResult:
-    daemon.app.get_skill(request.name)  # one that is not there is told before anything begins
+    # One that is not there is told before anything begins; what was meant is looked for in a thread: that takes long.
+    await to_thread.run_sync(daemon.app.get_skill, request.name)
     work = Work(request.arguments, request.name, request.session, request.model, request.agent)
     return SkillResult(**_fields(await daemon.executions.run(call, work)))
 

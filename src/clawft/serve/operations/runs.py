@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
+from anyio import to_thread
 
 from clawft.app import App
 from clawft.describe.runs import describe_run, whole_json
@@ -79,7 +80,7 @@ async def start_run(daemon: Daemon, call: Call, request: StartRun) -> RunStarted
     """Raises: ClawftError."""
     app = daemon.app
     if request.skill:
-        app.get_skill(request.skill)  # one that is not there is told before anything begins
+        await to_thread.run_sync(app.get_skill, request.skill)  # one that is not there is told before anything begins
     elif not request.text.strip():
         raise ClawftError("request-invalid", "Name a skill, or say what is to be done")
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from anyio import to_thread
 
+from clawft.app import App
 from clawft.describe.detail import describe_whole
 from clawft.discovery.ranking import match_context
 from clawft.errors import ClawftError, NotFound
@@ -66,12 +67,16 @@ async def scan_skill(daemon: Daemon, call: Call, request: ScanSkill) -> ScanResu
         raise ClawftError("request-invalid", "Name a skill, or give the path of a folder: one of both")
     if request.path:
         call.caller.need("admin")  # any folder of the machine
-        reports = await to_thread.run_sync(_scan_path, request.path)
+        reports = await to_thread.run_sync(_scan_path, request.path, limiter=daemon.installing)
     else:
-        app = daemon.app
-        reports = [await to_thread.run_sync(lambda: app.load_report(app.get_skill(request.name).found))]
+        reports = await to_thread.run_sync(_scan_named, daemon.app, request.name, limiter=daemon.reading)
     results: tuple[dict[str, Any], ...] = tuple(msgspec.to_builtins(report_fields(one)) for one in reports)
     return ScanResult(verdict=max((one.verdict for one in reports), key=VERDICTS.index), results=results)
+
+
+def _scan_named(app: App, name: str) -> list[Report]:
+    """Raises: ClawftError."""
+    return [app.load_report(app.get_skill(name).found)]
 
 
 def _scan_path(path: str) -> list[Report]:
