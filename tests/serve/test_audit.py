@@ -1,10 +1,13 @@
 """The audit log as the daemon tells of it: filtered, in pages, and whether it is whole."""
 
+import anyio
 import pytest
 
 from clawft.app import open_app
 from clawft.errors import ClawftError, Refused
 from clawft.protocol.audit import ListAudit, VerifyAudit
+from clawft.protocol.running import AnswerQuestion, Chat
+from clawft.serve.topics import Listener
 from serve_world import Client, ServeWorld
 
 pytestmark = pytest.mark.anyio
@@ -43,6 +46,22 @@ async def test_lines_are_kept_by_kind_skill_decision_text_and_time(world: ServeW
         assert (await count(since="2001-01-01"), await count(since="2999-01-01T00:00:00Z")) == (6, 0)
         with pytest.raises(ClawftError, match="`since` is a date"):
             await count(since="yesterday")
+
+
+async def test_who_answered_what_a_tool_asked_is_in_the_log(world: ServeWorld) -> None:
+    world.say([{"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made"}}]}, {"text": "Done"}])
+    async with world.open_daemon() as daemon, anyio.create_task_group() as group:
+        worker, boss = Client(daemon, "run", name="worker"), Client(daemon, "approve", name="boss")
+        daemon.topics.add("approvals", Listener(boss.caller, lambda _: None))
+        group.start_soon(worker.ask, Chat(text="go"))
+        with anyio.fail_after(20):
+            while not daemon.questions.waiting:
+                await anyio.sleep(0.01)
+        await boss.ask(AnswerQuestion(question=daemon.questions.waiting[0].question, answer="once"))
+        (line,) = (await Client(daemon).ask(ListAudit(kind="serve"))).lines
+        assert (line.detail["by"], line.detail["tool"]) == ("boss", "exec_shell")
+        assert line.subject.startswith("answer once: ")
+        assert "worker:" in line.session
 
 
 async def test_a_log_that_somebody_changed_is_told_to_be_broken(world: ServeWorld) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
@@ -13,6 +14,7 @@ from clawft.serve.topics import Topics
 __all__ = ["Questions"]
 
 _MOST = 10_000
+Note = Callable[[Caller, Question, Verdict], None]
 
 
 class _Asking:
@@ -24,13 +26,14 @@ class _Asking:
 
 
 class Questions:
-    """All that wait, in the order they were asked."""
+    """All that wait, in the order they were asked. `note` writes down who answered, before that counts."""
 
     name = "questions"
 
-    def __init__(self, topics: Topics, timeout_s: float) -> None:
+    def __init__(self, topics: Topics, timeout_s: float, note: Note) -> None:
         self._topics = topics
         self._timeout_s = timeout_s
+        self._note = note
         self._waiting: dict[str, _Asking] = {}
 
     def check(self) -> Diagnostic | None:
@@ -74,6 +77,7 @@ class Questions:
         caller.need("approve")
         if asking.question.grave and answer not in ("once", "no"):
             raise ClawftError("question-grave", "This is answered each time: once, or no")
+        self._note(caller, asking.question, answer)
         asking.answered.set_result((answer, caller.name))
 
     def close(self) -> None:

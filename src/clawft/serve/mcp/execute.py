@@ -149,7 +149,7 @@ class Execute:
         no: Verdict = "no"
         verdict = next((one for one in _choices(question) if one == said), no)
         turn.questions.pop(question.question, None)
-        with suppress(NotFound):  # another was quicker, or its time is over
+        with suppress(ClawftError):  # another was quicker, its time is over, or it cannot be written down
             self._daemon.questions.answer(turn.caller, question.question, verdict)
 
 
