@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from clawft.errors import ClawftError, Diagnostic
+from clawft.protocol.encoding import encode
 
 __all__ = [
     "clean",
@@ -56,24 +57,12 @@ def print_json(schema: str, **values: Any) -> None:
 
 def json_text(document: dict[str, Any]) -> str:
     """A document as text, safe on a terminal."""
-    try:
-        encoded = msgspec.json.encode(document)
-    except UnicodeEncodeError:  # a file name that is not UTF-8
-        encoded = msgspec.json.encode(_encodable(document))
-    return escape_unsafe(msgspec.json.format(encoded, indent=2).decode())
+    return escape_unsafe(msgspec.json.format(encode(document), indent=2).decode())
 
 
 def escape_unsafe(document: str) -> str:
     """A JSON text that is safe on a terminal and means the same."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", errors="replace").decode()
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
-    return [_encodable(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, indent: str = "") -> None:

@@ -103,6 +103,8 @@ class Watcher:
                     self._tell(seen)
         except ClawftError as error:
             self._tell(error)
+        except RuntimeError as error:  # of a net, such as a path that is no text
+            self._tell(_explain(error))
         finally:
             for net in self._nets:
                 net.close()
@@ -155,7 +157,7 @@ def _cast(choose: Callable[[], Iterable[str]]) -> "list[RustNotify]":
     nets: list[RustNotify] = []
     watched: set[str] = set()
     for _ in range(_TRIES):
-        folders = set(islice(choose(), 2 * MAX_FOLDERS)) - watched
+        folders = {one for one in islice(choose(), 2 * MAX_FOLDERS) if _is_text(one)} - watched
         if not folders:
             break
         if len(folders) > MAX_FOLDERS:
@@ -206,6 +208,11 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir(follow_symlinks=False)
     except OSError:
         return False
+
+
+def _is_text(path: str) -> bool:
+    """Whether its name is text: what is none cannot be watched, and is seen when all is read again."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in path)
 
 
 def _is_folder(path: str) -> bool:

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.protocol.base import Refusal, to_problem
+from clawft.protocol.encoding import encode
 from clawft.web.errors import WebError
 
 __all__ = ["answer_json", "make_refusal", "refuse", "to_web"]
@@ -37,7 +38,7 @@ _CODES = {
 
 
 def answer_json(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(document), status, headers, "application/json")
+    return Response(encode(document), status, headers, "application/json")
 
 
 def make_refusal(status: int, why: Diagnostic, headers: Mapping[str, str] | None = None) -> WebError:

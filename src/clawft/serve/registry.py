@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-import msgspec
 from anyio import to_thread
 from msgspec import Raw, structs
 
@@ -14,6 +13,7 @@ from clawft.discovery.digest import Digest
 from clawft.errors import Diagnostic
 from clawft.protocol.base import Answer, to_problem
 from clawft.protocol.changes import SkillsChanged
+from clawft.protocol.encoding import encode
 from clawft.protocol.skills import SkillsList, SkillSummary
 from clawft.reloading import Generation, LiveSkills
 from clawft.serve.beside import beside
@@ -35,7 +35,7 @@ class Described:
         self.skills = skills
         said = (*app.config.diagnostics, *app.catalog.diagnostics)
         self.answer = SkillsList(generation=generation.number, skills=skills, diagnostics=tuple(map(to_problem, said)))
-        self.encoded = Raw(msgspec.json.encode(self.answer))
+        self.encoded = Raw(encode(self.answer))
 
 
 class SkillRegistry:
@@ -83,10 +83,10 @@ class SkillRegistry:
         """An answer with the id of its request. The list of all skills, which is large, is not encoded anew."""
         described = self._described
         if described is None or answer is not described.answer:
-            return msgspec.json.encode(structs.replace(answer, id=request) if request else answer)
+            return encode(structs.replace(answer, id=request) if request else answer)
         if not request:
             return bytes(described.encoded)
-        return _NAMED % msgspec.json.encode(request) + memoryview(described.encoded)[len(_NAMELESS) :]
+        return _NAMED % encode(request) + memoryview(described.encoded)[len(_NAMELESS) :]
 
     def _describe(self, generation: Generation) -> Described:
         standings = sorted(generation.app.skills, key=lambda one: one.name)

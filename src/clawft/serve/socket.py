@@ -10,11 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import anyio
-import msgspec
 from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.base import VERSION, Answer, Refusal, Request, to_problem
+from clawft.protocol.encoding import encode
 from clawft.protocol.operations import Operation, find_operation
 from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon
@@ -164,7 +164,7 @@ class _Connection:
 
     def _refuse(self, request: str, why: Diagnostic, closing: _Closing) -> None:
         self._bad += 1
-        self._put(msgspec.json.encode(Refusal(id=request, error=to_problem(why))))
+        self._put(encode(Refusal(id=request, error=to_problem(why))))
         if self._bad >= MAX_BAD:
             self._end(closing)
 
@@ -190,7 +190,7 @@ class _Connection:
 
     def _sender(self, request: str) -> Callable[[Answer], None]:
         def send(answer: Answer) -> None:
-            self._put(msgspec.json.encode(structs.replace(answer, id=request)))
+            self._put(encode(structs.replace(answer, id=request)))
 
         return send
 

@@ -4,11 +4,11 @@ import time
 from collections.abc import Awaitable, Callable
 
 import anyio
-import msgspec
 from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.base import Answer, Refusal, to_problem
+from clawft.protocol.encoding import encode
 from clawft.protocol.operations import type_name
 from clawft.protocol.running import TurnEvent
 from clawft.serve.outbox import Outbox
@@ -27,7 +27,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 def frame_answer(answer: Answer) -> bytes:
     """One message. What happens in a turn is numbered, so that a client sees that it missed nothing."""
     number = answer.sequence if isinstance(answer, TurnEvent) else 0
-    return _frame(type_name(type(answer)).encode(), msgspec.json.encode(answer), number)
+    return _frame(type_name(type(answer)).encode(), encode(answer), number)
 
 
 def frame_refusal(why: Diagnostic) -> bytes:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-import msgspec
-
 from clawft.protocol.base import Answer
+from clawft.protocol.encoding import encode
 from clawft.protocol.watching import Topic
 from clawft.serve.caller import Caller
 
@@ -44,7 +43,7 @@ class Topics:
         """Tell all who subscribed."""
         listeners = tuple(self._listeners.get(topic, ()))
         if listeners:
-            encoded = msgspec.json.encode(message)
+            encoded = encode(message)
             for one in listeners:
                 one.put(encoded)
             self.pushed += len(listeners)
