@@ -47,14 +47,15 @@ class Held:
         try:
             async with self._opening as runtime:
                 self._opened.set_result(runtime)
-                await self._wait_unused()
-                self._forget()  # before it is closed: whoever comes now opens another
+                try:
+                    await self._wait_unused()
+                finally:
+                    self._forget()  # before it is closed, and never after: whoever comes now has opened another
         except Exception as error:
             if self._opened.done():
                 raise
-            self._opened.set_exception(error)
-        finally:
             self._forget()
+            self._opened.set_exception(error)
 
     async def _wait_unused(self) -> None:
         while True:
