@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 
 from clawft.client import Client, ClientError
 from clawft.client import streams as module
@@ -256,3 +257,27 @@ async def test_a_list_is_typed_all_the_way_down(world: ServeWorld) -> None:
         detail = (await client.get_skill("greet")).skill
         assert (detail.summary.name, [one.path for one in detail.files]) == ("greet", ["SKILL.md"])
         assert [one.name for one in (await client.search_skills("greet", 1)).results] == ["greet"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"type":"event","id":"1","execution":"x","sequence":1,"event":' + "[" * 100_000,
+        "[]",
+        b"\xff\xfe",
+        '{"type":"cancelled","id":"1","execution":"x"}',
+        '{"type":"turn_result","id":"1","session":7}',
+    ],
+    ids=["deep", "none", "binary", "other", "wrong"],
+)
+async def test_what_cannot_be_read_is_said_and_not_waited_for(answer: str | bytes) -> None:
+    async def hostile(peer: ServerConnection) -> None:
+        async for _ in peer:
+            await peer.send(answer)
+
+    async with serve(hostile, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        async with Client.connect(f"http://127.0.0.1:{port}", "a-token") as client:
+            with anyio.fail_after(10), pytest.raises(ClientError) as wrong:
+                await client.chat("hello").result()
+            assert wrong.value.code == "answer-unknown"

@@ -26,6 +26,7 @@ __all__ = ["Wire", "open_wire"]
 
 MAX_MESSAGE = 256 << 20
 _CLOSE_S = 2.0
+_NO_MESSAGE = (msgspec.MsgspecError, RecursionError, UnicodeError)
 
 
 class _Head(Struct):
@@ -130,7 +131,7 @@ class Wire:
     def _hand_out(self, text: str | bytes) -> None:
         try:
             message = decode_answer(text)
-        except msgspec.MsgspecError as error:
+        except _NO_MESSAGE as error:
             self._fail_unknown(text, error)
             return
         if isinstance(message, QuestionAsked | QuestionClosed) and message.id:
@@ -149,11 +150,16 @@ class Wire:
 
     def _fail_unknown(self, text: str | bytes, error: Exception) -> None:
         """A newer daemon may push what we know nothing of; but an answer is waited for."""
-        with suppress(msgspec.MsgspecError):
-            mailbox = self._asked.get(msgspec.json.decode(text, type=_Head).id)
-            if mailbox is not None:
-                hint = "The daemon is newer than this client"
-                mailbox.fail(ClientError("answer-unknown", f"The answer cannot be read: {error}", hint=hint))
+        hint = "The daemon is newer than this client"
+        why = ClientError("answer-unknown", f"The answer cannot be read: {error}", hint=hint)
+        try:
+            wanted = self._asked.get(msgspec.json.decode(text, type=_Head).id)
+        except _NO_MESSAGE:  # whose answer it is cannot be said: whoever that is would wait for ever
+            for mailbox in (*self._asked.values(), *self._told):
+                mailbox.fail(why)
+        else:
+            if wanted is not None:
+                wanted.fail(why)
 
 
 def _closed(error: ConnectionClosed) -> ClientError:

@@ -114,8 +114,9 @@ class Work(Generic[R]):
         self._close()
         if isinstance(message, self._kind):
             return message
-        assert isinstance(message, Refusal)
-        raise ClientError.of(message.error)
+        if isinstance(message, Refusal):
+            raise ClientError.of(message.error)
+        raise ClientError("answer-unknown", f"The daemon answered something else: {type(message).__name__}")
 
     async def result(self) -> R:
         """How it ended, whatever comes before. Raises: ClientError."""
