@@ -229,6 +229,17 @@ async def test_a_blocked_skill_is_disabled_until_it_is_enabled(world: ServeWorld
         assert (await client.ask(EnableSkill(name="mine"))).skill.state == "ready"
 
 
+async def test_a_setting_that_was_just_changed_counts_for_the_next_call(world: ServeWorld) -> None:
+    world.add_skill("mine")
+    async with world.open_daemon() as daemon:
+        client = Client(daemon)
+        assert (await client.ask(ExecuteSkill(name="mine"))).status == "done"
+        world.config = "[skills.entries.mine]\nenabled = false\n"
+        world.write_config()
+        result = await client.ask(ExecuteSkill(name="mine"))
+    assert (result.status, result.error.code) == ("failed", "skill-refused")
+
+
 async def test_a_question_is_answered_by_the_one_who_asked_for_the_work(world: ServeWorld) -> None:
     world.say(_ASKS)
     async with world.open_daemon() as daemon, anyio.create_task_group() as group:

@@ -28,13 +28,15 @@ __all__ = ["HANDLERS"]
 
 
 async def execute_skill(daemon: Daemon, call: Call, request: ExecuteSkill) -> SkillResult:
+    app = (await daemon.registry.live.refresh()).app  # what was just decided, or turned off, counts
     # One that is not there is told before anything begins; what was meant is looked for in a thread: that takes long.
-    await to_thread.run_sync(daemon.app.get_skill, request.name)
+    await to_thread.run_sync(app.get_skill, request.name)
     work = Work(request.arguments, request.name, request.session, request.model, request.agent)
     return SkillResult(**_fields(await daemon.executions.run(call, work)))
 
 
 async def chat(daemon: Daemon, call: Call, request: Chat) -> TurnResult:
+    await daemon.registry.live.refresh()
     work = Work(request.text, "", request.session, request.model, request.agent)
     return TurnResult(**_fields(await daemon.executions.run(call, work)))
 

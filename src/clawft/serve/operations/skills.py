@@ -50,7 +50,8 @@ async def get_skill(daemon: Daemon, _call: Call, request: GetSkill) -> SkillAnsw
 
 
 async def search_skills(daemon: Daemon, _call: Call, request: SearchSkills) -> SkillsFound:
-    standings = [one for one in daemon.app.skills if one.found.skill and one.state != "shadowed"]
+    app = (await daemon.registry.live.refresh()).app
+    standings = [one for one in app.skills if one.found.skill and one.state != "shadowed"]
     states = {id(one.found.skill): one.state for one in standings}
     skills = [one.found.skill for one in standings if one.found.skill]
     ranked = await to_thread.run_sync(match_context, request.query, skills, request.limit)
