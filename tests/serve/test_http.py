@@ -317,3 +317,20 @@ def test_every_message_has_a_published_schema(served: ServedShell) -> None:
             assert document["$id"] == f"{message}.v1.json"
         assert client.get("/api/v1/schemas/nothing.v1.json").status_code == 404
         assert client.get("/api/v1/schemas").json()["version"] == "v1"
+
+
+def test_work_of_a_token_that_is_removed_ends(world: ServeWorld) -> None:
+    world.say(
+        [
+            {"tool_calls": [{"name": "list_directory", "arguments": {"path": "."}}], "delay_ms": 400},
+            {"text": "It is done.", "delay_ms": 60_000},
+        ]
+    )
+    found: list[dict[str, Any]] = []
+    with serve_here(world) as served, served.client(served.token_for("gone", "run")) as client:
+        asked = threading.Thread(target=lambda: found.append(client.post("/api/v1/chat", json={"text": "go"}).json()))
+        asked.start()
+        until(lambda: bool(served.daemon.executions.entries))
+        ServeTokens(str(world.user_dir)).remove("gone")
+        asked.join(15)
+        assert [one["status"] for one in found] == ["cancelled"]

@@ -41,6 +41,10 @@ class Caller(Struct, frozen=True):
         return key if "admin" in self.scopes or key.startswith(drawer) else drawer + key
 
 
+def _stays() -> bool:
+    return True
+
+
 class Call(Struct, frozen=True):
     """One request on its way: who asks, and where what happens before the answer goes. `send` never waits."""
 
@@ -48,3 +52,4 @@ class Call(Struct, frozen=True):
     send: Callable[[Answer], None]
     subscriptions: "Subscriptions | None" = None  # of a connection that stays
     can_answer: bool = False  # questions reach whoever is at the other end, who may answer them
+    is_known: Callable[[], bool] = _stays  # whether their token still counts: work for one that does not is ended

@@ -22,7 +22,7 @@ from clawft.serve.caller import Call, Caller
 from clawft.serve.questions import Questions
 from clawft.serve.topics import Topics
 
-__all__ = ["Executions", "Outcome", "Work"]
+__all__ = ["Executions", "Outcome", "Work", "stopping"]
 
 MAX_REMEMBERED = 1_000  # sessions whose "yes for this session" is known while the daemon runs
 _LOOK_S = 0.05
@@ -86,6 +86,8 @@ class _Execution:
         self.events += 1
         self.last = event
         self.call.send(TurnEvent(execution=self.id, sequence=self.events, event=event))
+        if not self.call.is_known():
+            self.cancel()
         if isinstance(event, ApprovalNeeded):
             self._asked(event).set()
 
@@ -181,7 +183,7 @@ class Executions:
 
     def _admit(self, call: Call, work: Work) -> _Execution:
         if self._is_stopping:
-            raise ClawftError("serve-stopping", "The daemon is about to end", hint="Try again when it runs again")
+            raise stopping()
         if self._is_full():
             raise _busy(len(self._known))
         execution = _Execution(call, work)
@@ -234,6 +236,10 @@ class Executions:
         if len(self._approved) > MAX_REMEMBERED:
             self._approved.popitem(last=False)
         return approved
+
+
+def stopping() -> ClawftError:
+    return ClawftError("serve-stopping", "The daemon is about to end", hint="Try again when it runs again")
 
 
 def _busy(count: int) -> ClawftError:

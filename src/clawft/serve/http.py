@@ -72,7 +72,7 @@ class Api:
         asked = await self._parse(operation, request)
         if operation.streams and _wants_events(request):
             return self._stream(visitor, asked)
-        call = Call(visitor.caller, _unheard)
+        call = Call(visitor.caller, _unheard, is_known=visitor.is_known)
         if operation.streams:
             return self._answer(await self._while_there(request, call, asked), asked)
         return self._answer(await self._daemon.answer(call, asked), asked)
@@ -132,7 +132,7 @@ class Api:
             with self._counting(outbox, visitor):
                 send(await self._daemon.answer(Call(visitor.caller, send, can_answer=True), asked))
 
-        return EventStream(outbox, work, lambda: visitor.recheck() is not None)
+        return EventStream(outbox, work, visitor)
 
     async def _events(self, request: HttpRequest) -> Response:
         """What is subscribed to, until the client goes."""
@@ -158,7 +158,7 @@ class Api:
                     self._streams.discard(outbox)
                     told.remove(told.topics)
 
-        return EventStream(outbox, work, lambda: visitor.recheck() is not None)
+        return EventStream(outbox, work, visitor)
 
     @contextmanager
     def _counting(self, outbox: Outbox, visitor: Visitor) -> Iterator[None]:
@@ -169,9 +169,7 @@ class Api:
         finally:
             if outbox.is_slow:
                 self._metrics.dropped("events")
-                if self._log is not None:
-                    about = {"event": "slow-consumer", "client": visitor.client, "owner": visitor.caller.name}
-                    self._log(f"{visitor.client} {visitor.caller.name} did not read, and was let go", about)
+                visitor.tell_slow(self._log)
 
 
 def _unheard(_answer: Answer) -> None:

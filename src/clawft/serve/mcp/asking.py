@@ -11,12 +11,14 @@ from msgspec import structs
 from clawft.errors import ClawftError
 from clawft.protocol.base import Problem, to_problem
 from clawft.serve.caller import Caller
+from clawft.serve.door import visitor_of
 
-__all__ = ["NAMESPACE", "CallerOf", "Context", "fail_tool", "refuse", "show_problem"]
+__all__ = ["NAMESPACE", "CallerOf", "Context", "Recheck", "fail_tool", "recheck_of", "refuse", "show_problem"]
 
 NAMESPACE = "dev.clawft"
 _OURS = frozenset({"serve-busy", "serve-stopping", "connection-busy", "questions-full"})
 Context = ServerRequestContext[Any, Any]
+Recheck = Callable[[], bool]  # whether who asked still may
 CallerOf = Callable[[Context], Caller]  # who asks; the same for a whole pipe, or whose token a request has
 
 
@@ -40,3 +42,10 @@ def show_problem(problem: Problem) -> str:
     """`error[code]: message`, and what to do about it."""
     said = f"{problem.severity}[{problem.code}]: {problem.message}"
     return f"{said}\nhint: {problem.hint}" if problem.hint else said
+
+
+def recheck_of(context: Context) -> Recheck:
+    """A token may end; whoever is at the other end of a pipe stays who it is."""
+    if context.request is None:
+        return lambda: True
+    return visitor_of(context.request.scope).is_known

@@ -22,13 +22,11 @@ from mcp_types import (
 )
 
 from clawft.protocol.changes import SkillsChanged
-from clawft.serve.door import visitor_of
-from clawft.serve.mcp.asking import Context
+from clawft.serve.mcp.asking import Context, Recheck, recheck_of
 
 __all__ = ["Changes"]
 
 _PATIENCE_S = 5.0  # with a client that does not read
-Recheck = Callable[[], bool]  # whether who listens may still do so
 
 
 class Changes:
@@ -61,7 +59,7 @@ class Changes:
     async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """A stream of changes, until the client ends it."""
         with anyio.CancelScope() as scope:
-            self._streams[scope] = _recheck_of(context)
+            self._streams[scope] = recheck_of(context)
             try:
                 return await self._handler(context, params)
             finally:
@@ -74,7 +72,7 @@ class Changes:
 
     async def _remember(self, context: Context, _params: NotificationParams) -> None:
         session = context.session
-        self._sessions[session] = _recheck_of(context)
+        self._sessions[session] = recheck_of(context)
         # The only place that knows when a connection is over.
         session._connection.exit_stack.callback(self._sessions.pop, session, None)
 
@@ -88,11 +86,3 @@ class Changes:
         with anyio.move_on_after(_PATIENCE_S):
             await session.send_prompt_list_changed()
             await session.send_resource_list_changed()
-
-
-def _recheck_of(context: Context) -> Recheck:
-    """A token may end; whoever is at the other end of a pipe stays who it is."""
-    if context.request is None:
-        return lambda: True
-    visitor = visitor_of(context.request.scope)
-    return lambda: visitor.recheck() is not None

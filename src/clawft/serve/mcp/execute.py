@@ -29,7 +29,7 @@ from clawft.protocol.base import Problem
 from clawft.protocol.running import ExecuteSkill, Question, SkillResult, Verdict
 from clawft.serve.caller import Caller
 from clawft.serve.daemon import Daemon
-from clawft.serve.mcp.asking import Context, fail_tool
+from clawft.serve.mcp.asking import Context, fail_tool, recheck_of
 from clawft.serve.mcp.turns import Turn
 from clawft.serve.mcp.values import ExecuteArguments, ExecuteOutput, read_arguments
 
@@ -80,7 +80,7 @@ class Execute:
                 "connection-busy", message, hint="Wait for one to end, or raise serve.limits.per_connection"
             )
         request = ExecuteSkill(name=given.name, arguments=given.arguments, session=given.session)
-        turn = Turn(caller, request, can_answer=_can_ask(context) and caller.may("approve"))
+        turn = Turn(caller, request, recheck_of(context), can_answer=_can_ask(context) and caller.may("approve"))
         assert self.group is not None  # the server runs
         self._turns[turn.key] = turn
         self.group.start_soon(self._run, turn)

@@ -26,6 +26,7 @@ from clawft.protocol.base import Answer
 from clawft.protocol.running import ExecuteSkill, Question, QuestionAsked, QuestionClosed, SkillResult, TurnEvent
 from clawft.serve.caller import Call, Caller
 from clawft.serve.daemon import Daemon
+from clawft.serve.mcp.asking import Recheck
 
 __all__ = ["Turn"]
 
@@ -37,11 +38,11 @@ _TEXT_EVERY_S = 0.25
 class Turn:
     """One execution. A client may leave it to ask a person something, and come back with `key`."""
 
-    def __init__(self, caller: Caller, request: ExecuteSkill, *, can_answer: bool) -> None:
+    def __init__(self, caller: Caller, request: ExecuteSkill, is_known: Recheck, *, can_answer: bool) -> None:
         self.key = secrets.token_urlsafe(18)
         self.caller = caller
         self.request = request
-        self.call = Call(caller, self._hear, can_answer=can_answer)
+        self.call = Call(caller, self._hear, can_answer=can_answer, is_known=is_known)
         self.questions: dict[str, Question] = {}
         self.lines: deque[str] = deque(maxlen=MAX_LINES)
         self.told = 0
