@@ -6,10 +6,16 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-__all__ = ["main"]
+__all__ = ["main", "stay"]
 
 _DURABLE = ("dbos", "psycopg", "sqlalchemy")  # what only runs in the background need
 _DEBUG = "CLAWFT_DEBUG"  # the variable that shows bugs as they are
+_USUAL = gc.get_threshold()
+
+
+def stay() -> None:
+    """For a command that runs for days: garbage is looked for as usual, so that connections that are gone are too."""
+    gc.set_threshold(*_USUAL)
 
 
 def main() -> None:

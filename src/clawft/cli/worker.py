@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, Protocol
 import click
 import msgspec
 
+from clawft.cli import stay
 from clawft.cli.options import check_queue, open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
 from clawft.errors import ClawftError
@@ -72,6 +73,7 @@ def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, 
     plan = make_plan(app, queues, concurrency, idle=until_idle or on_demand, soon=until_idle)
     if on_demand and not _is_first(app, plan.queues):
         return 0
+    stay()
     anyio.run(work_here, app, plan, make_tell("clawft.worker.v1" if output == "json" else ""))
     return 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clawft.cli import stay
 from clawft.cli.gateway._open import choose_here, find_notes, settings_here, take_lock
 from clawft.cli.options import open_here
 from clawft.cli.output import print_json, say, show_diagnostic
@@ -97,6 +98,7 @@ def run_channels(*, as_json: bool) -> int:
     try:
         plan = make_plan(app, (settings.queue,), settings.concurrency)
         beside = partial(_open_channels, app, settings, ready, tell)
+        stay()
         anyio.run(partial(work_here, app, plan, tell, beside=beside))
     finally:
         os.close(lock)

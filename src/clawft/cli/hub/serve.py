@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import click
 from msgspec import structs
 
+from clawft.cli import stay
 from clawft.cli.hub._open import check_installed, folder_option, hub_command, open_store, settings_here
 from clawft.cli.options import open_here
 from clawft.cli.output import say
@@ -134,6 +135,7 @@ def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_j
                     await server.serve([listening])
                     group.cancel_scope.cancel()
 
+        stay()
         anyio.run(run)
         if not server.started:
             raise ClawftError("hub-start", "The hub could not be started")

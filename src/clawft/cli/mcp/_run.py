@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clawft.cli import stay
 from clawft.cli.options import open_here
 from clawft.cli.output import say
 
@@ -30,6 +31,7 @@ def run(scopes: "Sequence[Scope]") -> None:
     if sys.stdin is not None and sys.stdin.isatty():
         say("This speaks MCP on stdin and stdout, for a client that starts it: claude mcp add weft -- weft mcp")
         say("Ctrl-D ends it.")
+    stay()
     anyio.run(_serve, app, scopes)
 
 

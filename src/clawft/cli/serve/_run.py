@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import click
 from msgspec import Struct, structs
 
+from clawft.cli import stay
 from clawft.cli.options import open_here
 from clawft.cli.output import say
 from clawft.cli.serve._open import check_installed, console_url, own_token, settings_here
@@ -224,6 +225,7 @@ class _Serving:
                 async with beside(partial(self._hear, signals, scope.cancel)):
                     await self._serve(app, settings, listening, tokens)
 
+        stay()
         anyio.run(run)
 
     async def _serve(
