@@ -10,8 +10,9 @@ from clawft.protocol.base import Refusal, to_problem
 from clawft.protocol.encoding import encode
 from clawft.web.errors import WebError
 
-__all__ = ["answer_json", "make_refusal", "refuse", "to_web"]
+__all__ = ["BUG", "answer_json", "make_refusal", "refuse", "to_web"]
 
+BUG = Diagnostic("bug", "error", "Internal error", hint="The daemon's log says more")
 # What is no mistake in the request itself, by the code of the error.
 _STATUS = {
     "approval-changed": 409,

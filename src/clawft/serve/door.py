@@ -2,15 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import anyio
-from msgspec import Struct
 from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.serve.answers import make_refusal, refuse
+from clawft.serve.answers import make_refusal, refuse, to_web
 from clawft.serve.caller import Caller
+from clawft.serve.executions import stopping
 from clawft.serve.metrics import Metrics
 from clawft.serve.names import Names
 from clawft.serve.tokens import ServeTokens
@@ -18,9 +18,10 @@ from clawft.web.errors import WebError
 from clawft.web.limits import ClientLimits, Kind, Room
 from clawft.web.visit import App, Log, Receive, Scope, Send, Visit, parse_host
 
-__all__ = ["BEARER_PROTOCOL", "Door", "Visitor", "visitor_of"]
+__all__ = ["BEARER_PROTOCOL", "RECHECK_S", "Door", "Visitor", "visitor_of"]
 
 BEARER_PROTOCOL = "clawft.bearer."  # a browser's WebSocket has no headers of its own: the token comes as a subprotocol
+RECHECK_S = 1.0  # how long after it was removed a token may count where nothing is asked with it
 MAX_HELD = 256 << 20  # of answers that are whole in memory and wait to be taken
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 # What needs a token. All else tells nothing of this machine: the console's files, the published descriptions.
@@ -35,13 +36,33 @@ _PREFLIGHT = {
 }
 
 
-class Visitor(Struct, frozen=True):
-    """Who came in. `count` counts one more thing that they ask for; `recheck` tells whether the token still counts."""
+class Visitor:
+    """Who came in. `count` counts one more thing that they ask for, and raises WebError where that is too much."""
 
-    caller: Caller
-    client: str
-    count: Callable[[Kind], object]
-    recheck: Callable[[], Caller | None]
+    def __init__(
+        self, caller: Caller, client: str, count: Callable[[Kind], object], check: Callable[[], Caller | None]
+    ) -> None:
+        self.caller = caller
+        self.client = client
+        self.count = count
+        self._check = check
+        self._checked = time.monotonic()
+
+    def is_known(self, *, after_s: float = 0.0) -> bool:
+        """Whether the token still counts, looked up again after so many seconds; one that cannot be does not."""
+        now = time.monotonic()
+        if now - self._checked < after_s:
+            return True
+        self._checked = now
+        with suppress(ClawftError):
+            return self._check() is not None
+        return False
+
+    def tell_slow(self, log: Log | None) -> None:
+        """Log that they did not read what they were sent."""
+        if log is not None:
+            about = {"event": "slow-consumer", "client": self.client, "owner": self.caller.name}
+            log(f"{self.client} {self.caller.name} did not read, and was let go", about)
 
 
 def visitor_of(scope: Scope) -> Visitor:
@@ -127,7 +148,7 @@ class Door:
     async def _cut_short(visit: Visit) -> None:
         """The daemon ends before the answer did."""
         await visit.finish()
-        await visit.answer(_error(503, "serve-stopping", "The daemon is about to end", "Try again when it runs again"))
+        await visit.answer(to_web(stopping()))
 
     @contextmanager
     def _letting_in(self) -> Iterator[anyio.CancelScope]:
@@ -180,7 +201,7 @@ class Door:
             caller=caller,
             client=visit.client,
             count=lambda one: self._limits.take(who, one),
-            recheck=lambda: self._check_token(secret or ""),
+            check=lambda: self._tokens.check(secret or ""),
         )
 
     def _check_token(self, secret: str) -> Caller | None:

@@ -52,7 +52,7 @@ class Metrics:
         self._seconds.labels(name).observe(seconds)
 
     @contextmanager
-    def connected(self, kind: str = "websocket") -> Iterator[None]:
+    def connected(self, kind: str) -> Iterator[None]:
         """Count a connection while it is there."""
         self._sockets.labels(kind).inc()
         try:
@@ -60,7 +60,7 @@ class Metrics:
         finally:
             self._sockets.labels(kind).dec()
 
-    def dropped(self, kind: str = "websocket") -> None:
+    def dropped(self, kind: str) -> None:
         """Count one that was let go because it did not read."""
         self._dropped.labels(kind).inc()
 

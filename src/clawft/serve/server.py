@@ -13,13 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from clawft.errors import ClawftError, Diagnostic
+from clawft.errors import ClawftError
 from clawft.protocol.schemas import MESSAGES, list_schemas, schema_name, schema_of
 from clawft.protocol.watching import SubsystemHealth
-from clawft.serve.answers import answer_json, make_refusal, refuse, to_web
+from clawft.serve.answers import BUG, answer_json, make_refusal, refuse, to_web
 from clawft.serve.console import console_routes
 from clawft.serve.daemon import Daemon
-from clawft.serve.door import Door
+from clawft.serve.door import Door, visitor_of
+from clawft.serve.executions import stopping
 from clawft.serve.http import PREFIX, Api
 from clawft.serve.metrics import CONTENT_TYPE, Metrics, is_well
 from clawft.serve.names import Names
@@ -34,7 +35,6 @@ from clawft.web.visit import Log
 
 __all__ = ["Shell", "make_server", "make_shell"]
 
-STOPPING = Diagnostic("serve-stopping", "error", "The daemon is about to end", hint="Try again when it runs again")
 _LAST_S = 1.0  # for streams to say that it is over
 
 
@@ -52,7 +52,7 @@ class Shell:
         for one in server.servers:
             one.close()
         await self.daemon.executions.drain(self.daemon.settings.drain_s)
-        self._api.end_streams(STOPPING)
+        self._api.end_streams(stopping().diagnostic)
         await self._sockets.close()
         server.stop()
         await anyio.sleep(_LAST_S)
@@ -109,7 +109,7 @@ def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:
 
     async def show_metrics(request: Request) -> Response:
         request.scope["operation"] = "metrics"
-        request.scope["state"]["visitor"].caller.need("read")
+        visitor_of(request.scope).caller.need("read")
         return Response(metrics.render(), headers={"Content-Type": CONTENT_TYPE})
 
     async def openapi(_request: Request) -> Response:
@@ -170,4 +170,4 @@ async def _tell(_request: Request, error: Exception) -> Response:
 
 
 async def _tell_bug(_request: Request, _error: Exception) -> Response:
-    return refuse(make_refusal(500, Diagnostic("bug", "error", "Internal error", hint="The daemon's log says more")))
+    return refuse(make_refusal(500, BUG))

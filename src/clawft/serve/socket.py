@@ -16,12 +16,13 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.base import VERSION, Answer, Refusal, Request, to_problem
 from clawft.protocol.encoding import encode
 from clawft.protocol.operations import Operation, find_operation
+from clawft.serve.answers import BUG
 from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon
-from clawft.serve.door import Visitor, visitor_of
+from clawft.serve.door import RECHECK_S, Visitor, visitor_of
 from clawft.serve.frames import BadFrame, parse_frame
 from clawft.serve.metrics import Metrics
-from clawft.serve.outbox import Outbox
+from clawft.serve.outbox import Held, Outbox
 from clawft.serve.subscriptions import Subscriptions
 from clawft.serve.topics import Listener
 from clawft.web.errors import WebError
@@ -31,10 +32,9 @@ __all__ = ["PROTOCOL", "Sockets"]
 
 PROTOCOL = f"clawft.{VERSION}"
 MAX_BAD = 20  # messages in a row that are no requests, or too many
+MAX_HELD = 128 << 20  # of answers that wait for all connections of one token
 STALL_S = 30.0  # for a client to take some of what it is sent
-_RECHECK_S = 1.0
 _LOGGER = logging.getLogger("uvicorn.error")  # where those of HTTP are, too
-_BUG = Diagnostic("bug", "error", "Internal error", hint="The daemon's log says more")
 _END_S = 5.0  # for what waits to be sent, when the daemon ends
 
 
@@ -60,22 +60,22 @@ class Sockets:
         self._metrics = metrics
         self._log = log
         self._open: set[_Connection] = set()
+        self._held: dict[str, Held] = {}  # by the name of the token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # that somebody connects
         visitor = visitor_of(scope)
         await send({"type": "websocket.accept", "subprotocol": PROTOCOL if PROTOCOL in scope["subprotocols"] else None})
-        connection = _Connection(self._daemon, visitor, self._metrics)
+        held = self._held.setdefault(visitor.caller.name, Held(MAX_HELD))
+        connection = _Connection(self._daemon, visitor, self._metrics, held)
         self._open.add(connection)
         try:
             await connection.run(receive, send)
         finally:
             self._open.discard(connection)
             if connection.is_slow:
-                self._metrics.dropped()
-                if self._log is not None:
-                    about = {"event": "slow-consumer", "client": visitor.client, "owner": visitor.caller.name}
-                    self._log(f"{visitor.client} {visitor.caller.name} did not read, and was let go", about)
+                self._metrics.dropped("websocket")
+                visitor.tell_slow(self._log)
 
     async def close(self) -> None:
         """Send everybody what waits for them, and say that the daemon ends. The work is over by now."""
@@ -88,19 +88,19 @@ class Sockets:
 class _Connection:
     """One client, while it is there."""
 
-    def __init__(self, daemon: Daemon, visitor: Visitor, metrics: Metrics) -> None:
+    def __init__(self, daemon: Daemon, visitor: Visitor, metrics: Metrics, held: Held) -> None:
         limits = daemon.settings.limits
         self._daemon = daemon
         self._visitor = visitor
         self._metrics = metrics
-        self._outbox = Outbox(limits.unread_kb << 10)
+        self._held = held
+        self._outbox = Outbox(limits.unread_kb << 10, held)
         self._subscriptions = Subscriptions(daemon.topics, Listener(visitor.caller, self._put))
         self._most = limits.per_connection
         self._quick = anyio.Semaphore(limits.per_connection, fast_acquire=True)  # all but work
         self._asked: dict[str, Operation] = {}  # what is being done, by the id of its request
         self._bad = 0
         self._closing = _SLOW
-        self._rechecked = time.monotonic()
         self._sending = anyio.CancelScope()
         self._group = anyio.create_task_group()
         self._is_over = anyio.Event()
@@ -114,6 +114,7 @@ class _Connection:
                 self._group.cancel_scope.cancel()
         finally:
             self._subscriptions.remove(self._subscriptions.topics)
+            self._outbox.close()
             self._is_over.set()
 
     async def finish(self) -> None:
@@ -144,7 +145,7 @@ class _Connection:
             self._refuse(request.id, Diagnostic("too-many-requests", "error", error.text, hint=hint), _TOO_MANY)
             return
         self._check_id(request.id)
-        if not self._is_known():
+        if not self._visitor.is_known():
             self._end(_TOKEN_GONE)
         elif operation.streams and sum(one.streams for one in self._asked.values()) >= self._most:
             message = f"{self._most} skills and messages of this connection are being worked on already"
@@ -173,6 +174,7 @@ class _Connection:
         call = Call(self._visitor.caller, self._sender(request.id), self._subscriptions, can_answer=True)
         try:
             answer = await self._daemon.answer(call, request)
+            await self._held.wait_for_room()
             await self._outbox.wait_for_room()
             self._put(self._daemon.registry.encode(answer, request.id))
         except ClawftError as error:
@@ -181,7 +183,7 @@ class _Connection:
         except Exception:  # a bug must not take the connection with it
             status = "bug"
             _LOGGER.exception("Exception in a request over a WebSocket")
-            call.send(Refusal(error=to_problem(_BUG)))
+            call.send(Refusal(error=to_problem(BUG)))
         finally:
             del self._asked[request.id]
             if not operation.streams:
@@ -202,7 +204,7 @@ class _Connection:
     async def _write(self, send: Send) -> None:
         with suppress(OSError):  # the client went: whoever reads is told so
             while message := await self._outbox.take_one():
-                if not self._is_known(_RECHECK_S):
+                if not self._visitor.is_known(after_s=RECHECK_S):
                     self._closing = _TOKEN_GONE
                     break
                 with anyio.move_on_after(STALL_S) as self._sending:
@@ -214,16 +216,6 @@ class _Connection:
             closing = _SLOW if self.is_slow else self._closing
             await send({"type": "websocket.close", "code": closing.code, "reason": closing.reason})
         self._group.cancel_scope.cancel()
-
-    def _is_known(self, since_s: float = 0.0) -> bool:
-        """Whether the token still counts; looked up again after so many seconds."""
-        now = time.monotonic()
-        if now - self._rechecked < since_s:
-            return True
-        self._rechecked = now
-        with suppress(ClawftError):  # the file of tokens cannot be read
-            return self._visitor.recheck() is not None
-        return False
 
     def _end(self, closing: _Closing) -> None:
         """Close, after what waits was sent."""

@@ -1,6 +1,5 @@
 """Server-sent events: what happens, as it happens, in the answer to one request."""
 
-import time
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -11,13 +10,13 @@ from clawft.protocol.base import Answer, Refusal, to_problem
 from clawft.protocol.encoding import encode
 from clawft.protocol.operations import type_name
 from clawft.protocol.running import TurnEvent
+from clawft.serve.door import RECHECK_S, Visitor
 from clawft.serve.outbox import Outbox
 from clawft.web.visit import Receive, Scope, Send
 
 __all__ = ["EventStream", "frame_answer", "frame_encoded", "frame_refusal", "watch_client"]
 
 BEAT_S = 15.0  # so that whoever is between here and the client does not think that it is over
-RECHECK_S = 1.0
 _BEAT = b": still here\n\n"
 _TOKEN_GONE = Diagnostic("token-wrong", "error", "That token does not count any more")
 _TYPE = b'{"type":"'  # how every message begins
@@ -54,17 +53,16 @@ async def watch_client(receive: Receive, scope: anyio.CancelScope) -> None:
 class EventStream(Response):
     """Sends what `work` puts into the outbox until it is done, the outbox has ended, or the client goes.
 
-    `is_known` tells whether the token still counts.
+    It ends, too, when the visitor's token does not count any more.
     What goes wrong before anything was sent is raised, as an answer with a status of its own.
     """
 
-    def __init__(self, outbox: Outbox, work: Callable[[], Awaitable[None]], is_known: Callable[[], bool]) -> None:
+    def __init__(self, outbox: Outbox, work: Callable[[], Awaitable[None]], visitor: Visitor) -> None:
         super().__init__(headers=_HEADERS, media_type="text/event-stream")
         del self.headers["content-length"]
         self._outbox = outbox
         self._work = work
-        self._is_known = is_known
-        self._rechecked = time.monotonic()
+        self._visitor = visitor
         self._error: ClawftError | None = None
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,11 +90,9 @@ class EventStream(Response):
         piece = _BEAT
         with anyio.move_on_after(BEAT_S):
             piece = await self._outbox.take()
-        if time.monotonic() - self._rechecked > RECHECK_S:
-            self._rechecked = time.monotonic()
-            if not self._is_known():
-                self._outbox.end(_TOKEN_GONE)
-                return b""
+        if not self._visitor.is_known(after_s=RECHECK_S):
+            self._outbox.end(_TOKEN_GONE)
+            return b""
         return piece
 
     async def _do(self) -> None:

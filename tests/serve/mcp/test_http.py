@@ -4,6 +4,7 @@ import hashlib
 from base64 import b64decode
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,21 @@ async def test_a_token_that_is_removed_hears_no_more(served: ServedShell, mode: 
                 with anyio.fail_after(15), pytest.raises(SubscriptionLost):
                     await anext(aiter(stream))
         assert told == []
+
+
+async def test_tokens_that_cannot_be_read_count_for_nothing_and_end_nothing(served: ServedShell) -> None:
+    def is_there(name: str) -> bool:
+        return name in {one.name for one in served.daemon.app.skills}
+
+    tokens = served.world.user_dir / "serve-tokens.json"
+    async with connect(f"{served.url}/mcp", "legacy", served.token_for("reader", "read")) as client:
+        kept = tokens.read_bytes()
+        tokens.write_text("{")
+        for name in ("meanwhile", "afterwards"):
+            served.world.add_skill(name)
+            await until(partial(is_there, name))
+        tokens.write_bytes(kept)
+        assert "afterwards" in {one.name for one in (await client.list_prompts()).prompts}
 
 
 async def test_commands_of_a_prompt_run_as_in_a_turn_for_those_who_may_run(served: ServedShell) -> None:
