@@ -25,7 +25,7 @@ class Seat:
         self.user = self.home / ".clawft"
         self.user.mkdir(parents=True)
         (folder / "project").mkdir()
-        environ = {"HOME": str(self.home), "PATH": os.defpath}
+        environ = {"HOME": str(self.home), "PATH": f"{self.home}/bin:{os.defpath}"}
         self.live = LiveSkills(open_app(environ, str(folder / "project")))
         self.told: list[SkillsChanged] = []
         self._more = anyio.Event()
@@ -185,6 +185,24 @@ async def test_a_watcher_that_cannot_start_is_said_and_made_do_without(
         assert seat.live.failure.code == "watch-limit"
         seat.write("one")
         assert [each.name for each in (await seat.next()).added] == ["one"]
+
+
+async def test_what_no_watcher_sees_is_found_while_other_things_change(
+    seat: Seat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawft.reloading.live._DOUBT_S", 0.5)
+    seat.configure("[skills.load]\nwatch_debounce_ms = 50\n")
+    needs = 'metadata: {"openclaw": {"requires": {"bins": ["late-tool"]}}}'
+    seat.write("needy", f"---\nname: needy\ndescription: Needs.\n{needs}\n---\nDo it.\n")
+    async with seat.running():
+        assert seat.states["needy"] == "ineligible"
+        tool = seat.home / "bin" / "late-tool"
+        tool.parent.mkdir()
+        tool.touch(0o755)
+        with anyio.fail_after(WAIT_S):
+            while seat.states["needy"] == "ineligible":
+                seat.write("busy", f"---\nname: busy\ndescription: Busy {anyio.current_time()}.\n---\nDo it.\n")
+                await anyio.sleep(0.1)
 
 
 async def test_a_decision_of_ours_counts_at_once(seat: Seat) -> None:

@@ -75,13 +75,14 @@ class LiveSkills:
             await self.reload()  # what changed before it was watched
             task_status.started()
             while True:
-                pause = _DOUBT_S if self.watching == "watchfiles" else _LOOK_S
-                with anyio.move_on_after(max(pause, _SHARE * self._took_s)):
+                pause_s = max(_DOUBT_S if self.watching == "watchfiles" else _LOOK_S, _SHARE * self._took_s)
+                with anyio.move_on_after(pause_s):
                     await self._wake.wait()
                 self._wake = anyio.Event()
                 await self._rest()
                 before, unseen = self.current, not self._pending
-                await self._reload(everything=unseen)
+                is_due = time.monotonic() - self._looked >= pause_s  # however much is seen meanwhile
+                await self._reload(everything=unseen or is_due)
                 if unseen and self.current is not before:
                     self._stop_watcher()  # it may have missed that: it is started anew
                 await self._watch()
