@@ -69,7 +69,7 @@ async def test_a_session_that_a_result_names_goes_on(served: ServedShell, mode: 
     async with connect(f"{served.url}/mcp", mode, served.token) as client:
         first = await client.call_tool("skill-execute", {"name": "greet"})
         session = first.structured_content["session"]
-        assert session.startswith("owner:")  # with the user's own token too: a model is no admin
+        assert session.startswith("@owner:")  # with the user's own token too: a model is no admin
         second = await client.call_tool("skill-execute", {"name": "route", "session": session})
         assert second.structured_content["session"] == session
 
@@ -295,11 +295,19 @@ async def test_a_token_that_is_removed_hears_no_more(served: ServedShell, mode: 
 
 
 async def test_tokens_that_cannot_be_read_count_for_nothing_and_end_nothing(served: ServedShell) -> None:
+    told: list[str] = []
+
+    async def hear(message: Any) -> None:
+        told.append(type(message).__name__)
+
     def is_there(name: str) -> bool:
         return name in {one.name for one in served.daemon.app.skills}
 
     tokens = served.world.user_dir / "serve-tokens.json"
-    async with connect(f"{served.url}/mcp", "legacy", served.token_for("reader", "read")) as client:
+    reader = served.token_for("reader", "read")
+    async with connect(f"{served.url}/mcp", "legacy", reader, message_handler=hear) as client:
+        served.world.add_skill("before")
+        await until(lambda: len(told) == 2)
         kept = tokens.read_bytes()
         tokens.write_text("{")
         for name in ("meanwhile", "afterwards"):
@@ -307,6 +315,7 @@ async def test_tokens_that_cannot_be_read_count_for_nothing_and_end_nothing(serv
             await until(partial(is_there, name))
         tokens.write_bytes(kept)
         assert "afterwards" in {one.name for one in (await client.list_prompts()).prompts}
+        assert len(told) == 2
 
 
 async def test_commands_of_a_prompt_run_as_in_a_turn_for_those_who_may_run(served: ServedShell) -> None:
