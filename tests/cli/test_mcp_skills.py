@@ -1,16 +1,21 @@
 """`weft mcp skills`, `trust` and `untrust`, with servers that are honest and servers that are not."""
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
+from mcp import StdioServerParameters
 
 from clawft.hub.model import Checked, Draft, HubFile
 from hub_world import ServedHub
+from mcp_clients import connect
 from skilled_server import SkilledServer, list_skill, make_skill_md
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -283,3 +288,32 @@ def test_a_plugins_server_offers_skills_while_the_plugin_may_be_used(weft: Weft,
     assert _states(weft) == {"helper-srv:notes": "unlisted"}
     assert weft("mcp", "untrust", "helper-srv").returncode == 0
     assert _kept(tmp_path) == []
+
+
+async def _ask_served(tmp_path: Path) -> dict[str, str]:
+    """What a client of ours reads of the skill `notes`, which a server of another served."""
+    weft = Path(sys.executable).parent / "weft"
+    environ = {"HOME": str(tmp_path / "home"), "PATH": os.defpath}
+    where = StdioServerParameters(command=str(weft), args=["mcp"], env=environ, cwd=str(tmp_path))
+    async with connect(where) as client:
+        prompts = {one.name: one.description or "" for one in (await client.list_prompts()).prompts}
+        listed = (await client.call_tool("skill-list", {})).structured_content["skills"]
+        found = (await client.call_tool("skill-search", {"query": "Does notes"})).structured_content["results"]
+        return {
+            "prompt": str((await client.get_prompt("notes")).messages[0].content),
+            "prompts": prompts["notes"],
+            "list": next(one["description"] for one in listed if one["name"] == "notes"),
+            "search": next(one["description"] for one in found if one["name"] == "notes"),
+            "resources": next(str(one.uri) for one in (await client.list_resources()).resources if "notes" in one.uri),
+        }
+
+
+def test_who_is_given_a_servers_skill_is_told_whose_it_is(weft: Weft, tmp_path: Path) -> None:
+    server = SkilledServer(tmp_path / "server")
+    server.serve(_notes())
+    _configure(tmp_path, user=server)
+    assert weft("mcp", "trust", "user:notes", "--yes").returncode == 0
+    told = anyio.run(_ask_served, tmp_path)
+    assert f"(mcp:user {NOTES}/SKILL.md)" in told.pop("prompt")
+    assert told.pop("resources") == "skill://mcp.user/notes/SKILL.md"
+    assert set(told.values()) == {"(from the MCP server 'user') Does notes"}

@@ -25,6 +25,7 @@ __all__ = [
     "list_served",
     "served_folder",
     "served_locations",
+    "tell_server",
 ]
 
 ORIGIN_FILE = "origin.json"
@@ -92,7 +93,11 @@ def find_origin(found: Found) -> str:
 
 def describe_origin(found: Found) -> str:
     """What a model is told of a skill before it reads it, if that came from an MCP server."""
-    return f"(from the MCP server '{found.location.layer}') " if found.location.scope == "mcp" else ""
+    return tell_server(found.location.layer) if found.location.scope == "mcp" else ""
+
+
+def tell_server(name: str) -> str:
+    return f"(from the MCP server '{name}') "
 
 
 def served_locations(user_dir: str, has_server: Callable[[str], bool]) -> list[Location]:

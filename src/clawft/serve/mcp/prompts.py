@@ -16,6 +16,7 @@ from mcp_types import (
 from msgspec import structs
 
 from clawft.app import App
+from clawft.discovery.served import describe_origin, find_origin
 from clawft.errors import ClawftError, NotFound
 from clawft.format.model import Skill
 from clawft.mcp.skills_server import TTL_MS
@@ -70,8 +71,8 @@ class SkillPrompts:
             raise refuse(error) from error
         said = [structs.asdict(to_problem(one)) for one in rendered.diagnostics]
         return GetPromptResult(
-            description=standing.found.skill.description or None,
-            messages=[PromptMessage(role="user", content=TextContent(text=rendered.text))],
+            description=_say_of(standing) or None,
+            messages=[PromptMessage(role="user", content=TextContent(text=_tell_origin(standing) + rendered.text))],
             _meta={f"{NAMESPACE}/diagnostics": said} if said else None,
         )
 
@@ -99,10 +100,19 @@ def _describe(standing: Standing) -> Prompt:
     return Prompt(
         name=skill.name,
         title=skill.display_name or None,
-        description=skill.description or None,
+        description=_say_of(standing) or None,
         arguments=[PromptArgument(name=one, required=False) for one in _names(skill)]
         or [PromptArgument(name=ALL, description=skill.argument_hint or "What follows its name", required=False)],
     )
+
+
+def _say_of(standing: Standing) -> str:
+    return f"{describe_origin(standing.found)}{standing.found.skill.description}" if standing.found.skill else ""
+
+
+def _tell_origin(standing: Standing) -> str:
+    """What an MCP server served says so, wherever a model reads it."""
+    return f"({find_origin(standing.found)})\n\n" if standing.found.location.scope == "mcp" else ""
 
 
 def _names(skill: Skill) -> tuple[str, ...]:

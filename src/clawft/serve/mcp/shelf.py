@@ -16,6 +16,7 @@ from mcp_types import INVALID_PARAMS
 from clawft.app import App
 from clawft.discovery import Found
 from clawft.discovery.digest import hash_content, join_digest, list_covered
+from clawft.discovery.locations import SCOPES, Location
 from clawft.errors import ClawftError, Refused
 from clawft.files import read_regular
 from clawft.mcp.skills_extension import (
@@ -72,7 +73,7 @@ class CatalogShelf:
         if not address.startswith(SCHEME):
             return None
         wanted = (unquote(prefix), unquote(name))
-        found = next((one for one in _usable(app) if (one.found.location.prefix, one.name) == wanted), None)
+        found = next((one for one in _usable(app) if (_prefix(one.found.location), one.name) == wanted), None)
         served = await to_thread.run_sync(self._serve_all, app, (found,)) if found else ()
         return (served[0], unquote(path)) if served else None
 
@@ -129,6 +130,12 @@ def _usable(app: App) -> list[Standing]:
     return [one for one in app.skills if one.usable and one.found.base_dir]
 
 
+def _prefix(location: Location) -> str:
+    """Where a skill is from, as an address has it; that of a server that is called `user` is not the user's."""
+    own = location.scope != "mcp" or location.layer not in SCOPES
+    return location.prefix if own else f"mcp.{location.layer}"
+
+
 def _load(app: App, standing: Standing) -> Shelved | None:
     """Raises: ClawftError for what may not be used; OSError."""
     found = standing.found
@@ -148,7 +155,7 @@ def _load(app: App, standing: Standing) -> Shelved | None:
     if front is None or front.get("name") != standing.name or not can_serve(front, files) or not _are_texts(files):
         return None
     _check_same(app, found, join_digest(hashed))
-    root = f"{SCHEME}{quote(found.location.prefix)}/{quote(standing.name)}"
+    root = f"{SCHEME}{quote(_prefix(found.location))}/{quote(standing.name)}"
     return Shelved(root, front, tuple(files), standing)
 
 

@@ -20,6 +20,7 @@ from mcp_types import (
 )
 from msgspec import Struct, structs
 
+from clawft.discovery.served import describe_origin, tell_server
 from clawft.errors import ClawftError
 from clawft.format.names import is_canonical, is_safe_folder
 from clawft.mcp.skills_server import TTL_MS
@@ -171,8 +172,14 @@ class SkillTools:
     async def _search(self, caller: Caller, given: SearchArguments) -> CallToolResult:
         answer = await self._ask(caller, SearchSkills(query=given.query, limit=_RANKED))
         assert isinstance(answer, SkillsFound)
+        origins = {one.name: describe_origin(one.found) for one in self._daemon.app.skills if one.usable}
         results = tuple(
-            FoundLine(name=one.name, description=one.description, state=one.state, score=one.score)
+            FoundLine(
+                name=one.name,
+                description=origins.get(one.name, "") + one.description,
+                state=one.state,
+                score=one.score,
+            )
             for one in answer.results
             if one.state in _USABLE
         )[: given.limit]
@@ -206,10 +213,11 @@ def _is_meant(skill: SkillSummary, state: Which) -> bool:
 def _describe(skill: SkillSummary) -> SkillLine:
     """What strangers write of themselves stays out until somebody approved it."""
     is_usable = skill.state in _USABLE
+    origin = tell_server(skill.layer) if skill.scope == "mcp" else ""
     reason = skill.reasons[0].message if skill.reasons and is_usable else STATES[skill.state]
     return SkillLine(
         name=skill.name,
-        description=skill.description if is_usable else "",
+        description=origin + skill.description if is_usable else "",
         state=skill.state,
         scope=skill.scope,
         version=skill.version if is_usable else "",
