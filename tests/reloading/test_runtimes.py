@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from clawft.reloading.runtimes import Held
+from clawft.reloading.runtimes import SharedRuntime
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def test_one_that_ends_is_forgotten_before_it_is_closed_and_not_again(monk
         happened.append("forgotten")
         closing.set()
 
-    held = Held(opening(), forget)
+    held = SharedRuntime(opening(), forget)
     async with held.use():
         pass
     with anyio.fail_after(10):

@@ -12,12 +12,12 @@ from clawft.wiring import open_runtime
 if TYPE_CHECKING:
     from clawft.reloading.live import LiveSkills
 
-__all__ = ["Held", "LiveRuntimes"]
+__all__ = ["LiveRuntimes", "SharedRuntime"]
 
 _KEEP_S = 10.0  # how long a runtime that nobody uses stays open
 
 
-class Held:
+class SharedRuntime:
     """One open runtime, in a task of its own, since it must be closed where it was opened."""
 
     def __init__(self, opening: AbstractAsyncContextManager[Runtime], forget: Callable[[], object]) -> None:
@@ -77,7 +77,7 @@ class LiveRuntimes:
 
     def __init__(self, live: "LiveSkills") -> None:
         self._live = live
-        self._open: dict[int, Held] = {}
+        self._open: dict[int, SharedRuntime] = {}
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Runtime]:
@@ -86,7 +86,7 @@ class LiveRuntimes:
         held = self._open.get(generation.base)
         if held is None:
             opening = open_runtime(generation.app, load_skills=self._load_skills)
-            held = self._open[generation.base] = Held(opening, lambda: self._open.pop(generation.base, None))
+            held = self._open[generation.base] = SharedRuntime(opening, lambda: self._open.pop(generation.base, None))
         async with held.use() as runtime:
             yield runtime
 
