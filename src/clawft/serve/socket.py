@@ -93,7 +93,6 @@ class _Connection:
         self._daemon = daemon
         self._visitor = visitor
         self._metrics = metrics
-        self._held = held
         self._outbox = Outbox(limits.unread_kb << 10, held)
         self._subscriptions = Subscriptions(daemon.topics, Listener(visitor.caller, self._put))
         self._most = limits.per_connection
@@ -174,8 +173,7 @@ class _Connection:
         call = Call(self._visitor.caller, self._sender(request.id), self._subscriptions, can_answer=True)
         try:
             answer = await self._daemon.answer(call, request)
-            await self._held.wait_for_room()
-            await self._outbox.wait_for_room()
+            await self._outbox.wait_for_all()
             self._put(self._daemon.registry.encode(answer, request.id))
         except ClawftError as error:
             status = error.code

@@ -86,6 +86,7 @@ class SocketConnection(WebSocketsSansIOProtocol):
                 raise ClientDisconnected
             self.conn.send_text(message["utf8"])
             self.transport.write(b"".join(self.conn.data_to_send()))
+            await self.writable.wait()  # until most of it was taken: whoever sends knows what is on its way
             return
         if message["type"] == "websocket.close" and self.handshake_complete and not self.writable.is_set():
             self.writable.set()
