@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 from anyio import to_thread
 
 from clawft.app import App
@@ -156,7 +157,8 @@ async def answer_run(daemon: Daemon, call: Call, request: AnswerRun) -> RunAnswe
         _note(daemon.app, call, f"answer run {run.id}: {request.answer}, {question.event.question}", run.session)
         runs.answer(question, request.answer, f"{call.caller.name} (weft serve)")
         runs.see_to([runs.store.get(run.id)])
-        return _describe(runs, runs.store.get(run.id))
+        detail = _describe(runs, runs.store.get(run.id))
+        return detail if call.caller.owns(run.request.by) else _only_asked(detail)
 
     return await _change(daemon, answer)
 
@@ -194,6 +196,12 @@ def _describe(runs: "Runs", run: "Run") -> RunDetail:
         totals=whole["totals"],
         left_out=max(0, len(timeline) - MAX_TIMELINE),
     )
+
+
+def _only_asked(detail: RunDetail) -> RunDetail:
+    """What who may answer is told of a run of another's: what it asked, and nothing of what it did."""
+    asked = tuple(one for one in detail.timeline if one["kind"] == "wait")
+    return structs.replace(detail, result=None, timeline=asked, left_out=0)
 
 
 def _note(app: App, call: Call, subject: str, session: str) -> None:
