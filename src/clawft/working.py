@@ -19,7 +19,7 @@ from clawft.cron import find_zone, name_zone
 from clawft.cron.file import file_path
 from clawft.errors import ClawftError
 from clawft.hooking import open_hooks
-from clawft.reloading.runtimes import Held
+from clawft.reloading.runtimes import SharedRuntime
 from clawft.run import Runtime
 from clawft.run.durable import open_runs
 from clawft.run.durable.request import RunRequest, settings_of
@@ -186,7 +186,7 @@ class Runtimes:
     def __init__(self, environ: Mapping[str, str], share: "Callable[[], Records | None]") -> None:
         self._environ = environ
         self._share = share
-        self._open: dict[Hashable, Held] = {}
+        self._open: dict[Hashable, SharedRuntime] = {}
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[Runtime]:
@@ -198,7 +198,7 @@ class Runtimes:
         held = self._open.get(key)
         if held is None:
             opening = open_runtime(app, only, self._share())
-            held = self._open[key] = Held(opening, lambda: self._open.pop(key, None))
+            held = self._open[key] = SharedRuntime(opening, lambda: self._open.pop(key, None))
         async with held.use() as runtime:
             yield runtime
 
