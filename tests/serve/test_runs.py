@@ -142,7 +142,7 @@ async def test_a_token_sees_and_ends_the_runs_that_it_started_only(world: ServeW
     async with world.open_daemon() as daemon:
         robot = Client(daemon, "run", name="robot")
         started = await robot.ask(StartRun(text="my own", session="mine"))
-        assert (started.session, started.problem) == ("robot:mine", None)
+        assert (started.session, started.problem) == ("@robot:mine", None)
         assert (await robot.ask(GetRun(run=started.run))).run.summary.title == "my own"
         for request in (GetRun(run=other), CancelRun(run=other), RetryRun(run=other), GetRun(run=other[:8])):
             with pytest.raises(NotFound, match="no run"):

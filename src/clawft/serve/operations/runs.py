@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import structs
 from anyio import to_thread
+from msgspec import structs
 
 from clawft.app import App
 from clawft.describe.runs import describe_run, whole_json
