@@ -43,7 +43,9 @@ def ask_for_approval(page: Page, axe: str, theme: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+@pytest.mark.parametrize(
+    ("theme", "width"), [("light", 1280), ("dark", 1280), pytest.param("light", 390, marks=pytest.mark.soak)]
+)
 def test_no_page_has_a_serious_finding(
     world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage, axe: str, theme: str, width: int
 ) -> None:
