@@ -69,7 +69,8 @@ def test_defaults_are_listed_on_request_with_what_is_set_among_them(workspace: W
     assert shown["providers.x.timeout_s"] == (120, "default")
     assert shown["skills.enabled"] == (False, "config.toml")
     assert shown["skills.entries"] == ({}, "default")
-    assert list(shown)[-1] == "serve.port"
+    assert shown["serve.port"] == (1, "config.toml")
+    assert shown["serve.host"][1] == "default"
 
 
 def test_value_or_default_is_found_by_path(workspace: Workspace) -> None:
