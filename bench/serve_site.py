@@ -11,7 +11,7 @@ from websockets.typing import Subprotocol
 
 from clawft.config.serve import ServeSettings
 from clawft.serve.daemon import Daemon
-from clawft.serve.server import Shell, make_server, make_shell
+from clawft.serve.server import Front, make_front, make_server
 from clawft.serve.tokens import ServeTokens
 from clawft.web.listening import listen
 from clawft.web.server import WebServer
@@ -25,17 +25,17 @@ class Site:
     """A daemon that listens: where, and what it logged."""
 
     def __init__(
-        self, url: str, shell: Shell, server: WebServer, tokens: ServeTokens, log: list[Mapping[str, object]]
+        self, url: str, front: Front, server: WebServer, tokens: ServeTokens, log: list[Mapping[str, object]]
     ) -> None:
         self.url = url
-        self.shell = shell
+        self.front = front
         self.server = server
         self.tokens = tokens
         self.log = log
 
     @property
     def daemon(self) -> Daemon:
-        return self.shell.daemon
+        return self.front.daemon
 
     @property
     def socket_url(self) -> str:
@@ -57,17 +57,17 @@ async def open_site(world: ServeWorld, settings: ServeSettings | None = None) ->
     logged: list[Mapping[str, object]] = []
     with closing(listening):
         async with world.open_daemon(settings or ServeSettings(drain_s=0.2)) as daemon:
-            shell = make_shell(daemon, tokens, lambda _line, about: logged.append(about))
-            server = make_server(shell)
+            front = make_front(daemon, tokens, lambda _line, about: logged.append(about))
+            server = make_server(front)
             async with anyio.create_task_group() as group:
                 group.start_soon(server.serve, [listening])
                 with anyio.fail_after(START_S):
                     while not server.started:
                         await anyio.sleep(0.002)
                 try:
-                    yield Site(f"http://127.0.0.1:{listening.getsockname()[1]}", shell, server, tokens, logged)
+                    yield Site(f"http://127.0.0.1:{listening.getsockname()[1]}", front, server, tokens, logged)
                 finally:
-                    shell.door.close()
+                    front.door.close()
                     server.stop()
                     server.stop()
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from serve_shell import serve_here
+from serve_thread import serve_here
 from serve_world import ServeWorld
 
 

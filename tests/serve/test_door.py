@@ -16,7 +16,7 @@ from clawft.config.serve import LimitSettings, ServeSettings
 from clawft.serve.names import Names
 from clawft.web import visit
 from clawft.web.connection import Connection
-from serve_shell import ServedShell, serve_here
+from serve_thread import ServedDaemon, serve_here
 from serve_world import ServeWorld
 
 PRIVATE = ("/api/v1/skills", "/api/v1/status", "/api/v1/events?topics=skills", "/metrics", "/mcp", "/api/v1/nothing")
@@ -25,7 +25,7 @@ KEY = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
     """A daemon of all tests here that change nothing."""
     world = ServeWorld(tmp_path_factory.mktemp("door"))
     settings = ServeSettings(drain_s=1.0, origins=(APP,), limits=LimitSettings(message_kb=64))
@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
         yield here
 
 
-def upgrade(served: ServedShell, *headers: str, host: str = "", path: str = "/ws") -> int:
+def upgrade(served: ServedDaemon, *headers: str, host: str = "", path: str = "/ws") -> int:
     """The status that a WebSocket gets."""
     lines = [f"Host: {host or f'127.0.0.1:{served.port}'}", KEY, *headers]
     with closing(socket.create_connection(("127.0.0.1", served.port), 10)) as peer:
@@ -41,7 +41,7 @@ def upgrade(served: ServedShell, *headers: str, host: str = "", path: str = "/ws
         return int(peer.recv(65_536).split()[1])
 
 
-def find_logged(served: ServedShell, field: str, value: str) -> tuple[str, Mapping[str, object]]:
+def find_logged(served: ServedDaemon, field: str, value: str) -> tuple[str, Mapping[str, object]]:
     """A line of the log, which is written after the answer."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
@@ -52,7 +52,7 @@ def find_logged(served: ServedShell, field: str, value: str) -> tuple[str, Mappi
     raise AssertionError(served.log)
 
 
-def test_without_a_token_nothing_of_this_machine_is_told(served: ServedShell) -> None:
+def test_without_a_token_nothing_of_this_machine_is_told(served: ServedDaemon) -> None:
     with served.client("") as client:
         for path in PRIVATE:
             for method in ("GET", "POST", "DELETE", "OPTIONS"):
@@ -67,7 +67,7 @@ def test_without_a_token_nothing_of_this_machine_is_told(served: ServedShell) ->
     assert upgrade(served) == 401
 
 
-def test_a_wrong_token_is_refused_even_where_none_is_needed(served: ServedShell) -> None:
+def test_a_wrong_token_is_refused_even_where_none_is_needed(served: ServedDaemon) -> None:
     wrong = [
         f"Bearer {served.token[:-1]}",
         f"Bearer {served.token}x",
@@ -89,7 +89,7 @@ def test_a_wrong_token_is_refused_even_where_none_is_needed(served: ServedShell)
     assert upgrade(served, f"Sec-WebSocket-Protocol: clawft.v1, clawft.bearer.{served.token}") == 101
 
 
-def test_a_page_that_comes_by_another_name_is_refused(served: ServedShell) -> None:
+def test_a_page_that_comes_by_another_name_is_refused(served: ServedDaemon) -> None:
     with served.client() as client:
         others = ("evil.example", f"127.0.0.1.evil.example:{served.port}", "", "localhost.:80", "10.0.0.1", "[::2]")
         for name in (*others, "[::1].evil.example", "localhost:evil.example", "evil@localhost", "["):
@@ -100,7 +100,7 @@ def test_a_page_that_comes_by_another_name_is_refused(served: ServedShell) -> No
             assert client.get("/api/v1/skills", headers={"Host": name}).status_code == 200, name
 
 
-def test_a_strangers_page_is_refused_whatever_it_brings(served: ServedShell) -> None:
+def test_a_strangers_page_is_refused_whatever_it_brings(served: ServedDaemon) -> None:
     own = f"http://127.0.0.1:{served.port}"
     wrong = (
         "https://evil.example",
@@ -123,7 +123,7 @@ def test_a_strangers_page_is_refused_whatever_it_brings(served: ServedShell) -> 
     assert upgrade(served, f"Authorization: Bearer {served.token}", f"Origin: {own}") == 101
 
 
-def test_pages_of_an_origin_that_the_user_named_may_use_it(served: ServedShell) -> None:
+def test_pages_of_an_origin_that_the_user_named_may_use_it(served: ServedDaemon) -> None:
     with served.client("") as client:
         asks = {
             "Origin": APP,
@@ -142,7 +142,7 @@ def test_pages_of_an_origin_that_the_user_named_may_use_it(served: ServedShell) 
         assert "origin" in answer.headers["vary"]
 
 
-def test_a_form_of_another_page_has_nothing_to_ride_on(served: ServedShell) -> None:
+def test_a_form_of_another_page_has_nothing_to_ride_on(served: ServedDaemon) -> None:
     with served.client("") as stranger, served.client() as client:
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
             headers = {"Content-Type": kind}
@@ -151,7 +151,7 @@ def test_a_form_of_another_page_has_nothing_to_ride_on(served: ServedShell) -> N
             assert (answer.status_code, answer.json()["error"]["code"]) == (415, "not-json"), kind
 
 
-def test_answers_are_nothing_that_a_browser_would_run(served: ServedShell) -> None:
+def test_answers_are_nothing_that_a_browser_would_run(served: ServedDaemon) -> None:
     with served.client() as client:
         for path in ("/api/v1/skills", "/api/v1/skills/%3Cscript%3E", "/metrics", "/nothing"):
             answer = client.get(path)
@@ -160,7 +160,7 @@ def test_answers_are_nothing_that_a_browser_would_run(served: ServedShell) -> No
             assert "html" not in answer.headers["content-type"]
 
 
-def test_a_body_that_is_too_large_is_not_read(served: ServedShell) -> None:
+def test_a_body_that_is_too_large_is_not_read(served: ServedDaemon) -> None:
     large = b'{"text": "' + b"x" * (65 << 10) + b'"}'
     json = {"Content-Type": "application/json"}
     with served.client() as client:
@@ -176,7 +176,7 @@ def test_a_body_that_is_too_large_is_not_read(served: ServedShell) -> None:
 
 
 def test_a_client_that_speaks_too_slowly_is_not_waited_for(
-    served: ServedShell, monkeypatch: pytest.MonkeyPatch
+    served: ServedDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Connection, "head_s", 0.3)
     monkeypatch.setattr(visit, "BODY_S", 0.3)
@@ -219,7 +219,7 @@ def test_a_client_that_speaks_too_slowly_is_not_waited_for(
         "/API/V1/SKILLS",
     ],
 )
-def test_no_path_leads_where_none_should(served: ServedShell, path: str) -> None:
+def test_no_path_leads_where_none_should(served: ServedDaemon, path: str) -> None:
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {served.token}\r\nConnection: close"
     with closing(socket.create_connection(("127.0.0.1", served.port), 10)) as peer:
         peer.sendall(f"GET {path} HTTP/1.1\r\n{head}\r\n\r\n".encode("latin-1"))
@@ -231,7 +231,7 @@ def test_no_path_leads_where_none_should(served: ServedShell, path: str) -> None
     assert b'"type":"error"' in got
 
 
-def test_what_is_no_request_gets_an_answer_and_the_daemon_goes_on(served: ServedShell) -> None:
+def test_what_is_no_request_gets_an_answer_and_the_daemon_goes_on(served: ServedDaemon) -> None:
     twice = b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"
     smuggled = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x"
     for sent in (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", twice, smuggled, b"GET /" + b"a" * 80_000):
@@ -242,7 +242,7 @@ def test_what_is_no_request_gets_an_answer_and_the_daemon_goes_on(served: Served
         assert client.get("/healthz").status_code == 200
 
 
-def test_of_what_says_twice_where_it_ends_nothing_that_follows_is_read(served: ServedShell) -> None:
+def test_of_what_says_twice_where_it_ends_nothing_that_follows_is_read(served: ServedDaemon) -> None:
     both = "Content-Length: 4\r\nTransfer-Encoding: chunked"
     first = f"POST /api/v1/nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n{both}\r\n\r\n0\r\n\r\n"
     with closing(socket.create_connection(("127.0.0.1", served.port), 10)) as peer:
@@ -254,7 +254,7 @@ def test_of_what_says_twice_where_it_ends_nothing_that_follows_is_read(served: S
 
 
 def test_a_websocket_that_is_refused_is_no_error_of_the_daemon(
-    served: ServedShell, caplog: pytest.LogCaptureFixture
+    served: ServedDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert upgrade(served) == 401
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {served.token}\r\n{KEY}\r\n\r\n"
@@ -283,7 +283,7 @@ def test_who_asks_too_much_is_told_when_to_come_back(world: ServeWorld) -> None:
             assert other.get("/api/v1/status").status_code == 200
 
 
-def test_what_is_logged_holds_no_secret_and_stays_on_its_line(served: ServedShell) -> None:
+def test_what_is_logged_holds_no_secret_and_stays_on_its_line(served: ServedDaemon) -> None:
     secret = served.token_for("logged", "read")
     with served.client(secret) as client:
         client.get("/api/v1/search", params={"query": "hush-hush"})

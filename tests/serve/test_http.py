@@ -15,7 +15,7 @@ from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.schemas import MESSAGES
 from clawft.serve import sse
 from clawft.serve.tokens import ServeTokens
-from serve_shell import ServedShell, serve_here, stop
+from serve_thread import ServedDaemon, serve_here, stop
 from serve_world import ServeWorld
 
 _ASKS: list[dict[str, Any]] = [
@@ -26,7 +26,7 @@ EVENTS = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
     """A daemon of all tests here that change nothing."""
     world = ServeWorld(tmp_path_factory.mktemp("http"))
     world.add_skill("tides", description="Tells when the tide is high.")
@@ -47,7 +47,7 @@ def read_events(answer: httpx2.Response) -> Iterator[tuple[str, str, dict[str, A
             found = {}
 
 
-def test_a_request_is_made_of_path_and_query(served: ServedShell) -> None:
+def test_a_request_is_made_of_path_and_query(served: ServedDaemon) -> None:
     with served.client() as client:
         listed = client.get("/api/v1/skills").json()
         assert listed["type"] == "skills_list"
@@ -89,7 +89,7 @@ def test_a_request_is_made_of_path_and_query(served: ServedShell) -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_a_code_and_a_status(
-    served: ServedShell, method: str, path: str, body: bytes | None, status: int, code: str
+    served: ServedDaemon, method: str, path: str, body: bytes | None, status: int, code: str
 ) -> None:
     headers = {"Content-Type": "application/json"} if body else {}
     with served.client() as client:
@@ -101,7 +101,7 @@ def test_what_is_wrong_is_said_with_a_code_and_a_status(
         assert set(answer.headers["allow"].split(", ")) == ({"GET"} if "events" in path else {"GET", "HEAD"})
 
 
-def test_a_token_may_do_what_its_scopes_say(served: ServedShell) -> None:
+def test_a_token_may_do_what_its_scopes_say(served: ServedDaemon) -> None:
     reader = served.token_for("reader", "read")
     with served.client(reader) as client:
         assert client.get("/api/v1/status").json()["you"] == "reader"
@@ -117,7 +117,7 @@ def test_a_token_may_do_what_its_scopes_say(served: ServedShell) -> None:
         assert client.post("/api/v1/chat", json={"text": "hello"}).json()["status"] == "done"
 
 
-def test_a_turn_is_answered_whole_or_as_it_happens(served: ServedShell) -> None:
+def test_a_turn_is_answered_whole_or_as_it_happens(served: ServedDaemon) -> None:
     with served.client() as client:
         whole = client.post("/api/v1/skills/tides/execute", json={"arguments": "today", "id": "a"}).json()
         assert (whole["type"], whole["id"], whole["status"]) == ("skill_result", "a", "done")
@@ -131,7 +131,7 @@ def test_a_turn_is_answered_whole_or_as_it_happens(served: ServedShell) -> None:
     assert "".join(one["event"].get("text", "") for _, _, one in events if one["event"]["event"] == "TextDelta")
 
 
-def test_what_goes_wrong_before_a_stream_begins_has_its_status(served: ServedShell) -> None:
+def test_what_goes_wrong_before_a_stream_begins_has_its_status(served: ServedDaemon) -> None:
     with served.client() as client:
         answer = client.post("/api/v1/skills/nothing/execute", json={}, headers=EVENTS)
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "skill-not-found")
@@ -187,7 +187,7 @@ def until(happened: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen")
 
 
-def metrics(served: ServedShell) -> str:
+def metrics(served: ServedDaemon) -> str:
     with served.client() as client:
         return client.get("/metrics").text
 
@@ -202,13 +202,13 @@ def test_a_client_that_goes_has_its_work_ended(world: ServeWorld) -> None:
         until(lambda: not client_entries(served))
 
 
-def client_entries(served: ServedShell) -> list[Any]:
+def client_entries(served: ServedDaemon) -> list[Any]:
     with served.client() as client:
         found: list[Any] = client.get("/api/v1/executions").json()["executions"]
         return found
 
 
-def publish(served: ServedShell, change: SkillsChanged) -> None:
+def publish(served: ServedDaemon, change: SkillsChanged) -> None:
     def tell() -> None:
         served.daemon.topics.publish("skills", change)
 
@@ -238,7 +238,7 @@ def test_one_that_does_not_read_is_let_go_with_a_reason(world: ServeWorld) -> No
         peer.sendall(f"GET /api/v1/events?topics=skills HTTP/1.1\r\n{head}\r\n\r\n".encode())
         until(lambda: served.call(lambda: served.daemon.topics.has_listeners("skills")))
 
-        def many(served: ServedShell) -> None:
+        def many(served: ServedDaemon) -> None:
             for _ in range(20):
                 served.daemon.topics.publish("skills", loud)
 
@@ -310,7 +310,7 @@ def test_how_the_daemon_is_is_told_to_all_and_why_to_those_with_a_token(world: S
         assert 'clawft_healthy{subsystem="skills"} 0.0' in metrics(served)
 
 
-def test_every_message_has_a_published_schema(served: ServedShell) -> None:
+def test_every_message_has_a_published_schema(served: ServedDaemon) -> None:
     with served.client("") as client:
         for message in MESSAGES:
             document = client.get(f"/api/v1/schemas/{message}.v1.json").json()

@@ -13,7 +13,7 @@ from clawft.config.serve import LimitSettings, ServeSettings
 from clawft.protocol.operations import OPERATIONS
 from clawft.serve.http import PREFIX
 from clawft.serve.openapi import describe_api
-from serve_shell import ServedShell, serve_here
+from serve_thread import ServedDaemon, serve_here
 from serve_world import ServeWorld
 
 # What asks other machines, or starts a process of its own. Events never end.
@@ -23,7 +23,7 @@ _OPEN = LimitSettings(reads_per_minute=10_000_000, writes_per_minute=10_000_000,
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
     world = ServeWorld(tmp_path_factory.mktemp("openapi"))
     world.add_skill("tides")
     world.add_skill("stranger", strangers=True)
@@ -31,7 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
         yield here
 
 
-def test_every_operation_is_described_and_every_reference_leads_somewhere(served: ServedShell) -> None:
+def test_every_operation_is_described_and_every_reference_leads_somewhere(served: ServedDaemon) -> None:
     with served.client("") as client:
         document = client.get(f"{PREFIX}/openapi.json").json()
     assert document == msgspec.json.decode(msgspec.json.encode(describe_api(PREFIX)))
@@ -53,7 +53,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(inner)
 
 
-def try_everything(served: ServedShell, names: list[str], examples: int) -> None:
+def try_everything(served: ServedDaemon, names: list[str], examples: int) -> None:
     """Ask all that the document allows, and much that it does not; each answer must be as it says."""
     import schemathesis  # takes its time
     from schemathesis.core.result import Ok
@@ -85,11 +85,11 @@ def try_everything(served: ServedShell, names: list[str], examples: int) -> None
                 ask()
 
 
-def test_whatever_is_sent_is_answered_as_the_document_says(served: ServedShell) -> None:
+def test_whatever_is_sent_is_answered_as_the_document_says(served: ServedDaemon) -> None:
     try_everything(served, _NAMES, 3)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", _NAMES)
-def test_whatever_is_sent_is_answered_as_the_document_says_at_length(served: ServedShell, name: str) -> None:
+def test_whatever_is_sent_is_answered_as_the_document_says_at_length(served: ServedDaemon, name: str) -> None:
     try_everything(served, [name], 50)

@@ -382,7 +382,7 @@ async def test_a_daemon_that_ends_gives_results_first(world: ServeWorld) -> None
         await ask(socket, type="chat", id="1", text="hello")
         await hear(socket)
         async with anyio.create_task_group() as group:
-            group.start_soon(site.shell.drain, site.server)
+            group.start_soon(site.front.drain, site.server)
             heard = await hear_until(socket, "turn_result")
             assert heard[-1]["text"] == "Just in time."
             assert await closed_with(socket) == (1012, "the daemon ends")

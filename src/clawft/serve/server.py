@@ -33,12 +33,12 @@ from clawft.web.limits import ClientLimits, Kind
 from clawft.web.server import Bounds, Tls, WebServer
 from clawft.web.visit import Log
 
-__all__ = ["Shell", "make_server", "make_shell"]
+__all__ = ["Front", "make_front", "make_server"]
 
 _LAST_S = 1.0  # for streams to say that it is over
 
 
-class Shell:
+class Front:
     """What is served, and how it ends."""
 
     def __init__(self, daemon: Daemon, door: Door, api: Api, sockets: Sockets) -> None:
@@ -66,7 +66,7 @@ class Shell:
         server.stop()
 
 
-def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> Shell:
+def make_front(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> Front:
     """The daemon, to be served by anything that speaks ASGI."""
     settings = daemon.settings
     metrics = Metrics(daemon)
@@ -88,14 +88,14 @@ def make_shell(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> S
         metrics=metrics,
         log=log,
     )
-    return Shell(daemon, door, api, sockets)
+    return Front(daemon, door, api, sockets)
 
 
-def make_server(shell: Shell) -> WebServer:
-    settings = shell.daemon.settings
+def make_server(front: Front) -> WebServer:
+    settings = front.daemon.settings
     tls = Tls(settings.tls_cert, settings.tls_key) if settings.tls_cert else None
     bounds = Bounds(settings.limits.connections, settings.limits.message_kb << 10)
-    return WebServer(shell.door, bounds=bounds, behind_proxy=bool(settings.public_url), tls=tls)
+    return WebServer(front.door, bounds=bounds, behind_proxy=bool(settings.public_url), tls=tls)
 
 
 def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:

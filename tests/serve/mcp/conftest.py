@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_clients import add_skills
-from serve_shell import ServedShell, serve_here
+from serve_thread import ServedDaemon, serve_here
 from serve_world import ServeWorld
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedShell]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
     world = ServeWorld(tmp_path_factory.mktemp("mcp"))
     add_skills(world)
     with serve_here(world) as here:

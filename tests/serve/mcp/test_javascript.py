@@ -11,7 +11,7 @@ import pytest
 
 from mcp_clients import stdio_of
 from node_packages import install_packages
-from serve_shell import ServedShell
+from serve_thread import ServedDaemon
 from serve_world import ServeWorld
 
 HERE = Path(__file__).parent / "mcp-clients"
@@ -58,7 +58,7 @@ def test_a_javascript_client_lists_gets_and_executes_on_stdio(packages: Path, pi
 
 @pytest.mark.parametrize("version", [pytest.param("1", marks=pytest.mark.soak), "2"])
 def test_a_javascript_client_lists_gets_and_executes_over_http(
-    packages: Path, served: ServedShell, version: str
+    packages: Path, served: ServedDaemon, version: str
 ) -> None:
     use_all(packages, served.world.home, version, {"url": f"{served.url}/mcp", "token": served.token})
 
@@ -100,7 +100,7 @@ def some(*wanted: str) -> pytest.MarkDecorator:
 
 
 @some("tools/list", "skills/")
-def test_the_inspector_is_content_over_http(packages: Path, served: ServedShell, asked: str) -> None:
+def test_the_inspector_is_content_over_http(packages: Path, served: ServedDaemon, asked: str) -> None:
     token = f"Authorization: Bearer {served.token}"
     target = ["--transport", "http", "--server-url", f"{served.url}/mcp", "--header", token]
     words = ["--cli", *target, "-q", "--method", *asked.split()]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from clawft.app import App
     from clawft.client.places import Place
-    from clawft.serve.server import Shell
+    from clawft.serve.server import Front
     from clawft.serve.tokens import ServeTokens
     from clawft.web.server import WebServer
 
@@ -206,7 +206,7 @@ class _Serving:
 
     def __init__(self, voice: _Voice) -> None:
         self._voice = voice
-        self._served: tuple[Shell, WebServer] | None = None
+        self._served: tuple[Front, WebServer] | None = None
         self.has_started = False
         self.ended_early: signal.Signals | None = None
 
@@ -232,12 +232,12 @@ class _Serving:
         self, app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens"
     ) -> None:
         from clawft.serve.daemon import open_daemon
-        from clawft.serve.server import make_server, make_shell
+        from clawft.serve.server import make_front, make_server
 
         async with open_daemon(app, settings) as daemon:
-            shell = make_shell(daemon, tokens, None if self._voice.wanted.quiet else self._voice.tell)
-            server = make_server(shell)
-            self._served = shell, server
+            front = make_front(daemon, tokens, None if self._voice.wanted.quiet else self._voice.tell)
+            server = make_server(front)
+            self._served = front, server
             self._voice.announce()
             await server.serve([listening])
             self.has_started = server.started
@@ -253,11 +253,11 @@ class _Serving:
                     self.ended_early = one
                     give_up()
                     return
-                shell, server = self._served
+                front, server = self._served
                 if is_first:
                     words = "stopping: what is being done comes to its end; once more cuts it short"
                     self._voice.tell(words, {"event": "stopping"})
-                    group.start_soon(shell.drain, server)
+                    group.start_soon(front.drain, server)
                 else:
-                    await shell.cut_short(server)
+                    await front.cut_short(server)
                 is_first = False

@@ -15,13 +15,13 @@ from serve_world import ServeWorld
 
 if TYPE_CHECKING:
     from clawft.serve.daemon import Daemon
-    from clawft.serve.server import Shell
+    from clawft.serve.server import Front
     from clawft.web.server import WebServer
 
 START_S = 20.0
 
 
-class ServedShell:
+class ServedDaemon:
     """A daemon that listens. `token` is its user's own; `token_for` makes others. `log` is what it logged."""
 
     def __init__(self, world: ServeWorld, token: str) -> None:
@@ -30,7 +30,7 @@ class ServedShell:
         self.url = ""
         self.log: list[tuple[str, Mapping[str, object]]] = []
         self.daemon: Daemon
-        self.shell: Shell
+        self.front: Front
         self.server: WebServer
         self.loop: asyncio.AbstractEventLoop
 
@@ -61,15 +61,15 @@ class ServedShell:
 
 
 @contextmanager
-def serve_here(world: ServeWorld, settings: ServeSettings | None = None) -> Iterator[ServedShell]:
+def serve_here(world: ServeWorld, settings: ServeSettings | None = None) -> Iterator[ServedDaemon]:
     """Serve on loopback until the end of the block, which drains it as a signal would."""
-    from clawft.serve.server import make_server, make_shell
+    from clawft.serve.server import make_front, make_server
     from clawft.serve.tokens import ServeTokens, load_own
     from clawft.web.listening import listen
 
     settings = settings or ServeSettings(drain_s=1.0)
     token = load_own(settings, str(world.user_dir), world.environ, make=True)
-    served = ServedShell(world, token)
+    served = ServedDaemon(world, token)
     listening = listen("127.0.0.1", 0, name="The daemon", code="serve-address")
     port = listening.getsockname()[1]
     served.url = f"{'https' if settings.tls_cert else 'http'}://127.0.0.1:{port}"
@@ -79,8 +79,8 @@ def serve_here(world: ServeWorld, settings: ServeSettings | None = None) -> Iter
         async with world.open_daemon(structs.replace(settings, port=port)) as daemon:
             served.daemon, served.loop = daemon, asyncio.get_running_loop()
             tokens = ServeTokens(str(world.user_dir), token)
-            served.shell = make_shell(daemon, tokens, lambda text, about: served.log.append((text, about)))
-            served.server = make_server(served.shell)
+            served.front = make_front(daemon, tokens, lambda text, about: served.log.append((text, about)))
+            served.server = make_server(served.front)
             async with anyio.create_task_group() as group:
                 group.start_soon(served.server.serve, [listening])
                 with anyio.fail_after(START_S):
@@ -101,7 +101,7 @@ def serve_here(world: ServeWorld, settings: ServeSettings | None = None) -> Iter
         listening.close()
 
 
-def stop(served: ServedShell) -> None:
+def stop(served: ServedDaemon) -> None:
     """As the first signal does."""
     if not served.server.should_exit:
-        asyncio.run_coroutine_threadsafe(served.shell.drain(served.server), served.loop)
+        asyncio.run_coroutine_threadsafe(served.front.drain(served.server), served.loop)
