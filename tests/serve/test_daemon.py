@@ -343,6 +343,27 @@ async def test_work_beyond_the_limits_waits_and_then_is_refused(world: ServeWorl
         assert {(await first).status, (await second).status} == {"cancelled"}
 
 
+async def test_one_caller_leaves_room_for_others_and_they_are_next(world: ServeWorld) -> None:
+    world.say([{"text": "slow", "delay_ms": 60_000}])
+    settings = ServeSettings(limits=LimitSettings(executions=1, waiting=4), drain_s=0.1)
+    async with world.open_daemon(settings) as daemon, anyio.create_task_group() as group:
+        greedy, other = Client(daemon, "run", name="greedy"), Client(daemon, "run", name="other")
+        for count in range(1, 4):
+            group.start_soon(greedy.ask, Chat(text="much"))
+            await until(lambda count=count: len(daemon.executions.entries) == count)  # type: ignore[misc]
+        with pytest.raises(ClawftError, match="go on or wait already"):
+            await greedy.ask(Chat(text="more"))
+        group.start_soon(other.ask, Chat(text="mine"))
+        await until(lambda: len(daemon.executions.entries) == 4)
+        await until(lambda: any(not one.waiting for one in daemon.executions.entries))
+        going_on = next(one for one in daemon.executions.entries if not one.waiting)
+        assert going_on.caller == "greedy"
+        await greedy.ask(Cancel(execution=going_on.execution))
+        await until(lambda: any(not one.waiting and one.caller == "other" for one in daemon.executions.entries))
+        for one in daemon.executions.entries:
+            await Client(daemon).ask(Cancel(execution=one.execution))
+
+
 async def test_only_those_who_may_hear_of_a_topic_do(world: ServeWorld) -> None:
     async with world.open_daemon() as daemon:
         listener = Listener(structs.replace(ADMIN, scopes=frozenset({"read"})), lambda _: None)

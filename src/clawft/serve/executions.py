@@ -20,6 +20,7 @@ from clawft.run import Conversation, Runtime, TurnRequest
 from clawft.run.runtime import new_key
 from clawft.serve.caller import Call, Caller
 from clawft.serve.questions import Questions
+from clawft.serve.slots import Slots
 from clawft.serve.topics import Topics
 
 __all__ = ["Executions", "Outcome", "Work", "stopping"]
@@ -133,7 +134,7 @@ class Executions:
         self._questions = questions
         self._topics = topics
         self._limits = limits
-        self._slots = anyio.CapacityLimiter(limits.executions)
+        self._slots = Slots(limits.executions)
         self._known: dict[str, _Execution] = {}
         self._approved: OrderedDict[str, set[str]] = OrderedDict()
         self._is_stopping = False
@@ -152,7 +153,7 @@ class Executions:
         execution = self._admit(call, work)
         try:
             with execution.scope:
-                async with self._slots:
+                async with self._slots.hold(call.caller.name):
                     execution.is_waiting = False
                     await self._work(execution)
             outcome = execution.outcome()
@@ -184,8 +185,9 @@ class Executions:
     def _admit(self, call: Call, work: Work) -> _Execution:
         if self._is_stopping:
             raise stopping()
-        if self._is_full():
-            raise _busy(len(self._known))
+        mine = sum(one.call.caller.name == call.caller.name for one in self._known.values())
+        if self._is_full() or mine >= self._limits.executions + (self._limits.waiting + 1) // 2:
+            raise _busy(len(self._known))  # nobody has all the room there is to wait
         execution = _Execution(call, work)
         self._known[execution.id] = execution
         return execution
