@@ -20,7 +20,6 @@ from clawft.trust import Standing
 
 __all__ = ["all_fields", "describe_whole", "load_body"]
 
-MAX_BODY = 400_000  # characters
 MAX_FILES = 2_000
 _BUDGET = 12_000  # DESIGN.md: what the catalog of a model that is not known may take
 
@@ -57,7 +56,7 @@ def all_fields(standing: Standing, summary: SkillSummary) -> dict[str, Any]:
 def load_body(app: App, found: Found) -> str:
     """The text of a skill as it stands there; '' for what cannot be read: the diagnostics say why."""
     try:
-        return (app.load_prompt(found).prompt or "")[:MAX_BODY]
+        return app.load_prompt(found).prompt or ""
     except ClawftError:
         return ""
 

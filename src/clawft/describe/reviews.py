@@ -7,11 +7,24 @@ from typing import Any
 import msgspec
 
 from clawft.discovery.hooks import FoundHook
+from clawft.errors import ClawftError
+from clawft.files import read_regular
 from clawft.format.command_hooks import CommandHook, parse_skill_commands
 from clawft.format.model import Skill
 from clawft.trust.review import AgentReview, Review
 
-__all__ = ["agent_json", "brought_json", "is_executable", "list_commands", "list_programs", "review_json", "walk_files"]
+__all__ = [
+    "agent_json",
+    "brought_json",
+    "is_executable",
+    "list_commands",
+    "list_programs",
+    "load_texts",
+    "review_json",
+    "walk_files",
+]
+
+MAX_TEXTS = 400_000  # bytes of all files of a skill that are shown with a review, programs first
 
 _PROGRAMS = (
     *(".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua"),
@@ -54,6 +67,22 @@ def agent_json(review: AgentReview) -> dict[str, Any]:
 def list_programs(folder: str) -> list[str]:
     """The files that can be run, or are written in a language that is."""
     return [name for name in walk_files(folder) if name.lower().endswith(_PROGRAMS) or is_executable(folder, name)]
+
+
+def load_texts(folder: str) -> list[dict[str, Any]]:
+    """Every file beside SKILL.md with its text, as far as there is room; None for what is no text, or has no room."""
+    programs, left, texts = set(list_programs(folder)), MAX_TEXTS, []
+    for name in sorted(walk_files(folder), key=lambda one: (one not in programs, one)):
+        if name == "SKILL.md":
+            continue
+        try:
+            content, _ = read_regular(os.path.join(folder, name), left)
+            text = None if b"\0" in content else content.decode()
+            left -= len(content)
+        except (ClawftError, OSError, UnicodeDecodeError):
+            text = None
+        texts.append({"path": name, "program": name in programs, "text": text})
+    return texts
 
 
 def brought_json(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:

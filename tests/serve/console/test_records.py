@@ -47,7 +47,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, hub: ServedHub) -> ConsoleWo
     return made
 
 
-def add_run(world: ConsoleWorld) -> None:
+def add_run(world: ConsoleWorld, asks: str = "rm -r build/old") -> None:
     """A run that waits for an answer, and what looks like a worker: this process, which does nothing."""
     app = open_app(world.environ, str(world.project))
     with closing(open_app_runs(app)) as runs:
@@ -56,7 +56,7 @@ def add_run(world: ConsoleWorld) -> None:
         runs.store.roster.enrol(row)
         run = runs.start(RunRequest(kind="agent", cwd=str(world.project), text=f"clean up {_MARKUP}"))
         runs.store.begin(run, 1, "w")
-        event = ApprovalNeeded(call="c", tool="exec_shell", question="Run: rm -r build/old")
+        event = ApprovalNeeded(call="c", tool="exec_shell", question=f"Run: {asks}")
         runs.store.ask(Question(run=run, key="1.0", kind="approval", event=event, asked=at))
         runs.store.park(run, 1, ["1.0"])
 
@@ -87,6 +87,12 @@ def test_what_was_said_is_found_and_read_with_its_tool_calls_and_stays_words(
     page.get_by_role("link", name="hostile").click()
     expect(page.locator("h1")).to_have_text(_MARKUP)
     expect(page.locator(".asked")).to_contain_text(_MARKUP)
+    page.get_by_role("link", name="Go on").click()
+    page.get_by_label("Arguments or message").fill("once more")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".ending")).to_have_text("done")
+    page.get_by_role("link", name=_MARKUP).click()
+    expect(page.locator(".asked").last).to_contain_text("once more")
 
 
 def test_a_run_that_waits_is_answered_where_it_is_shown(daemon: ServedDaemon, open_page: OpenPage) -> None:
@@ -158,3 +164,17 @@ def test_filled_pages_have_no_serious_finding_and_fit_a_phone(
         serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
         assert (path, serious) == (path, [])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+def test_the_focus_stays_with_its_question_whatever_else_is_asked(
+    world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
+) -> None:
+    add_run(world, "touch mine")
+    watched = open_page(daemon)
+    page = watched.page
+    watched.enter("/runs")
+    mine = page.locator(".question", has_text="touch mine").get_by_role("button", name="Allow once")
+    mine.focus()
+    add_run(world, "touch another")
+    expect(page.locator(".question", has_text="touch another")).to_be_visible()
+    expect(mine).to_be_focused()

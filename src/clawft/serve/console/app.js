@@ -28,7 +28,10 @@ function start() {
     if (state === "refused") askToken("That token does not count.", () => location.reload());
     if (state === "open" && !isBegun) {
       isBegun = true;
-      begin(main).catch(toastError);
+      begin(main).catch((error) => {
+        isBegun = false; // the next connection begins anew
+        toastError(error);
+      });
     }
   });
   connect();

@@ -41,9 +41,10 @@ export function connect() {
   socket = mine;
   mine.addEventListener("open", () => {
     wasOpen = true;
-    opened();
+    if (socket === mine) opened();
+    else mine.close(); // another was tried meanwhile
   });
-  mine.addEventListener("message", (message) => receive(JSON.parse(message.data)));
+  mine.addEventListener("message", (message) => socket === mine && receive(JSON.parse(message.data)));
   mine.addEventListener("close", (event) => {
     if (socket === mine) closed(wasOpen, event);
   });
@@ -53,10 +54,11 @@ export function connectionState() {
   return { state, retryAt };
 }
 
-// fn({state, retryAt}) now and whenever it changes.
+// fn({state, retryAt}) now and whenever it changes. Returns a function that ends it.
 export function watchConnection(fn) {
   watchers.add(fn);
   fn(connectionState());
+  return () => watchers.delete(fn);
 }
 
 // Ask for one thing: a promise of its answer. Rejects with a Problem.

@@ -25,6 +25,17 @@ export function inform(title, body) {
   return dialog;
 }
 
+const REST_MS = 500;
+
+// What just came or moved takes no click yet: nobody is to allow what slid under their pointer.
+export function rest(element) {
+  element.classList.add("resting");
+  clearTimeout(resting.get(element));
+  resting.set(element, setTimeout(() => element.classList.remove("resting"), REST_MS));
+}
+
+const resting = new WeakMap();
+
 function openDialog(title, body, buttons) {
   const heading = h("h2", { id: "dialog-title" }, title);
   const content = append(h("div", { class: "dialog-body" }), body);
@@ -36,8 +47,11 @@ function openDialog(title, body, buttons) {
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close("no"); // beside it
   });
+  dialog.addEventListener("keydown", (event) => event.repeat && event.preventDefault()); // the key that opened it
   dialog.addEventListener("close", () => dialog.remove());
+  rest(dialog);
   document.body.append(dialog);
   dialog.showModal();
+  dialog.scrollTop = 0; // a long one is read from its beginning, not from its buttons
   return dialog;
 }

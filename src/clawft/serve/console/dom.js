@@ -4,6 +4,10 @@ const SAFE_LINK = /^(?:#|\/(?!\/)|https?:\/\/)/i;
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "hidden", "indeterminate"]);
 const REFUSED = new Set(["innerhtml", "outerhtml", "srcdoc", "style"]);
 
+// What is not seen, but changes how the text around it looks: directions, controls, widths of nothing, tags.
+const HIDDEN = /(?:[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ud800-\udfff\u{e0000}-\u{e0fff}]|(?<=[\u0000-\u007f])[\u200c\u200d]|[\u200c\u200d](?=[\u0000-\u007f]))+/gu;
+const MARKED = 500; // places in one text that say what is hidden there; more are only marked
+
 // h("a", { href: "#/skills", class: "name", onclick: fn, dataset: { id: 1 } }, "text", element, [more], null)
 export function h(tag, attrs, ...children) {
   const element = document.createElement(tag);
@@ -14,9 +18,31 @@ export function h(tag, attrs, ...children) {
 export function append(element, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false || child === true) continue;
-    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    if (child instanceof Node) element.append(child);
+    else write(element, String(child));
   }
   return element;
+}
+
+// The same text, with a sign wherever something is hidden in it.
+export function plain(text) {
+  return text.replace(HIDDEN, "\ufffd");
+}
+
+function write(element, text) {
+  let done = 0;
+  let marks = 0;
+  for (const { 0: hidden, index } of text.matchAll(HIDDEN)) {
+    if (++marks > MARKED) break;
+    element.append(text.slice(done, index), mark([...hidden]));
+    done = index + hidden.length;
+  }
+  element.append(plain(text.slice(done)));
+}
+
+function mark(signs) {
+  const name = `U+${signs[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  return h("span", { class: "hidden-sign", title: "Not seen otherwise" }, signs.length > 1 ? `${name} and ${signs.length - 1} more` : name);
 }
 
 export function replace(element, ...children) {
@@ -39,7 +65,7 @@ function setAttribute(element, name, value) {
   } else if (name === "href" || name === "src") {
     if (SAFE_LINK.test(value)) element.setAttribute(name, value);
   } else {
-    element.setAttribute(name, value === true ? "" : String(value));
+    element.setAttribute(name, value === true ? "" : plain(String(value)));
   }
 }
 

@@ -77,12 +77,13 @@ const PAGE = 100;
 // Shows the first hundred rows, and more when asked. `next` brings rows that are not here yet, where there are any:
 // a function that gives a promise of {rows, next}.
 export function table({ label, columns, rows, open = null, none = empty("Nothing here"), next = null }) {
-  if (rows.length === 0) return none;
+  if (rows.length === 0 && !next) return none;
   const body = h("tbody", {});
   const more = h("button", { type: "button", class: "more", onclick: () => grow() });
   let shown = 0;
+  let hasBegun = false;
   const grow = async () => {
-    if (shown > 0 && shown >= rows.length && next) {
+    if (hasBegun && shown >= rows.length && next) {
       more.disabled = true;
       const came = await next().catch(toastError);
       more.disabled = false;
@@ -90,6 +91,7 @@ export function table({ label, columns, rows, open = null, none = empty("Nothing
       rows = [...rows, ...came.rows];
       next = came.next;
     }
+    hasBegun = true;
     const page = rows.slice(shown, shown + PAGE);
     shown += page.length;
     append(body, page.map((row) => tableRow(columns, row, open)));

@@ -1,7 +1,8 @@
 // A question of a tool, with its answers.
 
+import { rest } from "./dialogs.js";
 import { h } from "./dom.js";
-import { ago } from "./format.js";
+import { ago, when } from "./format.js";
 import { chip, code } from "./parts.js";
 import { answer } from "./questions.js";
 
@@ -18,14 +19,15 @@ export function questionCard(question, { about = false } = {}) {
     h("button", { type: "button", class: kind, onclick: () => decide(key) }, text),
   );
   const decide = (key) => {
+    card.dataset.decided = key;
     for (const one of buttons) one.disabled = true;
     answer(question, key).then(() => {
       for (const one of buttons) one.disabled = false;
     });
   };
-  return h(
+  const card = h(
     "article",
-    { class: "question card", "aria-label": `Question of ${question.tool}` },
+    { class: "question card", tabindex: "-1", "aria-label": `Question of ${question.tool}` },
     h(
       "div",
       { class: "question-head" },
@@ -36,7 +38,10 @@ export function questionCard(question, { about = false } = {}) {
     code(question.text),
     question.reason && h("p", { class: "quiet" }, question.reason),
     h("div", { class: "actions" }, buttons),
+    question.until && h("p", { class: "quiet" }, `No answer by ${when(question.until)} is a no.`),
   );
+  rest(card);
+  return card;
 }
 
 function from(question) {

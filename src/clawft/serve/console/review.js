@@ -17,8 +17,8 @@ export function reviewSection(review) {
     h(
       "div",
       { class: "stack review" },
-      before ? changedPart(review) : h("p", {}, "Read what it says and what it could do; below is all of it. An approval holds for exactly these files."),
-      review.programs.length ? fileList("Programs it brings", review.programs) : null,
+      before ? changedPart(review) : h("p", {}, "Read what it says and what it could do. An approval holds for exactly these files."),
+      review.texts.length ? h("div", { class: "stack" }, h("h3", {}, "Files it brings"), review.texts.map(fileText)) : null,
       review.hooks.length ? h("div", { class: "card" }, h("h3", {}, "Hooks it brings"), review.hooks.map(hook)) : null,
       h("p", { class: "quiet mono digest" }, `Digest ${review.digest}`),
     ),
@@ -52,8 +52,9 @@ function fileChange(file) {
   return one;
 }
 
-function fileList(title, names) {
-  return h("div", { class: "card" }, h("h3", {}, title), h("ul", {}, names.map((one) => h("li", { class: "mono" }, one))));
+function fileText(file) {
+  const title = [file.program && chip("program", "warn"), h("span", { class: "mono" }, file.path)];
+  return fold(title, file.text === null ? h("p", { class: "quiet" }, "No text, or too much to be shown here.") : code(file.text));
 }
 
 function hook(one) {

@@ -1,6 +1,6 @@
 // Pages by the hash of the address: "#/skills/NAME?q=words". A page lives until the next one is shown.
 
-import { connectionState, subscribe } from "./connection.js";
+import { connectionState, subscribe, watchConnection } from "./connection.js";
 import { h, replace } from "./dom.js";
 import { icon } from "./icons.js";
 import { failed, loading } from "./states.js";
@@ -61,7 +61,18 @@ class View {
     } catch (error) {
       if (!error.problem) console.error(error);
       this.show(plainHead(), failed(error, again));
+      if (error.problem?.code === "connection-lost") this.onceOpen(again);
     }
+  }
+
+  // When there is a connection again, if the page is still there.
+  onceOpen(fn) {
+    let isDone = false;
+    this.onLeave(watchConnection(({ state }) => {
+      if (state !== "open" || isDone || this.isLeft) return;
+      isDone = true;
+      fn();
+    }));
   }
 
   // As subscribe() of connection.js, until the page is left.

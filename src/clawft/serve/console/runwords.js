@@ -40,6 +40,7 @@ export function runQuestion(run, question, { title = null, onDone }) {
     return h("button", { type: "button", class: kind, disabled: !may("approve"), onclick: () => decide(key) }, text);
   });
   const decide = async (answer) => {
+    card.dataset.decided = answer;
     for (const one of buttons) one.disabled = true;
     try {
       const told = await request("answer_run", { run: run.id, key: question.key, answer });
@@ -50,9 +51,9 @@ export function runQuestion(run, question, { title = null, onDone }) {
       for (const one of buttons) one.disabled = false;
     }
   };
-  return h(
+  const card = h(
     "article",
-    { class: "question card", "aria-label": `Question of run ${run.id}` },
+    { class: "question card", tabindex: "-1", dataset: { question: `${run.id} ${question.key}` }, "aria-label": `Question of run ${run.id}` },
     h(
       "div",
       { class: "question-head" },
@@ -64,6 +65,7 @@ export function runQuestion(run, question, { title = null, onDone }) {
     question.reason && h("p", { class: "quiet" }, question.reason),
     h("div", { class: "actions" }, buttons),
   );
+  return card;
 }
 
 // Buttons for what can be done with a run. onDone(run) with the run as it is then.

@@ -1,9 +1,10 @@
 // What stands around every page: navigation, the state of the connection, the theme.
 
 import { watchConnection, connect } from "./connection.js";
-import { h, replace } from "./dom.js";
+import { h, plain, replace } from "./dom.js";
 import { icon, mark } from "./icons.js";
 import { showKeys } from "./keys.js";
+import { clearToken } from "./token.js";
 import { makeToasts } from "./toasts.js";
 
 const THEMES = ["auto", "light", "dark"];
@@ -27,7 +28,7 @@ export function makeShell(pages) {
     { class: "side" },
     h("div", { class: "brand" }, h("a", { href: "#/skills", class: "home", "aria-label": "weft, the skills" }, mark(), "weft"), menu),
     nav,
-    h("div", { class: "side-foot" }, connectionLine(), themeButton(), keysButton()),
+    h("div", { class: "side-foot" }, connectionLine(), themeButton(), keysButton(), forgetButton()),
   );
   const skip = h("a", { class: "skip", href: "#main", onclick: (event) => (event.preventDefault(), main.focus()) }, "To the content");
   document.body.replaceChildren(skip, side, lostBanner(), main, makeToasts());
@@ -49,7 +50,7 @@ export function showPage(page, title) {
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  titleText = `${title} · weft`;
+  titleText = plain(`${title} · weft`);
   showTitle();
 }
 
@@ -120,6 +121,14 @@ function themeButton() {
     show(theme);
   };
   return h("button", { type: "button", class: "bare small", onclick: next, title: "Colours: as the system, light, dark" }, icon("theme"), h("span", { class: "unseen" }, "Colours: "), label);
+}
+
+function forgetButton() {
+  const forget = () => {
+    clearToken();
+    location.reload();
+  };
+  return h("button", { type: "button", class: "bare small", onclick: forget, title: "This tab forgets the token" }, "Sign out");
 }
 
 function keysButton() {

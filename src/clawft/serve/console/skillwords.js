@@ -26,6 +26,11 @@ export function isUsable(state) {
   return state === "ready" || state === "manual";
 }
 
+// Its picture, if that is one: words in its place could be taken for ours.
+export function emojiOf(skill) {
+  return /^\p{RGI_Emoji}$/v.test(skill.emoji ?? "") && h("span", { class: "emoji", "aria-hidden": "true" }, `${skill.emoji} `);
+}
+
 // How a skill is asked for: one that another of its name hides needs its scope too.
 export function referTo(skill) {
   return skill.state === "shadowed" ? `${skill.scope}:${skill.name}` : skill.name;
@@ -67,12 +72,11 @@ async function work(onKnown) {
   try {
     for (let next = take(); next; next = take()) {
       known.set(next.digest, null);
-      const answer = await request("scan_skill", { name: referTo(next) });
-      known.set(next.digest, answer.verdict);
+      const answer = await request("scan_skill", { name: referTo(next) }).catch((error) => console.warn(error.message));
+      if (answer) known.set(next.digest, answer.verdict);
+      else known.delete(next.digest); // asked again when it is seen again
       onKnown(next);
     }
-  } catch (error) {
-    console.warn(error.message);
   } finally {
     working -= 1;
   }

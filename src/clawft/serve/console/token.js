@@ -5,8 +5,18 @@ const NAME = "clawft.token";
 export function takeToken() {
   const match = /^#token=([^&]+)/.exec(location.hash);
   if (!match) return;
-  keepToken(decodeURIComponent(match[1]));
+  const given = decode(match[1]);
+  if (isToken(given)) keepToken(given);
+  else clearToken(); // it is asked for
   history.replaceState(null, "", `${location.pathname}#/`);
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 
 export function getToken() {

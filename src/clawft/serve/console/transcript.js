@@ -1,6 +1,6 @@
 // What happens in a turn, event by event, as a person follows it.
 
-import { h, replace } from "./dom.js";
+import { h, plain, replace } from "./dom.js";
 import { compact, count, money, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { chip, code, fold } from "./parts.js";
@@ -44,7 +44,7 @@ export function transcript() {
         text = document.createTextNode("");
         list.append(h("div", { class: "said" }, text));
       }
-      text.appendData(one.text);
+      text.appendData(plain(one.text));
     },
     ToolStarted(one) {
       const tool = toolFold(one);
@@ -92,7 +92,10 @@ export function transcript() {
     if (result.error) put(problemCard(result.error));
   }
 
-  const fail = (error) => put(problemCard(error.problem ?? { message: error.message, code: "console-error" }));
+  function fail(error) {
+    for (const { card, tool } of questions.values()) if (card.isConnected) card.replaceWith(h("p", { class: "event-line" }, icon("approvals"), h("span", {}, `${tool}: not answered here`)));
+    put(problemCard(error.problem ?? { message: error.message, code: "console-error" }));
+  }
   return {
     element,
     add: (message) => follow(() => add(message)),

@@ -15,6 +15,7 @@ from clawft.describe.detail import load_body
 from clawft.describe.diagnostics import to_json
 from clawft.describe.plans import find_unmet, list_objections, name_plan, planned_json
 from clawft.describe.registries import describe_hit, describe_registries
+from clawft.describe.reviews import load_texts
 from clawft.describe.scanned import ScannedSkill, scanned_json
 from clawft.describe.skills import describe_skill, digest_of
 from clawft.errors import Diagnostic, Refused
@@ -163,6 +164,7 @@ class _Work(Struct, frozen=True):
             "body": load_body(self.app, review.found),
         }
         fields: dict[str, Any] = msgspec.to_builtins(planned_json(transaction, one) | more)
+        fields["review"]["texts"] = load_texts(review.found.folder)
         return fields
 
 

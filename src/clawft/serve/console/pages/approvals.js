@@ -1,5 +1,6 @@
 // Questions that wait for a person: of tools at work here, and of background runs.
 
+import { rest } from "../dialogs.js";
 import { h, replace } from "../dom.js";
 import { plural } from "../format.js";
 import { head } from "../parts.js";
@@ -25,13 +26,14 @@ export function render(view) {
       return cards.get(key);
     });
     const gone = [...list.children].filter((one) => !shown.includes(one));
-    const hadFocus = gone.some((one) => one.contains(document.activeElement));
+    const hadFocus = gone.some((one) => one.contains(document.activeElement) || one.dataset.decided);
+    if (gone.length) for (const one of shown) rest(one); // they move
     if (shown.length === 0) replace(list, empty("Nothing waits", "A question appears here the moment a tool asks it."));
     else {
       for (const one of gone) one.remove();
       for (const one of shown) if (!one.isConnected) list.append(one);
     }
-    if (hadFocus) (list.querySelector("button") ?? document.querySelector("main")).focus();
+    if (hadFocus) (list.querySelector("article") ?? document.querySelector("main")).focus(); // on no button: nothing is allowed by one Enter too many
   }
 
   view.show(head("Approvals", { sub }), list);

@@ -16,9 +16,11 @@ export const path = "/run";
 export const paths = ["/run/:name"];
 
 let work = null; // what was started last: it goes on while other pages are looked at
+addEventListener("beforeunload", (event) => work?.isGoing && event.preventDefault()); // it would end with the page
 
 export async function render(view, params) {
   const known = await usableSkills();
+  if (params.session && !work?.isGoing && work?.session !== params.session) work = { session: params.session, turns: [], isGoing: false };
   const about = h("p", { class: "quiet run-about", id: "run-about" });
   const turns = h("div", { class: "turns" });
   const skill = h("input", { id: "run-skill", list: "run-skills", value: params.name ?? "", oninput: () => tellAbout(), "aria-describedby": "run-about", placeholder: "none: a message to the agent", autocomplete: "off", spellcheck: "false" });
@@ -97,12 +99,24 @@ async function usableSkills() {
   }
 }
 
+// A session of its own, known before the first answer: what was done is found there whatever happens to the connection.
+function newKey() {
+  const at = new Date().toISOString().replace(/[-:]|\..*/g, "").replace("T", "-");
+  return `console:${at}-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
+}
+
+// The daemon ends what nobody follows any more.
+function told(error) {
+  if (error.problem?.code === "connection-lost") error.problem.hint ??= "It was ended with the connection. What it did until then is in its session, and can go on from there.";
+  return error;
+}
+
 function startWork({ skill, text, model }, session, before) {
   const shown = transcript();
   const asked = h("div", { class: "asked" }, skill && h("strong", {}, `/${skill} `), text);
   const turn = h("article", { class: "turn" }, asked, shown.element);
-  const mine = { isGoing: true, session, turns: [...before, turn], execution: "", onChange: () => {}, cancel };
-  const params = { session, model, ...(skill ? { name: skill, arguments: text } : { text }) };
+  const mine = { isGoing: true, session: session || newKey(), turns: [...before, turn], execution: "", onChange: () => {}, cancel };
+  const params = { session: mine.session, model, ...(skill ? { name: skill, arguments: text } : { text }) };
 
   async function cancel() {
     try {
@@ -121,7 +135,7 @@ function startWork({ skill, text, model }, session, before) {
     .then((result) => {
       mine.session = result.session;
       shown.end(result);
-    }, shown.fail)
+    }, (error) => shown.fail(told(error)))
     .finally(() => {
       mine.isGoing = false;
       mine.onChange();

@@ -1,6 +1,7 @@
 // Runs in the background: how they stand, what they wait for, and what each of them did.
 
 import { request } from "../connection.js";
+import { rest } from "../dialogs.js";
 import { h, replace } from "../dom.js";
 import { ago, compact, count, duration, money, plural, when } from "../format.js";
 import { may } from "../me.js";
@@ -46,13 +47,17 @@ function renderList(view, params) {
   }
 }
 
-// What is read again is made anew: whoever was on a button stays on the one with the same words.
+// What is read again is made anew: whoever was on a button stays on the one with the same words, of the same question.
+// Questions that came or moved take no click for a moment.
 async function keepFocus(view, again) {
-  const had = document.activeElement;
+  const asked = () => [...view.element.querySelectorAll(".question")];
+  const nameOf = (one) => `${one.closest(".question")?.dataset.question} ${one.textContent}`;
   const isHere = () => view.element.contains(document.activeElement);
-  const words = isHere() ? had.textContent : "";
+  const name = isHere() ? nameOf(document.activeElement) : "";
+  const before = asked().map((one) => one.dataset.question).join();
   await again();
-  if (words && !isHere()) [...view.element.querySelectorAll("a, button")].find((one) => one.textContent === words)?.focus({ preventScroll: true });
+  if (before !== asked().map((one) => one.dataset.question).join()) asked().forEach(rest);
+  if (name && !isHere()) [...view.element.querySelectorAll("a, button")].find((one) => nameOf(one) === name)?.focus({ preventScroll: true });
 }
 
 function filters(counts, chosen, choose) {

@@ -4,6 +4,7 @@ import { request } from "../connection.js";
 import { conversation } from "../conversation.js";
 import { h, replace } from "../dom.js";
 import { ago, bytes, count, plural, when } from "../format.js";
+import { icon } from "../icons.js";
 import { facts, head, searchField, table } from "../parts.js";
 import { href, remember } from "../router.js";
 import { empty, failed, loading } from "../states.js";
@@ -113,7 +114,7 @@ function renderOne(view, key) {
     }
 
     return [
-      head(key, { back: { href: `#${path}`, text: title } }),
+      head(key, { back: { href: `#${path}`, text: title }, actions: [h("a", { class: "button primary", href: href("/run", { session: key }) }, icon("run"), "Go on")] }),
       h("div", { class: "card" }, facts([
         ["Started", session.created && when(session.created)],
         ["Turns", count(session.turns)],

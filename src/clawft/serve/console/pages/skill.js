@@ -10,7 +10,7 @@ import { code, facts, head, section, table } from "../parts.js";
 import { reviewSection } from "../review.js";
 import { href } from "../router.js";
 import { findingsSection, powerSection } from "../scanned.js";
-import { isUsable, problemNode, STATES, stateChip, verdictChip } from "../skillwords.js";
+import { emojiOf, isUsable, problemNode, STATES, stateChip, verdictChip } from "../skillwords.js";
 
 export const title = "Skill";
 export const path = "/skills/:name";
@@ -20,17 +20,21 @@ export async function render(view, params) {
   const read = async () => {
     const { skill } = await request("get_skill", { name: params.name });
     const review = needsReview(skill) ? await request("review_skill", { name: params.name }).then((one) => one.review, (error) => error) : null;
-    return { skill, review };
+    const isOther = review?.digest && review.digest !== skill.summary.digest; // it changed between the two
+    return { skill, review: isOther ? new Error("It changed while it was read: look at it again.") : review };
   };
   const again = () => view.load(read, show);
   let digest = null;
-  await again();
+  let isShown = false;
+  const begun = again();
   view.subscribe("skills", async (message) => {
     if (message.type !== "reconnected" && !concerns(message, params.name)) return;
     const now = await request("get_skill", { name: params.name }).catch(() => null);
-    if (!now || now.skill.summary.digest !== digest) tellChanged();
+    if (now && !isShown) again(); // it was not there when it was asked for
+    else if (!now || now.skill.summary.digest !== digest) tellChanged();
     else if (message.type === "skills_changed") again(); // its text is what was shown; how it stands may be new
   });
+  await begun;
 
   // Not shown anew by itself: nobody is to approve what came under their hands a moment ago.
   function tellChanged() {
@@ -42,11 +46,13 @@ export async function render(view, params) {
   function show({ skill, review }) {
     const one = skill.summary;
     digest = one.digest;
+    isShown = true;
     changed.hidden = true;
     view.setTitle(one.name);
-    const name = [one.emoji && h("span", { class: "emoji", "aria-hidden": "true" }, `${one.emoji} `), one.display_name];
+    const name = [emojiOf(one), one.name];
+    const about = one.display_name === one.name ? one.description : `${one.display_name}: ${one.description}`;
     return [
-      head(name, { back: { href: href("/skills"), text: "Skills" }, sub: one.description, actions: buttons(skill, review, again) }),
+      head(name, { back: { href: href("/skills"), text: "Skills" }, sub: about, actions: buttons(skill, review, again) }),
       changed,
       stateCard(skill),
       h(

@@ -6,7 +6,7 @@ import { compact, count, plural } from "../format.js";
 import { chip, head, searchField } from "../parts.js";
 import { href, remember } from "../router.js";
 import { rows } from "../rows.js";
-import { isUsable, referTo, problemNode, STATES, stateChip, verdictChip, verdictOf, wantVerdicts } from "../skillwords.js";
+import { emojiOf, isUsable, referTo, problemNode, STATES, stateChip, verdictChip, verdictOf, wantVerdicts } from "../skillwords.js";
 import { empty } from "../states.js";
 
 export const title = "Skills";
@@ -125,7 +125,7 @@ function make(skill) {
     h(
       "div",
       { class: "skill-what" },
-      h("span", { class: "skill-name" }, skill.emoji && h("span", { class: "emoji", "aria-hidden": "true" }, skill.emoji), skill.name),
+      h("span", { class: "skill-name" }, emojiOf(skill), skill.name),
       h("span", { class: "skill-about" }, skill.description || "No description"),
     ),
     h("div", { class: "skill-state" }, stateChip(skill.state), reason && h("span", { class: "skill-reason", title: reason }, reason)),
