@@ -44,11 +44,13 @@ from clawft.protocol.running import (
 )
 from clawft.protocol.skills import (
     GetSkill,
+    GetSkillFile,
     ListSkills,
     ScanResult,
     ScanSkill,
     SearchSkills,
     SkillAnswer,
+    SkillFile,
     SkillsFound,
     SkillsList,
     State,
@@ -138,6 +140,10 @@ class Client(AdminMethods):
 
     async def get_skill(self, name: str) -> SkillAnswer:
         return await self.request(GetSkill(name=name), SkillAnswer)
+
+    async def get_skill_file(self, name: str, path: str, digest: str = "") -> SkillFile:
+        """One of the files that `get_skill` lists; with a `digest`, only of the skill that has it."""
+        return await self.request(GetSkillFile(name=name, path=path, digest=digest), SkillFile)
 
     async def search_skills(self, query: str, limit: int = 10) -> SkillsFound:
         return await self.request(SearchSkills(query=query, limit=limit), SkillsFound)

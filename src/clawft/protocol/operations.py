@@ -63,11 +63,13 @@ from clawft.protocol.runs import (
 from clawft.protocol.sessions import GetSession, ListSessions, SessionAnswer, SessionsList
 from clawft.protocol.skills import (
     GetSkill,
+    GetSkillFile,
     ListSkills,
     ScanResult,
     ScanSkill,
     SearchSkills,
     SkillAnswer,
+    SkillFile,
     SkillsFound,
     SkillsList,
 )
@@ -100,6 +102,7 @@ class Operation(Struct, frozen=True):
 OPERATIONS = (
     Operation(ListSkills, SkillsList, "read", "GET", "/skills"),
     Operation(GetSkill, SkillAnswer, "read", "GET", "/skills/{name}"),
+    Operation(GetSkillFile, SkillFile, "read", "GET", "/skills/{name}/file"),
     Operation(SearchSkills, SkillsFound, "read", "GET", "/search"),
     Operation(ScanSkill, ScanResult, "read", "POST", "/scan"),
     Operation(ExecuteSkill, SkillResult, "run", "POST", "/skills/{name}/execute", streams=True),

@@ -10,6 +10,7 @@ __all__ = [
     "FileEntry",
     "FoundSkill",
     "GetSkill",
+    "GetSkillFile",
     "ListSkills",
     "Requires",
     "ScanResult",
@@ -17,6 +18,7 @@ __all__ = [
     "SearchSkills",
     "SkillAnswer",
     "SkillDetail",
+    "SkillFile",
     "SkillSummary",
     "SkillsFound",
     "SkillsList",
@@ -116,6 +118,28 @@ class SkillDetail(Struct, frozen=True, kw_only=True):
 class SkillAnswer(Answer, frozen=True, kw_only=True, tag="skill"):
     generation: int
     skill: SkillDetail
+
+
+class GetSkillFile(Request, frozen=True, kw_only=True, tag="get_skill_file"):
+    """One file of a skill, by its path in the skill's folder. With a `digest`, only of the skill that has it.
+
+    A skill that may not be used is read by those who may approve it.
+    """
+
+    name: Name
+    path: Annotated[str, Meta(min_length=1, max_length=1_000)]
+    digest: Annotated[str, Meta(max_length=200)] = ""
+
+
+class SkillFile(Answer, frozen=True, kw_only=True, tag="skill_file"):
+    """`text` is null for what is no text, and ends early where the file is `cut`. `digest` is the skill's."""
+
+    name: str
+    path: str
+    size: int
+    text: str | None
+    cut: bool
+    digest: str
 
 
 class SearchSkills(Request, frozen=True, kw_only=True, tag="search_skills"):

@@ -8,17 +8,20 @@ from anyio import to_thread
 
 from clawft.app import App
 from clawft.describe.detail import describe_whole
+from clawft.describe.files import load_skill_file
 from clawft.discovery.ranking import match_context
 from clawft.errors import ClawftError, NotFound
 from clawft.protocol.base import Request
 from clawft.protocol.skills import (
     FoundSkill,
     GetSkill,
+    GetSkillFile,
     ListSkills,
     ScanResult,
     ScanSkill,
     SearchSkills,
     SkillAnswer,
+    SkillFile,
     SkillsFound,
     SkillsList,
 )
@@ -47,6 +50,15 @@ async def get_skill(daemon: Daemon, _call: Call, request: GetSkill) -> SkillAnsw
     app = generation.app
     detail = await to_thread.run_sync(lambda: describe_whole(app, app.get_skill(request.name)))
     return SkillAnswer(generation=generation.number, skill=detail)
+
+
+async def get_skill_file(daemon: Daemon, call: Call, request: GetSkillFile) -> SkillFile:
+    """Raises: ClawftError."""
+    app = (await daemon.registry.live.refresh()).app
+    standing = await to_thread.run_sync(app.get_skill, request.name)
+    if not standing.usable:
+        call.caller.need("approve")  # whoever decides about it
+    return await to_thread.run_sync(load_skill_file, standing, request.path, request.digest, limiter=daemon.reading)
 
 
 async def search_skills(daemon: Daemon, _call: Call, request: SearchSkills) -> SkillsFound:
@@ -95,6 +107,7 @@ def _scan_path(path: str) -> list[Report]:
 HANDLERS: dict[type[Request], Handler] = {
     ListSkills: list_skills,
     GetSkill: get_skill,
+    GetSkillFile: get_skill_file,
     SearchSkills: search_skills,
     ScanSkill: scan_skill,
 }
