@@ -25,7 +25,7 @@ const listeners = new Map(); // topic -> Set of functions
 const watchers = new Set();
 
 // What the daemon refused, or why it could not be asked. `problem` has code, message, hint, path, line.
-export class Problem extends Error {
+class Problem extends Error {
   constructor(problem) {
     super(problem.message);
     this.problem = problem;

@@ -22,7 +22,7 @@ export async function render(view, params) {
   const known = await usableSkills();
   if (params.session && !work?.isGoing && work?.session !== params.session) work = { session: params.session, turns: [], isGoing: false };
   const about = h("p", { class: "quiet run-about", id: "run-about" });
-  const turns = h("div", { class: "turns" });
+  const turns = h("div", {});
   const skill = h("input", { id: "run-skill", list: "run-skills", value: params.name ?? "", oninput: () => tellAbout(), "aria-describedby": "run-about", placeholder: "none: a message to the agent", autocomplete: "off", spellcheck: "false" });
   const text = h("textarea", { id: "run-text", rows: "3", placeholder: "What it is to do", onkeydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit() });
   const model = h("input", { id: "run-model", placeholder: me.model || "as the config says", autocomplete: "off", spellcheck: "false" });

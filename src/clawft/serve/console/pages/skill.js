@@ -58,7 +58,7 @@ export async function render(view, params) {
       h(
         "div",
         { class: "columns" },
-        h("div", { class: "column-main" },
+        h("div", {},
           review && reviewSection(review),
           one.state !== "broken" && modelSection(skill),
           findingsSection(skill.scan),
