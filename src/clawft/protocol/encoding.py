@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["encode"]
+__all__ = ["encode", "tellable"]
 
 
 def encode(value: object) -> bytes:
@@ -12,12 +12,13 @@ def encode(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
+        return msgspec.json.encode(tellable(msgspec.to_builtins(value)))
 
 
-def _encodable(value: Any) -> Any:
+def tellable(value: Any) -> Any:
+    """A value with question marks for what is no Unicode in its texts."""
     if isinstance(value, str):
         return value.encode("utf-8", errors="replace").decode()
     if isinstance(value, dict):
-        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
-    return [_encodable(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {tellable(key): tellable(inner) for key, inner in value.items()}
+    return [tellable(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,6 +1,7 @@
 """`weft mcp`: a process that speaks MCP on its pipes."""
 
 import json
+import os
 import signal
 import subprocess
 from typing import Any
@@ -31,8 +32,21 @@ async def test_a_client_that_starts_it_lists_gets_and_executes_skills(piped: Ser
         assert prompt.content.text == "Say hello to Bo."
         result = await client.call_tool("skill-execute", {"name": "greet", "arguments": "asker"})
         assert (result.is_error, result.structured_content["text"]) == (False, "It was asked.")
-        assert result.structured_content["session"].startswith("mcp:")
+        assert result.structured_content["session"].startswith("@mcp:")
     assert made.exists()
+
+
+@pytest.mark.parametrize("mode", [MODES[0], pytest.param(MODES[1], marks=pytest.mark.soak)])
+async def test_a_name_that_is_no_text_ends_nothing(piped: ServeWorld, mode: str) -> None:
+    folder = os.path.join(os.fsencode(piped.user_dir), b"skills", b"od\xff", b"odd")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, b"SKILL.md"), "w") as file:
+        file.write("---\nname: odd\ndescription: Lies in an odd folder.\n---\nLook at ${CLAUDE_SKILL_DIR}.\n")
+    async with connect(stdio_of(piped), mode) as client:
+        (message,) = (await client.get_prompt("odd")).messages
+        assert "/od?/odd." in str(message.content)
+        done = await client.call_tool("skill-execute", {"name": "odd"})
+        assert "/od?/odd." in done.structured_content["text"]
 
 
 def test_nothing_but_the_protocol_is_on_its_output_and_a_signal_ends_it(piped: ServeWorld) -> None:

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from clawft.errors import ClawftError
 from clawft.protocol.base import Problem, to_problem
+from clawft.protocol.encoding import tellable
 from clawft.serve.caller import Caller
 from clawft.serve.door import visitor_of
 
@@ -25,16 +26,16 @@ CallerOf = Callable[[Context], Caller]  # who asks; the same for a whole pipe, o
 def refuse(error: ClawftError) -> MCPError:
     """An error of ours as one of the protocol."""
     code = INTERNAL_ERROR if error.code in _OURS else INVALID_PARAMS
-    return MCPError(code, str(error), structs.asdict(to_problem(error.diagnostic)))
+    return MCPError(code, tellable(str(error)), tellable(structs.asdict(to_problem(error.diagnostic))))
 
 
 def fail_tool(problem: Problem, structured: dict[str, Any] | None = None) -> CallToolResult:
     """An error that the model reads, so that it can do better. `structured` is what the tool's schema asks for."""
     return CallToolResult(
-        content=[TextContent(text=show_problem(problem))],
+        content=[TextContent(text=tellable(show_problem(problem)))],
         structured_content=structured,
         is_error=True,
-        _meta={f"{NAMESPACE}/error": structs.asdict(problem)},
+        _meta={f"{NAMESPACE}/error": tellable(structs.asdict(problem))},
     )
 
 

@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from clawft.errors import ClawftError, NotFound
 from clawft.protocol.base import Problem
+from clawft.protocol.encoding import tellable
 from clawft.protocol.running import ExecuteSkill, Question, SkillResult, Verdict
 from clawft.serve.caller import Caller
 from clawft.serve.daemon import Daemon
@@ -176,9 +177,8 @@ def _form(question: Question) -> ElicitRequestFormParams:
     }
     schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     about = f"The skill '{question.skill}' asks: {question.text}"
-    return ElicitRequestFormParams(
-        message=f"{about}\n{question.reason}" if question.reason else about, requested_schema=schema
-    )
+    message = tellable(f"{about}\n{question.reason}" if question.reason else about)
+    return ElicitRequestFormParams(message=message, requested_schema=schema)
 
 
 def _need_input(turn: Turn) -> InputRequiredResult:
@@ -197,11 +197,11 @@ def _tell(result: SkillResult) -> CallToolResult:
         events=result.events,
         error=result.error,
     )
-    structured: dict[str, Any] = msgspec.to_builtins(output)
+    structured: dict[str, Any] = tellable(msgspec.to_builtins(output))
     if result.error is not None:
         return fail_tool(result.error, structured)
     if result.status != "done":
         code, message = _ENDED[result.status]
         failed = fail_tool(Problem(code=code, severity="error", message=message), structured)
-        return failed.model_copy(update={"content": [*failed.content, TextContent(text=result.text)]})
-    return CallToolResult(content=[TextContent(text=result.text)], structured_content=structured)
+        return failed.model_copy(update={"content": [*failed.content, TextContent(text=structured["text"])]})
+    return CallToolResult(content=[TextContent(text=structured["text"])], structured_content=structured)

@@ -21,6 +21,7 @@ from clawft.errors import ClawftError, NotFound
 from clawft.format.model import Skill
 from clawft.mcp.skills_server import TTL_MS
 from clawft.protocol.base import to_problem
+from clawft.protocol.encoding import tellable
 from clawft.render import Arguments, Rendered, Variables, render_skill, split_arguments
 from clawft.run import Runtime
 from clawft.serve.caller import Caller
@@ -69,10 +70,11 @@ class SkillPrompts:
             rendered = await self._render(self._caller_of(context), standing, arguments)
         except ClawftError as error:
             raise refuse(error) from error
-        said = [structs.asdict(to_problem(one)) for one in rendered.diagnostics]
+        said = tellable([structs.asdict(to_problem(one)) for one in rendered.diagnostics])
+        text = tellable(_tell_origin(standing) + rendered.text)
         return GetPromptResult(
             description=_say_of(standing) or None,
-            messages=[PromptMessage(role="user", content=TextContent(text=_tell_origin(standing) + rendered.text))],
+            messages=[PromptMessage(role="user", content=TextContent(text=text))],
             _meta={f"{NAMESPACE}/diagnostics": said} if said else None,
         )
 

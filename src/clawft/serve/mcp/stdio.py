@@ -17,6 +17,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, jsonrpc_message_adapter
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from clawft.protocol.encoding import encode
 
 __all__ = ["open_stdio"]
 
@@ -99,9 +102,15 @@ async def _send(
 ) -> None:
     async with outgoing:
         async for one in outgoing:
-            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
-            if not await writer.write(text.encode() + b"\n"):
+            if not await writer.write(_encode(one) + b"\n"):
                 everything.cancel()
+
+
+def _encode(one: SessionMessage) -> bytes:
+    try:
+        return one.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except PydanticSerializationError:  # a text in it is no Unicode
+        return encode(one.message.model_dump(by_alias=True, exclude_unset=True))
 
 
 def _start_reader(source: int) -> MemoryObjectReceiveStream[bytes]:

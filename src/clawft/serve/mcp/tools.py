@@ -25,6 +25,7 @@ from clawft.errors import ClawftError
 from clawft.format.names import is_canonical, is_safe_folder
 from clawft.mcp.skills_server import TTL_MS
 from clawft.protocol.base import Answer, Request, Scope, to_problem
+from clawft.protocol.encoding import tellable
 from clawft.protocol.skills import (
     ListSkills,
     ScanResult,
@@ -226,5 +227,6 @@ def _describe(skill: SkillSummary) -> SkillLine:
 
 
 def _give(output: Struct, lines: list[str], otherwise: str = "") -> CallToolResult:
-    structured: dict[str, Any] = msgspec.to_builtins(output)
-    return CallToolResult(content=[TextContent(text="\n".join(lines) or otherwise)], structured_content=structured)
+    structured: dict[str, Any] = tellable(msgspec.to_builtins(output))
+    text = tellable("\n".join(lines) or otherwise)
+    return CallToolResult(content=[TextContent(text=text)], structured_content=structured)

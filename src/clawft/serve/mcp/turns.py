@@ -23,6 +23,7 @@ from clawft.messages import (
     ToolStarted,
 )
 from clawft.protocol.base import Answer
+from clawft.protocol.encoding import tellable
 from clawft.protocol.running import ExecuteSkill, Question, QuestionAsked, QuestionClosed, SkillResult, TurnEvent
 from clawft.serve.caller import Call, Caller
 from clawft.serve.daemon import Daemon
@@ -113,7 +114,7 @@ class Turn:
                 self._say(line)
 
     def _say(self, line: str) -> None:
-        self.lines.append(" ".join(line.split())[:MAX_LINE])
+        self.lines.append(tellable(" ".join(line.split())[:MAX_LINE]))
         self._news.set()
 
     def _add_text(self, text: str) -> None:
