@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
 __all__ = ["App", "open_app"]
 
-_SYSTEMS = {"cygwin": "win32"}
-
 
 class App:
     """One view of the world: made once for a command, and read as far as the command needs it."""
@@ -66,10 +64,18 @@ class App:
         self.dirs = tuple(dirs)
         self.tell_scan: Tell | None = None  # told how many skills are scanned, where somebody waits for it
         self.run_trust = RunTrust()
+        self._good: Config | None = None  # settings from before, for when those on disk cannot be read
+        self.failure: Diagnostic | None = None  # why they are used
 
     @cached_property
     def config(self) -> Config:
-        return load_config(self.workspace, self.environ, self._is_approved_config)
+        try:
+            return load_config(self.workspace, self.environ, self._is_approved_config)
+        except ClawftError as error:
+            if self._good is None:
+                raise
+            self.failure = error.diagnostic
+            return self._good
 
     @cached_property
     def approvals(self) -> "Approvals":
@@ -150,10 +156,7 @@ class App:
         return found if agreed else {}
 
     def edit_config(self, scope: "Scope", changes: "Sequence[Change]") -> "Edited":
-        """Change settings. What was approved, or is new, is approved after: the user asked for it.
-
-        Raises: ClawftError.
-        """
+        """Change settings; what was approved, or is new, is approved after: the user asked. Raises: ClawftError."""
         from clawft.config.edit import edit_config
 
         ours = all(self._is_approved_config(*one) for one in self._project_configs().items())
@@ -193,8 +196,8 @@ class App:
 
     @cached_property
     def host(self) -> Host:
-        system, versions = _SYSTEMS.get(sys.platform, sys.platform), lambda: self.catalog.versions
-        return Host(system, self.environ, self.config.values, known_tool_names(), versions)
+        system = "win32" if sys.platform == "cygwin" else sys.platform
+        return Host(system, self.environ, self.config.values, known_tool_names(), lambda: self.catalog.versions)
 
     @cached_property
     def skills(self) -> tuple[Standing, ...]:
@@ -272,13 +275,13 @@ class App:
 
     def load_skills(self, only: str = "") -> tuple[Standing, ...]:
         """Every skill, or those of one name, with their state, as it is on disk now."""
-        skills = self.reopen().skills
-        return tuple(one for one in skills if one.name == only) if only else skills
+        return tuple(one for one in self.reopen().skills if not only or one.name == only)
 
     def reopen(self) -> "App":
-        """The same app, with everything as it is on disk now."""
+        """The same app, with everything as it is on disk now; settings that cannot be read stay as they were."""
         app = App(self.workspace, self.environ, self.dirs)
         app.tell_scan, app.run_trust = self.tell_scan, self.run_trust
+        app._good = vars(self).get("config", self._good)
         return app
 
     def choose_agent(self, name: str = "") -> Agent:
@@ -376,8 +379,7 @@ class App:
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")
-        strangers = self.reopen().strangers  # what was approved or taken back meanwhile counts
-        approval = strangers.clear(found, digest, reading.linked)
+        approval = self.reopen().strangers.clear(found, digest, reading.linked)  # as approved or taken back by now
         if approval is None:
             return Cleared(skill, digest.value)
         return Cleared(skill, digest.value, stranger=True, granted=approval.power)

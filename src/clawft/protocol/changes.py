@@ -30,7 +30,7 @@ class PathChange(Struct, frozen=True, kw_only=True):
 
 
 class SkillsChanged(Answer, frozen=True, kw_only=True, tag="skills_changed"):
-    """A new generation is current; or, with `failed`, why the old one stays.
+    """A new generation is current; or, with `failed`, why the settings, or all of the old one, stay as they were.
 
     `also` names what else changed. `paths` are the first of the `seen` files and folders that a watcher saw change;
     there are none where the change was noticed without one.

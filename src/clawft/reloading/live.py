@@ -36,7 +36,7 @@ class LiveSkills:
     """`current` is taken once per turn: a reload is one assignment, so nobody sees half of one.
 
     `open` it, then keep `run` going in a task. `watching` tells how changes are noticed, and `failure` what is wrong:
-    why the last reload kept the old generation, or why changes are noticed more slowly than they could be.
+    why what is older than the disk is kept, settings or all, or why changes are noticed more slowly than they could be.
     """
 
     def __init__(self, app: App, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -142,23 +142,30 @@ class LiveSkills:
                 self._doubt = True
                 self._fail(_diagnose(error), start)
                 return self.current
-            self._doubt, self._failed = False, None
+            self._doubt = False
             if everything:
                 self._looked, self._took_s = time.monotonic(), time.perf_counter() - start
-            self._take(made, pending, max(seen, len(pending)), start)
+            failed, self._failed = self._failed, None
+            told = self._take(made, pending, max(seen, len(pending)), start)
+            if made.app.failure:  # all but the settings is as it is on disk
+                self._failed = failed
+                self._fail(made.app.failure, start)
+            elif failed and not told:
+                self._tell(SkillsChanged(generation=self.current.number, at=self._at(), took_ms=_since(start)))
             return self.current
 
-    def _take(self, made: Generation, pending: Mapping[str, Kind], seen: int, start: float) -> None:
+    def _take(self, made: Generation, pending: Mapping[str, Kind], seen: int, start: float) -> bool:
         """Make a generation the current one, if anybody can tell it from the one before."""
         before = self.current
         change = compare(before, made)
         if change is None:
             self._newest = structs.replace(made, number=before.number, at=before.at, base=before.base)
-            return
+            return False
         held = not set(change.also) - {"agents"}
         self._newest = self.current = structs.replace(made, base=before.base) if held else made
         paths = tuple(PathChange(path=path, kind=kind) for path, kind in sorted(pending.items())[:MAX_PATHS])
         self._tell(structs.replace(change, paths=paths, seen=seen, took_ms=_since(start)))
+        return True
 
     def _fail(self, why: Diagnostic, start: float) -> None:
         if why == self._failed:
