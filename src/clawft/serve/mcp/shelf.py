@@ -91,7 +91,8 @@ class CatalogShelf:
     def list_changed(self, change: SkillsChanged) -> tuple[str, ...]:
         """The addresses of what was listed of skills that are not what they were."""
         names = {one.name for one in (*change.changed, *change.removed)}
-        known = [one for _, one in self._known.values() if one is not None and one.standing.name in names]
+        seen = tuple(self._known.values())  # at once: threads add to it
+        known = [one for _, one in seen if one is not None and one.standing.name in names]
         return tuple(one.address(file.path) for one in known for file in one.files)
 
     async def _open(self, context: Context) -> App:
