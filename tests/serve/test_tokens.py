@@ -11,6 +11,7 @@ from clawft.config.secret import SecretRef
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable
 from clawft.serve.caller import ALL_SCOPES, Caller
+from clawft.serve.door import Visitor
 from clawft.serve.tokens import ServeTokens, load_own
 
 
@@ -73,6 +74,35 @@ def test_a_token_counts_no_longer_than_it_was_made_for(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace(tokens.get("ci").expires, "2020-01-01T00:00:00+00:00"))
     assert tokens.check(secret) is None
     assert tokens.get("ci").is_over
+    path.write_text(path.read_text().replace("2020-01-01T00:00:00+00:00", "some day"))
+    assert tokens.check(secret) is None
+
+
+def test_tokens_that_others_may_read_or_change_are_not_used(tmp_path: Path) -> None:
+    settings, path = ServeSettings(), tmp_path / "serve-token"
+    load_own(settings, str(tmp_path), {}, make=True)
+    path.chmod(0o640)
+    with pytest.raises(Unreadable, match="may read or change") as refused:
+        load_own(settings, str(tmp_path), {}, make=True)
+    assert "chmod 600" in refused.value.hint
+    tokens = ServeTokens(str(tmp_path))
+    secret, _ = tokens.create("ci", ("read",))
+    assert tokens.check(secret)
+    (tmp_path / "serve-tokens.json").chmod(0o666)
+    with pytest.raises(Unreadable, match="Others may change"):
+        ServeTokens(str(tmp_path)).check(secret)
+
+
+def test_a_token_that_lost_a_scope_or_did_not_count_once_is_not_known_any_more() -> None:
+    now = [Caller("ci", frozenset({"read", "run"}))]
+    visitor = Visitor(now[0], "127.0.0.1", lambda _kind: None, lambda: now[0])
+    assert visitor.is_known()
+    now[0] = Caller("ci", frozenset({"read"}))
+    assert visitor.is_known(after_s=60)  # it was looked up just now
+    assert not visitor.is_known()
+    now[0] = visitor.caller
+    assert not visitor.is_known(after_s=60)
+    assert not visitor.is_known()
 
 
 def test_what_is_no_token_is_none(tmp_path: Path) -> None:

@@ -47,16 +47,20 @@ class Visitor:
         self.count = count
         self._check = check
         self._checked = time.monotonic()
+        self._is_known = True
 
     def is_known(self, *, after_s: float = 0.0) -> bool:
-        """Whether the token still counts, looked up again after so many seconds; one that cannot be does not."""
+        """Whether the token still counts as it did, looked up again after so many seconds; one that cannot be does not.
+
+        One that did not count once never does again here.
+        """
         now = time.monotonic()
-        if now - self._checked < after_s:
-            return True
-        self._checked = now
-        with suppress(ClawftError):
-            return self._check() is not None
-        return False
+        if self._is_known and now - self._checked >= after_s:
+            self._checked = now
+            self._is_known = False
+            with suppress(ClawftError):
+                self._is_known = self._check() == self.caller  # with the same scopes
+        return self._is_known
 
     def tell_slow(self, log: Log | None) -> None:
         """Log that they did not read what they were sent."""

@@ -5,6 +5,8 @@ import hmac
 import os
 import re
 import secrets
+import shlex
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +17,7 @@ from msgspec import Struct
 
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
-from clawft.files import lock_file, read_optional, replace_file
+from clawft.files import lock_file, read_regular, replace_file
 from clawft.protocol.base import Scope
 from clawft.serve.caller import ALL_SCOPES, Caller
 
@@ -45,7 +47,13 @@ class ServeToken(Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        return bool(self.expires) and datetime.fromisoformat(self.expires) <= datetime.now(UTC)
+        """Whether its time is over, or nobody can say when that is."""
+        if not self.expires:
+            return False
+        try:
+            return datetime.fromisoformat(self.expires).astimezone(UTC) <= datetime.now(UTC)
+        except (ValueError, OverflowError):
+            return True
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -61,7 +69,7 @@ def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str],
     if settings.token is not None:
         return _check_chosen(settings.token.resolve(environ))
     path = own_token_file(user_dir)
-    kept = (read_optional(path, 4_096) or b"").decode("ascii", "replace").strip()
+    kept = (_read_private(path, 4_096, 0o077) or b"").decode("ascii", "replace").strip()
     if kept:
         return _check_chosen(kept, path)
     if not make:
@@ -158,7 +166,7 @@ class ServeTokens:
         return self._kept
 
     def _read(self) -> tuple[ServeToken, ...]:
-        text = read_optional(self._path, _MAX_FILE)
+        text = _read_private(self._path, _MAX_FILE, 0o022)
         if text is None:
             return ()
         try:
@@ -182,6 +190,19 @@ class ServeTokens:
             replace_file(self._path, msgspec.json.encode(_Kept(tokens=tuple(kept))) + b"\n")
         finally:
             os.close(descriptor)
+
+
+def _read_private(path: str, most: int, rights: int) -> bytes | None:
+    """A file of the user's on which others have none of these rights. Raises: Unreadable."""
+    try:
+        content, status = read_regular(path, most)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_IMODE(status.st_mode) & rights or status.st_uid not in (os.geteuid(), 0):
+        message = f"Others may {'read or ' if rights & 0o044 else ''}change the tokens of the daemon"
+        hint = f"If nobody did: chmod 600 {shlex.quote(path)}; else remove the file, and begin anew: weft serve"
+        raise Unreadable("serve-token-exposed", message, path=path, hint=hint)
+    return content
 
 
 def _get(tokens: Sequence[ServeToken], name: str) -> ServeToken:

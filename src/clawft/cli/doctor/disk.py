@@ -19,8 +19,9 @@ _TOO_LITTLE = 20 << 20
 # What is in the folder -> the rights that nobody else should have.
 _RIGHTS = {
     **dict.fromkeys(("config.toml", "config.json", "approvals.json", "skills", "agents", "AGENTS.md"), 0o022),
-    **dict.fromkeys(("publishers.toml", "skills.lock"), 0o022),
+    **dict.fromkeys(("publishers.toml", "skills.lock", "serve-tokens.json"), 0o022),
     **dict.fromkeys(("sessions", "memory", "output", "usage.sqlite", "cron.json", "audit.jsonl", "keys"), 0o077),
+    "serve-token": 0o077,
 }
 _KEEPING = "a turn keeps its session, costs and output there"
 
