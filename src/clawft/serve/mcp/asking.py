@@ -9,12 +9,12 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextConten
 from msgspec import structs
 
 from clawft.errors import ClawftError
-from clawft.protocol.base import Problem, to_problem
+from clawft.protocol.base import Problem, Scope, to_problem
 from clawft.protocol.encoding import tellable
 from clawft.serve.caller import Caller
 from clawft.serve.door import visitor_of
 
-__all__ = ["NAMESPACE", "CallerOf", "Context", "Recheck", "fail_tool", "recheck_of", "refuse", "show_problem"]
+__all__ = ["NAMESPACE", "CallerOf", "Context", "Recheck", "fail_tool", "need", "recheck_of", "refuse", "show_problem"]
 
 NAMESPACE = "dev.clawft"
 _OURS = frozenset({"serve-busy", "serve-stopping", "connection-busy", "questions-full"})
@@ -27,6 +27,14 @@ def refuse(error: ClawftError) -> MCPError:
     """An error of ours as one of the protocol."""
     code = INTERNAL_ERROR if error.code in _OURS else INVALID_PARAMS
     return MCPError(code, tellable(str(error)), tellable(structs.asdict(to_problem(error.diagnostic))))
+
+
+def need(caller: Caller, scope: Scope) -> None:
+    """Raises: MCPError without that scope."""
+    try:
+        caller.need(scope)
+    except ClawftError as error:
+        raise refuse(error) from error
 
 
 def fail_tool(problem: Problem, structured: dict[str, Any] | None = None) -> CallToolResult:

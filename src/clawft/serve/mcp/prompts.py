@@ -26,7 +26,7 @@ from clawft.render import Arguments, Rendered, Variables, render_skill, split_ar
 from clawft.run import Runtime
 from clawft.serve.caller import Caller
 from clawft.serve.daemon import Daemon
-from clawft.serve.mcp.asking import NAMESPACE, CallerOf, Context, refuse
+from clawft.serve.mcp.asking import NAMESPACE, CallerOf, Context, need, refuse
 from clawft.tools.dynamic import render_dynamic
 from clawft.trust import Standing
 from clawft.trust.decide import Authority
@@ -80,10 +80,7 @@ class SkillPrompts:
 
     async def _offer(self, context: Context) -> list[Standing]:
         """Raises: MCPError."""
-        try:
-            self._caller_of(context).need("read")
-        except ClawftError as error:
-            raise refuse(error) from error
+        need(self._caller_of(context), "read")
         app = (await self._daemon.registry.live.refresh()).app
         return sorted((one for one in app.skills if one.usable and one.user_may_invoke), key=lambda one: one.name)
 

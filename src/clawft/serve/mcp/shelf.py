@@ -31,7 +31,7 @@ from clawft.mcp.skills_extension import (
 )
 from clawft.protocol.changes import SkillsChanged
 from clawft.serve.daemon import Daemon
-from clawft.serve.mcp.asking import NAMESPACE, CallerOf, Context, refuse
+from clawft.serve.mcp.asking import NAMESPACE, CallerOf, Context, need, refuse
 from clawft.trust import Standing
 
 __all__ = ["CatalogShelf", "Shelved"]
@@ -97,10 +97,7 @@ class CatalogShelf:
 
     async def _open(self, context: Context) -> App:
         """Raises: MCPError."""
-        try:
-            self._caller_of(context).need("read")
-        except ClawftError as error:
-            raise refuse(error) from error
+        need(self._caller_of(context), "read")
         app = (await self._daemon.registry.live.refresh()).app
         if app is not self._app:
             self._app, self._known = app, {}
