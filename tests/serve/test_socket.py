@@ -329,6 +329,29 @@ async def test_a_token_that_went_ends_its_connections(
             assert await closed_with(asking) == (4001, "the token does not count any more")
 
 
+async def test_a_token_that_went_ends_connections_on_which_nothing_happens_and_their_work(world: ServeWorld) -> None:
+    world.say(_SLOW)
+    async with open_site(world) as site:
+        token = site.tokens.create("guest", ["run", "read"])[0]
+        async with site.connect(token) as idle, site.connect(token) as working, site.connect() as own:
+            await ask(working, type="chat", id="1", text="go")
+            await hear(working)
+            headers = {"Authorization": f"Bearer {token}"}
+            async with (
+                httpx2.AsyncClient(trust_env=False, timeout=START_S, headers=headers) as client,
+                client.stream("GET", f"{site.url}/api/v1/events?topics=skills") as stream,
+            ):
+                lines = stream.aiter_lines()
+                assert await anext(lines) == "event: subscribed"
+                site.tokens.remove("guest")
+                rest = [line async for line in lines]
+            assert any('"code":"token-wrong"' in line for line in rest)
+            assert (await closed_with(idle))[0] == (await closed_with(working))[0] == 4001
+            await until_idle(site)
+            await ask(own, type="get_status", id="1")
+            assert (await hear(own))["type"] == "status"
+
+
 async def test_subscribers_are_told_of_skills_that_change(world: ServeWorld) -> None:
     async with open_site(world) as site, site.connect() as socket:
         await ask(socket, type="subscribe", id="s", topics=["skills"])

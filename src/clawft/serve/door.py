@@ -1,10 +1,12 @@
 """Where everybody comes in: whom a request was meant for, from which page, who asks, how much, and what is logged."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import anyio
+from msgspec import Struct
 from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic
@@ -18,7 +20,7 @@ from clawft.web.errors import WebError
 from clawft.web.limits import ClientLimits, Kind, Room
 from clawft.web.visit import App, Log, Receive, Scope, Send, Visit, parse_host
 
-__all__ = ["BEARER_PROTOCOL", "RECHECK_S", "Door", "Visitor", "visitor_of"]
+__all__ = ["BEARER_PROTOCOL", "RECHECK_S", "Around", "Door", "Visitor", "visitor_of"]
 
 BEARER_PROTOCOL = "clawft.bearer."  # a browser's WebSocket has no headers of its own: the token comes as a subprotocol
 RECHECK_S = 1.0  # how long after it was removed a token may count where nothing is asked with it
@@ -45,6 +47,8 @@ class Visitor:
         self.caller = caller
         self.client = client
         self.count = count
+        self.leave: Callable[[], None] | None = None  # ends what they are given in order, where that can be
+        self.is_sent_away = False
         self._check = check
         self._checked = time.monotonic()
         self._is_known = True
@@ -62,6 +66,13 @@ class Visitor:
                 self._is_known = self._check() == self.caller  # with the same scopes
         return self._is_known
 
+    def send_away(self) -> bool:
+        """Have them leave in order; False for one who was told so before, and is still there."""
+        is_first, self.is_sent_away = not self.is_sent_away, True
+        if is_first and self.leave is not None:
+            self.leave()
+        return is_first
+
     def tell_slow(self, log: Log | None) -> None:
         """Log that they did not read what they were sent."""
         if log is not None:
@@ -75,20 +86,28 @@ def visitor_of(scope: Scope) -> Visitor:
     return visitor
 
 
+class Around(Struct, frozen=True):
+    """What the door tells. `end_unknown` ends work whose caller is not known any more."""
+
+    metrics: Metrics
+    log: Log | None
+    end_unknown: Callable[[], None]
+
+
 class Door:
     """An ASGI application in front of the daemon's own."""
 
-    def __init__(
-        self, app: App, *, names: Names, tokens: ServeTokens, limits: ClientLimits, metrics: Metrics, log: Log | None
-    ) -> None:
+    def __init__(self, app: App, *, names: Names, tokens: ServeTokens, limits: ClientLimits, around: Around) -> None:
         self._app = app
         self._names = names
         self._tokens = tokens
         self._limits = limits
-        self._metrics = metrics
-        self._log = log
+        self._metrics = around.metrics
+        self._log = around.log
+        self._end_unknown = around.end_unknown
         self._room = Room(MAX_HELD)
-        self._inside: set[anyio.CancelScope] = set()
+        self._inside: dict[anyio.CancelScope, Visitor | None] = {}
+        self._is_looking = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -120,7 +139,7 @@ class Door:
             if origin and scope["method"] == "OPTIONS" and b"access-control-request-method" in visit.headers:
                 return await Response(status_code=204, headers=_PREFLIGHT)(scope, visit.receive, visit.send)
             self._admit(visit)
-            with self._letting_in() as inside:
+            with self._letting_in(scope) as inside:
                 await self._app(scope, visit.receive, visit.send)
             if inside.cancelled_caught:
                 await self._cut_short(visit)
@@ -145,23 +164,40 @@ class Door:
             await receive()
             await _refuse_socket(refuse(error), send)
             return
-        with self._letting_in(), self._metrics.connected("websocket"):
+        with self._letting_in(visit.scope), self._metrics.connected("websocket"):
             await self._app(visit.scope, receive, send)
 
     @staticmethod
     async def _cut_short(visit: Visit) -> None:
-        """The daemon ends before the answer did."""
+        """The daemon ends before the answer did, or the token went."""
         await visit.finish()
-        await visit.answer(to_web(stopping()))
+        visitor: Visitor | None = visit.scope["state"].get("visitor")
+        await visit.answer(_token_wrong() if visitor and visitor.is_sent_away else to_web(stopping()))
 
     @contextmanager
-    def _letting_in(self) -> Iterator[anyio.CancelScope]:
+    def _letting_in(self, scope: Scope) -> Iterator[anyio.CancelScope]:
         with anyio.CancelScope() as inside:
-            self._inside.add(inside)
+            self._inside[inside] = scope["state"].get("visitor")
+            self._look_soon()
             try:
                 yield inside
             finally:
-                self._inside.discard(inside)
+                del self._inside[inside]
+
+    def _look_soon(self) -> None:
+        if not self._is_looking:
+            self._is_looking = True
+            asyncio.get_running_loop().call_later(RECHECK_S, self._look)
+
+    def _look(self) -> None:
+        """Once a second while anybody is inside: whose token was removed is sent away, however little happens."""
+        self._is_looking = False
+        self._end_unknown()
+        for inside, visitor in tuple(self._inside.items()):
+            if visitor is not None and not visitor.is_known() and not visitor.send_away():
+                inside.cancel()
+        if self._inside:
+            self._look_soon()
 
     def _check_place(self, visit: Visit) -> str:
         """Whom it was meant for, and which page sent it: its origin, where that is another's whom we know.
@@ -194,7 +230,7 @@ class Door:
         if caller is None:
             self._limits.take(visit.client, kind)  # to guess is no way around
             if secret is not None:
-                raise _error(401, "token-wrong", "That token does not count", "Run: weft serve token list", _CHALLENGE)
+                raise _token_wrong()
             if scope["path"].startswith(_PRIVATE) and not scope["path"].startswith(_PUBLISHED):
                 raise _error(401, "token-missing", "A token is needed", "Authorization: Bearer TOKEN", _CHALLENGE)
             return
@@ -235,6 +271,11 @@ def _find_secret(visit: Visit) -> str | None:
 
 def _error(status: int, code: str, message: str, hint: str, headers: dict[str, str] | None = None) -> WebError:
     return make_refusal(status, Diagnostic(code, "error", message, hint=hint), headers)
+
+
+def _token_wrong() -> WebError:
+    hint = "Make another: weft serve token new NAME --scope SCOPE; yours is in the file that weft serve status names"
+    return _error(401, "token-wrong", "That token does not count, or not any more", hint, _CHALLENGE)
 
 
 async def _refuse_socket(response: Response, send: Send) -> None:

@@ -170,6 +170,12 @@ class Executions:
             raise NotFound("execution-not-found", message, hint="It is over, or another's")
         found.cancel()
 
+    def end_unknown(self) -> None:
+        """End what is done for those whose token does not count any more."""
+        for one in tuple(self._known.values()):
+            if not one.call.is_known():
+                one.cancel()
+
     async def drain(self, wait_s: float) -> None:
         """Begin nothing more; let what goes on end in time, then end it."""
         self._is_stopping = True

@@ -19,7 +19,7 @@ from clawft.protocol.watching import SubsystemHealth
 from clawft.serve.answers import BUG, answer_json, make_refusal, refuse, to_web
 from clawft.serve.console import console_routes
 from clawft.serve.daemon import Daemon
-from clawft.serve.door import Door, visitor_of
+from clawft.serve.door import Around, Door, visitor_of
 from clawft.serve.executions import stopping
 from clawft.serve.http import PREFIX, Api
 from clawft.serve.metrics import CONTENT_TYPE, Metrics, is_well
@@ -85,8 +85,7 @@ def make_front(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> F
         names=Names.of(settings),
         tokens=tokens,
         limits=ClientLimits(per_minute, time.monotonic),
-        metrics=metrics,
-        log=log,
+        around=Around(metrics, log, daemon.executions.end_unknown),
     )
     return Front(daemon, door, api, sockets)
 

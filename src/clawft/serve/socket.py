@@ -106,6 +106,7 @@ class _Connection:
         self.is_slow = False
 
     async def run(self, receive: Receive, send: Send) -> None:
+        self._visitor.leave = lambda: self._end(_TOKEN_GONE)
         try:
             async with self._group:
                 self._group.start_soon(self._write, send)

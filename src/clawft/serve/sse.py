@@ -67,6 +67,7 @@ class EventStream(Response):
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
+        self._visitor.leave = lambda: self._outbox.end(_TOKEN_GONE)
         async with anyio.create_task_group() as group:
             group.start_soon(watch_client, receive, group.cancel_scope)
             group.start_soon(self._do)
