@@ -15,6 +15,7 @@ from clawft.protocol.changes import SkillsChanged
 from clawft.protocol.schemas import MESSAGES
 from clawft.serve import sse
 from clawft.serve.tokens import ServeTokens
+from clawft.web import visit
 from serve_thread import ServedDaemon, serve_here, stop
 from serve_world import ServeWorld
 
@@ -176,6 +177,21 @@ def test_whoever_subscribes_is_told_until_they_go(world: ServeWorld) -> None:
         until(lambda: not served.call(lambda: served.daemon.topics.has_listeners("skills")))
         assert 'clawft_connections{kind="events"} 0.0' in metrics(served)
         assert 'clawft_reloads_total{result="ok"} 1.0' in metrics(served)
+
+
+def test_a_body_that_never_comes_ends_a_stream_and_is_no_error_of_the_daemon(
+    served: ServedDaemon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(visit, "BODY_S", 0.5)
+    head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {served.token}\r\nContent-Length: 9\r\n\r\n"
+    with closing(socket.create_connection(("127.0.0.1", served.port), 10)) as peer:
+        peer.sendall(f"GET /api/v1/events?topics=skills HTTP/1.1\r\n{head}".encode())
+        got = b""
+        while chunk := peer.recv(65_536):
+            got += chunk
+    assert b"event: subscribed" in got
+    assert got.endswith(b"\r\n0\r\n\r\n")
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
 
 
 def until(happened: Callable[[], bool]) -> None:

@@ -64,6 +64,10 @@ class Visit:
         message: Message | None = None
         with anyio.move_on_after(max(0.0, until - time.perf_counter())):
             message = await self._receive()
+        if message is None and self.status:  # the answer does not wait for it, but whoever sends it is taken for gone
+            self._is_refused = True
+            await self.finish()
+            return {"type": "http.disconnect"}
         if message is None:
             raise WebError(408, "The body did not come in time")
         self._got += len(message.get("body", b""))
