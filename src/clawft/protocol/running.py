@@ -64,30 +64,23 @@ class TurnEvent(Answer, frozen=True, kw_only=True, tag="event"):
     event: AnyEvent
 
 
-class SkillResult(Answer, frozen=True, kw_only=True, tag="skill_result"):
+class _Result(Answer, frozen=True, kw_only=True):
+    execution: Id
+    session: str
+    status: Ended
+    text: str
+    usage: Usage
+    refused: int = 0
+    events: int = 0
+    error: Problem | None = None
+
+
+class SkillResult(_Result, frozen=True, kw_only=True, tag="skill_result"):
     """How the execution of a skill ended. `events` tells how many came before it, `refused` what a policy kept back."""
 
-    execution: Id
-    session: str
-    status: Ended
-    text: str
-    usage: Usage
-    refused: int = 0
-    events: int = 0
-    error: Problem | None = None
 
-
-class TurnResult(Answer, frozen=True, kw_only=True, tag="turn_result"):
+class TurnResult(_Result, frozen=True, kw_only=True, tag="turn_result"):
     """How a message was answered: as `skill_result`."""
-
-    execution: Id
-    session: str
-    status: Ended
-    text: str
-    usage: Usage
-    refused: int = 0
-    events: int = 0
-    error: Problem | None = None
 
 
 class Cancel(Request, frozen=True, kw_only=True, tag="cancel"):
