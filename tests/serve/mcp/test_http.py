@@ -199,6 +199,22 @@ async def test_not_even_why_it_is_not_used_is_told_in_a_strangers_words(served: 
 
 
 @both
+async def test_what_only_a_person_may_start_is_a_prompt_and_not_run_by_a_model(served: ServedDaemon, mode: str) -> None:
+    if mode == MODES[0]:
+        served.world.add_skill("deploys", "Deploy $ARGUMENTS.", "Deploys it.", "disable-model-invocation: true\n")
+        await until(lambda: "deploys" in {one.name for one in served.daemon.app.skills})
+    async with connect(f"{served.url}/mcp", mode, served.token) as client:
+        for name in ("deploys", "user:deploys"):
+            assert "only a person may start it" in text_of(await client.call_tool("skill-execute", {"name": name}))
+        found = await client.call_tool("skill-search", {"query": "Deploys it"})
+        usable = await client.call_tool("skill-list", {})
+        assert "deploys" not in str(found.structured_content["results"]) + str(usable.structured_content)
+        by_hand = await client.call_tool("skill-list", {"state": "manual"})
+        assert [one["name"] for one in by_hand.structured_content["skills"]] == ["deploys"]
+        assert (await client.get_prompt("deploys", {"arguments": "now"})).messages
+
+
+@both
 async def test_what_a_tool_is_not_made_for_is_an_error_that_says_what_to_do(served: ServedDaemon, mode: str) -> None:
     wrong: list[tuple[str, dict[str, Any], str]] = [
         ("skill-execute", {"name": "greeet"}, "error[skill-not-found]"),

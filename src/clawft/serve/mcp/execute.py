@@ -24,7 +24,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from clawft.errors import ClawftError, NotFound
+from clawft.errors import ClawftError, NotFound, Refused
 from clawft.protocol.base import Problem
 from clawft.protocol.encoding import tellable
 from clawft.protocol.running import ExecuteSkill, Question, SkillResult, Verdict
@@ -33,6 +33,7 @@ from clawft.serve.daemon import Daemon
 from clawft.serve.mcp.asking import Context, fail_tool, recheck_of
 from clawft.serve.mcp.turns import Turn
 from clawft.serve.mcp.values import ExecuteArguments, ExecuteOutput, read_arguments
+from clawft.trust import STATES
 
 __all__ = ["Execute"]
 
@@ -65,12 +66,23 @@ class Execute:
             turn.return_to()
             self._answer_all(turn, params.input_responses or {})
         else:
-            turn = self._begin(context, caller, read_arguments(params.arguments, ExecuteArguments))
+            given = read_arguments(params.arguments, ExecuteArguments)
+            self._check_started(given.name)
+            turn = self._begin(context, caller, given)
         try:
             return await self._attend(context, turn)
         finally:
             if turn.is_attended:
                 turn.end()
+
+    def _check_started(self, name: str) -> None:
+        """A model is at the other end. Raises: Refused for a skill that only a person may start."""
+        app, bare = self._daemon.app, name.rpartition(":")[2]
+        if not any(one.state == "manual" and one.name == bare for one in app.skills):
+            return
+        if app.get_skill(name).state == "manual":
+            message = f"The skill '{name}' may not be started by a model: {STATES['manual']}"
+            raise Refused("skill-refused", message, hint="It is a prompt, which the person can use")
 
     def _begin(self, context: Context, caller: Caller, given: ExecuteArguments) -> Turn:
         """Raises: ClawftError where too much goes on."""

@@ -60,6 +60,7 @@ from clawft.trust import STATES
 __all__ = ["SkillTools"]
 
 _USABLE = frozenset({"ready", "manual", "ineligible"})
+_OFFERED = _USABLE - {"manual"}  # what a model may start; the others are for people
 _RANKED = 1_000  # of which those that may not be used are left out
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _ACTS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True)
@@ -182,7 +183,7 @@ class SkillTools:
                 score=one.score,
             )
             for one in answer.results
-            if one.state in _USABLE
+            if one.state in _OFFERED
         )[: given.limit]
         lines = [f"{one.name}: {one.description}" for one in results]
         return _give(SearchOutput(query=answer.query, results=results), lines, "No skill fits")
@@ -207,7 +208,7 @@ def _tell_finding(one: FindingLine) -> str:
 
 def _is_meant(skill: SkillSummary, state: Which) -> bool:
     if skill.state in _USABLE:
-        return state in ("all", "usable", skill.state)
+        return state in ("all", skill.state) or (state == "usable" and skill.state in _OFFERED)
     return state in ("all", skill.state) and (is_canonical(skill.name) or is_safe_folder(skill.name))  # not a sentence
 
 
