@@ -178,3 +178,21 @@ def test_the_focus_stays_with_its_question_whatever_else_is_asked(
     add_run(world, "touch another")
     expect(page.locator(".question", has_text="touch another")).to_be_visible()
     expect(mine).to_be_focused()
+
+
+def test_a_long_conversation_is_read_from_its_end_too(
+    world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
+) -> None:
+    with SessionStore(str(world.user_dir / "sessions")).open("long 100%/é?#") as session:
+        for number in range(400):
+            session.append(Message("user", f"asked {number}"), number + 1)
+    watched = open_page(daemon)
+    page = watched.page
+    watched.enter("/sessions/long%20100%25%2F%C3%A9%3F%23")
+    expect(page.locator("h1")).to_have_text("long 100%/é?#")
+    expect(page.locator(".asked").first).to_contain_text("asked 0")
+    page.get_by_role("link", name="Go to the newest").click()
+    expect(page.locator(".asked").last).to_contain_text("asked 399")
+    expect(page.locator("main")).to_contain_text("300 earlier records not shown")
+    page.get_by_role("link", name="From the beginning").click()
+    expect(page.locator(".asked").first).to_contain_text("asked 0")

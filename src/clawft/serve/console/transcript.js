@@ -17,6 +17,8 @@ export function transcript() {
   const questions = new Map();
   const spent = { input: 0, output: 0, cost: 0, calls: 0, isPriced: false };
   let text = null; // the text node that grows
+  let held = ""; // what it is to grow by
+  let holding = 0;
 
   const put = (...nodes) => {
     text = null;
@@ -39,13 +41,6 @@ export function transcript() {
     TurnStarted: (one) => line("run", "Model ", h("strong", {}, one.model), one.agent && `, agent ${one.agent}`),
     CatalogShown: (one) => line("skills", `The model was told of ${plural(one.described.length + one.named.length, "skill")}`, one.left_out.length ? `; ${one.left_out.length} had no room` : ""),
     SkillActivated: (one) => line("file", "Skill ", h("strong", {}, one.name), ` loaded by ${one.by === "user" ? "you" : `the ${one.by}`}`),
-    TextDelta(one) {
-      if (!text) {
-        text = document.createTextNode("");
-        list.append(h("div", { class: "said" }, text));
-      }
-      text.appendData(plain(one.text));
-    },
     ToolStarted(one) {
       const tool = toolFold(one);
       tools.set(one.call, tool);
@@ -68,12 +63,31 @@ export function transcript() {
     Noticed: (one) => put(h("p", { class: `event-line event-${one.severity}` }, icon("warning"), h("span", {}, one.message, one.hint && h("span", { class: "quiet" }, ` ${one.hint}`)))),
   };
 
+  // A text that is long takes a while to be laid out: it grows by more at a time.
+  function hold(more) {
+    held += more;
+    holding ||= setTimeout(() => follow(release), 16 + (text?.length ?? 0) / 200);
+  }
+
+  function release() {
+    clearTimeout(holding);
+    holding = 0;
+    if (!held) return;
+    if (!text) {
+      text = document.createTextNode("");
+      list.append(h("div", { class: "said" }, text));
+    }
+    text.appendData(plain(held));
+    held = "";
+  }
+
   function showSpent() {
     const parts = [`${count(spent.input)} tokens in`, `${count(spent.output)} out`, plural(spent.calls, "call")];
     replace(foot, [...parts, spent.isPriced && money(spent.cost)].filter(Boolean).join(" · "));
   }
 
   function add(message) {
+    release();
     if (message.type === "event") say[message.event.event]?.(message.event);
     else if (message.type === "question_asked") {
       const card = questionCard(message.question);
@@ -86,6 +100,7 @@ export function transcript() {
   }
 
   function end(result) {
+    release();
     if (result.text && !list.querySelector(".said:not(.said-aside)")) put(h("div", { class: "said" }, result.text));
     const refused = result.refused ? `${plural(result.refused, "action")} refused by the rules` : "";
     put(h("div", { class: "ending", role: "status" }, chip(result.status.replace("_", " "), TONES[result.status]), refused && h("span", { class: "quiet" }, refused)));
@@ -93,12 +108,13 @@ export function transcript() {
   }
 
   function fail(error) {
+    release();
     for (const { card, tool } of questions.values()) if (card.isConnected) card.replaceWith(h("p", { class: "event-line" }, icon("approvals"), h("span", {}, `${tool}: not answered here`)));
     put(problemCard(error.problem ?? { message: error.message, code: "console-error" }));
   }
   return {
     element,
-    add: (message) => follow(() => add(message)),
+    add: (message) => (message.event?.event === "TextDelta" ? hold(message.event.text) : follow(() => add(message))),
     end: (result) => follow(() => end(result)),
     fail: (error) => follow(() => fail(error)),
   };

@@ -14,10 +14,11 @@ export const title = "Sessions";
 export const path = "/sessions";
 export const paths = ["/sessions/:key"];
 
-const addressOf = (key) => href(`${path}/${encodeURIComponent(key)}`);
+const addressOf = (key, query) => href(`${path}/${encodeURIComponent(key)}`, query);
+const NEWEST = 100; // records that the end of a long session begins with
 
 export function render(view, params) {
-  return params.key === undefined ? renderList(view, params) : renderOne(view, params.key);
+  return params.key === undefined ? renderList(view, params) : renderOne(view, params.key, Number.parseInt(params.start, 10) || 0);
 }
 
 function renderList(view, params) {
@@ -84,12 +85,12 @@ function listOf(answer, chosen, search) {
 
 const match = (one) => h("span", { class: "match" }, `turn ${one.turn}, ${one.role}: ${one.snippet}`);
 
-function renderOne(view, key) {
+function renderOne(view, key, start) {
   view.setTitle(key);
-  return view.load(() => request("get_session", { key }), (session) => {
+  return view.load(() => request("get_session", { key, start: Math.max(0, start) }), (session) => {
     const whole = conversation();
     const more = h("button", { type: "button", class: "more", onclick: grow });
-    let shown = session.records.length;
+    let shown = session.start + session.records.length;
     whole.add(session.records);
     label();
 
@@ -125,8 +126,16 @@ function renderOne(view, key) {
         ["File", h("span", { class: "mono" }, session.path)],
       ])),
       session.diagnostics.length ? h("p", { class: "notice" }, session.diagnostics.map((one) => one.message).join(". ")) : null,
+      elsewhere(session, shown),
       session.total === 0 ? empty("Nothing was said", "The session was begun, and nothing more.") : whole.element,
       more,
     ];
   });
+}
+
+// From the beginning of a long session to its end, and back.
+function elsewhere({ key, start, total }, shown) {
+  if (start > 0) return h("p", { class: "quiet" }, `${plural(start, "earlier record")} not shown. `, h("a", { href: addressOf(key) }, "From the beginning"));
+  if (shown >= total) return null;
+  return h("p", {}, h("a", { href: addressOf(key, { start: Math.max(shown, total - NEWEST) }) }, "Go to the newest"));
 }
