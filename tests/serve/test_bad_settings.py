@@ -27,7 +27,9 @@ async def test_a_typo_stops_no_work(world: ServeWorld) -> None:
             assert (await client.ask(Chat(text="hello"))).status == "done"
         assert (await client.ask(GetSkill(name="mine"))).skill.summary.state == "ready"
         assert (await client.ask(SearchSkills(query="mine"))).results
-        assert daemon.registry.check().code == "config-invalid"
+        said = daemon.registry.check()
+        assert said is not None
+        assert said.code == "config-invalid"
         world.write_config()
         await daemon.registry.live.refresh()
         assert daemon.registry.check() is None
