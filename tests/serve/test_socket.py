@@ -410,3 +410,19 @@ async def test_a_daemon_that_ends_gives_results_first(world: ServeWorld) -> None
             assert heard[-1]["text"] == "Just in time."
             assert await closed_with(socket) == (1012, "the daemon ends")
             group.cancel_scope.cancel()
+
+
+async def test_a_client_that_does_not_read_holds_no_end_up(
+    world: ServeWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "_END_S", 0.2)
+    for number in range(60):
+        world.add_skill(f"skill-{number}", description="x" * 1_000)
+    async with open_site(world) as site, site.connect(max_queue=1) as silent:
+        silent.transport.pause_reading()
+        for number in range(150):  # more than the system holds for a connection
+            await ask(silent, type="list_skills", id=str(number))
+        with anyio.fail_after(START_S):
+            await site.front.drain(site.server)
+        assert site.server.force_exit  # it waits for nobody any more
+        assert not [one for one in caplog.records if one.levelname == "ERROR"]

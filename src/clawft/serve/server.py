@@ -57,6 +57,8 @@ class Front:
         server.stop()
         await anyio.sleep(_LAST_S)
         self.door.close()
+        await anyio.sleep(_LAST_S)
+        server.stop()  # once more: whoever does not take what was said is not waited for
 
     async def cut_short(self, server: WebServer) -> None:
         """End everything now."""
