@@ -1,5 +1,6 @@
 """One file of a skill as it stands there, for whoever wants to read it before they trust it."""
 
+import errno
 import os
 import stat
 from codecs import getincrementaldecoder
@@ -54,8 +55,9 @@ def _read(folder: str, path: str) -> tuple[bytes, int]:
             content = file.read(MAX_BYTES)
             return content, max(status.st_size, len(content))
     except OSError as error:
-        message = f"The file cannot be read: {error.strerror}"
-        raise Unreadable("unreadable", message, path=path, hint="A link, or it went away meanwhile") from error
+        is_link = error.errno == errno.ELOOP
+        message = "It is a link, which is not followed" if is_link else f"The file cannot be read: {error.strerror}"
+        raise Unreadable("is-a-link" if is_link else "unreadable", message, path=path) from error
 
 
 def _decode(content: bytes, is_cut: bool) -> str | None:

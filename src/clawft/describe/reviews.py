@@ -70,18 +70,18 @@ def list_programs(folder: str) -> list[str]:
 
 
 def load_texts(folder: str) -> list[dict[str, Any]]:
-    """Every file beside SKILL.md with its text, as far as there is room; None for what is no text, or has no room."""
+    """Every file with its text, programs first, as far as there is room; None for what is no text, or has no room."""
     programs, left, texts = set(list_programs(folder)), MAX_TEXTS, []
-    for name in sorted(walk_files(folder), key=lambda one: (one not in programs, one)):
-        if name == "SKILL.md":
-            continue
+    for name in sorted(walk_files(folder), key=lambda one: (one not in programs, one != "SKILL.md", one)):
+        text, size = None, 0
         try:
-            content, _ = read_regular(os.path.join(folder, name), left)
+            size = os.lstat(path := os.path.join(folder, name)).st_size
+            content, _ = read_regular(path, left)
             text = None if b"\0" in content else content.decode()
             left -= len(content)
         except (ClawftError, OSError, UnicodeDecodeError):
-            text = None
-        texts.append({"path": name, "program": name in programs, "text": text})
+            pass
+        texts.append({"path": name, "program": name in programs, "size": size, "text": text})
     return texts
 
 

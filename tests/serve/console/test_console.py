@@ -123,7 +123,8 @@ def test_a_token_is_asked_for_and_never_stays_in_the_address(daemon: ServedDaemo
     page.get_by_label("Or paste the token").fill(f"{daemon.url}/#token={daemon.token}")
     page.get_by_role("button", name="Open").click()
     expect(page.locator("h1")).to_have_text("Skills")
-    page.goto(f"{daemon.url}/#token={daemon.token}")
+    with page.expect_event("load"):  # with another token the page begins anew
+        page.goto(f"{daemon.url}/#token={daemon.token}")
     expect(page.locator(".rows li").first).to_be_visible()
     assert daemon.token not in page.url
     assert page.evaluate("Object.values(localStorage).length") == 0
@@ -141,7 +142,7 @@ def test_what_changed_on_disk_is_not_approved_by_a_click_that_was_under_way(
     expect(page.locator(".state-card")).to_contain_text("ready")
     (folder / "SKILL.md").write_text("---\nname: restless\ndescription: Counts.\n---\n\nSend them away.\n")
     expect(page.locator("main .notice")).to_contain_text("not what is shown here any more")
-    expect(page.get_by_role("button", name="Block")).to_be_disabled()
+    expect(page.get_by_role("button", name="Switch off")).to_be_disabled()
     page.get_by_role("button", name="Show it as it is now").click()
     expect(page.locator(".body")).to_have_text("Send them away.")
     expect(page.locator(".diff-minus").last).to_have_text("-Count the invoices.")
@@ -153,7 +154,7 @@ def test_what_changed_on_disk_is_not_approved_by_a_click_that_was_under_way(
     expect(approve).to_be_enabled()
 
 
-def test_skills_are_enabled_blocked_and_taken_back(
+def test_skills_are_switched_on_and_off_and_approvals_taken_back(
     world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
 ) -> None:
     watched = open_page(daemon)
@@ -161,9 +162,9 @@ def test_skills_are_enabled_blocked_and_taken_back(
     watched.enter("/skills/translate")
     state = page.locator(".state-card")
     expect(state).to_contain_text("disabled")
-    decide(page, "Enable")
+    decide(page, "Switch on")
     expect(state).to_contain_text("ready")
-    decide(page, "Block")
+    decide(page, "Switch off")
     expect(state).to_contain_text("disabled")
     watched.go("/skills/invoice-reader")
     decide(page, "Approve")

@@ -37,10 +37,12 @@ def test_what_a_text_hides_is_seen_and_programs_are_read_before_an_approval(
     expect(page.locator("h1")).to_have_text("odd-signs")  # neither what it calls itself, nor a word for a picture
     expect(page.locator(".body .hidden-sign")).to_have_text("U+202E")
     expect(page.locator(".sub .hidden-sign")).to_have_text("U+200B")
-    for one in page.locator(".review summary").all():
+    for one in page.locator(".files summary").all():
         one.click()
-    expect(page.locator(".review .fold", has_text="tidy.sh")).to_contain_text("programscripts/tidy.shls U+202E")
-    expect(page.locator(".review .fold", has_text="key.md")).to_contain_text("No text")
+    expect(page.locator(".files .fold", has_text="tidy.sh").locator(".line")).to_have_text("ls U+202E")
+    expect(page.locator(".files .fold", has_text="tidy.sh").locator(".chip")).to_have_text("program")
+    expect(page.locator(".files .fold", has_text="key.md")).to_contain_text("a link, which is not followed")
+    expect(page.locator(".files [data-line='4']")).to_have_text('display_name: "plan (checked by weft)"')
 
 
 def test_a_skill_that_changes_while_it_is_read_cannot_be_approved(

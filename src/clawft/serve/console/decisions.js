@@ -14,15 +14,15 @@ export function decisionButtons(skill, review, again) {
     approve: one.state === "untrusted" && review && !(review instanceof Error),
     enable: !skill.enabled,
     revoke: skill.strange && skill.enabled && (isUsable(one.state) || one.state === "ineligible"),
-    block: skill.enabled && one.state !== "shadowed" && one.state !== "broken",
+    block: skill.enabled && !["shadowed", "broken", "blocked"].includes(one.state), // the last is used by nobody anyway
   };
   const make = (kind, text, attrs, ask, params = {}) =>
     can[kind] && h("button", { type: "button", dataset: { decision: kind }, onclick: () => decide(kind, ask(skill, review), { name: referTo(one), ...params }, again), ...attrs }, attrs.icon && icon(attrs.icon), text);
   return [
     make("approve", "Approve", { class: "primary" }, askApprove, { digest: review?.digest }),
-    make("enable", "Enable", {}, askEnable),
+    make("enable", "Switch on", {}, askEnable),
     make("revoke", "Revoke approval", {}, askRevoke),
-    make("block", "Block", { class: "danger" }, askBlock),
+    make("block", "Switch off", { class: "danger" }, askBlock),
   ];
 }
 
@@ -54,7 +54,8 @@ function askApprove(skill, review) {
 
 function askEnable(skill) {
   const stranger = skill.strange ? " It came from somebody else: it still needs its approval." : "";
-  return { title: `Enable ${skill.summary.name}?`, action: "Enable", body: h("p", {}, `Your config lets it be used again.${stranger}`) };
+  const bad = skill.scan.verdict === "malicious" ? " The scanner calls it malicious: it stays blocked." : "";
+  return { title: `Switch ${skill.summary.name} on?`, action: "Switch on", body: [h("p", {}, `${written(skill, true)}${stranger}${bad}`)] };
 }
 
 function askRevoke(skill) {
@@ -65,9 +66,15 @@ function askRevoke(skill) {
 }
 
 function askBlock(skill) {
-  const approval = skill.strange ? ", and its approval is taken back" : "";
+  const { name, state } = skill.summary;
+  const approval = skill.strange && state !== "untrusted" ? " Its approval is taken back, too." : "";
   return {
-    title: `Block ${skill.summary.name}?`, action: "Block", danger: true,
-    body: h("p", {}, `Your config switches it off for everybody${approval}. Its files stay where they are. Enable lets it be used again.`),
+    title: `Switch ${name} off?`, action: "Switch off", danger: true,
+    body: [
+      h("p", {}, `${written(skill, false)} Nobody can use a skill of this name then, in any of your projects.${approval}`),
+      h("p", { class: "quiet" }, "Its files stay where they are. “Switch on” takes this back."),
+    ],
   };
 }
+
+const written = (skill, isOn) => `skills.entries.${skill.summary.name}.enabled becomes ${isOn} in your own config (~/.clawft/config.toml).`;

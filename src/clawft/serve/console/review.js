@@ -17,8 +17,7 @@ export function reviewSection(review) {
     h(
       "div",
       { class: "stack review" },
-      before ? changedPart(review) : h("p", {}, "Read what it says and what it could do. An approval holds for exactly these files."),
-      review.texts.length ? h("div", { class: "stack" }, h("h3", {}, "Files it brings"), review.texts.map(fileText)) : null,
+      before ? changedPart(review) : h("p", {}, "Read what it says, each of its files, and what it could do. An approval holds for exactly these files."),
       review.hooks.length ? h("div", { class: "card" }, h("h3", {}, "Hooks it brings"), review.hooks.map(hook)) : null,
       h("p", { class: "quiet mono digest" }, `Digest ${review.digest}`),
     ),
@@ -50,11 +49,6 @@ function fileChange(file) {
   const one = fold(title, body);
   one.open = lines.length > 0 && lines.length < 200;
   return one;
-}
-
-function fileText(file) {
-  const title = [file.program && chip("program", "warn"), h("span", { class: "mono" }, file.path)];
-  return fold(title, file.text === null ? h("p", { class: "quiet" }, "No text, or too much to be shown here.") : code(file.text));
 }
 
 function hook(one) {

@@ -4,12 +4,14 @@ import { h } from "./dom.js";
 import { plural } from "./format.js";
 import { code, fold, section } from "./parts.js";
 import { severityChip, verdictChip } from "./skillwords.js";
+import { placeLink } from "./sources.js";
 
 const POWERS = {
   network: "Reaches", exec: "Runs", files: "Touches", env: "Reads variables", persistence: "Stays behind", hooks: "Hooks into", tools: "Uses tools",
 };
 
-export function findingsSection(scan) {
+// files: the fileList that a place leads to.
+export function findingsSection(scan, files = null) {
   const { findings, gaps, overrides } = scan;
   const sure = findings.length ? `sure to ${Math.round(scan.confidence * 100)} %` : "";
   return section(
@@ -19,20 +21,20 @@ export function findingsSection(scan) {
       "div",
       { class: "stack" },
       scan.failed ? h("p", { class: "notice" }, "The scanner gave up on a part of it: nothing is known of that part.") : null,
-      findings.map(finding),
+      findings.map((one) => finding(one, files)),
       overrides.map((one) => h("p", { class: "notice" }, `${one.rule} is excused by ${one.by || "somebody"}: ${one.because}`)),
       gaps.length ? fold(`${plural(gaps.length, "part")} not looked at`, gaps.map((gap) => h("p", {}, h("span", { class: "mono" }, gap.path), ` · ${gap.reason}`))) : null,
     ),
   );
 }
 
-function finding(one) {
+function finding(one, files) {
   const lines = one.end_line > one.line ? `${one.line}–${one.end_line}` : one.line;
   return h(
     "article",
     { class: `card finding finding-${one.severity}` },
     h("div", { class: "finding-head" }, severityChip(one.severity), h("strong", {}, one.message)),
-    h("p", { class: "mono quiet" }, `${one.path}:${lines}`, one.origin.length ? ` (inside ${one.origin.join(", ")})` : "", ` · ${one.rule}`),
+    h("p", { class: "mono quiet" }, placeLink(one.path, one.line, files, `${one.path}:${lines}`), one.origin.length ? ` (inside ${one.origin.join(", ")})` : "", ` · ${one.rule}`),
     one.evidence && code(one.evidence),
     h("p", {}, one.why),
     one.fix && h("p", { class: "quiet" }, h("strong", {}, "Fix: "), one.fix),

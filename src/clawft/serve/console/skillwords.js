@@ -3,6 +3,7 @@
 import { request } from "./connection.js";
 import { h } from "./dom.js";
 import { chip } from "./parts.js";
+import { placeLink } from "./sources.js";
 
 export const STATES = {
   ready: { tone: "good", means: "The model and people can use it." },
@@ -36,7 +37,8 @@ export function referTo(skill) {
   return skill.state === "shadowed" ? `${skill.scope}:${skill.name}` : skill.name;
 }
 
-export function problemNode(problem, { lead = null } = {}) {
+// files and folder: the fileList of the page, and where its files are.
+export function problemNode(problem, { lead = null, files = null, folder = "" } = {}) {
   const place = problem.path ? `${problem.path}${problem.line ? `:${problem.line}` : ""}` : "";
   return h(
     "li",
@@ -47,7 +49,7 @@ export function problemNode(problem, { lead = null } = {}) {
       {},
       h("p", {}, problem.message),
       problem.hint && h("p", { class: "quiet" }, problem.hint),
-      h("p", { class: "quiet mono" }, problem.code, place && ` · ${place}`),
+      h("p", { class: "quiet mono" }, problem.code, place && [" · ", placeLink(problem.path.replace(folder, ""), problem.line, files, place)]),
     ),
   );
 }

@@ -5,7 +5,7 @@ from anyio import to_thread
 from clawft.app import App
 from clawft.config.edit import Change
 from clawft.describe.entries import entry_name
-from clawft.describe.reviews import load_texts, review_json
+from clawft.describe.reviews import review_json
 from clawft.describe.skills import describe_skill, digest_of
 from clawft.errors import ClawftError, Refused
 from clawft.protocol.base import Request
@@ -28,11 +28,8 @@ __all__ = ["HANDLERS"]
 
 
 async def review_skill(daemon: Daemon, _call: Call, request: ReviewSkill) -> SkillReview:
-    def load() -> SkillReview:
-        review = _review(daemon.app.reopen(), request.name)
-        return SkillReview(review=review_json(review) | {"texts": load_texts(review.found.folder)})
-
-    return await to_thread.run_sync(load)
+    review = await to_thread.run_sync(_review, daemon.app.reopen(), request.name)
+    return SkillReview(review=review_json(review))
 
 
 async def approve_skill(daemon: Daemon, call: Call, request: ApproveSkill) -> SkillDecided:

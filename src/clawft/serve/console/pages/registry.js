@@ -10,6 +10,7 @@ import { reviewSection } from "../review.js";
 import { href, navigate, remember } from "../router.js";
 import { findingsSection, powerSection } from "../scanned.js";
 import { problemNode, verdictChip } from "../skillwords.js";
+import { fileList } from "../sources.js";
 import { empty, failed, loading } from "../states.js";
 import { toast, toastError } from "../toasts.js";
 
@@ -73,7 +74,7 @@ async function renderSearch(view, params) {
 }
 
 function results(found) {
-  const failures = found.failed.map((one) => h("p", { class: "notice" }, `${one.registry}: ${one.problem.message}${one.problem.hint ? ` ${one.problem.hint}` : ""}`));
+  const failures = found.failed.map((one) => h("p", { class: "notice registry-failed" }, sentences(one.registry, one.problem)));
   return [
     failures,
     table({
@@ -84,12 +85,18 @@ function results(found) {
       columns: [
         { title: "Skill", class: "wide", cell: (one) => [one.reference, h("span", { class: "under" }, one.summary)] },
         { title: "Version", class: "nowrap", cell: (one) => one.version ?? "" },
-        { title: "It says of it", cell: (one) => (one.verdict ? verdictChip(one.verdict.status) : h("span", { class: "quiet" }, "nothing")) },
+        { title: "Its verdict", cell: (one) => (one.verdict ? verdictChip(one.verdict.status) : h("span", { class: "quiet" }, "nothing")) },
         { title: "Downloads", class: "number", cell: (one) => count(one.downloads) },
         { title: "Registry", cell: (one) => one.registry },
       ],
     }),
   ];
+}
+
+// What a registry did not answer, as whole sentences.
+function sentences(registry, { message, hint }) {
+  const ended = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+  return [`${registry} was not searched. ${ended(message)}`, hint ? ended(hint) : ""].join(" ");
 }
 
 function renderPlan(view, reference, scope) {
@@ -121,6 +128,7 @@ const sourceLine = (one) => `${one.version || one.commit.slice(0, 12)} from ${on
 
 function planned(one, plan) {
   const review = one.review;
+  const files = fileList(review.texts, async (file) => file);
   const isRefused = (said) => plan.refused.some((other) => other.code === said.code && other.message.endsWith(said.message));
   const said = [...one.diagnostics.filter((problem) => !isRefused(problem)), ...one.unmet];
   return h(
@@ -140,8 +148,9 @@ function planned(one, plan) {
     said.length ? section("To know", {}, h("ul", { class: "card problems" }, said.map((problem) => problemNode(problem)))) : null,
     powerSection(review.power, review.undeclared),
     reviewSection(review),
-    findingsSection(one.scan),
-    section("What it says", {}, one.body ? code(one.body) : h("p", { class: "quiet" }, "Nothing that could be read.")),
+    section("Files", { sub: plural(review.texts.length, "file") }, files.element),
+    findingsSection(one.scan, files),
+    section("What it says", { sub: "to the model, once it is loaded" }, one.body ? code(one.body) : h("p", { class: "quiet" }, "Nothing that could be read.")),
   );
 }
 

@@ -3,22 +3,28 @@
 import { request } from "../connection.js";
 import { decisionButtons } from "../decisions.js";
 import { h, outside } from "../dom.js";
-import { bytes, count, plural } from "../format.js";
+import { count, plural } from "../format.js";
 import { icon } from "../icons.js";
 import { may } from "../me.js";
-import { code, facts, head, section, table } from "../parts.js";
+import { code, facts, head, section } from "../parts.js";
 import { reviewSection } from "../review.js";
 import { href } from "../router.js";
 import { findingsSection, powerSection } from "../scanned.js";
 import { emojiOf, isUsable, problemNode, STATES, stateChip, verdictChip } from "../skillwords.js";
+import { fileList } from "../sources.js";
+import { empty } from "../states.js";
 
 export const title = "Skill";
 export const path = "/skills/:name";
 
+const KINDS = { "skill.md": "a folder with a SKILL.md", legacy: "a folder in an older format", command: "a command, one file" };
+const UNSAID = "0.1.0"; // the version of those that say none
+
 export async function render(view, params) {
   const changed = h("div", { class: "notice", role: "status", hidden: true });
   const read = async () => {
-    const { skill } = await request("get_skill", { name: params.name });
+    const skill = await find(params.name);
+    if (!skill) return {};
     const review = needsReview(skill) ? await request("review_skill", { name: params.name }).then((one) => one.review, (error) => error) : null;
     const isOther = review?.digest && review.digest !== skill.summary.digest; // it changed between the two
     return { skill, review: isOther ? new Error("It changed while it was read: look at it again.") : review };
@@ -26,11 +32,12 @@ export async function render(view, params) {
   const again = () => view.load(read, show);
   let digest = null;
   let isShown = false;
+  let isBroken = false;
   const begun = again();
   view.subscribe("skills", async (message) => {
     if (message.type !== "reconnected" && !concerns(message, params.name)) return;
     const now = await request("get_skill", { name: params.name }).catch(() => null);
-    if (now && !isShown) again(); // it was not there when it was asked for
+    if (now && (!isShown || isBroken)) again(); // it was not there when it was asked for, or nothing of it was approved
     else if (!now || now.skill.summary.digest !== digest) tellChanged();
     else if (message.type === "skills_changed") again(); // its text is what was shown; how it stands may be new
   });
@@ -44,30 +51,52 @@ export async function render(view, params) {
   }
 
   function show({ skill, review }) {
+    if (!skill) return missing(params.name);
     const one = skill.summary;
     digest = one.digest;
     isShown = true;
+    isBroken = one.state === "broken";
     changed.hidden = true;
     view.setTitle(one.name);
+    const powers = powerSection(skill.scan.power, skill.scan.undeclared);
     const name = [emojiOf(one), one.name];
+    const files = filesOf(skill, review, params.name);
+    const wrong = isBroken && one.reasons.find((reason) => reason.line);
+    if (wrong) files.open(wrong.path.replace(folderOf(one), ""), wrong.line, { quietly: true });
     const about = one.display_name === one.name ? one.description : `${one.display_name}: ${one.description}`;
     return [
       head(name, { back: { href: href("/skills"), text: "Skills" }, sub: about, actions: buttons(skill, review, again) }),
       changed,
-      stateCard(skill),
+      stateCard(skill, review, files),
       h(
         "div",
         { class: "columns" },
         h("div", {},
-          review && reviewSection(review),
+          review && [reviewSection(review), powers, filesSection(skill, files)],
           one.state !== "broken" && modelSection(skill),
-          findingsSection(skill.scan),
+          findingsSection(skill.scan, files),
           bodySection(skill),
-          diagnosticsSection(skill.diagnostics.filter((said) => !one.reasons.some((reason) => reason.code === said.code && reason.line === said.line)))),
-        h("div", { class: "column-side" }, factsSection(skill), powerSection(skill.scan.power, skill.scan.undeclared), filesSection(skill.files)),
+          !review && filesSection(skill, files),
+          diagnosticsSection(skill.diagnostics.filter((said) => !one.reasons.some((reason) => reason.code === said.code && reason.line === said.line)), { files, folder: folderOf(one) })),
+        h("div", { class: "column-side" }, factsSection(skill), !review && powers),
       ),
     ];
   }
+}
+
+// Nothing where no skill has this name.
+async function find(name) {
+  try {
+    return (await request("get_skill", { name })).skill;
+  } catch (error) {
+    if (error.problem?.code !== "skill-not-found") throw error;
+    return null;
+  }
+}
+
+function missing(name) {
+  const back = { href: href("/skills"), text: "Skills" };
+  return [head(name, { back }), empty("No skill has this name", "It may have been renamed or removed.", h("a", { class: "button", href: href("/skills", { q: name }) }, "Look for it"))];
 }
 
 function needsReview(skill) {
@@ -88,15 +117,20 @@ function buttons(skill, review, again) {
   ].filter(Boolean);
 }
 
-function stateCard(skill) {
+// Why it stands so; of what a review says at length nothing is said twice.
+function stateCard(skill, review, files) {
   const one = skill.summary;
+  const isReviewed = review && !(review instanceof Error);
+  const reasons = one.reasons.filter((reason) => !(isReviewed && reason.code === "untrusted"));
   return h(
     "section",
     { class: "card state-card", "aria-label": "State" },
     h("div", { class: "state-line" }, stateChip(one.state), h("span", {}, STATES[one.state].means), h("span", { class: "state-verdict" }, "Scanner: ", verdictChip(skill.scan.verdict))),
-    one.reasons.length ? h("ul", { class: "problems" }, one.reasons.map((reason) => problemNode(reason))) : null,
+    reasons.length ? h("ul", { class: "problems" }, reasons.map((reason) => problemNode(reason, { files, folder: folderOf(one) }))) : null,
   );
 }
+
+const folderOf = (one) => one.path.slice(0, one.path.lastIndexOf("/") + 1);
 
 function modelSection(skill) {
   const { tokens, state } = skill.summary;
@@ -113,9 +147,9 @@ function bodySection(skill) {
   return section("Text", { sub: "what is loaded when it is used" }, code(skill.body, { class: "body", "aria-label": "Text of the skill" }));
 }
 
-function diagnosticsSection(diagnostics) {
+function diagnosticsSection(diagnostics, about) {
   if (diagnostics.length === 0) return null;
-  return section("Notices about its file", {}, h("ul", { class: "card problems" }, diagnostics.map((one) => problemNode(one))));
+  return section("Notices about its file", {}, h("ul", { class: "card problems" }, diagnostics.map((one) => problemNode(one, about))));
 }
 
 function factsSection(skill) {
@@ -124,11 +158,11 @@ function factsSection(skill) {
   const needs = Object.entries(one.requires).flatMap(([kind, names]) => names.map((name) => `${name} (${kind.replace("_", " ")})`));
   return section("About", {}, h("div", { class: "card" }, facts([
     ["Name", h("span", { class: "mono" }, one.name)],
-    ["Version", one.version],
+    ["Version", one.version && one.version !== UNSAID ? one.version : null],
     ["Scope", one.layer && one.layer !== one.scope ? `${one.scope} (${one.layer})` : one.scope],
-    ["Written for", one.format],
+    ["Kind", KINDS[one.format] ?? one.format],
     ["Started by", by || "nobody"],
-    ["Runs in", one.context === "fork" ? "a conversation of its own" : one.context],
+    ["Works in", one.context === "fork" ? "a conversation of its own" : "the conversation that loads it"],
     ["Tools", one.allowed_tools.length ? tags(one.allowed_tools) : null],
     ["Needs", needs.length ? tags(needs) : null],
     ["Homepage", one.homepage && outside(one.homepage)],
@@ -142,14 +176,14 @@ function tags(values) {
   return h("span", { class: "tags" }, values.map((one) => h("span", { class: "tag" }, one)));
 }
 
-function filesSection(files) {
-  if (files.length === 0) return null;
-  return section("Files", { sub: plural(files.length, "file") }, table({
-    label: "Files",
-    rows: files,
-    columns: [
-      { title: "Path", class: "wide mono", cell: (one) => [one.path, one.executable && h("span", { class: "quiet" }, " (program)")] },
-      { title: "Size", class: "number", cell: (one) => bytes(one.size) },
-    ],
-  }));
+// Its files, each as it is in the skill that is shown here: of another one the daemon tells nothing.
+function filesOf(skill, review, name) {
+  const programs = new Set(review?.programs ?? []);
+  const files = skill.files.map((one) => ({ ...one, program: one.executable || programs.has(one.path) }));
+  return fileList(files, (one) => request("get_skill_file", { name, path: one.path, digest: skill.summary.digest ?? "" }));
+}
+
+function filesSection(skill, files) {
+  if (skill.files.length === 0) return null;
+  return section("Files", { sub: plural(skill.files.length, "file"), id: "files" }, files.element);
 }
