@@ -5,6 +5,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from clawft.app import open_app
 from clawft.protocol.changes import SkillsChanged
 from clawft.reloading import Generation, LiveRuntimes, LiveSkills
+from clawft.reloading.generation import load_generation
 
 pytestmark = pytest.mark.anyio
 WAIT_S = 20.0
@@ -203,6 +205,38 @@ async def test_what_no_watcher_sees_is_found_while_other_things_change(
             while seat.states["needy"] == "ineligible":
                 seat.write("busy", f"---\nname: busy\ndescription: Busy {anyio.current_time()}.\n---\nDo it.\n")
                 await anyio.sleep(0.1)
+
+
+async def test_many_who_ask_at_once_have_it_read_once(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+
+    def count(*args: Any) -> Generation:
+        read.append(args)
+        return load_generation(*args)
+
+    async with seat.running():
+        monkeypatch.setattr("clawft.reloading.live.load_generation", count)
+        seat.configure("[skills.load]\nwatch_debounce_ms = 1000\n")
+        async with anyio.create_task_group() as group:
+            for _ in range(20):
+                group.start_soon(seat.live.refresh)
+    assert len(read) == 1
+
+
+async def test_what_was_seen_is_read_though_who_asked_is_gone(seat: Seat) -> None:
+    seat.configure("[skills.load]\nwatch_debounce_ms = 300\n")
+    async with seat.running():
+        seat.write("late")
+        with anyio.fail_after(WAIT_S):
+            while not seat.live._pending:
+                await anyio.sleep(0.01)
+        async with anyio.create_task_group() as group:
+            group.start_soon(seat.live.reload)
+            while seat.live._pending:
+                await anyio.sleep(0)
+            group.cancel_scope.cancel()
+        assert seat.live._doubt
+        assert [one.name for one in (await seat.next()).added] == ["late"]
 
 
 async def test_a_decision_of_ours_counts_at_once(seat: Seat) -> None:

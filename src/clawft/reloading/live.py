@@ -96,13 +96,17 @@ class LiveSkills:
         With a watcher that is one at the files that hold settings, decisions and what was installed; only where one of
         them changed, everything is read. Without a watcher it is, but not more often than edits are to rest.
         """
+        if not self._is_fresh():
+            async with self._loading:
+                if not self._is_fresh():  # nobody else looked while this one waited
+                    await self._load(everything=True)
+        return self.current
+
+    def _is_fresh(self) -> bool:
         read = self._newest.read
         if self.watching == "watchfiles" and read is not None and not self._doubt:
-            if stamp_files(read.depends) == read.stamps.statuses:
-                return self.current
-        elif time.monotonic() - self._looked < self._settings.watch_debounce_ms / 1000:
-            return self.current
-        return await self.reload()
+            return stamp_files(read.depends) == read.stamps.statuses
+        return time.monotonic() - self._looked < self._settings.watch_debounce_ms / 1000
 
     async def reload(self) -> Generation:
         """The generation of what is on disk now, all of it: after an installation, or another change of our own."""
@@ -130,29 +134,35 @@ class LiveSkills:
 
     async def _reload(self, *, everything: bool) -> Generation:
         async with self._loading:
-            pending, self._pending = self._pending, {}
-            seen, self._seen = self._seen, 0
-            everything, start = everything or self._doubt, time.perf_counter()
-            touched = None if everything else pending
-            try:
-                made = await to_thread.run_sync(
-                    load_generation, self._newest, self._at(), touched, abandon_on_cancel=True
-                )
-            except Exception as error:  # whatever it is, what was read before still serves
-                self._doubt = True
-                self._fail(_diagnose(error), start)
-                return self.current
-            self._doubt = False
-            if everything:
-                self._looked, self._took_s = time.monotonic(), time.perf_counter() - start
-            failed, self._failed = self._failed, None
-            told = self._take(made, pending, max(seen, len(pending)), start)
-            if made.app.failure:  # all but the settings is as it is on disk
-                self._failed = failed
-                self._fail(made.app.failure, start)
-            elif failed and not told:
-                self._tell(SkillsChanged(generation=self.current.number, at=self._at(), took_ms=_since(start)))
-            return self.current
+            await self._load(everything=everything)
+        return self.current
+
+    async def _load(self, *, everything: bool) -> None:
+        """Read what is on disk now: what was seen to change, or everything. Whoever calls it has the lock."""
+        pending, self._pending = self._pending, {}
+        seen, self._seen = self._seen, 0
+        everything, start = everything or self._doubt, time.perf_counter()
+        touched = None if everything else pending
+        try:
+            made = await to_thread.run_sync(load_generation, self._newest, self._at(), touched, abandon_on_cancel=True)
+        except Exception as error:  # whatever it is, what was read before still serves
+            self._doubt, self._looked = True, time.monotonic()
+            self._fail(_diagnose(error), start)
+            return
+        except BaseException:  # who asked for it is gone: what was seen is not forgotten with them
+            self._doubt = True
+            self._wake.set()
+            raise
+        self._doubt = False
+        if everything:
+            self._looked, self._took_s = time.monotonic(), time.perf_counter() - start
+        failed, self._failed = self._failed, None
+        told = self._take(made, pending, max(seen, len(pending)), start)
+        if made.app.failure:  # all but the settings is as it is on disk
+            self._failed = failed
+            self._fail(made.app.failure, start)
+        elif failed and not told:
+            self._tell(SkillsChanged(generation=self.current.number, at=self._at(), took_ms=_since(start)))
 
     def _take(self, made: Generation, pending: Mapping[str, Kind], seen: int, start: float) -> bool:
         """Make a generation the current one, if anybody can tell it from the one before."""
