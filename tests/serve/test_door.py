@@ -290,6 +290,9 @@ def test_what_is_logged_holds_no_secret_and_stays_on_its_line(served: ServedDaem
     text, about = find_logged(served, "owner", "logged")
     assert text.startswith("127.0.0.1 logged GET /api/v1/search 200 ")
     assert (about["event"], about["status"]) == ("request", 200)
+    with served.client("") as client:
+        assert client.get(f"/{'x' * 20_000}").status_code == 404
+    assert len(find_logged(served, "path", f"/{'x' * 499}")[0]) < 600
     everything = repr(served.log)
     assert secret not in everything
     assert served.token not in everything

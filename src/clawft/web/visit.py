@@ -25,6 +25,7 @@ BODY_S = 30.0  # for a body to come, and more for a large one
 BYTES_PER_S = 16 * 1024  # what the slowest client brings
 _LARGE = 2 << 20  # what is counted of whole answers; no piece of what is sent in pieces is so large
 _CHUNK = 256 * 1024  # what is sent before it is seen whether the client takes it
+_MAX_PATH = 500  # characters of it that are logged: what nobody let in sends does not fill a disk
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d*)?")
 # What is served is not to be run, framed or guessed at by a browser; pages bring a policy of their own.
 _HEADERS = [
@@ -115,7 +116,7 @@ class Visit:
     def log(self, log: Log) -> None:
         """What is logged has no query, no header and no body: those hold tokens and tickets."""
         spent_ms = round((time.perf_counter() - self.began) * 1000)
-        method, path, status = self.scope["method"], self.scope["path"], self.status or 499
+        method, path, status = self.scope["method"], self.scope["path"][:_MAX_PATH], self.status or 499
         about = {
             "event": "request",
             "client": self.client,
