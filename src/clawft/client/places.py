@@ -18,7 +18,10 @@ _MAX_BYTES = 16_384
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """A daemon that runs. `local` is how this machine reaches it, `url` what others are told."""
+    """A daemon that runs. `local` is how this machine reaches it, `url` what others are told.
+
+    With `token_file` and `tls_cert` nobody needs its settings to ask it: they may be others by now, or not to be read.
+    """
 
     port: int
     pid: int
@@ -27,6 +30,7 @@ class Place(Struct, frozen=True, kw_only=True):
     project: str
     started: str
     token_file: str = ""
+    tls_cert: str = ""
 
 
 @contextmanager

@@ -76,7 +76,11 @@ class _Result(Answer, frozen=True, kw_only=True):
 
 
 class SkillResult(_Result, frozen=True, kw_only=True, tag="skill_result"):
-    """How the execution of a skill ended. `events` tells how many came before it, `refused` what a policy kept back."""
+    """How the execution of a skill ended, and how many `events` came before.
+
+    `refused` counts what was kept back: by a rule, by a person's no, or since nobody could be asked. With `done` it
+    says that the model came to an end all the same; whether that is a success is for whoever asked to say.
+    """
 
 
 class TurnResult(_Result, frozen=True, kw_only=True, tag="turn_result"):
@@ -120,13 +124,17 @@ class ExecutionStarted(Answer, frozen=True, kw_only=True, tag="execution_started
 
 
 class ExecutionFinished(Answer, frozen=True, kw_only=True, tag="execution_finished"):
-    """To the subscribers of `executions`."""
+    """To the subscribers of `executions`. `error` is the code of what went wrong."""
 
     execution: Id
     session: str
     skill: str
     status: Ended
     events: int
+    caller: str = ""
+    refused: int = 0
+    error: str = ""
+    ms: int = 0
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -173,8 +181,8 @@ class QuestionAsked(Answer, frozen=True, kw_only=True, tag="question_asked"):
 
 
 class QuestionClosed(Answer, frozen=True, kw_only=True, tag="question_closed"):
-    """To the same: it was answered, or nobody did in time (`nobody`)."""
+    """To the same: it was answered, nobody did in time (`nobody`), or the work that asked was ended (`cancelled`)."""
 
     question: Id
-    answer: PersonAnswer
+    answer: PersonAnswer | Literal["cancelled"]
     by: str = ""

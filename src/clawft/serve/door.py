@@ -122,7 +122,8 @@ class Door:
                 await self._connect(visit, receive, send)
         finally:
             visit.close()
-            if self._log is not None:
+            is_page = scope.get("operation") == "console" and visit.status < 400  # dozens of files each time
+            if self._log is not None and not is_page:
                 visit.log(self._log)
 
     def close(self) -> None:

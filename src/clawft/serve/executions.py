@@ -1,6 +1,7 @@
 """Work that a daemon does for its callers: a bounded number of turns at a time, each in the task of its request."""
 
 import asyncio
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
@@ -64,6 +65,7 @@ class _Execution:
         key = work.session or new_key(datetime.now(), self.id)
         self.session = call.caller.session_key(key)  # whoever is told it may ask for it again
         self.started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.began = time.perf_counter()
         self.is_waiting = True
         self.events = 0
         self.last: Event | None = None
@@ -234,6 +236,10 @@ class Executions:
             skill=execution.work.skill,
             status=outcome.status,
             events=outcome.events,
+            caller=execution.call.caller.name,
+            refused=outcome.refused,
+            error=outcome.error.code if outcome.error else "",
+            ms=round((time.perf_counter() - execution.began) * 1000),
         )
         self._topics.publish("executions", finished)
 

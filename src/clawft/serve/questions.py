@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.messages import Answer, ApprovalNeeded
@@ -53,20 +54,24 @@ class Questions:
         self._topics.publish("approvals", message)
         if can_answer:
             call.send(message)
-        answer: Answer = "nobody"
+        answer: Answer | Literal["cancelled"] = "cancelled"
         by = ""
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answer, by = await asking.answered
-        except TimeoutError:
-            pass
+            answer, by = await self._wait(asking)
+            return answer
         finally:
             del self._waiting[asking.question.question]
             closed = QuestionClosed(question=asking.question.question, answer=answer, by=by)
             self._topics.publish("approvals", closed)
             if can_answer:
                 call.send(closed)
-        return answer
+
+    async def _wait(self, asking: _Asking) -> tuple[Answer, str]:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await asking.answered
+        except TimeoutError:
+            return "nobody", ""
 
     def answer(self, caller: Caller, question: str, answer: Verdict) -> None:
         """Raises: NotFound for one that does not wait; Refused; ClawftError for an answer that it does not take."""

@@ -67,8 +67,9 @@ class SkillRegistry:
                 forget()
 
     def check(self) -> Diagnostic | None:
-        """Why what is served may be older than what is on disk."""
-        return self.live.failure
+        """Why what is served may be older than what is on disk. It is served all the same."""
+        failure = self.live.failure
+        return structs.replace(failure, severity="warning") if failure else None
 
     async def describe(self) -> Described:
         """The skills as they are told of now; worked out once for each generation."""

@@ -22,6 +22,7 @@ from clawft.serve.daemon import Daemon
 from clawft.serve.door import Around, Door, visitor_of
 from clawft.serve.executions import stopping
 from clawft.serve.http import PREFIX, Api
+from clawft.serve.journal import Journal
 from clawft.serve.metrics import CONTENT_TYPE, Metrics, is_well
 from clawft.serve.names import Names
 from clawft.serve.openapi import describe_api
@@ -72,6 +73,8 @@ def make_front(daemon: Daemon, tokens: ServeTokens, log: Log | None = None) -> F
     """The daemon, to be served by anything that speaks ASGI."""
     settings = daemon.settings
     metrics = Metrics(daemon)
+    if log is not None:
+        daemon.topics.note = Journal(log).note
     api = Api(daemon, metrics, log)
     sockets = Sockets(daemon, metrics, log)
     handlers: dict[Any, Any] = {WebError: _tell, ClawftError: _tell, HTTPException: _tell, Exception: _tell_bug}
@@ -141,10 +144,10 @@ def _add_mcp(
 
 
 def _answer_health(found: list[SubsystemHealth], *, is_known: bool) -> Response:
-    parts = {
-        one.name: {"ok": is_well(one), **({"problem": one.problem} if is_known and one.problem else {})}
-        for one in found
-    }
+    parts: dict[str, dict[str, object]] = {one.name: {"ok": is_well(one)} for one in found}
+    for one in found:
+        if one.problem is not None:
+            parts[one.name] |= {"problem": one.problem} if is_known else {"warning": True} if is_well(one) else {}
     all_well = all(is_well(one) for one in found)
     return answer_json({"ok": all_well, "subsystems": parts}, 200 if all_well else 503)
 

@@ -24,6 +24,7 @@ class Topics:
     def __init__(self) -> None:
         self._listeners: dict[Topic, dict[Listener, None]] = {}
         self.pushed = 0
+        self.note: Callable[[Answer], None] = _nothing  # told of everything, as it is
 
     def add(self, topic: Topic, listener: Listener) -> None:
         """Raises: Refused for a topic that the listener may not hear of."""
@@ -41,9 +42,14 @@ class Topics:
 
     def publish(self, topic: Topic, message: Answer) -> None:
         """Tell all who subscribed."""
+        self.note(message)
         listeners = tuple(self._listeners.get(topic, ()))
         if listeners:
             encoded = encode(message)
             for one in listeners:
                 one.put(encoded)
             self.pushed += len(listeners)
+
+
+def _nothing(_message: Answer) -> None:
+    """Nobody keeps a log."""

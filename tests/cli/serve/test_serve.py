@@ -170,3 +170,46 @@ def test_the_address_with_the_token_is_shown_to_a_person_alone(world: ServeWorld
         os.close(controller)
     assert token.encode() not in said
     assert process.returncode == 0
+
+
+def test_which_daemons_run_is_told_with_settings_that_cannot_be_read(world: ServeWorld) -> None:
+    world.add_skill("tides")
+    with world.serve() as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, timeout=30) as client:
+        with open(world.user_dir / "config.toml", "a") as file:
+            file.write("wat = = 1\n")
+        assert ask(world, "url").stdout.strip() == f"{daemon.url}/#token={daemon.token}"
+        assert ask(world, "url", "--port", "1").returncode == 1
+        headers = {"Authorization": f"Bearer {daemon.token}"}
+        assert client.post("/api/v1/skills/tides/execute", json={}, headers=headers).json()["status"] == "done"
+        told = ask(world, "status")
+        assert (told.returncode, "The config cannot be parsed" in told.stdout) == (1, True)
+        health = client.get("/healthz", headers=headers)
+        assert (health.status_code, health.json()["ok"]) == (200, True)
+        assert health.json()["subsystems"]["skills"]["problem"]["code"] == "config-invalid"
+        (failed,) = [one for one in daemon.log if one["event"] == "reload-failed"]
+        assert failed["code"] == "config-invalid"
+        world.write_config()
+        daemon.wait_for("reloaded")
+        assert ask(world, "status").returncode == 0
+
+
+def test_one_that_ends_says_so(world: ServeWorld) -> None:
+    world.config += '[serve]\ndrain_s = 60\npublic_url = "https://weft.example.com"\n'
+    world.say([{"text": "late", "delay_ms": 60_000}])
+    with world.serve() as daemon:
+        listening = daemon.log[0]
+        assert (listening["url"], listening["text"]) == (
+            "https://weft.example.com", f"The daemon listens on {listening['local']}",
+        )  # fmt: skip
+        assert f"listens on  {listening['local']}" in ask(world, "status").stdout
+        with httpx2.Client(base_url=listening["local"], trust_env=False, timeout=30) as client:
+            headers = {"Authorization": f"Bearer {daemon.token}", "Accept": "text/event-stream"}
+            with client.stream("POST", "/api/v1/chat", json={"text": "hello"}, headers=headers) as answer:
+                next(answer.iter_lines())
+                daemon.process.send_signal(signal.SIGTERM)
+                daemon.wait_for("stopping")
+                until = time.monotonic() + 10
+                while "error[serve-stopping]" not in (told := ask(world, "status")).stderr:
+                    assert time.monotonic() < until, told.stderr
+                daemon.process.send_signal(signal.SIGTERM)
+                assert daemon.process.wait(20) == 0

@@ -135,6 +135,7 @@ def _describe(app: "App", settings: ServeSettings, port: int) -> "Place":
         project=app.workspace.project,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         token_file="" if settings.token else own_token_file(app.workspace.user_dir),
+        tls_cert=settings.tls_cert,
     )
 
 
@@ -151,14 +152,16 @@ class _Voice(Struct, frozen=True):
     def announce(self) -> None:
         place = self.place
         if self.wanted.as_json:
-            about = {"event": "listening", "url": place.url, "token_file": place.token_file, "pid": place.pid}
-            self.tell(f"The daemon listens on {place.url}", about)
+            about = {"event": "listening", "url": place.url, "local": place.local, "token_file": place.token_file}
+            self.tell(f"The daemon listens on {place.local}", {**about, "pid": place.pid})
         else:
             # The token is shown to a person, and to no log.
             is_seen = sys.stdout.isatty()
             click.echo(console_url(place.url, self.token) if is_seen else place.url)
             is_wild = self.settings.host in WILD
-            say(f"The daemon listens on {place.url}{', and on every other address of this machine' * is_wild}")
+            say(f"The daemon listens on {place.local}{', and on every other address of this machine' * is_wild}")
+            if place.url != place.local:
+                say(f"Others reach it under {place.url}: whatever is there has to pass requests on to that address")
             for is_there, what, words in (
                 (
                     self.settings.console,

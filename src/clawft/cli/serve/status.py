@@ -7,7 +7,7 @@ from msgspec import structs
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_error
-from clawft.cli.serve._open import ask_status, check_installed, own_token, settings_here
+from clawft.cli.serve._open import ask_status, check_installed, token_for
 from clawft.errors import ClawftError
 
 __all__ = ["command"]
@@ -21,15 +21,13 @@ def command(output: str) -> int:
     from clawft.client.places import find_places
 
     app = open_here()
-    settings = settings_here(app)
     places = find_places(app.workspace.user_dir)
-    token = own_token(app, settings) if places else ""
     described: list[dict[str, Any]] = []
     failed = False
     for place in places:
         status: dict[str, Any] | None = None
         try:
-            status = ask_status(place, settings, token)
+            status = ask_status(place, token_for(app, place))
         except ClawftError as error:
             failed = True
             show_error(error)
@@ -47,6 +45,8 @@ def command(output: str) -> int:
 
 def _show(daemon: dict[str, Any]) -> None:
     click.echo(f"{daemon['url']}  process {daemon['pid']}, since {daemon['started']}")
+    if daemon["local"] != daemon["url"]:
+        click.echo(f"  listens on  {daemon['local']}")
     status = daemon["status"]
     if status is None:
         return
@@ -63,5 +63,5 @@ def _show(daemon: dict[str, Any]) -> None:
 _SEEN = {
     "watchfiles": "seen at once",
     "stat": "looked for now and then: no watcher works here",
-    "off": "not looked for",
+    "off": "not looked for yet: it has just started",
 }
