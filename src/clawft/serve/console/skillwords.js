@@ -32,9 +32,9 @@ export function emojiOf(skill) {
   return /^\p{RGI_Emoji}$/v.test(skill.emoji ?? "") && h("span", { class: "emoji", "aria-hidden": "true" }, `${skill.emoji} `);
 }
 
-// How a skill is asked for: one that another of its name hides needs its scope too.
+// How a skill is asked for: its name means the one that can be used, so any other needs its scope too.
 export function referTo(skill) {
-  return skill.state === "shadowed" ? `${skill.scope}:${skill.name}` : skill.name;
+  return ["ready", "manual", "ineligible"].includes(skill.state) ? skill.name : `${skill.scope}:${skill.name}`;
 }
 
 // files and folder: the fileList of the page, and where its files are.
