@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -133,6 +134,26 @@ def test_a_second_signal_cuts_work_short(world: ServeWorld) -> None:
             daemon.process.send_signal(signal.SIGINT)
             assert daemon.process.wait(20) == 0
         assert daemon.errors == [], "\n".join(daemon.errors)
+
+
+@pytest.mark.soak
+def test_a_long_scan_does_not_hold_the_end_up(world: ServeWorld, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.mkdir()
+    for number in range(200):
+        (large / f"{number}.py").write_text("import os\n" + "x = os.environ.get('A') or 'b'\n" * 2_000)
+    with world.serve() as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, timeout=60) as client:
+        headers = {"Authorization": f"Bearer {daemon.token}"}
+        asking = threading.Thread(
+            target=lambda: client.post("/api/v1/scan", json={"path": str(large)}, headers=headers)
+        )
+        asking.start()
+        time.sleep(1)
+        began = time.monotonic()
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.process.wait(60) == 0
+        assert time.monotonic() - began < 15
+        asking.join()
 
 
 def test_a_signal_before_it_is_ready_ends_it_at_once(world: ServeWorld) -> None:

@@ -39,6 +39,7 @@ __all__ = ["Wanted", "run_daemon"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SCHEMA = "clawft.serve.v1"
+_LAST_S = 1.0  # for threads to end by themselves
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -77,7 +78,21 @@ def run_daemon(wanted: Wanted) -> int:
     if serving.ended_early:  # what reads skills on a thread cannot be ended, and nobody is to wait for it
         signal.signal(serving.ended_early, signal.SIG_DFL)
         signal.raise_signal(serving.ended_early)
-    return 0 if serving.has_started else 1
+    code = 0 if serving.has_started else 1
+    _end_threads(code)
+    return code
+
+
+def _end_threads(code: int) -> None:
+    """A scan or a download that goes on in a thread cannot be ended, and is not to hold the process up for minutes."""
+    for one in threading.enumerate():
+        if one.name.startswith("AnyIO"):
+            one.join(_LAST_S)
+            if one.is_alive():
+                for stream in (sys.stdout, sys.stderr):
+                    with suppress(OSError, ValueError):
+                        stream.flush()
+                os._exit(code)
 
 
 def _settle(settings: ServeSettings, wanted: Wanted) -> ServeSettings:
