@@ -75,8 +75,8 @@ const PAGE = 100;
 
 // table({label, columns: [{title, cell: row => node or text, class}], rows, open: row => href or null, none, next})
 // Shows the first hundred rows, and more when asked. `next` brings rows that are not here yet, where there are any:
-// a function that gives a promise of {rows, next}.
-export function table({ label, columns, rows, open = null, none = empty("Nothing here"), next = null }) {
+// a function that gives a promise of {rows, next}. `memory`, an object, keeps how many are shown when a table is made anew.
+export function table({ label, columns, rows, open = null, none = empty("Nothing here"), next = null, memory = {} }) {
   if (rows.length === 0 && !next) return none;
   const body = h("tbody", {});
   const more = h("button", { type: "button", class: "more", onclick: () => grow() });
@@ -92,8 +92,9 @@ export function table({ label, columns, rows, open = null, none = empty("Nothing
       next = came.next;
     }
     hasBegun = true;
-    const page = rows.slice(shown, shown + PAGE);
+    const page = rows.slice(shown, Math.max(shown + PAGE, memory.shown ?? 0));
     shown += page.length;
+    memory.shown = shown > PAGE && shown === rows.length ? Infinity : shown;
     append(body, page.map((row) => tableRow(columns, row, open)));
     more.textContent = shown < rows.length ? `Show more (${count(rows.length - shown)} left)` : "Show more";
     more.hidden = shown >= rows.length && !next;

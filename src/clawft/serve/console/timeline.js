@@ -8,7 +8,8 @@ import { nothing } from "./states.js";
 const IDLE_SHARE = 0.12; // of the bar that a wait of any length takes at most: nothing happens meanwhile, be it for days
 const WORK = new Set(["model", "tool", "command", "hook", "stage"]);
 
-export function timelineTable(entries) {
+// `memory` as that of a table.
+export function timelineTable(entries, memory) {
   if (entries.length === 0) return nothing("Nothing happened yet.");
   const first = Date.parse(entries[0].started);
   const spans = entries.map((one) => {
@@ -19,6 +20,7 @@ export function timelineTable(entries) {
   const rows = entries.map((entry, index) => ({ entry, span: spans[index] }));
   return table({
     label: "Timeline",
+    memory,
     rows,
     columns: [
       { title: "After", class: "number nowrap", cell: ({ span }) => (span[0] ? `+${duration(span[0])}` : "0") },

@@ -16,13 +16,12 @@ const DAY_MS = 86_400_000;
 
 export function render(view, params) {
   const days = RANGES.some(([key]) => key === params.days) ? Number(params.days) : 30;
-  const until = dayOf(Date.now());
   const since = dayOf(Date.now() - (days - 1) * DAY_MS);
   const choose = (chosen) => {
     remember(path, { days: chosen });
     render(view, { days: chosen });
   };
-  return view.load(() => request("get_usage", { since, until }), (usage) => [
+  return view.load(() => request("get_usage", { since }), (usage) => [
     head(title, {
       sub: "What models cost and how skills are used, of all sessions on this machine.",
       actions: [select({ label: "Range", value: String(days), options: RANGES, onChange: choose })],
@@ -33,7 +32,7 @@ export function render(view, params) {
   ]);
 }
 
-// A day of this place, as the daemon counts them.
+// A day of this place. Which one is today for its budgets is the daemon's to say.
 function dayOf(time) {
   const at = new Date(time);
   return `${at.getFullYear()}-${String(at.getMonth() + 1).padStart(2, "0")}-${String(at.getDate()).padStart(2, "0")}`;
