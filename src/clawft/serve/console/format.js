@@ -4,6 +4,8 @@ const numbers = new Intl.NumberFormat("en");
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const days = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "numeric" });
 const times = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const dollars = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+const cents = new Intl.NumberFormat("en", { style: "currency", currency: "USD", minimumFractionDigits: 4 });
 
 export const count = (value) => numbers.format(value);
 export const compact = (value) => (value < 1000 ? String(value) : short.format(value));
@@ -45,5 +47,5 @@ export function ago(iso) {
 
 export function money(usd) {
   if (usd === null || usd === undefined) return "–";
-  return usd !== 0 && usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
+  return (usd !== 0 && usd < 0.01 ? cents : dollars).format(usd);
 }

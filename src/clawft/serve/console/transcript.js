@@ -110,6 +110,7 @@ export function transcript() {
   function fail(error) {
     release();
     for (const { card, tool } of questions.values()) if (card.isConnected) card.replaceWith(h("p", { class: "event-line" }, icon("approvals"), h("span", {}, `${tool}: not answered here`)));
+    for (const one of tools.values()) one.leave();
     put(problemCard(error.problem ?? { message: error.message, code: "console-error" }));
   }
   return {
@@ -137,6 +138,8 @@ function toolFold(started) {
   const element = fold([icon("tool"), h("strong", {}, started.tool), h("span", { class: "tool-summary mono" }, started.summary), state], labelled("Arguments", json(started.arguments)), result);
   return {
     element,
+    // Nobody will tell what came of it.
+    leave: () => result.hasChildNodes() || replace(state, chip("not known", "off")),
     finish(finished) {
       replace(state, chip(finished.status, TONES[finished.status]));
       const said = finished.result.text;

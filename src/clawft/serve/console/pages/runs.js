@@ -128,6 +128,7 @@ function startForm(missing) {
 }
 
 async function renderOne(view, id) {
+  const memory = {}; // it is shown anew with every step
   const again = () => keepFocus(view, () => view.load(() => request("get_run", { run: id }), ({ run }) => show(run)));
   await again();
   view.subscribe("runs", (message) => {
@@ -143,7 +144,7 @@ async function renderOne(view, id) {
       one.questions.length ? h("div", { class: "stack" }, one.questions.map((question) => runQuestion(one, question, { onDone: now }))) : null,
       one.error && h("div", { class: "card ending-problem", role: "alert" }, h("strong", {}, one.error.message), one.error.hint && h("p", {}, one.error.hint), h("p", { class: "quiet mono" }, one.error.code)),
       run.result?.trim() ? section("Result", {}, h("div", { class: "card said" }, run.result.trim())) : null,
-      section("Timeline", { sub: totals(run.totals) }, run.left_out ? h("p", { class: "quiet" }, `${plural(run.left_out, "earlier step")} not shown.`) : null, timelineTable(run.timeline)),
+      section("Timeline", { sub: totals(run.totals) }, run.left_out ? h("p", { class: "quiet" }, `${plural(run.left_out, "earlier step")} not shown.`) : null, timelineTable(run.timeline, memory)),
       section("About it", {}, h("div", { class: "card" }, aboutIt(one))),
     ];
   }
