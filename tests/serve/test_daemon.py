@@ -229,6 +229,18 @@ async def test_a_blocked_skill_is_disabled_until_it_is_enabled(world: ServeWorld
         assert (await client.ask(EnableSkill(name="mine"))).skill.state == "ready"
 
 
+async def test_a_strangers_skill_that_is_blocked_takes_none_of_its_name_with_it(world: ServeWorld) -> None:
+    world.add_skill("mine")
+    world.add_skill("mine", strangers=True)
+    async with world.open_daemon() as daemon:
+        client = Client(daemon)
+        seen = (await client.ask(ReviewSkill(name="project:mine"))).review
+        await client.ask(ApproveSkill(name="project:mine", digest=seen["digest"]))
+        assert (await client.ask(BlockSkill(name="project:mine"))).skill.state == "untrusted"
+        assert (await client.ask(GetSkill(name="mine"))).skill.summary.scope == "user"
+        assert (await client.ask(ExecuteSkill(name="mine"))).status == "done"
+
+
 async def test_a_setting_that_was_just_changed_counts_for_the_next_call(world: ServeWorld) -> None:
     world.add_skill("mine")
     async with world.open_daemon() as daemon:

@@ -38,7 +38,8 @@ class RevokeSkill(Request, frozen=True, kw_only=True, tag="revoke_skill"):
 
 
 class BlockSkill(Request, frozen=True, kw_only=True, tag="block_skill"):
-    """Keep a skill from use by anybody: it is disabled in the config, and its approval is taken back."""
+    """Keep a skill from use by anybody: it is disabled in the config, and its approval is taken back. Of a stranger's
+    that has the name of another which can be used, only the approval is: the config turns off all of a name."""
 
     name: Name
 

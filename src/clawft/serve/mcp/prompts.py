@@ -87,7 +87,7 @@ class SkillPrompts:
     async def _render(self, caller: Caller, standing: Standing, arguments: Arguments) -> Rendered:
         """Raises: ClawftError."""
         app = self._daemon.app
-        variables = Variables("", standing.found.base_dir, app.workspace.project)
+        variables = Variables(caller.session_key("prompt"), standing.found.base_dir, app.workspace.project)
         if caller.may("run"):
             async with self._daemon.runtimes.use() as runtime:
                 return await _render_whole(runtime, standing, arguments, variables)

@@ -56,7 +56,8 @@ async def revoke_skill(daemon: Daemon, call: Call, request: RevokeSkill) -> Skil
 async def block_skill(daemon: Daemon, call: Call, request: BlockSkill) -> SkillDecided:
     def block() -> None:
         app = daemon.app.reopen()
-        _switch(app, call, request.name, enabled=False)
+        if not _has_namesake(app, app.get_skill(request.name)):
+            _switch(app, call, request.name, enabled=False)
         _revoke(app, call, request.name)
 
     await to_thread.run_sync(block)
@@ -79,6 +80,12 @@ def _review(app: App, name: str) -> Review:
         raise ClawftError("approval-needless", message)
     app.strangers.check_key(standing.found)
     return app.desk.review(standing.found)
+
+
+def _has_namesake(app: App, standing: Standing) -> bool:
+    """Whether the name of a stranger's skill is that of another which is used: the config turns off all of a name."""
+    others = (one for one in app.skills if one.name == standing.name and one.found.folder != standing.found.folder)
+    return app.strangers.is_strange(standing.found) and any(one.usable or one.state == "shadowed" for one in others)
 
 
 def _revoke(app: App, call: Call, name: str) -> None:
