@@ -22,7 +22,10 @@ export function render(view) {
     const here = wanted();
     sub.textContent = here.length ? `${plural(here.length, "question waits", "questions wait")} for your answer.` : "Tools that want to do something ask here first.";
     const shown = here.map(([key, make]) => {
-      if (!cards.has(key)) cards.set(key, make());
+      if (!cards.has(key)) {
+        cards.set(key, make());
+        rest(cards.get(key));
+      }
       return cards.get(key);
     });
     const gone = [...list.children].filter((one) => !shown.includes(one));

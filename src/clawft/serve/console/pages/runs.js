@@ -137,7 +137,10 @@ async function renderOne(view, id) {
 
   function show(run) {
     const one = run.summary;
-    const now = (changed) => view.show(show(changed));
+    const now = (changed) => {
+      view.show(show(changed));
+      view.element.querySelectorAll(".question").forEach(rest); // the next may stand where the last one was
+    };
     view.setTitle(one.title || one.id);
     return [
       head(one.title || one.id, { back: { href: `#${path}`, text: title }, sub: h("span", {}, statusChip(one), " ", STATUSES[one.status]?.means), actions: may("run") ? runActions(one, now) : [] }),
