@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from itertools import count
 from ssl import SSLContext
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Struct, structs
@@ -37,7 +37,7 @@ async def open_wire(
     url: str, token: str, on_aside: Callable[[Answer], None], timeout_s: float, tls: SSLContext | None
 ) -> "Wire":
     """Raises: ClientError."""
-    parts = urlsplit(url)
+    parts = _split(url)
     scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
     target = f"{scheme}://{parts.netloc}{parts.path if parts.path.strip('/') else '/ws'}"
     more: dict[str, Any] = {"ssl": tls} if tls else {}
@@ -61,6 +61,16 @@ async def open_wire(
         hint = "Is it running? Start it: weft serve"
         raise ClientError("serve-unreachable", f"The daemon at {url} cannot be reached: {reason}", hint=hint) from error
     return Wire(connection, on_aside)
+
+
+def _split(url: str) -> SplitResult:
+    """Raises: ClientError for what is no address of a daemon."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname:
+            return parts
+    hint = "Write it whole, as in http://127.0.0.1:8717"
+    raise ClientError("serve-address", f"'{url[:200]}' is no address of a daemon", hint=hint)
 
 
 def _is_near(host: str) -> bool:

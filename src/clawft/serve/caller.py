@@ -21,15 +21,21 @@ class Caller(Struct, frozen=True):
 
     name: str
     scopes: frozenset[Scope]
+    is_local: bool = False  # at the other end of a pipe: what it may is said where that is opened
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes or "admin" in self.scopes
 
     def need(self, scope: Scope) -> None:
         """Raises: Refused without that scope."""
-        if not self.may(scope):
-            message = f"'{self.name}' may not do that: its token lacks the scope {scope}"
-            raise Refused("scope-missing", message, hint="Make one that may: weft serve token new")
+        if self.may(scope):
+            return
+        if self.is_local:
+            words = " ".join(f"--scope {one}" for one in sorted({*self.scopes, scope}))
+            message = f"This client may not do that: it was started without the scope {scope}"
+            raise Refused("scope-missing", message, hint=f"Have it start: weft mcp {words}")
+        message = f"'{self.name}' may not do that: its token lacks the scope {scope}"
+        raise Refused("scope-missing", message, hint=f"Make one that may: weft serve token new NAME --scope {scope}")
 
     def owns(self, name: str) -> bool:
         """Whether what another caller started is this one's business."""

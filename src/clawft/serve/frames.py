@@ -6,10 +6,11 @@ from msgspec import Struct
 from clawft.errors import ClawftError, find_close
 from clawft.protocol.base import Id, Request
 from clawft.protocol.operations import OPERATIONS, decode_request
+from clawft.serve.explaining import explain
 
 __all__ = ["BadFrame", "parse_frame"]
 
-_TYPES = tuple(one.name for one in OPERATIONS)
+_TYPES = {one.name: one.request for one in OPERATIONS}
 
 
 class BadFrame(ClawftError):
@@ -41,7 +42,8 @@ def _explain(text: str, error: Exception) -> BadFrame:
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return BadFrame("", f"This is no request: {_say(error)}", 'A request is a JSON object: {"type": …, "id": …}')
     if head.type in _TYPES:
-        return BadFrame(head.id, f"This is no {head.type}: {_say(error)}")
+        said, hint = explain(error, _TYPES[head.type])
+        return BadFrame(head.id, f"This is no {head.type}: {said}", hint)
     if not head.type:
         return BadFrame(head.id, "A request says what it is: `type` is missing", f"One of {', '.join(_TYPES)}")
     close = find_close(head.type[:60], _TYPES)

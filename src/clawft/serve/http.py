@@ -15,9 +15,11 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.base import VERSION, Answer, Request
 from clawft.protocol.operations import OPERATIONS, Operation
 from clawft.protocol.watching import Subscribe
+from clawft.serve.answers import make_refusal
 from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon
 from clawft.serve.door import Visitor, visitor_of
+from clawft.serve.explaining import explain
 from clawft.serve.metrics import Metrics
 from clawft.serve.outbox import Outbox
 from clawft.serve.sse import EventStream, frame_answer, frame_encoded, frame_refusal, watch_client
@@ -106,7 +108,8 @@ class Api:
         try:
             return msgspec.convert(fields, operation.request, strict=operation.method != "GET")
         except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
-            raise WebError(400, f"This is no {operation.name}: {error}") from error
+            said, hint = explain(error, operation.request)
+            raise _invalid(f"This is no {operation.name}: {said}", hint) from error
 
     async def _body(self, request: HttpRequest) -> dict[str, Any]:
         if request.url.query:
@@ -142,7 +145,8 @@ class Api:
         try:
             asked = msgspec.convert(fields, Subscribe)
         except msgspec.ValidationError as error:
-            raise WebError(400, f"Name topics, as in ?topics=skills,approvals: {error}") from error
+            said, hint = explain(error, Subscribe)
+            raise _invalid(f"Name topics, as in ?topics=skills,approvals: {said}", hint) from error
         outbox = Outbox(self._daemon.settings.limits.unread_kb << 10)
         listener = Listener(visitor.caller, lambda message: outbox.put(frame_encoded(message)))
         told = Subscriptions(self._daemon.topics, listener)
@@ -170,6 +174,10 @@ class Api:
             if outbox.is_slow:
                 self._metrics.dropped("events")
                 visitor.tell_slow(self._log)
+
+
+def _invalid(message: str, hint: str) -> WebError:
+    return make_refusal(400, Diagnostic("request-invalid", "error", message, hint=hint))
 
 
 def _unheard(_answer: Answer) -> None:

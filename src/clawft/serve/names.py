@@ -37,6 +37,9 @@ class Names(Struct, frozen=True):
 
     def is_own(self, origin: str, here: str) -> bool:
         """Whether a page came from here; `here` is what it was reached under, which was looked at before."""
+        known, reached = urlsplit(self.public), urlsplit(here)
+        if known.scheme == "https" and known.hostname == reached.hostname and not is_loopback(known.hostname or ""):
+            return origin == self.public  # a page of that name without TLS is of whoever sits on the wire
         return origin in (self.public, here)
 
 

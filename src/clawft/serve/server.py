@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.schemas import MESSAGES, list_schemas, schema_name, schema_of
 from clawft.protocol.watching import SubsystemHealth
 from clawft.serve.answers import BUG, answer_json, make_refusal, refuse, to_web
@@ -168,9 +168,22 @@ async def _tell(_request: Request, error: Exception) -> Response:
     if isinstance(error, ClawftError):
         return refuse(to_web(error))
     if isinstance(error, HTTPException):
-        return refuse(WebError(error.status_code, error.detail, headers=error.headers))
+        return refuse(_explain(error))
     assert isinstance(error, WebError)
     return refuse(error)
+
+
+def _explain(error: HTTPException) -> WebError:
+    """What no route is there for."""
+    headers = error.headers or {}
+    if error.status_code == 404:
+        why = Diagnostic("not-found", "error", "There is nothing at this path", hint=f"See: {PREFIX}/openapi.json")
+    elif error.status_code == 405:
+        allowed = headers.get("Allow", "")
+        why = Diagnostic("method-wrong", "error", "Not with this method", hint=f"Use {allowed}" if allowed else "")
+    else:
+        return WebError(error.status_code, error.detail, headers=headers)
+    return make_refusal(error.status_code, why, headers)
 
 
 async def _tell_bug(_request: Request, _error: Exception) -> Response:

@@ -52,4 +52,4 @@ async def _serve(app: "App", scopes: "Sequence[Scope]") -> None:
             if signal.getsignal(one) != signal.SIG_IGN:
                 loop.add_signal_handler(one, scope.cancel)
         async with open_daemon(app, settings) as daemon:
-            await DaemonMcp(daemon, Caller(CALLER, frozenset(scopes))).serve_stdio()
+            await DaemonMcp(daemon, Caller(CALLER, frozenset(scopes), is_local=True)).serve_stdio()
