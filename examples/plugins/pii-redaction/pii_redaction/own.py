@@ -5,7 +5,7 @@ bound, and the number of ways that a pattern can try at one place is worked out 
 """
 
 import re
-from re import _constants, _parser  # type: ignore[attr-defined]
+from importlib import import_module
 from typing import Any
 
 from clawft.contracts import PluginError
@@ -14,6 +14,7 @@ from .kinds import Detector
 
 __all__ = ["make_detector"]
 
+_constants, _parser = import_module("re._constants"), import_module("re._parser")
 MAX_WAYS = 2_000
 MAX_REPEATS = 1_000
 _SIMPLE = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "RANGE", "CATEGORY", "NEGATE")
