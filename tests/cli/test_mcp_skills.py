@@ -78,7 +78,8 @@ def test_an_offered_skill_is_listed_approved_used_and_given_back(
     assert (ran.returncode, "skill notes (mcp)" in ran.stderr) == (0, True)
     sessions = "".join(one.read_text() for one in (tmp_path / "home" / ".clawft" / "sessions").rglob("*.jsonl"))
     assert f'origin=\\"mcp:docs {NOTES}/SKILL.md\\"' in sessions
-    assert weft("mcp", "untrust", "docs:notes").stdout == "Taken back, and removed: docs:notes\n"
+    assert "error[needs-yes]" in weft("mcp", "untrust", "docs:notes").stderr
+    assert weft("mcp", "untrust", "docs:notes", "--yes").stdout == "Taken back, and removed: docs:notes\n"
     assert (_kept(tmp_path), _states(weft)) == ([], {"docs:notes": "waiting"})
 
 
@@ -286,7 +287,7 @@ def test_a_plugins_server_offers_skills_while_the_plugin_may_be_used(weft: Weft,
     weft("plugins", "disable", "helper")
     assert json.loads(weft("skills", "list", "--scope", "mcp", "--format", "json").stdout)["skills"] == []
     assert _states(weft) == {"helper-srv:notes": "unlisted"}
-    assert weft("mcp", "untrust", "helper-srv").returncode == 0
+    assert weft("mcp", "untrust", "helper-srv", "--yes").returncode == 0
     assert _kept(tmp_path) == []
 
 
@@ -317,3 +318,13 @@ def test_who_is_given_a_servers_skill_is_told_whose_it_is(weft: Weft, tmp_path: 
     assert f"(mcp:user {NOTES}/SKILL.md)" in told.pop("prompt")
     assert told.pop("resources") == "skill://mcp.user/notes/SKILL.md"
     assert set(told.values()) == {"(from the MCP server 'user') Does notes"}
+
+
+def test_a_server_that_could_not_be_asked_is_no_success(weft: Weft, tmp_path: Path) -> None:
+    config = tmp_path / "home" / ".clawft" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[mcp.servers.docs]\ncommand = "true"\nenv = { KEY = "${NOT_SET_ANYWHERE}" }\n')
+    done = weft("mcp", "skills")
+    assert (done.returncode, "Not asked: docs" in done.stderr) == (1, True), done.stderr
+    assert "No MCP servers are configured" not in done.stderr
+    assert weft("mcp", "skills", "--format", "json").returncode == 1

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from serve_site import ask, hear_until, open_site
+from serve_site import ask, hear, hear_until, open_site
 from serve_world import ServeWorld
 
 pytestmark = pytest.mark.anyio
@@ -53,3 +53,31 @@ async def test_files_of_the_console_are_logged_only_where_they_are_not_there(wor
         for path in ("/", "/console/app.js", "/console/nothing.js", "/healthz"):
             await client.get(path)
         assert [one["path"] for one in site.log if one["event"] == "request"] == ["/console/nothing.js", "/healthz"]
+
+
+async def test_what_is_done_for_a_token_is_in_the_audit_log_under_its_name(world: ServeWorld) -> None:
+    world.say(_ASKS)
+    world.add_skill("theirs", strangers=True)
+    async with open_site(world) as site:
+        token = site.tokens.create("ci", ["run", "approve", "read"])[0]
+        async with site.connect(token) as socket:
+            await ask(socket, type="review_skill", id="r", name="theirs")
+            review = (await hear_until(socket, "skill_review"))[-1]["review"]
+            await ask(socket, type="approve_skill", id="a", name="theirs", digest=review["digest"])
+            await hear_until(socket, "skill_decided")
+            await ask(socket, type="chat", id="1", text="go", session="notes")
+            (*_, asked) = await hear_until(socket, "question_asked")
+            await ask(socket, type="get_status", id="s")
+            mine = (await hear_until(socket, "status"))[-1]
+            async with site.connect(site.tokens.create("other", ["read"])[0]) as other:
+                await ask(other, type="get_status", id="s")
+                theirs = await hear(other)
+            assert [(one["executions"], one["questions"]) for one in (mine, theirs)] == [(1, 1), (0, 0)]
+            await ask(socket, type="answer_question", id="2", question=asked["question"]["question"], answer="once")
+            await hear_until(socket, "turn_result")
+        lines = [json.loads(line) for line in (world.user_dir / "audit.jsonl").read_text().splitlines()]
+        approved = next(one for one in lines if one["kind"] == "approval" and "theirs" in one["subject"])
+        assert approved["detail"]["by"] == "ci"
+        done = [one for one in lines if one["session"] == "@ci:notes"]
+        assert {one["detail"]["by"] for one in done} == {"ci", "the person"}
+        assert {one["kind"] for one in done if one["detail"]["by"] == "ci"} >= {"tool", "serve"}

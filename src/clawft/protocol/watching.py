@@ -43,7 +43,10 @@ class GetStatus(Request, frozen=True, kw_only=True, tag="get_status"):
 
 
 class Status(Answer, frozen=True, kw_only=True, tag="status"):
-    """`watching` tells how changes on disk are seen; `you` and `scopes` who asks, as the daemon knows them."""
+    """`watching` tells how changes on disk are seen; `you` and `scopes` who asks, as the daemon knows them.
+
+    `executions`, `waiting` and `questions` count what the caller may see: its own, or everybody's.
+    """
 
     version: str
     started: str

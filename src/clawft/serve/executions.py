@@ -23,6 +23,7 @@ from clawft.serve.caller import Call, Caller
 from clawft.serve.questions import Questions
 from clawft.serve.slots import Slots
 from clawft.serve.topics import Topics
+from clawft.trust.audit.log import acting_for
 
 __all__ = ["Executions", "Outcome", "Work", "stopping"]
 
@@ -221,9 +222,10 @@ class Executions:
             self._topics.publish("executions", ExecutionStarted(execution=execution.entry))
             try:
                 request = TurnRequest(work.text, model=work.model, skill=work.skill)
-                async with aclosing(conversation.run(request)) as events:
-                    async for event in events:
-                        execution.tell(event)  # type: ignore[arg-type]
+                with acting_for(execution.call.caller.name, execution.session):
+                    async with aclosing(conversation.run(request)) as events:
+                        async for event in events:
+                            execution.tell(event)  # type: ignore[arg-type]
             finally:
                 execution.conversation = None
                 self._tell_finished(execution)

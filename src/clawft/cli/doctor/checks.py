@@ -21,6 +21,7 @@ from clawft.cli.doctor.parts import (
 from clawft.cli.doctor.plugins import check_plugins
 from clawft.cli.doctor.registries import check_registries
 from clawft.cli.doctor.runs import check_runs
+from clawft.cli.doctor.serving import check_serving
 from clawft.errors import ClawftError
 
 __all__ = ["run_checks"]
@@ -50,6 +51,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
         ("hooks", check_hooks),
         ("plugins", check_plugins),
         ("gateway", check_gateway),
+        ("serve", check_serving),
         ("registry", check_registries),
         ("installing", check_installing),
     )

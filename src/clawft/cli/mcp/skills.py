@@ -25,24 +25,38 @@ _SIZES = ((1 << 20, "MB"), (1 << 10, "KB"))
 @click.command("skills")
 @click.argument("server", default="", shell_complete=complete_servers)
 @format_option
-def command(server: str, output: str) -> None:
-    """List the skills that MCP servers offer, with their state and why. The servers are asked; nothing is fetched."""
+def command(server: str, output: str) -> int:
+    """List the skills that MCP servers offer, with their state and why. The servers are asked; nothing is fetched.
+
+    It exits 1 where a server of the settings could not be asked.
+    """
     app = open_here()
     listings, said = anyio.run(_ask, app, server)
     found = [*judge_offered(app, listings), *([] if server else judge_orphans(app, listings))]
+    silent = _find_silent(app, server, listings)
     said += [one for listing in listings.values() for one in listing.diagnostics]
     if output == "json":
         servers = [{"name": name, "offers_skills": one.known, "whole": one.whole} for name, one in listings.items()]
         diagnostics = [to_json(one) for one in said]
         skills = [_to_json(one) for one in found]
         print_json("clawft.mcp.skills.v1", servers=servers, skills=skills, diagnostics=diagnostics)
-        return
+        return 1 if silent else 0
     if found:
         heads = ("SKILL", "STATE", "FILES", "DESCRIPTION")
         print_table(heads, map(_row, found), wide=3, after=[_tell_reason(one) for one in found])
     for one in said:
         show_diagnostic(one, where="")
-    say(_count(listings, found))
+    if listings or not silent:
+        say(_count(listings, found))
+    if silent:
+        say(f"Not asked: {one_line(', '.join(silent))}")
+    return 1 if silent else 0
+
+
+def _find_silent(app: App, server: str, listings: "dict[str, SkillListing]") -> list[str]:
+    """Servers of the settings that were to be asked, and could not be."""
+    wanted = [name for name, one in app.config.mcp.servers.items() if one.enabled and server in ("", name)]
+    return [name for name in wanted if name not in listings]
 
 
 async def _ask(app: App, server: str) -> "tuple[dict[str, SkillListing], list[Diagnostic]]":

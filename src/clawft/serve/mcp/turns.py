@@ -34,6 +34,7 @@ __all__ = ["Turn"]
 MAX_LINES = 100  # that wait for a client
 MAX_LINE = 500
 _TEXT_EVERY_S = 0.25
+_OURS = ("mcp-", "config-", "plugin-", "hook")  # how this machine is set up is no business of a client
 
 
 class Turn:
@@ -145,6 +146,8 @@ def _put(event: Event) -> str:
             return f"fork {skill}"
         case ForkFinished(skill=skill, status=status):
             return f"fork {skill}: {status}"
+        case Noticed(code=code) if code.startswith(_OURS):
+            return ""
         case Noticed(code=code, message=message, severity=severity):
             return f"{severity}[{code}]: {message}"
     return ""

@@ -100,7 +100,8 @@ def _switch(app: App, call: Call, name: str, *, enabled: bool) -> None:
 
 
 def _note(app: App, call: Call, subject: str) -> None:
-    """Who asked for it; what comes of it is written by whoever does it."""
+    """Who asked for it; what comes of it is written by whoever does it, under the same name."""
+    app.audit.by = call.caller.name
     app.audit.write("serve", subject, decision="allowed", detail={"by": call.caller.name})
 
 

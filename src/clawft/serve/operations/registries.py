@@ -135,6 +135,7 @@ class _Work(Struct, frozen=True):
             if name_plan(transaction, plans) != plan:
                 message = f"'{self.reference[:80]}' is not what it was when it was looked at"
                 raise Refused("install-changed", message, hint="Look at it again, then decide")
+            self.app.audit.by = by
             detail = {"by": by, "plan": plan}
             self.app.audit.write("serve", f"install {self.reference}", decision="allowed", detail=detail)
             more = transaction.commit(plans, Options())

@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -39,6 +40,7 @@ __all__ = [
     "POLL_S",
     "Audit",
     "Entry",
+    "acting_for",
     "count_full",
     "full_path",
     "open_own",
@@ -56,6 +58,20 @@ _WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for 
 _TAIL = 1 << 16
 _ATTEMPTS = 20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+# Whose work this is, and the session it is done in: what else is written meanwhile, for others, is not theirs.
+_ACTING: ContextVar[tuple[str, str]] = ContextVar("acting", default=("", ""))
+
+
+@contextmanager
+def acting_for(name: str, session: str) -> Iterator[None]:
+    """Have lines about a session, and those that come of it, say who asked for it."""
+    before = _ACTING.set((name, session))
+    try:
+        yield
+    finally:
+        _ACTING.reset(before)
 
 
 class More(TypedDict, total=False):
@@ -78,7 +94,10 @@ class Entry(NamedTuple):
 
 
 class Audit:
-    """The log of one user. `mask` takes secrets out of every text, so that no caller has to think of it."""
+    """The log of one user. `mask` takes secrets out of every text, so that no caller has to think of it.
+
+    `by` is whoever has it done, where that is not the user at the machine.
+    """
 
     def __init__(self, path: str, seal: Seal, mask: Callable[[str], str] = str, *, max_bytes: int = MAX_BYTES) -> None:
         self.path = path
@@ -86,6 +105,7 @@ class Audit:
         self.seal = seal
         self.mask = mask
         self.max_bytes = max_bytes
+        self.by = ""
         self._lost = 0
 
     def write(self, kind: str, subject: str, *, decision: str, **more: Unpack[More]) -> None:
@@ -140,8 +160,15 @@ class Audit:
             "subject": bound_text(subject, self.mask, MAX_SUBJECT),
             "decision": _WORDS.get(decision, decision),
             **texts,
-            "detail": bound_detail(more.get("detail"), self.mask),
+            "detail": bound_detail(self._with_name(more), self.mask),
         }
+
+    def _with_name(self, more: More) -> Mapping[str, Any] | None:
+        """What a line says beside, with who asked for it, unless it names somebody already."""
+        name, session = _ACTING.get()
+        is_theirs = bool(name) and f"{more.get('session', '')}:".startswith(f"{session}:")
+        by, detail = self.by or (name if is_theirs else ""), more.get("detail")
+        return {"by": by, **(detail or {})} if by else detail
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
