@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 import click
-import msgspec
 
 from clawft.cli import stay
 from clawft.cli.options import check_queue, open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
 from clawft.errors import ClawftError
 from clawft.files import lock_file
+from clawft.protocol.encoding import encode
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -113,7 +113,7 @@ def make_tell(schema: str) -> Tell:
     def tell(text: str, about: Mapping[str, object] | None = None) -> None:
         if schema:
             line = {"schema": schema, "at": now_text(), "text": text, **(about or {})}
-            click.echo(escape_unsafe(msgspec.json.encode(line).decode()))
+            click.echo(escape_unsafe(encode(line).decode()))
         else:
             say(f"{datetime.now().strftime(stamp)}  {one_line(text)}")
 
