@@ -50,7 +50,7 @@ def test_what_others_wrote_is_text_and_never_markup(
     watched.go("/skills/hostile")
     expect(page.locator(".finding").first).to_contain_text(TAG)
     expect(page.locator(".body")).to_contain_text(SCRIPT)
-    expect(page.locator(".column-side")).to_contain_text(f"{TAG}.md")
+    expect(page.locator(".files")).to_contain_text(f"{TAG}.md")
     assert page.locator("a[href^=javascript]").count() == 0
     assert page.locator("main img, main script, main svg:not(.icon)").count() == 0
 

@@ -100,7 +100,7 @@ def test_a_run_that_waits_is_answered_where_it_is_shown(daemon: ServedDaemon, op
     page = watched.page
     watched.enter("/approvals")
     expect(page.locator(".question")).to_contain_text("rm -r build/old")
-    expect(page).to_have_title("(1) Approvals · weft")
+    expect(page).to_have_title("(1) Approvals · project · weft")
     watched.go("/runs")
     expect(page.locator(".question")).to_contain_text("rm -r build/old")
     page.locator("tbody").get_by_role("link", name="clean up").click()

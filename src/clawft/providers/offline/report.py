@@ -13,6 +13,7 @@ _WHAT_I_AM = (
     " commands that the skill's own shell blocks name, and reports. It understands neither your question nor the skill."
 )
 _BY_HOOK = "Not allowed: the hook '"
+_BY_SKILL = "Not allowed: the skill '"
 _NEXT = "To have a language model answer: weft onboard"
 _SHOWN_LINES = 6
 _SHOWN_WIDTH = 160
@@ -78,6 +79,8 @@ def _advice(loaded: Loaded, used: Sequence[Used], is_left: bool) -> list[str]:
     refused = [one for one in used if one.refused]
     if refused and all(_BY_HOOK in one.told for one in refused):
         advice.insert(0, "A hook refused it, which no rule outweighs: weft hooks list")
+    elif refused and all(_BY_SKILL in one.told for one in refused):
+        advice.insert(0, "The skill itself allows no more, which no rule widens: its allowed-tools say so")
     elif refused:
         advice.insert(0, "Allow the command where you are asked, or with a rule: weft help permissions")
     return advice

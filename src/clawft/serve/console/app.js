@@ -6,8 +6,8 @@ import { startKeys } from "./keys.js";
 import { PAGES } from "./pages/index.js";
 import { startQuestions } from "./questions.js";
 import { startRouter } from "./router.js";
-import { makeShell, offerPages, showPage } from "./shell.js";
-import { setMe, may } from "./me.js";
+import { makeShell, nameProject, offerPages, showPage } from "./shell.js";
+import { me, setMe, may } from "./me.js";
 import { takeToken, getToken } from "./token.js";
 import { toastError } from "./toasts.js";
 import { tellChanges } from "./changes.js";
@@ -25,7 +25,7 @@ function start() {
   const main = makeShell(PAGES);
   let isBegun = false;
   watchConnection(({ state }) => {
-    if (state === "refused") askToken("That token does not count.", () => location.reload());
+    if (state === "refused") askToken(`That token does not count${isBegun ? " any more" : ""}.`, () => location.reload());
     if (state === "open" && !isBegun) {
       isBegun = true;
       begin(main).catch((error) => {
@@ -39,9 +39,10 @@ function start() {
 
 async function begin(main) {
   setMe(await request("get_status"));
+  nameProject(me.project);
   offerPages(PAGES, may);
   subscribe("skills", tellChanges);
   if (may("approve")) startQuestions();
   startKeys(PAGES);
-  startRouter(main, PAGES.filter((page) => may(page.scope ?? "read")), showPage);
+  startRouter(main, PAGES, showPage);
 }

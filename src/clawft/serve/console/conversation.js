@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { compact, count, when } from "./format.js";
 import { icon } from "./icons.js";
+import { markdown } from "./markdown.js";
 import { chip, code, fold } from "./parts.js";
 import { href } from "./router.js";
 
@@ -18,10 +19,14 @@ export function conversation() {
   const line = (name, ...words) => put(h("p", { class: "event-line" }, icon(name), h("span", {}, words)));
 
   const say = {
-    user: (one) => put(h("div", { class: "asked" }, h("span", { class: "unseen" }, "Asked: "), one.content ?? "", cutNote(one), pictures(one))),
+    user(one) {
+      const { words, skill } = withoutSkill(one.content ?? "");
+      put(h("div", { class: "asked" }, h("span", { class: "unseen" }, "Asked: "), words, cutNote(one), pictures(one)));
+      if (skill) put(fold([icon("file"), "What the skill says, as it was sent along"], code(skill)));
+    },
     system: (one) => put(fold("Instructions", code(one.content ?? ""), cutNote(one))),
     assistant(one) {
-      if (one.content) put(h("div", { class: "said" }, one.content, cutNote(one)));
+      if (one.content) put(h("div", { class: "said" }, markdown(one.content), cutNote(one)));
       for (const call of one.tool_calls ?? []) put(toolCall(call, calls));
     },
     tool(one) {
@@ -44,10 +49,20 @@ export function conversation() {
       if (one.type === "message") say[one.role]?.(one);
       else if (one.type === "skill") line("file", one.scope === "hook" ? `${one.name} was heard` : ["Skill ", h("a", { href: href(`/skills/${encodeURIComponent(one.name)}`) }, one.name), " was loaded"]);
       else if (one.type === "compaction") put(fold(`${count(one.replaces)} earlier messages were summarised`, h("div", { class: "said" }, one.summary), cutNote(one)));
-      else if (one.type === "turn") put(turnEnd(one));
+      else if (one.type === "turn") {
+        put(turnEnd(one));
+        for (const { state } of calls.values()) if (!state.hasChildNodes()) state.append(chip("not done", "off", "The turn ended before it did."));
+        calls.clear();
+      }
     }
   }
   return { element, add };
+}
+
+// What a person said, apart from the text of the skill that was loaded for it.
+function withoutSkill(text) {
+  const at = text.indexOf("<skill_content ");
+  return at < 0 ? { words: text, skill: "" } : { words: text.slice(0, at).trim(), skill: text.slice(at) };
 }
 
 function toolCall(call, calls) {

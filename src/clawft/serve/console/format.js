@@ -45,6 +45,12 @@ export function ago(iso) {
   return ms < 5000 ? "just now" : `${duration(Math.floor(ms / 1000) * 1000).replace(".0", "")} ago`;
 }
 
+// The beginning of a text, for where there is room for a line.
+export function firstLine(text, most = 120) {
+  const line = text.trim().split("\n").slice(0, 2).join(" ");
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
 export function money(usd) {
   if (usd === null || usd === undefined) return "–";
   return (usd !== 0 && usd < 0.01 ? cents : dollars).format(usd);

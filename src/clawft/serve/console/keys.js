@@ -13,6 +13,7 @@ export function startKeys(all) {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") leave();
+    else if (event.key === "ArrowDown" && event.target.matches?.("input[type=search]") && enterList()) event.preventDefault();
     else if (!isTyping(event.target) && press(event.key)) event.preventDefault();
   });
 }
@@ -20,7 +21,7 @@ export function startKeys(all) {
 export function showKeys() {
   const known = [
     ["/", "Search this page"],
-    ["↑ ↓", "Walk through a list; Home and End jump"],
+    ["↑ ↓", "Walk through a list, also from its search; Home and End jump"],
     ["Enter", "Open what is chosen"],
     ["Esc", "Leave the search, close a dialog"],
     ...pages.map((page) => [`g ${page.key}`, page.title]),

@@ -13,10 +13,12 @@ const ANSWERS = [
   ["no", "No", "danger"],
 ];
 
+export const TAKEN_BACK = "For the same question of the same skills. Taken back in a terminal: weft skills trust --list, then --revoke ID";
+
 export function questionCard(question, { about = false } = {}) {
   const usable = ANSWERS.filter(([key]) => !question.grave || key === "once" || key === "no");
   const buttons = usable.map(([key, text, kind]) =>
-    h("button", { type: "button", class: kind, onclick: () => decide(key) }, text),
+    h("button", { type: "button", class: kind, title: key === "always" ? TAKEN_BACK : null, onclick: () => decide(key) }, text),
   );
   const decide = (key) => {
     card.dataset.decided = key;

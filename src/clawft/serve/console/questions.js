@@ -2,6 +2,7 @@
 // page of approvals and running skills.
 
 import { request, subscribe } from "./connection.js";
+import { firstLine } from "./format.js";
 import { may } from "./me.js";
 import { setBadge } from "./shell.js";
 import { toast, toastError } from "./toasts.js";
@@ -60,13 +61,16 @@ export async function answer(question, verdict) {
   try {
     await request("answer_question", { question: question.question, answer: verdict });
     waiting.delete(question.question);
-    toast(verdict === "no" ? `Refused: ${question.tool}` : `Allowed: ${question.tool}`, { kind: verdict === "no" ? "note" : "good" });
+    if (!isFollowed()) toast(verdict === "no" ? "You said no" : "You allowed it", { kind: verdict === "no" ? "note" : "good", detail: firstLine(question.text) });
   } catch (error) {
     if (error.problem?.code === "question-not-found") waiting.delete(question.question);
     toastError(error);
   }
   changed();
 }
+
+// Where the work is watched, the answer stands in it.
+const isFollowed = () => location.hash.startsWith("#/run/") || /^#\/run(\?|$)/.test(location.hash);
 
 async function read() {
   try {

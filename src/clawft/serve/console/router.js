@@ -3,7 +3,8 @@
 import { connectionState, subscribe, watchConnection } from "./connection.js";
 import { h, replace } from "./dom.js";
 import { icon } from "./icons.js";
-import { failed, loading } from "./states.js";
+import { may } from "./me.js";
+import { empty, failed, loading } from "./states.js";
 
 let pages = [];
 let main = null;
@@ -97,11 +98,12 @@ function plainHead() {
 
 function show() {
   const [path, words] = location.hash.replace(/^#/, "").split("?", 2);
-  const found = find(path || "/");
-  if (!found) {
+  if (path === "" || path === "/") {
     location.replace("#/skills");
     return;
   }
+  const found = find(path) ?? { page: NOWHERE, params: {} };
+  if (!may(found.page.scope ?? "read")) found.page = closed(found.page);
   current?.view.leaving.abort();
   const params = { ...Object.fromEntries(new URLSearchParams(words ?? "")), ...found.params };
   const element = h("div", { class: "page" });
@@ -117,6 +119,17 @@ function show() {
     console.error(error);
     view.show(plainHead(), failed(error));
   });
+}
+
+const NOWHERE = {
+  title: "No such page",
+  render: (view) => view.show(plainHead(), empty("Nothing is here", "The address leads to no page of this console.", h("a", { class: "button", href: "#/skills" }, "Skills"))),
+};
+
+// In place of a page that this token may not see.
+function closed(page) {
+  const how = h("code", {}, `weft serve token new NAME --scope ${page.scope}`);
+  return { ...page, render: (view) => view.show(plainHead(), empty("Your token may not see this", `It needs the scope ${page.scope}. A token that has it is made in a terminal:`, how)) };
 }
 
 function find(path) {

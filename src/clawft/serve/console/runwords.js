@@ -3,9 +3,10 @@
 import { request } from "./connection.js";
 import { confirm } from "./dialogs.js";
 import { h } from "./dom.js";
-import { ago } from "./format.js";
+import { ago, firstLine } from "./format.js";
 import { may } from "./me.js";
 import { chip, code } from "./parts.js";
+import { TAKEN_BACK } from "./questioncard.js";
 import { toast, toastError } from "./toasts.js";
 
 export const STATUSES = {
@@ -29,22 +30,26 @@ const ANSWERS = {
 
 export const isOpen = (run) => ["queued", "running", "waiting"].includes(run.status);
 
+// One that has a question waits for its answer, also before its worker says so.
+export const stateOf = (run) => (run.status === "running" && run.questions.length ? "waiting" : run.status);
+
 export function statusChip(run) {
-  return run.cancelling ? chip("ending", "warn", "Its worker ends it.") : chip(run.status, STATUSES[run.status]?.tone, STATUSES[run.status]?.means);
+  const state = stateOf(run);
+  return run.cancelling ? chip("ending", "warn", "Its worker ends it.") : chip(state, STATUSES[state]?.tone, STATUSES[state]?.means);
 }
 
 // What a run waits for, with the answers there are. onDone(run) with the run as it is then.
 export function runQuestion(run, question, { title = null, onDone }) {
   const buttons = question.choices.map((key) => {
     const [text, kind] = ANSWERS[key] ?? [key, null];
-    return h("button", { type: "button", class: kind, disabled: !may("approve"), onclick: () => decide(key) }, text);
+    return h("button", { type: "button", class: kind, disabled: !may("approve"), title: key === "always" ? TAKEN_BACK : null, onclick: () => decide(key) }, text);
   });
   const decide = async (answer) => {
     card.dataset.decided = answer;
     for (const one of buttons) one.disabled = true;
     try {
       const told = await request("answer_run", { run: run.id, key: question.key, answer });
-      toast(answer === "no" ? "Refused" : "Answered", { kind: "good" });
+      toast(answer === "no" ? "You said no" : ANSWERS[answer]?.[0] ?? "Answered", { kind: "good", detail: firstLine(question.question) });
       onDone(told.run);
     } catch (error) {
       toastError(error);

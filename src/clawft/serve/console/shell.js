@@ -10,6 +10,7 @@ import { makeToasts } from "./toasts.js";
 const THEMES = ["auto", "light", "dark"];
 let titleText = "weft";
 let badge = 0;
+let project = "";
 
 export function makeShell(pages) {
   const main = h("main", { id: "main", tabindex: "-1" });
@@ -26,7 +27,7 @@ export function makeShell(pages) {
   const side = h(
     "div",
     { class: "side" },
-    h("div", { class: "brand" }, h("a", { href: "#/skills", class: "home", "aria-label": "weft, the skills" }, mark(), "weft"), menu),
+    h("div", { class: "brand" }, h("a", { href: "#/skills", class: "home", "aria-label": "weft, the skills" }, mark(), "weft"), h("span", { class: "project" }), menu),
     nav,
     h("div", { class: "side-foot" }, connectionLine(), themeButton(), keysButton(), forgetButton()),
   );
@@ -50,7 +51,7 @@ export function showPage(page, title) {
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  titleText = plain(`${title} · weft`);
+  titleText = plain([title, project, "weft"].filter(Boolean).join(" · "));
   showTitle();
 }
 
@@ -62,6 +63,14 @@ export function setBadge(path, value) {
   badge = value;
   document.body.classList.toggle("has-badge", value > 0);
   showTitle();
+}
+
+// Which project the daemon is for: its folder, in the navigation and in the titles of tabs.
+export function nameProject(path) {
+  project = path.replace(/\/+$/, "").split("/").at(-1);
+  const place = document.querySelector(".project");
+  replace(place, project);
+  place.title = plain(path);
 }
 
 // Pages that this token may not use are not offered.

@@ -3,6 +3,8 @@
 import { h, plain, replace } from "./dom.js";
 import { compact, count, money, plural } from "./format.js";
 import { icon } from "./icons.js";
+import { markdown } from "./markdown.js";
+import { me } from "./me.js";
 import { chip, code, fold } from "./parts.js";
 import { questionCard } from "./questioncard.js";
 
@@ -20,7 +22,9 @@ export function transcript() {
   let held = ""; // what it is to grow by
   let holding = 0;
 
+  const noes = []; // who said no, "" for nobody
   const put = (...nodes) => {
+    if (text) replace(text.parentElement, markdown(text.data)); // it grows no more: as it was meant
     text = null;
     list.append(...nodes);
   };
@@ -59,7 +63,7 @@ export function transcript() {
       showSpent();
     },
     Compacted: (one) => line("skills", `Old turns were summarised: ${compact(one.tokens_before)} → ${compact(one.tokens_after)} tokens`),
-    MessageSent: (one) => put(h("div", { class: "said said-aside" }, one.text)),
+    MessageSent: (one) => put(h("div", { class: "said said-aside" }, markdown(one.text))),
     Noticed: (one) => put(h("p", { class: `event-line event-${one.severity}` }, icon("warning"), h("span", {}, one.message, one.hint && h("span", { class: "quiet" }, ` ${one.hint}`)))),
   };
 
@@ -95,15 +99,17 @@ export function transcript() {
       list.append(card); // the text above may still be growing
     } else if (message.type === "question_closed") {
       const asked = questions.get(message.question);
+      if (message.answer === "no") noes.push(message.by);
       asked?.card.replaceWith(h("p", { class: "event-line" }, icon("approvals"), h("span", {}, answered(message, asked.tool))));
     }
   }
 
   function end(result) {
     release();
-    if (result.text && !list.querySelector(".said:not(.said-aside)")) put(h("div", { class: "said" }, result.text));
-    const refused = result.refused ? `${plural(result.refused, "action")} refused by the rules` : "";
-    put(h("div", { class: "ending", role: "status" }, chip(result.status.replace("_", " "), TONES[result.status]), refused && h("span", { class: "quiet" }, refused)));
+    if (result.text && !list.querySelector(".said:not(.said-aside)")) put(h("div", { class: "said" }, markdown(result.text)));
+    const refused = refusals(result.refused, noes);
+    const tone = refused && result.status === "done" ? "warn" : TONES[result.status];
+    put(h("div", { class: "ending", role: "status" }, chip(result.status.replace("_", " "), tone), refused && h("span", { class: "quiet" }, refused)));
     if (result.error) put(problemCard(result.error));
   }
 
@@ -121,10 +127,24 @@ export function transcript() {
   };
 }
 
+// What was not done: by somebody's no, and by rules, which nobody was asked about.
+function refusals(all, noes) {
+  const mine = noes.filter((by) => by === me.you).length;
+  const rules = Math.max(0, all - noes.length);
+  return [
+    mine && `you said no to ${plural(mine, "action")}`,
+    noes.length > mine && `${plural(noes.length - mine, "action")} refused by others`,
+    rules && `${plural(rules, "action")} not allowed by the rules, or not answered`,
+  ].filter(Boolean).join(" · ");
+}
+
+const LASTING = { once: "once", session: "for this session", always: "always in this project; taken back with: weft skills trust --list, then --revoke ID" };
+
 function answered(message, tool) {
   if (message.answer === "nobody") return `${tool}: nobody answered in time, so it was a no`;
-  const who = message.by ? ` by ${message.by}` : "";
-  return message.answer === "no" ? `${tool}: refused${who}` : `${tool}: allowed${who} (${message.answer})`;
+  if (message.answer === "cancelled") return `${tool}: ended before anybody answered`;
+  const who = message.by && message.by !== me.you ? message.by : "you";
+  return message.answer === "no" ? `${tool}: ${who} said no` : `${tool}: ${who} allowed it ${LASTING[message.answer] ?? message.answer}`;
 }
 
 function problemCard(problem) {
@@ -141,7 +161,8 @@ function toolFold(started) {
     // Nobody will tell what came of it.
     leave: () => result.hasChildNodes() || replace(state, chip("not known", "off")),
     finish(finished) {
-      replace(state, chip(finished.status, TONES[finished.status]));
+      const isRefused = finished.result.error?.code === "PERMISSION_DENIED";
+      replace(state, isRefused ? chip("refused", "warn") : chip(finished.status, TONES[finished.status]));
       const said = finished.result.text;
       replace(result, said ? [labelled("Result", said), fold("All of the result", code(json(finished.result)))] : labelled("Result", json(finished.result)));
     },

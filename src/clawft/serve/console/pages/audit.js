@@ -11,7 +11,7 @@ import { empty, failed, loading } from "../states.js";
 export const title = "Audit log";
 export const path = "/audit";
 
-const KINDS = ["approval", "audit", "command", "denial", "file", "hook", "install", "mode", "plugin", "publish", "publisher", "secret", "serve", "tool", "url"];
+const KINDS = ["approval", "audit", "command", "denial", "file", "hook", "hub", "install", "mode", "plugin", "publish", "publisher", "secret", "serve", "skill", "tool", "url"];
 const DECISIONS = { allowed: "good", granted: "good", done: "good", loaded: "good", used: "note", asked: "info", denied: "bad", failed: "bad", revoked: "warn", broken: "bad", torn: "warn", lost: "warn" };
 
 export function render(view, params) {
@@ -71,23 +71,49 @@ const page = (chosen, before) => request("list_audit", { ...chosen, text: chosen
 function listOf(answer, chosen) {
   const next = (before) => before && (async () => {
     const more = await page(chosen, before);
-    return { rows: more.lines, next: next(more.next) || null };
+    return { rows: asOne(more.lines), next: next(more.next) || null };
   });
   const isFiltered = Object.values(chosen).some(Boolean);
   const none = isFiltered && answer.next === 0
     ? empty("No such line", "Try other words, or another kind.")
     : empty("Nothing yet", "Every decision is written down here, as soon as there is one.");
   const unreadable = answer.unreadable ? h("p", { class: "notice" }, `${plural(answer.unreadable, "line")} cannot be read.`) : null;
-  return [unreadable, table({ label: title, rows: answer.lines, none, next: next(answer.next) || null, columns: COLUMNS })];
+  return [unreadable, table({ label: title, rows: asOne(answer.lines), none, next: next(answer.next) || null, columns: COLUMNS })];
+}
+
+const TOGETHER = 6; // lines between a rule's word and the end of the same call
+
+// A call that a rule let through, and a person refused: one row, with its lines in it.
+function asOne(lines) {
+  const rows = [...lines];
+  for (let at = 0; at < rows.length; at += 1) {
+    const denial = rows[at];
+    if (denial.kind !== "denial") continue;
+    const of = rows.slice(at + 1, at + 1 + TOGETHER).filter((one) => one.session === denial.session);
+    const tool = of.find((one) => one.kind === "tool" && one.subject === denial.subject && one.decision === "allowed");
+    if (!tool) continue;
+    const before = of.filter((one) => one === tool || (one.seq > tool.seq && (one.kind === "approval" || (one.kind === "serve" && one.subject.startsWith("answer")))));
+    rows[at] = { ...denial, before };
+    for (const one of before) rows.splice(rows.indexOf(one), 1);
+  }
+  return rows;
+}
+
+const who = (one) => one.before?.find((line) => line.kind === "serve")?.detail.by ?? one.detail.by ?? one.session;
+
+function under(one) {
+  const asked = one.before?.find((line) => line.kind === "approval");
+  if (!one.before) return one.rule;
+  return `${asked ? `refused by ${asked.rule || "whoever was asked"}` : one.rule}; ${one.before.at(-1).rule} alone would have let it through`;
 }
 
 const COLUMNS = [
   { title: "When", class: "nowrap", cell: (one) => h("time", { datetime: one.at, title: one.at }, when(one.at)) },
   { title: "Kind", cell: (one) => one.kind },
   { title: "Decision", cell: (one) => chip(one.decision, DECISIONS[one.decision] ?? "off") },
-  { title: "What", class: "wide", cell: (one) => [h("button", { type: "button", class: "as-text", "data-row": "", onclick: () => inform(`Line ${one.seq}`, detail(one)) }, one.subject), one.rule && h("span", { class: "under" }, one.rule)] },
+  { title: "What", class: "wide", cell: (one) => [h("button", { type: "button", class: "as-text", "data-row": "", onclick: () => inform(`Line ${one.seq}`, detail(one)) }, one.subject), under(one) && h("span", { class: "under" }, under(one))] },
   { title: "Skill", cell: (one) => one.skill },
-  { title: "By", cell: (one) => one.detail.by ?? one.session },
+  { title: "By", cell: who },
 ];
 
 function detail(one) {
@@ -104,5 +130,6 @@ function detail(one) {
     code(one.subject),
     Object.keys(one.detail).length ? code(JSON.stringify(one.detail, null, 2)) : null,
     h("p", { class: "quiet mono digest" }, `Hash ${one.hash}`),
+    one.before?.length ? [h("h3", {}, "The lines before it, of the same call"), table({ label: "Lines of the same call", rows: one.before, columns: COLUMNS.filter((column) => column.title !== "Skill") })] : null,
   ];
 }

@@ -85,7 +85,7 @@ function results(found) {
       columns: [
         { title: "Skill", class: "wide", cell: (one) => [one.reference, h("span", { class: "under" }, one.summary)] },
         { title: "Version", class: "nowrap", cell: (one) => one.version ?? "" },
-        { title: "Its verdict", cell: (one) => (one.verdict ? verdictChip(one.verdict.status) : h("span", { class: "quiet" }, "nothing")) },
+        { title: "Registry’s verdict", cell: (one) => (one.verdict ? verdictChip(one.verdict.status) : h("span", { class: "quiet" }, "nothing")) },
         { title: "Downloads", class: "number", cell: (one) => count(one.downloads) },
         { title: "Registry", cell: (one) => one.registry },
       ],

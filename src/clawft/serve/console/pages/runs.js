@@ -4,10 +4,11 @@ import { request } from "../connection.js";
 import { rest } from "../dialogs.js";
 import { h, replace } from "../dom.js";
 import { ago, compact, count, duration, money, plural, when } from "../format.js";
+import { markdown } from "../markdown.js";
 import { may } from "../me.js";
 import { facts, fold, head, section, table } from "../parts.js";
 import { href, navigate, remember } from "../router.js";
-import { runActions, runQuestion, statusChip, STATUSES } from "../runwords.js";
+import { runActions, runQuestion, stateOf, statusChip, STATUSES } from "../runwords.js";
 import { empty } from "../states.js";
 import { timelineTable } from "../timeline.js";
 import { toastError } from "../toasts.js";
@@ -143,10 +144,10 @@ async function renderOne(view, id) {
     };
     view.setTitle(one.title || one.id);
     return [
-      head(one.title || one.id, { back: { href: `#${path}`, text: title }, sub: h("span", {}, statusChip(one), " ", STATUSES[one.status]?.means), actions: may("run") ? runActions(one, now) : [] }),
+      head(one.title || one.id, { back: { href: `#${path}`, text: title }, sub: h("span", {}, statusChip(one), " ", STATUSES[stateOf(one)]?.means), actions: may("run") ? runActions(one, now) : [] }),
       one.questions.length ? h("div", { class: "stack" }, one.questions.map((question) => runQuestion(one, question, { onDone: now }))) : null,
       one.error && h("div", { class: "card ending-problem", role: "alert" }, h("strong", {}, one.error.message), one.error.hint && h("p", {}, one.error.hint), h("p", { class: "quiet mono" }, one.error.code)),
-      run.result?.trim() ? section("Result", {}, h("div", { class: "card said" }, run.result.trim())) : null,
+      run.result?.trim() ? section("Result", {}, h("div", { class: "card said" }, markdown(run.result.trim()))) : null,
       section("Timeline", { sub: totals(run.totals) }, run.left_out ? h("p", { class: "quiet" }, `${plural(run.left_out, "earlier step")} not shown.`) : null, timelineTable(run.timeline, memory)),
       section("About it", {}, h("div", { class: "card" }, aboutIt(one))),
     ];

@@ -50,7 +50,7 @@ function renderList(view, params) {
       "div",
       { class: "bar" },
       searchField({ label: "Find what was said", value: chosen.search, rest_ms: 300, onInput: (search) => choose({ search }) }),
-      h("label", { class: "check" }, forks, "With those of skills and tasks on their own"),
+      h("label", { class: "check" }, forks, "Side conversations of skills and tasks, too"),
     ),
     place,
   );

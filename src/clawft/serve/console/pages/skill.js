@@ -112,7 +112,7 @@ function buttons(skill, review, again) {
   const one = skill.summary;
   const runs = isUsable(one.state) && one.user_invocable && may("run");
   return [
-    runs && h("a", { class: "button primary", href: href(`/run/${encodeURIComponent(one.name)}`) }, icon("run"), "Run"),
+    runs && h("a", { class: "button primary", href: href(`/run/${encodeURIComponent(one.name)}`, { fresh: "yes" }) }, icon("run"), "Run"),
     may("approve") && decisionButtons(skill, review, again),
   ].filter(Boolean);
 }

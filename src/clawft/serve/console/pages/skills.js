@@ -121,17 +121,18 @@ function make(skill) {
   const reason = skill.reasons[0]?.message ?? "";
   return h(
     "div",
-    { class: "skill-row" },
+    { class: reason ? "skill-row has-reason" : "skill-row" },
     h(
       "div",
       { class: "skill-what" },
       h("span", { class: "skill-name" }, emojiOf(skill), skill.name),
       h("span", { class: "skill-about" }, skill.description || "No description"),
+      reason && h("span", { class: "skill-why" }, reason), // where there is no room for it beside the state
     ),
     h("div", { class: "skill-state" }, stateChip(skill.state), reason && h("span", { class: "skill-reason", title: reason }, reason)),
     h("div", { class: "skill-verdict", dataset: { digest: skill.digest ?? "" } }, verdictCell(skill)),
     h("div", { class: "skill-scope" }, skill.scope),
-    h("div", { class: "skill-cost", title: "About so many tokens: in the catalog, and loaded" }, compact(skill.tokens.catalog), h("span", { class: "quiet" }, ` / ${compact(skill.tokens.body)}`)),
+    h("div", { class: "skill-cost", title: "About so many tokens: its line in the catalog, and its text when it is loaded" }, `${compact(skill.tokens.catalog)} listed`, h("span", { class: "quiet" }, `${compact(skill.tokens.body)} loaded`)),
   );
 }
 

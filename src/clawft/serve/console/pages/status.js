@@ -1,7 +1,7 @@
 // How the daemon is.
 
 import { recentChanges } from "../changes.js";
-import { request } from "../connection.js";
+import { request, watchConnection } from "../connection.js";
 import { h } from "../dom.js";
 import { ago, count, plural, when } from "../format.js";
 import { chip, facts, head, numbers, section, table } from "../parts.js";
@@ -21,7 +21,14 @@ export async function render(view) {
   await again();
   view.subscribe("skills", again);
   const isInUse = () => document.hidden || view.element.contains(document.activeElement) || !getSelection().isCollapsed;
-  const timer = setInterval(() => isInUse() || again(), LOOK_MS);
+  let isOpen = true;
+  const timer = setInterval(() => !isOpen || isInUse() || again(), LOOK_MS);
+  view.onLeave(watchConnection(({ state }) => {
+    isOpen = state === "open";
+    view.element.classList.toggle("stale", !isOpen);
+    const sub = view.element.querySelector(".sub");
+    if (sub && !isOpen) sub.textContent = "The daemon cannot be reached: this is how it was before.";
+  }));
   view.onLeave(() => clearInterval(timer));
 
   function show([status, executions]) {

@@ -27,7 +27,7 @@ export function render(view, params) {
       actions: [select({ label: "Range", value: String(days), options: RANGES, onChange: choose })],
     }),
     usage.problem && h("p", { class: "notice" }, `What runs cost on other machines is not counted here: ${usage.problem.message}`),
-    ...(usage.total.tokens === 0 ? [empty("Nothing was used", `No model was asked in the last ${days} days.`, h("code", {}, "weft agent -m TEXT"))] : whole(usage)),
+    ...(usage.total.tokens === 0 ? [empty("No model was asked", `No tokens were spent in the last ${days} days.`, h("code", {}, "weft agent -m TEXT"))] : whole(usage)),
     skillSection(usage.skills),
   ]);
 }
@@ -105,8 +105,8 @@ function figures(isPriced) {
 // Names with a bar: of what they cost, or without prices of their tokens.
 function ranked(label, first, rows, isPriced, open = null) {
   const weigh = (one) => (isPriced ? one.usd : one.tokens);
-  const most = Math.max(...rows.map(weigh), 0) || 1;
-  const share = { title: isPriced ? "Share of cost" : "Share of tokens", class: "share", cell: (one) => cellBar(weigh(one) / most) };
+  const all = rows.reduce((sum, one) => sum + weigh(one), 0) || 1;
+  const share = { title: isPriced ? "Share of cost" : "Share of tokens", class: "share", cell: (one) => cellBar(weigh(one) / all) };
   return table({ label, rows, open, columns: [{ title: first, class: "wide", cell: (one) => one.name }, share, ...figures(isPriced)] });
 }
 
@@ -122,20 +122,20 @@ function sessionSection(sessions, isPriced) {
 function skillSection(skills) {
   const used = skills.filter((one) => one.loaded || one.offered);
   if (used.length === 0) return section("Skills", {}, nothing("No skill was offered to a model yet."));
-  const most = Math.max(...used.map((one) => one.loaded), 1);
+  const all = used.reduce((sum, one) => sum + one.loaded, 0) || 1;
   return section(
     "Skills",
-    { sub: "since counting began" },
+    { sub: "since counting began; a turn counts when it came to its end" },
     table({
       label: "How skills are used",
       rows: used,
       open: (one) => (one.here ? href(`/skills/${encodeURIComponent(one.name)}`) : null),
       columns: [
         { title: "Skill", class: "wide", cell: (one) => (one.here ? one.name : [one.name, h("span", { class: "under" }, "not here any more")]) },
-        { title: "Share of loads", class: "share", cell: (one) => cellBar(one.loaded / most) },
+        { title: "Share of loads", class: "share", cell: (one) => cellBar(one.loaded / all) },
         { title: "Loaded", class: "number", cell: (one) => count(one.loaded) },
         { title: "Offered", class: "number", cell: (one) => count(one.offered) },
-        { title: "How turns went", class: "number", cell: (one) => (one.loaded ? `${Math.round(one.score * 100)} %` : "") },
+        { title: "Score of its turns", class: "number", cell: (one) => (one.loaded ? `${Math.round(one.score * 100)} %` : "") },
         { title: "Last", class: "nowrap", cell: (one) => one.last_loaded.slice(0, 10) || "never" },
       ],
     }),
